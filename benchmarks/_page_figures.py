@@ -230,23 +230,28 @@ def trees_lists(report: Report, path: Path) -> None:
 
 
 CARDS = {
-    "AUC, small card": (f"small card - {BEST}", "AUC"),
-    "pAUC5, small card": (f"small card - {BEST}", "pAUC5"),
-    "AUC, full card": ("full card - EBM, main effects", "AUC"),
+    "AUC, small, no pairs": (f"small card without pairs - {BEST}", "AUC"),
+    "pAUC5, small, no pairs": (f"small card without pairs - {BEST}", "pAUC5"),
+    "pAUC5, small, pairs": (f"small card with pairs - {BEST}", "pAUC5"),
+    "AUC, full - EBM": ("full card - EBM, main effects", "AUC"),
 }
 """The panels of the figure of scorecards: a difference, and of what."""
 
 
 def scorecards(report: Report, path: Path) -> None:
-    """Draw three of the paired differences, a line for each data set."""
+    """Draw three of the paired differences, a line for each table; no intervals of two splits."""
     table = next(one for one in report.tables if one.title == "Paired differences")
+
+    def drawn(data: str, words: str, splits: int) -> Line | None:
+        return line_of(data, words if splits > 2 else words.partition(" (")[0])
+
     panels = {
         title: [
             one
-            for row in table.rows
-            if tuple(row[1:3]) == which and (one := line_of(str(row[0]), row[3]))
+            for data, *which, words, splits in table.rows
+            if tuple(which) == wanted and (one := drawn(str(data), str(words), int(str(splits))))
         ]
-        for title, which in CARDS.items()
+        for title, wanted in CARDS.items()
     }
     draw_lines(panels, "difference", path)
 

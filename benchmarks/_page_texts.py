@@ -115,9 +115,10 @@ PAGES = {
     ),
     "scorecards": Page(
         "Scorecards beside those of other libraries",
-        "Full cards, of any number of terms, lie beside explainable boosting machines and "
-        "optbinning; small cards of a few terms beside FasterRisk. Each panel is a pair of "
-        "systems, each line a data set.",
+        "Small cards of ten terms lie beside FasterRisk and optbinning of like size, full cards "
+        "beside explainable boosting machines, on 13 tables. The other libraries are slow, so that "
+        "many figures are of one split or two: a table says how many, and intervals over two "
+        "splits say little. Each panel is a difference, each line a table.",
         "tables of points beside EBM, optbinning, XGBoost and FasterRisk",
     ),
     "paper_tables": Page(

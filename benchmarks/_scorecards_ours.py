@@ -150,7 +150,8 @@ def bands(card: Scorecard, y: Any, X: Any) -> list[Record]:
 
 
 VARIANTS = {
-    "small": fit_small,
+    "small": partial(fit_small, max_pairs=0),
+    "small_pairs": partial(fit_small, max_pairs="auto"),
     "full": fit_full,
     "full_pairs": partial(fit_full, max_pairs=PAIRS),
 }

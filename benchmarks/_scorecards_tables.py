@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import partial
 from statistics import mean, median
 
 from _harness import Record
@@ -10,9 +11,10 @@ from _report import Cell, PartResult, Table, Verdict, judged
 from _scorecards_data import DATA_TITLES, NORMAL
 from _scorecards_others import OTHERS
 
-SMALL, FULL, FULL_PAIRS = "small", "full", "full_pairs"
+SMALL, SMALL_PAIRS, FULL, FULL_PAIRS = "small", "small_pairs", "full", "full_pairs"
 OURS = {
-    SMALL: "small card",
+    SMALL: "small card without pairs",
+    SMALL_PAIRS: "small card with pairs",
     FULL: "full card",
     FULL_PAIRS: "full card with pairs",
 }
@@ -40,6 +42,10 @@ BEST = "the better of FasterRisk and optbinning of ten steps"
 COMPARED = (
     (SMALL, BEST, "auc"),
     (SMALL, BEST, "pauc"),
+    (SMALL_PAIRS, BEST, "auc"),
+    (SMALL_PAIRS, BEST, "pauc"),
+    (SMALL_PAIRS, SMALL, "auc"),
+    (SMALL_PAIRS, SMALL, "pauc"),
     (FULL, "ebm", "auc"),
     (FULL, "ebm", "pauc"),
     (FULL_PAIRS, "ebm_pairs", "auc"),
@@ -51,7 +57,7 @@ COMPARED = (
 
 
 def paired(runs: Runs, name: str, other: str, measure: str) -> list[float]:
-    """Return a system's lead over another on the splits that both have; KeyError without two.
+    """Return a system's lead over another on the splits that both have; KeyError without any.
 
     `BEST` is the system of like size that is better on the mean of these splits.
     """
@@ -61,7 +67,7 @@ def paired(runs: Runs, name: str, other: str, measure: str) -> list[float]:
             raise KeyError(other)
         return min(leads, key=mean)
     splits = sorted(runs[name].keys() & runs[other].keys())
-    if len(splits) < 2:
+    if not splits:
         raise KeyError(other)
     ours, theirs = ([runs[one][split] for split in splits] for one in (name, other))
     return differences(ours, theirs, measure)
@@ -127,8 +133,10 @@ def differences_table(found: Found) -> Table:
         except KeyError:
             continue
         for data, values in by_table.items():
-            low, high = corrected_interval(values)
-            words = f"{mean(values):+.4f} ({low:+.4f} to {high:+.4f})"
+            words = f"{mean(values):+.4f}"
+            if len(values) > 1:
+                low, high = corrected_interval(values)
+                words += f" ({low:+.4f} to {high:+.4f})"
             lines.append([DATA_TITLES[data], label, MEASURES[measure], words, len(values)])
         average = f"{mean_lead(found, name, other, measure):+.4f}"
         lines.append(["mean of the tables", label, MEASURES[measure], average, len(by_table)])
@@ -147,14 +155,24 @@ def lead(found: Found, name: str, other: str, measure: str, limit: float) -> Ver
 def nowhere_below(found: Found, name: str, other: str, measure: str, by: float = 0.0) -> Verdict:
     """Return the verdict that a system is nowhere significantly below another, by more than so."""
     below: list[str] = []
+    judged_tables: list[str] = []
 
     def count() -> int:
-        by_table = leads(found, name, other, measure)
-        below.extend(one for one in significantly_below(by_table) if mean(by_table[one]) < -by)
+        several = {
+            data: values
+            for data, values in leads(found, name, other, measure).items()
+            if len(values) > 1
+        }
+        if not several:
+            raise KeyError(other)
+        judged_tables.extend(several)
+        below.extend(one for one in significantly_below(several) if mean(several[one]) < -by)
         return len(below)
 
     label = f"{LABELS[name]} significantly below {LABELS.get(other, other)} in {MEASURES[measure]}"
     verdict = judged(f"{label}, by more than {by:g}: tables", 0, count)
+    if judged_tables:
+        verdict.label += f" of {len(judged_tables)} with two splits or more"
     if below:
         verdict.label += f" ({', '.join(DATA_TITLES[one] for one in below)})"
     return verdict
@@ -245,7 +263,7 @@ def share_held(found: Found, name: str) -> float:
 
 def verdicts_of(found: Found) -> list[Verdict]:
     """Return the targets of the cards."""
-    moved, where = largest_move(found, SMALL)
+    moved, where = largest_move(found, SMALL_PAIRS)
     few = {data: runs for data, runs in found.items() if data in FEW_ROW_SETS}
     below = lead(few, FULL, "ebm", "auc", -0.005)
     below.label += ", tables of less than 1,000 rows"
@@ -253,6 +271,7 @@ def verdicts_of(found: Found) -> list[Verdict]:
         lead(found, SMALL, BEST, "auc", -0.005),
         nowhere_below(found, SMALL, BEST, "auc", 0.01),
         lead(found, SMALL, BEST, "pauc", 0.005),
+        *pair_verdicts(found),
         lead(found, FULL, "ebm", "auc", -0.005),
         below,
         lead(found, FULL_PAIRS, "ebm_pairs", "auc", -0.003),
@@ -268,16 +287,39 @@ def verdicts_of(found: Found) -> list[Verdict]:
             at_least=True,
         ),
         judged(
-            "AUC lost by rounding, small card", 0.004, lambda: round(rounding_loss(found, SMALL), 5)
+            "AUC lost by rounding, small card without pairs",
+            0.004,
+            lambda: round(rounding_loss(found, SMALL), 5),
         ),
         judged(
             "real tables: share of bands of 50 held-out rows that hold",
             0.9,
-            lambda: round(share_held(found, SMALL), 4),
+            lambda: round(share_held(found, SMALL_PAIRS), 4),
             at_least=True,
         ),
         Verdict(f"20 % of cells blanked: the mean risk moves, most on {where}", 0.02, moved),
     ]
+
+
+def pair_verdicts(found: Found) -> list[Verdict]:
+    """Return the targets of small cards with pairs."""
+    verdicts = [lead(found, SMALL_PAIRS, BEST, "pauc", 0.03)]
+    for measure, limit in (("auc", 0.885), ("pauc", 0.28)):
+        label = f"MAGIC, {LABELS[SMALL_PAIRS]}: {MEASURES[measure]}"
+        verdicts.append(
+            judged(label, limit, partial(mean_of, found, "magic", measure), at_least=True)
+        )
+    for measure in MEASURES:
+        verdicts += [
+            nowhere_below(found, SMALL_PAIRS, SMALL, measure),
+            lead(found, SMALL_PAIRS, SMALL, measure, 0.0),
+        ]
+    return verdicts
+
+
+def mean_of(found: Found, data: str, measure: str) -> float:
+    """Return the mean of small cards on a table; KeyError without any."""
+    return round(mean(one[measure] for one in found[data][SMALL_PAIRS].values()), 5)
 
 
 def report_cards(found: Found) -> PartResult:
@@ -285,7 +327,7 @@ def report_cards(found: Found) -> PartResult:
     tables = [
         *(means_table(found, measure) for measure in MEASURES),
         differences_table(found),
-        checks_table(found, SMALL),
+        checks_table(found, SMALL_PAIRS),
         *(quality_table(data, runs) for data, runs in found.items()),
     ]
     return PartResult(tables, verdicts_of(found))

@@ -29,7 +29,7 @@ def test_differences_are_of_the_splits_that_both_have():
 
     runs = runs_of(small=[0.9, 0.8, 0.7], ebm=[0.8, 0.8])
     assert paired(runs, "small", "ebm", "auc") == pytest.approx([0.1, 0])
-    del runs["ebm"][1]
+    runs["ebm"].clear()
     with pytest.raises(KeyError):
         paired(runs, "small", "ebm", "auc")
     with pytest.raises(KeyError):
@@ -46,6 +46,17 @@ def test_intervals_have_the_variance_of_splits_that_share_rows():
     assert corrected_interval(values) == pytest.approx((0.014 - half, 0.014 + half))
     low, _ = corrected_interval(values, 1 - p_value(values))
     assert low == pytest.approx(0, abs=1e-12)
+
+
+def test_significance_needs_two_splits():
+    from _scorecards_tables import nowhere_below
+
+    found = {"magic": runs_of(small=[0.5], ebm=[0.9])}
+    assert nowhere_below(found, "small", "ebm", "auc").measured is None
+    found["wilt"] = runs_of(small=[0.50, 0.51, 0.5], ebm=[0.90, 0.91, 0.9])
+    verdict = nowhere_below(found, "small", "ebm", "auc", 0.01)
+    assert verdict.measured == 1
+    assert "wilt" in verdict.label
 
 
 @pytest.mark.parametrize(("rate", "holds"), [(0.2, True), (0.3, True), (0.45, False)])

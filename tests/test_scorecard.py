@@ -436,11 +436,16 @@ def test_bad_parameters_get_a_sentence(options, message):
 
 
 def test_the_order_of_classes_is_said_once_in_the_name_of_the_card():
-    y = np.array(["bad", "fine"])[Y]
-    with pytest.warns(UserWarning, match="^Scorecard ranks 'fine' above 'bad'") as caught:
+    y = np.array(["dull", "fine"])[Y]
+    with pytest.warns(UserWarning, match="^Scorecard ranks 'fine' above 'dull'") as caught:
         card = Scorecard(p=None, cv=2, max_terms=2).fit(X, y)
     assert len(caught) == 1
-    assert card.ranker_.classes_.tolist() == card.classes_.tolist() == ["bad", "fine"]
+    assert card.ranker_.classes_.tolist() == card.classes_.tolist() == ["dull", "fine"]
+
+
+def test_classes_that_say_which_is_bad_need_no_warning():
+    card = Scorecard(p=None, cv=2, max_terms=2).fit(X, np.array(["bad", "good"])[Y])
+    assert card.card_.adverse == "low"
 
 
 def test_bad_tables_get_a_sentence(small):

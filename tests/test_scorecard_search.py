@@ -35,12 +35,14 @@ def test_each_setting_is_searched_at_those_chosen_before():
     assert list(dict.fromkeys(one["parameter"] for one in path)) == [
         "alpha",
         "min_bin_size",
+        "max_pairs",
         "n_terms",
     ]
     chosen = {one["parameter"]: one["value"] for one in path if one["chosen"]}
     assert chosen == {
         "alpha": card.alpha_,
         "min_bin_size": card.min_bin_size_,
+        "max_pairs": card.card_.details["most_pairs"],
         "n_terms": card.n_terms_,
     }
     assert [one["value"] * len(Y) for one in path[:3]] == pytest.approx([5, 20, 50])
@@ -49,6 +51,7 @@ def test_each_setting_is_searched_at_those_chosen_before():
     assert (stumps.min_bin_size, stumps.max_thresholds) == (card.min_bin_size_, card.n_terms_)
     at_the_end = [one for one in path if one["chosen"]][-1]["score"]
     fixed = {"alpha": card.alpha_, "min_bin_size": card.min_bin_size_}
+    fixed["max_pairs"] = card.card_.details["most_pairs"]
     again = Scorecard(p=2, **fixed, **options | {"max_terms": card.n_terms_}).fit(X, Y)
     assert again.search_ == []
     assert repr(again.card_.variables) == repr(card.card_.variables)
@@ -76,7 +79,7 @@ def test_what_is_set_is_not_searched():
     own = PNormPushRanker(**CORRECTIVE, alpha=0.25, weak_ranker=Stumps(min_bin_size=0.2))
     card = Scorecard(own, p=1, **QUICK).fit(X, Y)
     assert (card.alpha_, card.min_bin_size_) == (0.25, 0.2)
-    assert {one["parameter"] for one in card.search_} == {"n_terms"}
+    assert {one["parameter"] for one in card.search_} == {"max_pairs", "n_terms"}
     card = Scorecard(RankBoost(n_estimators=5), **QUICK).fit(X, Y)
     assert (card.alpha_, card.min_bin_size_, card.search_) == (None, 0.02, [])
 

@@ -188,6 +188,21 @@ def test_the_worst_points_follow_the_bad_end(credit, adverse, worst):
         assert {term.points[k] for k in term.unseen_bins()} <= {worst(seen)}
 
 
+def test_levels_that_no_row_has_are_other_categories(credit):
+    """Neither a level of the column that is empty nor a missing one is in a group."""
+    X, y = credit
+    names = X["purpose"].cat.categories
+    X = X.assign(purpose=X["purpose"].cat.add_categories(["moon"]))
+    X.loc[X.index[::11], "purpose"] = np.nan
+    card = fit(X, y, max_terms=20, alpha=1e-3, max_pairs=0).card_
+    purpose = next(one for one in card.variables if one.name == "purpose")
+    assert sorted(sum(purpose.groups, ())) == sorted(names)
+    assert purpose.bins(np.array(["moon", np.nan], dtype=object)).tolist() == [
+        purpose.other,
+        purpose.missing,
+    ]
+
+
 def test_the_worst_points_need_the_bad_end(credit):
     X, y = credit
     with pytest.raises(ValueError, match="adverse='high' if high totals are bad, or adverse='low'"):

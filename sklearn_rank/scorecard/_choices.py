@@ -34,7 +34,7 @@ BIN_SIZES = (0.02, 0.05)
 SHARES_OF_TERMS = (1.0, 0.7, 0.5)
 """Those for the number of terms, as shares of the most."""
 
-NUMBERS_OF_PAIRS = (0, 1, 3, 5)
+NUMBERS_OF_PAIRS = (0, 1, 4)
 """Those for the number of pairs of variables."""
 
 AS_IT_IS: dict[str, Any] = {
@@ -42,7 +42,7 @@ AS_IT_IS: dict[str, Any] = {
     "alpha": "auto",
     "min_bin_size": "auto",
     "monotonic_cst": None,
-    "max_pairs": 0,
+    "max_pairs": "auto",
 }
 """The parameters of a scorecard that change a ranker, at the values that leave it as it is."""
 

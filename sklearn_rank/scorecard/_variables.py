@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,8 @@ def make_variables(
             variable = _of_numbers(step, table, x, name, step.feature in given, data)
             number = variable.bins(x)
         else:
-            variable, number = _of_categories(step, table, name, categories[step.feature], x)
+            known = categories[step.feature]
+            variable, number = _of_categories(step, table, name, known, x, data)
         counts, events = _counts(number, variable.n_bins, data)
         variable = replace(variable, counts=counts, events=events)
         made.append(replace(variable, points=points_with_unseen(variable, worst)))
@@ -85,7 +87,7 @@ def _of_numbers(
 
 
 def _of_categories(
-    step: StepFunction, table: Indices, name: str, categories: Values, x: Floats
+    step: StepFunction, table: Indices, name: str, categories: Values, x: Floats, rows: Sums
 ) -> tuple[Variable, Indices]:
     """Return a variable of categories, without counts, and its bin of each training row.
 
@@ -95,15 +97,29 @@ def _of_categories(
     bin_of = step.bins.categories
     assert bin_of is not None
     of_missing = int(table[step.bins.missing])
-    of_codes = np.where(bin_of < 0, of_missing, table[bin_of])
-    points, group = np.unique(of_codes, return_inverse=True)
-    values = categories.tolist()
-    groups = tuple(
-        tuple(values[code] for code in np.flatnonzero(group == number))
-        for number in range(len(points))
-    )
+    of_codes, codes = np.where(bin_of < 0, of_missing, table[bin_of]), _seen(x, len(bin_of), rows)
+    points, group = np.unique(of_codes[codes], return_inverse=True)
+    groups = _groups(categories, codes, group, len(points))
     variable = Variable(name, step.feature, (*points.tolist(), of_missing), groups=groups)
-    return variable, _with_missing(group.ravel(), x, variable.missing)
+    place = np.zeros(len(bin_of), dtype=np.intp)
+    place[codes] = group
+    return variable, _with_missing(place, x, variable.missing)
+
+
+def _seen(x: Floats, n_codes: int, rows: Sums) -> Indices:
+    """Return the codes of categories that some training row has."""
+    here = np.bincount(x[~np.isnan(x)].astype(np.intp), minlength=n_codes)
+    return np.flatnonzero(rows.total(here.astype(np.float64)) > 0)
+
+
+def _groups(
+    categories: Values, codes: Indices, group: Indices, n_groups: int
+) -> tuple[tuple[Any, ...], ...]:
+    """Return the categories of some codes by the number of their group."""
+    values = categories.tolist()
+    return tuple(
+        tuple(values[code] for code in codes[group == number]) for number in range(n_groups)
+    )
 
 
 def make_pairs(
@@ -128,8 +144,9 @@ def make_pairs(
                 axis, lines = _axis_of_numbers(bins, grid, x, (names[j], j), j in given, data)
                 numbers.append(axis.bins(x))
             else:
-                axis, lines, group = _axis_of_categories(bins, grid, (names[j], j), categories[j])
-                numbers.append(_with_missing(group, x, axis.missing))
+                known = categories[j]
+                axis, lines, place = _axis_of_categories(bins, grid, (names[j], j), known, x, data)
+                numbers.append(_with_missing(place, x, axis.missing))
             axes.append(axis)
             grid = grid[lines].T  # the other axis next
         pair = Pair(axes[0], axes[1], tuple(grid.ravel().tolist()))
@@ -158,7 +175,12 @@ def _axis_of_numbers(
 
 
 def _axis_of_categories(
-    bins: FeatureBins, grid: Indices, name: tuple[str, int], categories: Values
+    bins: FeatureBins,
+    grid: Indices,
+    name: tuple[str, int],
+    categories: Values,
+    x: Floats,
+    rows: Sums,
 ) -> tuple[Axis, Indices, Indices]:
     """Return an axis of categories, the row of a grid for each bin, and the bin of each code.
 
@@ -166,17 +188,15 @@ def _axis_of_categories(
     ranker have the points of missing values.
     """
     assert bins.categories is not None
-    of_codes = np.where(bins.categories < 0, bins.missing, bins.categories)
+    codes = _seen(x, len(bins.categories), rows)
+    of_codes = np.where(bins.categories < 0, bins.missing, bins.categories)[codes]
     _, first, group = np.unique(grid[of_codes], axis=0, return_index=True, return_inverse=True)
     order = np.argsort(grid[of_codes[first]].mean(axis=1), kind="stable")
     group = np.argsort(order)[group.ravel()]
-    values = categories.tolist()
-    groups = tuple(
-        tuple(values[code] for code in np.flatnonzero(group == number))
-        for number in range(len(order))
-    )
     lines = np.concatenate([of_codes[first[order]], [bins.missing, bins.missing]])
-    return Axis(*name, groups=groups), lines, group
+    place = np.zeros(len(bins.categories), dtype=np.intp)
+    place[codes] = group
+    return Axis(*name, groups=_groups(categories, codes, group, len(order))), lines, place
 
 
 def _with_missing(group: Indices, x: Floats, missing: int) -> Indices:

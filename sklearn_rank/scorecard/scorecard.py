@@ -39,6 +39,7 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
+from sklearn_rank.scorecard._adverse import inferred_end
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._choices import (
     BIN_SIZE,
@@ -179,9 +180,9 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
         and rare categories pooled, as in `Stumps`. "auto": .02, or .05 if that is better, which is
         tried where the ridge may be searched. A size that the ranker's `Stumps` has is kept.
-    max_pairs : "auto" or int in [0, inf), default=0
+    max_pairs : "auto" or int in [0, inf), default="auto"
         Maximum number of pairs of variables, each a grid of points that counts as one term (see
-        `Stumps`). "auto": 0 unless 1, 3 or 5 is better by one standard error, which is tried where
+        `Stumps`). "auto": 0 unless 1 or 4 is better by one standard error, which is tried where
         the ridge may be searched. 0 keeps the number that the ranker's `Stumps` has.
     monotonic_cst : array-like of int of shape (n_features,), dict, "auto" or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
@@ -348,7 +349,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         adverse: str = "auto",
         alpha: Any = "auto",
         min_bin_size: Any = "auto",
-        max_pairs: Any = 0,
+        max_pairs: Any = "auto",
         monotonic_cst: Any = None,
     ) -> None:
         self.ranker = ranker
@@ -395,8 +396,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
             return self
         ranker = self.unfitted_ranker()
         data = ranker.training_data(X, y, **arrays)
-        if self.adverse == "auto":  # else the user has looked at which class is on top
-            warn_of_order(type(self).__name__, data.classes)
+        if inferred_end(self.adverse, tuple(data.classes.tolist())) is None:
+            warn_of_order(type(self).__name__, data.classes)  # else the bad end is known
 
         def refit(chosen: Any) -> Any:
             with order_is_known():

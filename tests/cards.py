@@ -115,8 +115,12 @@ def rows_of(card, seed=0):
     """Return an object array in which each value of `values_of` occurs in a row."""
     rng = np.random.default_rng(seed)
     values = {}
-    for axis in (axis for term in card.terms for axis in term.axes):
-        values[axis.column] = values.get(axis.column, []) + values_of(axis)
+    for column in card.features:
+        axes = card.axes_of(column)
+        if axes[0].groups is not None:  # of one kind in all terms, also where a term names none
+            groups = tuple(group for axis in axes for group in axis.groups)
+            axes = [replace(axes[0], groups=groups)]
+        values[column] = [value for axis in axes for value in values_of(axis)]
     n_rows = max(map(len, values.values()), default=3)
     X = np.zeros((n_rows, card.n_features), dtype=object)
     for column, found in values.items():

@@ -336,7 +336,7 @@ def test_text_fits_and_is_complete(card, is_refusing, width):
         assert max(map(len, text.splitlines())) <= width
         assert all(line.isprintable() for line in text.split("\n"))
     written = re.sub(r"\s", "", to_text(bare, 75))
-    for variable in card.variables:
+    for variable in bare.variables:
         for label, points in zip(variable.labels(), variable.points, strict=True):
             number = f"{points:+d}" if points else "0"
             assert number + re.sub(r"\s", "", label) in written

@@ -366,9 +366,13 @@ METRIC_CASES = {
 }
 
 FUNCTIONS = {**vars(metrics), **vars(monitoring)}
+OF_OTHER_THINGS = ("ranking_scorer", "p_norm_push_loss", "validation_tables")
 MAY_BE_INFINITE = {
+    "cutoff_table": "the cut above which no row is",
     "gains_table": "the limits of bands of infinite scores",
     "ks_interval": "the cut, where scores are infinite",
+    "period_table": "the mean of scores whose sum overflows",
+    "vintage_table": "the limits of the outer bands",
     "p_norm_push_loss": "where the loss overflows",
     "ranking_margin": "where the difference of two scores overflows",
     "stability_table": "the limits of the outer bins",
@@ -393,7 +397,7 @@ METRICS = {
     **{
         name: (name, OTHER_ARGUMENTS.get(name, {}))
         for name in [*metrics.__all__, *monitoring.__all__]
-        if name.islower() and name not in ("ranking_scorer", "p_norm_push_loss", *RESAMPLED)
+        if name.islower() and name not in (*OF_OTHER_THINGS, *RESAMPLED)
     },
     **PUSH_LOSSES,
 }
@@ -420,7 +424,7 @@ def arguments(name, case):
         return two, options
     if "reference" in known and "y_true" not in known:
         return [scores, F], options
-    if name == "group_report":
+    if name in ("group_report", "period_table", "vintage_table"):
         return [labels, scores, QID], options
     if name == "choose_ranking":
         return [labels, {"a": scores, "b": F[::-1]}], options

@@ -171,6 +171,10 @@ class Stumps(BaseEstimator):
 
     `contributions` and `feature_importances_` give each feature of a pair one half.
 
+    References
+    ----------
+    Defined here.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -28,6 +28,9 @@ _SCATTERS = np.linspace(0, 2, 101)
 RiskTable = tuple[tuple[float, float, float, float], ...]
 """Rows of total, probability, and the ends of its interval."""
 
+_MOST_DRAWN = 1e15
+"""Rows of a group whose number is drawn at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class RiskCurve:
@@ -185,7 +188,11 @@ class _Nodes:
     def changes(self, coefficients: Floats) -> Floats:
         """Return the coefficients of bootstrap samples less those of the rows themselves."""
         random, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
-        redrawn = [random.poisson(one, shape).astype(float) for one in (self.events, self.others)]
+        redrawn = [
+            # Of more rows than can be drawn the share that changes is beyond double precision.
+            np.where(one > _MOST_DRAWN, one, random.poisson(np.minimum(one, _MOST_DRAWN), shape))
+            for one in (self.events, self.others)
+        ]
         events = np.vstack([self.events, redrawn[0]])
         others = np.vstack([self.others, redrawn[1]])
         basis = basis_of(self.z, len(coefficients) - 1)

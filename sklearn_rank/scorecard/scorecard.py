@@ -178,7 +178,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         switches both searches off. Other rankers have no ridge, and a ranker's own is kept.
     min_bin_size : "auto" or float in [0, 0.5], default="auto"
         Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
-        and rare categories pooled, as in `Stumps`. "auto": .02, or .05 if that is better, which is
+        and rare categories pooled. "auto": .02, or .05 if that is better, which is
         tried where the ridge may be searched. A size that the ranker's `Stumps` has is kept.
     max_pairs : "auto" or int in [0, inf), default="auto"
         Maximum number of pairs of variables, each a grid of points that counts as one term (see

@@ -241,8 +241,10 @@ def period_table(
         figures[number, 3:] = (np.nan, np.nan) if is_base else (found.psi, found.expected)
     count, n_events = sums(weight), sums(events)
     above = np.full(len(kept), np.nan) if cut is None else sums(weight * (score > cut)) / count
+    with np.errstate(over="ignore", invalid="ignore"):  # a mean of infinite scores
+        mean = sums(weight * score) / count
     return PeriodTable(
-        *(names[kept], count, n_events, n_events / count, sums(weight * score) / count, above),
+        *(names[kept], count, n_events, n_events / count, mean, above),
         *figures.T,
     )
 

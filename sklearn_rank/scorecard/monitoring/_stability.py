@@ -179,7 +179,7 @@ def stability_in_tenths(
 ) -> StabilityTable:
     """Return how scores have moved, in ten bins of the former ones, which may be all the same."""
     only = np.unique(before)
-    bins: Any = 10 if len(only) > 1 else [only[0] - 1, only[0]]
+    bins: Any = 10 if len(only) > 1 else np.unique([only[0] - 1, only[0]])
     weights = {"reference_weight": before_weight, "sample_weight": weight}
     return stability_table(before, now, bins=bins, **weights)
 

@@ -84,7 +84,8 @@ def test_dates_are_not_taken_for_numbers(model, frame, of):
     dated = of(frame.assign(day=DATES))
     refuses(lambda: model.fit(dated, Y), "'day'", "must hold numbers", "such as days")
     model.fit(of(frame), Y)
-    if isinstance(model, Scorecard):  # which reads its own columns only
+    has_names = hasattr(model, "feature_names_in_")
+    if isinstance(model, Scorecard) and has_names:  # which reads its own columns only
         np.testing.assert_array_equal(model.predict(dated), model.predict(of(frame)))
         return
     # Old releases of scikit-learn count the columns of polars, but don't know their names.

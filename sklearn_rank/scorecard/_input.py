@@ -19,14 +19,18 @@ def takes_by_name(card: Card, X: Any) -> bool:
 
     It has those of the card, each once; others of the training rows may be missing, and further
     ones are not looked at. Of a frame with all columns of training scikit-learn demands their
-    order, and of one that shares none that it is refused.
+    order, and of one that shares none that it is refused. A column of the card that is there twice
+    raises ValueError.
     """
     if card.feature_names is None or not is_data_frame(X):
         return False
     number = Counter(X.columns)
     known, names = list(card.feature_names), list(X.columns)
     is_shuffled = names != known and sorted(map(str, names)) == sorted(known)
-    has_all = all(number[name] == 1 for name in card.features.values())
+    twice = [name for name in card.features.values() if number[name] > 1]
+    if twice:
+        raise ValueError(f"A scorecard needs unique column names. X has {twice} more than once.")
+    has_all = all(number[name] for name in card.features.values())
     return has_all and not is_shuffled and not number.keys().isdisjoint(known)
 
 

@@ -23,7 +23,7 @@ from sklearn_rank.objectives import (
     PairLoss,
 )
 from sklearn_rank.rows import Preferences, Queries
-from sklearn_rank.scorecard import monitoring
+from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json, monitoring
 
 QUERY = 100
 """Rows of a query."""
@@ -233,20 +233,36 @@ def table_calls(name: str, n_rows: int) -> Calls:
         "calibration_table": (y, 1 / (1 + np.exp(-scores))),
         "characteristic_stability": (bins, bins[::-1]),
         "group_report": (y, scores, rng.integers(0, 3, n_rows)),
+        "period_table": (y, scores, rng.integers(0, 3, n_rows)),
+        "vintage_table": (y, scores, rng.integers(0, 3, n_rows)),
         "population_stability_index": (scores, others),
         "stability_table": (scores, others),
     }
     return {ONE_LIST: partial(FUNCTIONS[name], *calls.get(name, (y, scores)))}
 
 
+def validation_calls(n_rows: int) -> Calls:
+    """Return the validation of a card of two variables."""
+    y, scores = draw_list(n_rows)
+    X = np.column_stack([scores, np.random.default_rng(1).standard_normal(n_rows)])
+    variables = (Variable(f"x{j}", j, (-1, 0, 1, 0), (-0.5, 0.5)) for j in range(2))
+    card = card_to_json(Card(tuple(variables), 0, 0, (0, 1), 2))
+    rows = Scorecard.from_json(card), X, np.asarray(y, dtype=int)
+    call = partial(monitoring.validation_tables, *rows, n_resamples=RESAMPLES)
+    return {f"{ONE_LIST}, {RESAMPLES} resamples": call}
+
+
 TABLES = (
     "calibration_table",
     "characteristic_stability",
+    "cutoff_table",
     "gains_table",
     "group_report",
     "ks_interval",
+    "period_table",
     "population_stability_index",
     "stability_table",
+    "vintage_table",
 )
 RESAMPLED = "rows are queries here, which are drawn many times"
 RESAMPLED_ROWS = "rows are drawn many times"
@@ -282,6 +298,7 @@ OTHERS = {
         100_000,
         RESAMPLED_ROWS,
     ),
+    "validation_tables": Workload("metrics", "validation_tables", validation_calls),
     **{name: Workload("metrics", name, partial(table_calls, name)) for name in TABLES},
 }
 """Functions that are no metric of relevance and scores."""

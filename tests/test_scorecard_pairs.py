@@ -89,6 +89,8 @@ def test_the_number_of_pairs_may_be_the_rankers_or_frozen():
     fitted = RankBoost(n_estimators=20, weak_ranker=Stumps(max_pairs=1)).fit(X, y)
     frozen = Scorecard(FrozenEstimator(fitted)).fit(X, y)
     assert len(frozen.card_.pairs) == 1
+    kept = Scorecard(FrozenEstimator(fitted), max_pairs=0).fit(X, y)  # 0 is the ranker's own number
+    assert kept.card_.terms[-1].points == frozen.card_.terms[-1].points
     with pytest.raises(ValueError, match="max_pairs is set on Scorecard and on its ranker"):
         Scorecard(ranker(max_pairs=1), max_pairs=2, **QUICK).fit(X, y)
     with pytest.raises(ValueError, match="max_pairs=2 of Scorecard can't be set on a frozen"):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank.cli._crossval import make_folds
@@ -19,7 +18,6 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json, to_text
-from sklearn_rank.scorecard._choices import AS_IT_IS
 from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, SMALL
 from sklearn_rank.tables.columns import CATEGORY, NUMBER, Schema, check_schema
@@ -99,8 +97,8 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     figures = []
     for train, test in make_folds(data, _FOLDS, seed):
         rows = data.take(train)
-        ranker = FrozenEstimator(_fit(clone(scorecard.ranker_), rows, []))
-        rounded = _fit(clone(scorecard).set_params(ranker=ranker, **AS_IT_IS), rows, [])
+        ranker = _fit(clone(scorecard.ranker_), rows, [])
+        rounded = _fit(scorecard.rounding(ranker), rows, [])
         scores = rounded.decision_function(data.X.iloc[test])
         qid = None if data.qid is None else data.qid[test]
         top = tpr_at_fpr_score(data.y[test], scores, qid=qid, max_fpr=0.05)

@@ -27,7 +27,7 @@ from sklearn_rank.scorecard._scaling import (
 )
 from sklearn_rank.scorecard._statements import fit_statements
 from sklearn_rank.scorecard._training import BinnedTraining
-from sklearn_rank.scorecard._variables import make_pairs, make_variables
+from sklearn_rank.scorecard._variables import Columns, make_pairs, make_variables
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Pair, Variable
 
@@ -135,12 +135,12 @@ class CardBuilder:
         given = tuple(self.ranker.stump_settings()["thresholds"])
         codes = self.ranker.category_codes_
         categories = {} if codes is None else codes.categories
-        known = (self.data, columns, categories, given, worst)
+        known = Columns(self.data, columns, categories, given, worst)
         steps = self.training.steps
         single = [one for one in steps if isinstance(one, StepFunction)]
         pairs = [one for one in steps if isinstance(one, PairFunction)]
-        variables = make_variables(single, tables[: len(single)], *known)
-        return variables, make_pairs(pairs, tables[len(single) :], *known)
+        variables = make_variables(single, tables[: len(single)], known)
+        return variables, make_pairs(pairs, tables[len(single) :], known)
 
     def _told(self, number: int, table: Indices) -> Indices:
         """Return points, neutral ones for missing values and codes of which no rule tells.

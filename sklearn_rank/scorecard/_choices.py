@@ -81,7 +81,8 @@ def check_frozen(card: Any) -> None:
     """Raise ValueError for parameters of a scorecard that a fitted ranker can't take."""
     for name, left in AS_IT_IS.items():
         value = getattr(card, name)
-        is_left = value is None or (name != "monotonic_cst" and value == left)
+        is_none = name == "max_pairs" and not isinstance(value, str) and value == 0
+        is_left = value is None or is_none or (name != "monotonic_cst" and value == left)
         if not is_left:
             raise ValueError(
                 f"{name}={value!r} of Scorecard can't be set on a frozen ranker, which is "

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank._validation import Number, is_upper_label
 from sklearn_rank.scorecard._json import LARGEST_TOTAL, card_to_json
 from sklearn_rank.scorecard._log import EDITS
+from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
 from sklearn_rank.scorecard.terms import NOT_SEEN, Pair, Variable, label_of, number_text
@@ -21,10 +22,8 @@ from sklearn_rank.scorecard.terms import NOT_SEEN, Pair, Variable, label_of, num
 _POINTS = Number(-LARGEST_TOTAL, LARGEST_TOTAL, integer=True)
 
 
-class EditsMixin:
+class EditsMixin(CardOwner):
     """The method that edits the card of a scorecard."""
-
-    card_: Card
 
     def edited(
         self,
@@ -92,8 +91,8 @@ class EditsMixin:
         check_is_fitted(self)
         rows = None
         if X is not None:
-            event = is_upper_label("edited", y, self.classes_, None)  # type: ignore[attr-defined]
-            rows = self._rows(X), event  # type: ignore[attr-defined]
+            event = is_upper_label("edited", y, self.classes_, None)
+            rows = self._rows(X), event
         found = copy(self)
         found.card_ = edited_card(
             self.card_,

@@ -20,6 +20,7 @@ from sklearn_rank._validation import (
     is_missing,
 )
 from sklearn_rank.scorecard._adverse import adverse_end, best_bins, best_points, points_lost
+from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard.card import Card, probability
 from sklearn_rank.scorecard.terms import NOT_SEEN, plain
 
@@ -289,14 +290,8 @@ def _as_json(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-class ReasonsMixin:
+class ReasonsMixin(CardOwner):
     """The method of a scorecard that says why the totals of rows are not better."""
-
-    def _fitted_card(self) -> Card:
-        raise NotImplementedError
-
-    def _rows(self, X: Any) -> Any:
-        raise NotImplementedError
 
     def reasons(
         self, X: Any, k: int = 4, against: Any = "best", *, texts: Any = None, form: str = "names"

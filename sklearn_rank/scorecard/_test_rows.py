@@ -12,7 +12,7 @@ import numpy as np
 
 from sklearn_rank._imports import import_extra
 from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import SEED, Number, check_parameters
+from sklearn_rank._validation import SEED, Number, check_parameters, is_missing
 from sklearn_rank.scorecard.card import Card, probability
 from sklearn_rank.scorecard.terms import Bin
 
@@ -169,7 +169,7 @@ def _values(card: Card, column: int, infinite: bool) -> Iterator[Named]:
     seen: set[Any] = set()
     for axis in card.axes_of(column):
         for case, value in _values_of_axis(axis, _unseen, card, infinite):
-            key = "missing" if value is None or value != value else (type(value), value)  # noqa: PLR0124
+            key = "missing" if is_missing(value) else (type(value), value)
             if key not in seen:
                 seen.add(key)
                 yield f"{card.column_name(axis)} {case}", value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -21,23 +21,12 @@ Worst = Callable[[Iterable[int]], int]
 _EXACT = Context(prec=800)  # holds every float, from 5e-324 to 1.8e308
 
 
-def make_variables(
-    steps: Sequence[StepFunction],
-    tables: Sequence[Indices],
-    data: Rows,
-    names: Sequence[str],
-    categories: dict[int, Values],
-    given: Sequence[int] = (),
-    worst: Worst | None = None,
-) -> tuple[Variable, ...]:
-    """Return the variables with points other than zero, by column.
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of the training rows, as terms need them.
 
-    Parameters
+    Attributes
     ----------
-    steps : list of StepFunction
-        The step functions of the ranker.
-    tables : list of ndarray of int
-        Points of each of their bins.
     data : Rows
         The training rows.
     names : list of str
@@ -49,20 +38,46 @@ def make_variables(
     worst : callable or None
         `min` or `max`, for the points of values that training has not seen; None: neutral ones.
     """
-    made = []
+
+    data: Rows
+    names: Sequence[str]
+    categories: Mapping[int, Values]
+    given: Sequence[int] = ()
+    worst: Worst | None = None
+
+    def finished(self, term: Variable | Pair, number: Indices) -> Any:
+        """Return a term with its counts, given the bin of each row, and points of unseen values."""
+        counts, events = _counts(number, term.n_bins, self.data)
+        term = replace(term, counts=counts, events=events)
+        return replace(term, points=points_with_unseen(term, self.worst))
+
+
+def make_variables(
+    steps: Sequence[StepFunction], tables: Sequence[Indices], columns: Columns
+) -> tuple[Variable, ...]:
+    """Return the variables with points other than zero, by column.
+
+    Parameters
+    ----------
+    steps : list of StepFunction
+        The step functions of the ranker.
+    tables : list of ndarray of int
+        Points of each of their bins.
+    columns : Columns
+        Of the training rows.
+    """
+    made, data = [], columns.data
     for step, table in zip(steps, tables, strict=True):
         if not table.any():
             continue
-        name, x = names[step.feature], data.X[:, step.feature]
+        name, x = columns.names[step.feature], data.X[:, step.feature]
         if step.bins.categories is None:
-            variable = _of_numbers(step, table, x, name, step.feature in given, data)
+            variable = _of_numbers(step, table, x, name, step.feature in columns.given, data)
             number = variable.bins(x)
         else:
-            known = categories[step.feature]
+            known = columns.categories[step.feature]
             variable, number = _of_categories(step, table, name, known, x, data)
-        counts, events = _counts(number, variable.n_bins, data)
-        variable = replace(variable, counts=counts, events=events)
-        made.append(replace(variable, points=points_with_unseen(variable, worst)))
+        made.append(columns.finished(variable, number))
     return tuple(sorted(made, key=lambda one: one.column))
 
 
@@ -123,36 +138,28 @@ def _groups(
 
 
 def make_pairs(
-    pairs: Sequence[PairFunction],
-    tables: Sequence[Indices],
-    data: Rows,
-    names: Sequence[str],
-    categories: dict[int, Values],
-    given: Sequence[int] = (),
-    worst: Worst | None = None,
+    pairs: Sequence[PairFunction], tables: Sequence[Indices], columns: Columns
 ) -> tuple[Pair, ...]:
     """Return the pairs with points other than zero, by columns; arguments as `make_variables`."""
-    made = []
+    made, data = [], columns.data
     for one, table in zip(pairs, tables, strict=True):
         if not table.any():
             continue
         grid = table[one.bins.bin_of_cell].reshape(one.bins.shape)
         axes, numbers = [], []
         for bins, j in zip((one.bins.first, one.bins.second), one.bins.features, strict=True):
-            x = data.X[:, j]
+            x, name = data.X[:, j], (columns.names[j], j)
             if bins.categories is None:
-                axis, lines = _axis_of_numbers(bins, grid, x, (names[j], j), j in given, data)
+                axis, lines = _axis_of_numbers(bins, grid, x, name, j in columns.given, data)
                 numbers.append(axis.bins(x))
             else:
-                known = categories[j]
-                axis, lines, place = _axis_of_categories(bins, grid, (names[j], j), known, x, data)
+                known = columns.categories[j]
+                axis, lines, place = _axis_of_categories(bins, grid, name, known, x, data)
                 numbers.append(_with_missing(place, x, axis.missing))
             axes.append(axis)
             grid = grid[lines].T  # the other axis next
         pair = Pair(axes[0], axes[1], tuple(grid.ravel().tolist()))
-        counts, events = _counts(numbers[0] * axes[1].n_bins + numbers[1], pair.n_bins, data)
-        pair = replace(pair, counts=counts, events=events)
-        made.append(replace(pair, points=points_with_unseen(pair, worst)))
+        made.append(columns.finished(pair, numbers[0] * axes[1].n_bins + numbers[1]))
     return tuple(sorted(made, key=lambda one: one.columns))
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sklearn.utils.validation import check_is_fitted
-
 from sklearn_rank._imports import import_extra
 from sklearn_rank.scorecard._json import card_to_json
+from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard._pages import to_html
 from sklearn_rank.scorecard._pmml import to_pmml
 from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
@@ -85,15 +84,8 @@ def _method(function: Callable[Concatenate[Card, P], R]) -> Callable[Concatenate
     return method
 
 
-class ExportsMixin:
+class ExportsMixin(CardOwner):
     """Methods that write the card. All give the total of a row, which `cut_` is compared with."""
-
-    card_: Card
-
-    def _fitted_card(self) -> Card:
-        """Return the card."""
-        check_is_fitted(self)
-        return self.card_
 
     to_frame = _method(to_frame)
     to_json = _method(card_to_json)

@@ -42,6 +42,7 @@ from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._adverse import inferred_end
 from sklearn_rank.scorecard._build import CardBuilder
 from sklearn_rank.scorecard._choices import (
+    AS_IT_IS,
     BIN_SIZE,
     PAIRS,
     RIDGE,
@@ -55,7 +56,6 @@ from sklearn_rank.scorecard._choices import (
 )
 from sklearn_rank.scorecard._edit import EditsMixin
 from sklearn_rank.scorecard._folds import given_folds
-from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._reasons import ReasonsMixin
 from sklearn_rank.scorecard._recalibration import recalibrated
@@ -562,10 +562,20 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
 
     # Scoring -------------------------------------------------------------------------
 
-    def _rows(self, X: Any) -> Any:
-        """Return validated rows."""
-        check_is_fitted(self)
-        return checked_rows(self, X, self._has_categories_)
+    def rounding(self, ranker: Any) -> Self:
+        """Return an unfitted scorecard with these parameters that only rounds a fitted ranker.
+
+        Parameters
+        ----------
+        ranker : ranker
+            Fitted, of stumps.
+
+        Returns
+        -------
+        Scorecard
+            With ``FrozenEstimator(ranker)``, and without the settings that a fitted ranker has.
+        """
+        return clone(self).set_params(ranker=FrozenEstimator(ranker), **AS_IT_IS)
 
     def points_of(self, X: Any) -> Indices:
         """Return the points of each row by term.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -208,7 +209,7 @@ class Axis(_Binned):
     groups: tuple[tuple[Any, ...], ...] | None = None
 
 
-class Term:
+class Term(ABC):
     """What adds points to a total: a variable or a pair."""
 
     points: tuple[int, ...]
@@ -216,9 +217,9 @@ class Term:
     events: tuple[float, ...]
 
     @property
+    @abstractmethod
     def axes(self) -> tuple[_Binned, ...]:
         """The bins of each feature of the term."""
-        raise NotImplementedError
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -250,17 +251,17 @@ class Term:
         """Return how the rows and the columns of a grid read; None for a variable."""
         return None
 
+    @abstractmethod
     def unseen_bins(self) -> list[int]:
         """Return the bins of values that no training row has.
 
         They are those of a special code, a missing value or a category that is not named whose
         count is known and zero; of a pair, the cells of such values.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _places(self) -> list[Bin]:
         """Return the bins without points and counts."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +324,8 @@ class Variable(_Binned, Term):
         """The variable itself."""
         return (self,)
 
-    def unseen_bins(self) -> list[int]:  # noqa: D102 (as of `Term`)
+    def unseen_bins(self) -> list[int]:
+        """Return the bins of special codes, missing and other values that no training row has."""
         others = range(self.n_values, self.n_bins)
         return [one for one in others if self.counts and self.counts[one] == 0]
 
@@ -403,7 +405,8 @@ class Pair(Term):
         """Return the cell of each row, given the values of both features."""
         return np.asarray(self.first.bins(x) * self.second.n_bins + self.second.bins(z))
 
-    def unseen_bins(self) -> list[int]:  # noqa: D102 (as of `Term`)
+    def unseen_bins(self) -> list[int]:
+        """Return the cells of values that no training row has."""
         if not self.counts:
             return []
         counts = np.reshape(self.counts, (self.first.n_bins, self.second.n_bins))

@@ -16,7 +16,7 @@ from cards import column_names
 
 from sklearn_rank._validation import is_missing
 from sklearn_rank.scorecard import to_sql
-from sklearn_rank.scorecard._sql.dialects import DIALECTS
+from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS
 
 ROW = "number of the row"
 """Name of the column that the result is sorted by."""

@@ -179,6 +179,46 @@ def test_no_circle_of_imports():
     assert len(order) == len(SOURCES)
 
 
+# The folders of scorecard/ and the files beside them, from the top: as LAYERS, one level deeper.
+CARD_LAYERS = [
+    {"__init__"},
+    {"scorecard"},
+    {"exports"},
+    {"changes"},
+    {"explaining", "fitting", "pages"},
+    {"forms", "monitoring", "risk", "search"},
+    {"_adverse", "_input", "_log", "_owner"},
+    {"card"},
+    {"terms"},
+]
+CARD_DEPTH = {part: depth for depth, layer in enumerate(CARD_LAYERS) for part in layer}
+BASICS = CARD_DEPTH["_owner"]  # files, not folders: these may import each other
+
+
+def part_of_card(path):
+    """Return the first name below scorecard/: ``search`` for ``search/_folds.py``."""
+    return path.relative_to(ROOT / "scorecard").parts[0].removesuffix(".py")
+
+
+def test_imports_between_the_folders_of_scorecard_only_go_down():
+    files = [path for path in SOURCES if part_of(path) == "scorecard"]
+    assert {part_of_card(path) for path in files} == set(CARD_DEPTH)
+    uses = {
+        (part_of_card(path), part_of_card(file))
+        for path in files
+        for file in files_imported(path)
+        if part_of(file) == "scorecard"
+    }
+    assert {("fitting", "search"), ("changes", "pages"), ("_owner", "_input")} <= uses
+    wrong = {
+        (own, part)
+        for own, part in uses
+        if own != part and CARD_DEPTH[own] >= CARD_DEPTH[part]
+        if not CARD_DEPTH[own] == CARD_DEPTH[part] == BASICS
+    }
+    assert wrong == set()
+
+
 UNDERSCORE_IMPORTS = 3
 """At most so many modules with an underscore are imported by another folder."""
 

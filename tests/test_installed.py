@@ -42,7 +42,7 @@ def test_the_marker_of_types_is_there():
 
 @pytest.mark.parametrize("name", ["page.html", "card.html", "report.html", "style.css"])
 def test_the_templates_are_there(name):
-    assert (files("sklearn_rank.scorecard") / "templates" / name).is_file()
+    assert (files("sklearn_rank.scorecard.pages") / "templates" / name).is_file()
 
 
 def versions():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank.scorecard._variables import short_thresholds, shortest_decimal
+from sklearn_rank.scorecard.fitting._variables import short_thresholds, shortest_decimal
 
 TINY = 5e-324
 HUGE = 1.7976931348623157e308

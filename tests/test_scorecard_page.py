@@ -13,7 +13,7 @@ from sklearn_rank.datasets import make_credit
 from sklearn_rank.metrics import auc_score, ks_score, partial_auc_score
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable, to_html
-from sklearn_rank.scorecard._statements import fingerprint, held_out_figures
+from sklearn_rank.scorecard.fitting._statements import fingerprint, held_out_figures
 
 # What a reader knows: the texts of paragraphs, captions and cells. Nothing here is of the writer.
 

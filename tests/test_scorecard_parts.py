@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank import PNormPushRanker
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
-from sklearn_rank.scorecard._folds import FoldFits, make_folds
-from sklearn_rank.scorecard._reasons import most_lost
-from sklearn_rank.scorecard._risk import RiskCurve
-from sklearn_rank.scorecard._scaling import minmax_points, round_steps, scaled_points
-from sklearn_rank.scorecard._search import may_be_chosen, simplest_of_the_best
-from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.scorecard.explaining._reasons import most_lost
+from sklearn_rank.scorecard.fitting._scaling import minmax_points, round_steps, scaled_points
+from sklearn_rank.scorecard.fitting._training import BinnedTraining
+from sklearn_rank.scorecard.risk._risk import RiskCurve
+from sklearn_rank.scorecard.search._folds import FoldFits, make_folds
+from sklearn_rank.scorecard.search._search import may_be_chosen, simplest_of_the_best
 
 seeds = st.integers(0, 2**16)
 

@@ -13,10 +13,11 @@ import pytest
 
 from sklearn_rank import RankBoost, metrics
 from sklearn_rank.datasets import make_credit
-from sklearn_rank.scorecard import Scorecard, _report_pictures, monitoring, report
-from sklearn_rank.scorecard._report_figures import figures_of
-from sklearn_rank.scorecard._report_pictures import Picture
+from sklearn_rank.scorecard import Scorecard, monitoring, report
 from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.pages import _report_pictures
+from sklearn_rank.scorecard.pages._report_figures import figures_of
+from sklearn_rank.scorecard.pages._report_pictures import Picture
 from sklearn_rank.scorecard.terms import Variable
 
 # Of two classes by name the later in the alphabet is on top, which is said.

@@ -18,9 +18,9 @@ from sklearn.model_selection import cross_val_predict, train_test_split
 
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json
-from sklearn_rank.scorecard import _risk as risk_module
-from sklearn_rank.scorecard._neutral import neutral_points, with_unseen
-from sklearn_rank.scorecard._risk import RiskCurve, cut_of
+from sklearn_rank.scorecard.fitting._neutral import neutral_points, with_unseen
+from sklearn_rank.scorecard.risk import _risk as risk_module
+from sklearn_rank.scorecard.risk._risk import RiskCurve, cut_of
 
 CANCER = load_breast_cancer(as_frame=True)
 X, Y = CANCER.data.iloc[:, :8], CANCER.target

@@ -16,8 +16,8 @@ from sklearn_rank.datasets import make_credit
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard
-from sklearn_rank.scorecard._choices import sizes_up_to
-from sklearn_rank.scorecard._trends import direction
+from sklearn_rank.scorecard.search._choices import sizes_up_to
+from sklearn_rank.scorecard.search._trends import direction
 
 CANCER = load_breast_cancer(as_frame=True)
 X, Y = CANCER.data.iloc[:, :6], CANCER.target

@@ -18,8 +18,8 @@ from test_scorecard_exports import CARD
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Card, Scorecard, Variable, to_sql
 from sklearn_rank.scorecard._adverse import best_points
-from sklearn_rank.scorecard._sql.dialects import DIALECTS
 from sklearn_rank.scorecard.card import probability
+from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS
 
 MANY = settings(max_examples=5 * settings.default.max_examples)
 

@@ -21,7 +21,7 @@ from sklearn_rank.scorecard import (
     card_to_json,
 )
 from sklearn_rank.scorecard._adverse import inferred_end
-from sklearn_rank.scorecard._variables import points_with_unseen
+from sklearn_rank.scorecard.fitting._variables import points_with_unseen
 
 AGE = Axis("age", 0, (29.5,), special=(-99.0,))
 JOB = Axis("job", 2, groups=(("clerk",), ("smith", "cook")))

@@ -34,7 +34,7 @@ from sklearn_rank.onnx._tree_arrays import (
     trees_of_xgboost,
 )
 from sklearn_rank.onnx._tree_graph import leaf_values
-from sklearn_rank.scorecard.card_graph import card_totals
+from sklearn_rank.scorecard.forms.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
 
 _LARGEST_ZERO = float(np.float32(1e-35))

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn_rank._imports import import_extra
-from sklearn_rank.scorecard._json import card_to_json
 from sklearn_rank.scorecard._owner import CardOwner
-from sklearn_rank.scorecard._pages import to_html
-from sklearn_rank.scorecard._pmml import to_pmml
-from sklearn_rank.scorecard._points_table import to_csv, to_excel, to_frame
-from sklearn_rank.scorecard._sql import to_sql
-from sklearn_rank.scorecard._test_rows import test_rows
-from sklearn_rank.scorecard._text import to_text
 from sklearn_rank.scorecard.card import Card, known_risk
-from sklearn_rank.scorecard.card_graph import to_onnx
+from sklearn_rank.scorecard.forms._json import card_to_json
+from sklearn_rank.scorecard.forms._pmml import to_pmml
+from sklearn_rank.scorecard.forms._points_table import to_csv, to_excel, to_frame
+from sklearn_rank.scorecard.forms._sql import to_sql
+from sklearn_rank.scorecard.forms._test_rows import test_rows
+from sklearn_rank.scorecard.forms._text import to_text
+from sklearn_rank.scorecard.forms.card_graph import to_onnx
+from sklearn_rank.scorecard.pages._pages import to_html
 
 P = ParamSpec("P")
 R = TypeVar("R")

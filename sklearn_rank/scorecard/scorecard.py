@@ -40,8 +40,16 @@ from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._adverse import inferred_end
-from sklearn_rank.scorecard._build import CardBuilder
-from sklearn_rank.scorecard._choices import (
+from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
+from sklearn_rank.scorecard.changes._edit import EditsMixin
+from sklearn_rank.scorecard.changes._recalibration import recalibrated
+from sklearn_rank.scorecard.explaining._reasons import ReasonsMixin
+from sklearn_rank.scorecard.exports import ExportsMixin
+from sklearn_rank.scorecard.fitting._build import CardBuilder
+from sklearn_rank.scorecard.fitting._scaling import SCALING
+from sklearn_rank.scorecard.forms._json import card_from_json
+from sklearn_rank.scorecard.risk._refits import refitted_table
+from sklearn_rank.scorecard.search._choices import (
     AS_IT_IS,
     BIN_SIZE,
     PAIRS,
@@ -54,15 +62,7 @@ from sklearn_rank.scorecard._choices import (
     with_pairs,
     with_parameters,
 )
-from sklearn_rank.scorecard._edit import EditsMixin
-from sklearn_rank.scorecard._folds import given_folds
-from sklearn_rank.scorecard._json import card_from_json
-from sklearn_rank.scorecard._reasons import ReasonsMixin
-from sklearn_rank.scorecard._recalibration import recalibrated
-from sklearn_rank.scorecard._refits import refitted_table
-from sklearn_rank.scorecard._scaling import SCALING
-from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
-from sklearn_rank.scorecard.exports import ExportsMixin
+from sklearn_rank.scorecard.search._folds import given_folds
 
 SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 """Parameters of the ranker of small cards: a refit of all terms after each choice."""

@@ -17,7 +17,6 @@ from sklearn_rank._validation import (
     is_upper_label,
 )
 from sklearn_rank.metrics import compare_auc
-from sklearn_rank.scorecard._report_figures import Estimate
 from sklearn_rank.scorecard.monitoring._bands import (
     FiguresTable,
     band_of,
@@ -27,6 +26,7 @@ from sklearn_rank.scorecard.monitoring._bands import (
 )
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 from sklearn_rank.scorecard.monitoring._stability import stability_in_tenths
+from sklearn_rank.scorecard.pages._report_figures import Estimate
 from sklearn_rank.scorecard.terms import class_label
 
 SIDES = ("above both", "above a only", "above b only", "above neither")

@@ -10,8 +10,8 @@ from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank.scorecard._log import edit_texts, other_details
-from sklearn_rank.scorecard._points_table import tables_of
 from sklearn_rank.scorecard.card import EDITED, Card
+from sklearn_rank.scorecard.forms._points_table import tables_of
 from sklearn_rank.scorecard.terms import Bin, class_label, plain
 
 _NARROWEST, _WIDEST = 50, 120

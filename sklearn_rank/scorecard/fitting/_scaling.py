@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import Described, Number
 from sklearn_rank._warnings import warn
-from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.scorecard.fitting._training import BinnedTraining
 
 _TOLERANCE = 1e-9
 _N_SCALES, _N_CLIPPED = 36, 10

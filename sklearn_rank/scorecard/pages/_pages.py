@@ -14,12 +14,12 @@ from sklearn_rank._imports import import_extra
 from sklearn_rank._release import __version__
 from sklearn_rank._validation import Described, check_parameters
 from sklearn_rank.plotting.drawing import import_matplotlib
-from sklearn_rank.scorecard import _report_pictures as pictures
-from sklearn_rank.scorecard import _text
 from sklearn_rank.scorecard._log import edit_texts, other_details
-from sklearn_rank.scorecard._report_figures import TOP, figures_of
 from sklearn_rank.scorecard.card import EDITED, Card
+from sklearn_rank.scorecard.forms import _text
 from sklearn_rank.scorecard.monitoring import StabilityTable
+from sklearn_rank.scorecard.pages import _report_pictures as pictures
+from sklearn_rank.scorecard.pages._report_figures import TOP, figures_of
 from sklearn_rank.scorecard.terms import NOT_SEEN, Bin, Pair, Variable, class_label
 
 _MAX_RISKS = 90
@@ -320,7 +320,7 @@ def _environment() -> Any:
         return Markup("_<wbr>").join(str(shown(value)).split("_"))
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sklearn_rank.scorecard"),
+        loader=jinja2.PackageLoader("sklearn_rank.scorecard.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=shown,

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._validation import Number, is_upper_label
-from sklearn_rank.scorecard._json import LARGEST_TOTAL, card_to_json
 from sklearn_rank.scorecard._log import EDITS
 from sklearn_rank.scorecard._owner import CardOwner
-from sklearn_rank.scorecard._scaling import nearest
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
+from sklearn_rank.scorecard.fitting._scaling import nearest
+from sklearn_rank.scorecard.forms._json import LARGEST_TOTAL, card_to_json
 from sklearn_rank.scorecard.terms import NOT_SEEN, Pair, Variable, label_of, number_text
 
 _POINTS = Number(-LARGEST_TOTAL, LARGEST_TOTAL, integer=True)

@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._warnings import warn
 from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.scorecard._folds import moments
-from sklearn_rank.scorecard._risk import RiskCurve, with_risk
 from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.risk._risk import RiskCurve, with_risk
+from sklearn_rank.scorecard.search._folds import moments
 
 
 def recalibrated(card: Card, totals: Floats, positive: Mask, weight: Floats) -> Card:

@@ -18,9 +18,9 @@ from sklearn_rank.models import Stumps, as_model
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.scorecard._folds import FoldFits, make_folds
-from sklearn_rank.scorecard._search import Search, Settings
-from sklearn_rank.scorecard._trends import decided_directions
+from sklearn_rank.scorecard.search._folds import FoldFits, make_folds
+from sklearn_rank.scorecard.search._search import Search, Settings
+from sklearn_rank.scorecard.search._trends import decided_directions
 
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
 """The candidates for p, the first that is good enough wins; so for all others."""

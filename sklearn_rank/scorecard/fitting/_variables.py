@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.models import FeatureBins, PairFunction, StepFunction
 from sklearn_rank.rows import ALL_HERE, Rows, Sums
-from sklearn_rank.scorecard._scaling import nearest
+from sklearn_rank.scorecard.fitting._scaling import nearest
 from sklearn_rank.scorecard.terms import Axis, Pair, Variable
 
 Worst = Callable[[Iterable[int]], int]

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.scorecard._increasing import basis_of, fit_increasing, targets
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
+from sklearn_rank.scorecard.risk._increasing import basis_of, fit_increasing, targets
 
 N_REDRAWN = 300
 """Number of times that the rows are redrawn."""

@@ -15,8 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._validation import order_is_known
 from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.scorecard._risk import NORMAL
 from sklearn_rank.scorecard.card import known_risk
+from sklearn_rank.scorecard.risk._risk import NORMAL
 
 _MOST_DRAWS = 100
 

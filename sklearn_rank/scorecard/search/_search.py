@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics.intervals import error_over_folds
 from sklearn_rank.rows import Rows
-from sklearn_rank.scorecard._folds import FoldFit, FoldFits
+from sklearn_rank.scorecard.search._folds import FoldFit, FoldFits
 
 Settings = dict[str, Any]
 """Values by the name of a setting."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank.scorecard._adverse import adverse_end, best_points, points_lost
-from sklearn_rank.scorecard._sql.dialects import DIALECTS, Sqlite
 from sklearn_rank.scorecard.card import Card, known_risk
+from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS, Sqlite
 from sklearn_rank.scorecard.terms import Pair, Variable
 
 _MOST_REASONS = 4

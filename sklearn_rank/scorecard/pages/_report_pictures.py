@@ -18,7 +18,6 @@ from sklearn_rank.plotting.drawing import (
     show_percent,
     use_light_frame,
 )
-from sklearn_rank.scorecard._report_figures import ReportFigures, cumulative_shares
 from sklearn_rank.scorecard.monitoring import (
     CalibrationTable,
     GainsTable,
@@ -26,6 +25,7 @@ from sklearn_rank.scorecard.monitoring import (
     PeriodTable,
     StabilityTable,
 )
+from sklearn_rank.scorecard.pages._report_figures import ReportFigures, cumulative_shares
 
 _EVENT, _OTHER = COLOURS[:2]
 """Blue is towards the event, as on the card, and orange away from it."""

@@ -14,21 +14,21 @@ from sklearn_rank.models import PairFunction, StepFunction
 from sklearn_rank.rows import Rows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import inferred_end, worst_points
-from sklearn_rank.scorecard._choices import chosen_settings
-from sklearn_rank.scorecard._folds import moments
-from sklearn_rank.scorecard._neutral import neutral_points, with_unseen
-from sklearn_rank.scorecard._risk import RiskCurve, with_risk
-from sklearn_rank.scorecard._scaling import (
+from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.fitting._neutral import neutral_points, with_unseen
+from sklearn_rank.scorecard.fitting._scaling import (
     Rounded,
     minmax_points,
     nearest,
     round_steps,
     scaled_points,
 )
-from sklearn_rank.scorecard._statements import fit_statements
-from sklearn_rank.scorecard._training import BinnedTraining
-from sklearn_rank.scorecard._variables import Columns, make_pairs, make_variables
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.fitting._statements import fit_statements
+from sklearn_rank.scorecard.fitting._training import BinnedTraining
+from sklearn_rank.scorecard.fitting._variables import Columns, make_pairs, make_variables
+from sklearn_rank.scorecard.risk._risk import RiskCurve, with_risk
+from sklearn_rank.scorecard.search._choices import chosen_settings
+from sklearn_rank.scorecard.search._folds import moments
 from sklearn_rank.scorecard.terms import Pair, Variable
 
 Tables = list[Indices]

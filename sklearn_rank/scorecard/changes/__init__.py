@@ -1,0 +1,1 @@
+"""What happens to a card after its fit: editing, recalibration, comparison with another."""

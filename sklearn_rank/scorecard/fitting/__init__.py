@@ -1,0 +1,1 @@
+"""A card made of a fitted ranker: bins, integer points, points of values not seen."""

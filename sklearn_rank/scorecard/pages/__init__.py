@@ -1,0 +1,1 @@
+"""Pages of HTML that a person reads: a card, and a report on one."""

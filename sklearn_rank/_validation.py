@@ -358,12 +358,34 @@ def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
         ) from error
 
 
+def check_query_weight(given: Any, qid: Any, code: Indices) -> Floats:
+    """Return the weight of each query, by code: of a dict, or of one number for each row."""
+    first = np.unique(code, return_index=True)[1]
+    if given is None:
+        return np.ones(len(first))
+    if isinstance(given, Mapping):
+        ids = check_column(qid, "qid")[first].tolist()
+        missing = [one for one in ids if one not in given]
+        if missing:
+            raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")
+        given = np.array([given[one] for one in ids])[code]
+    weight = check_weight(given, len(code), "query_weight")
+    differs = weight != weight[first][code]
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            "query_weight must be the same in all rows of a query. Row "
+            f"{row} has {weight[row]:g}, the first row of its query {weight[first][code][row]:g}."
+        )
+    return weight[first]
+
+
 def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
     """Raise ValueError for query ids of which one is missing, in a place that messages name."""
-    # NaN and NaT are the values that differ from themselves.
-    missing = ids != ids  # noqa: PLR0124
-    if ids.dtype.kind == "O":
+    if ids.dtype.kind == "O":  # pandas' NA among them, which can't be compared
         missing = np.array([is_missing(one) for one in ids], dtype=bool)
+    else:  # NaN and NaT are the values that differ from themselves
+        missing = np.asarray(ids != ids)  # noqa: PLR0124
     if np.any(missing):
         raise ValueError(
             f"{name} must not have missing values: row {int(np.argmax(missing))}{where} has no id."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn_rank._validation import (
     check_column,
     check_parameters,
     check_qid,
+    check_query_weight,
     check_weight,
     unchanged_on_error,
 )
@@ -104,33 +104,11 @@ def query_sample_weight(
     y = check_column(y, "y")
     code = check_qid(qid, len(y))
     weight = check_weight(sample_weight, len(y))
-    factor = _weight_of_queries(query_weight, qid, code)
+    factor = check_query_weight(query_weight, qid, code)
     if per == "query":
         pairs = _pair_weights(y, code, weight)
         factor = np.divide(factor, pairs, out=np.zeros_like(pairs), where=pairs > 0)
     return np.asarray(weight * np.sqrt(factor)[code])
-
-
-def _weight_of_queries(given: Any, qid: Any, code: Indices) -> Floats:
-    """Return the weight of each query, by code."""
-    first = np.unique(code, return_index=True)[1]
-    if given is None:
-        return np.ones(len(first))
-    if isinstance(given, Mapping):
-        ids = check_column(qid, "qid")[first].tolist()
-        missing = [one for one in ids if one not in given]
-        if missing:
-            raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")
-        given = np.array([given[one] for one in ids])[code]
-    weight = check_weight(given, len(code), "query_weight")
-    differs = weight != weight[first][code]
-    if differs.any():
-        row = int(np.argmax(differs))
-        raise ValueError(
-            "query_weight must be the same in all rows of a query. Row "
-            f"{row} has {weight[row]:g}, the first row of its query {weight[first][code][row]:g}."
-        )
-    return weight[first]
 
 
 def _pair_weights(y: Any, code: Indices, weight: Floats) -> Floats:

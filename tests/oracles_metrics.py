@@ -6,6 +6,7 @@ the value is the mean over all orders of the rows that sort them by falling scor
 Pair metrics take ``y, f, qid, w`` as in `oracles`.
 """
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -16,20 +17,32 @@ import oracles
 # One order: y is the relevance in places 1, 2, ... ------------------------------------------
 
 
-def dcg(order, k, gain):
-    gains = {"exponential": lambda y: 2.0**y - 1, "linear": float}
-    return sum(gains[gain](y) / math.log2(1 + t) for t, y in enumerate(order, 1) if t <= k)
+GAINS = {"exponential": lambda y: 2.0**y - 1, "linear": float}
 
 
-def ndcg(order, k=None, gain="exponential"):
-    k = len(order) if k is None else k
-    best = max(dcg(other, k, gain) for other in (sorted(order, reverse=True),))
-    return dcg(order, k, gain) / best
+def dcg(order, k, gain, discount):
+    return sum(gain(y) * discount(t) for t, y in enumerate(order, 1) if t <= k)
 
 
-def precision(order, k):
+@functools.cache
+def best_dcg(order, k, gain, discount):
+    """Return the maximum over all orders; in long lists that by falling gain."""
+    orders = [sorted(order, key=gain, reverse=True)]
+    if len(order) <= 6:
+        orders = itertools.permutations(order)
+    return max(dcg(other, k, gain, discount) for other in orders)
+
+
+def ndcg(order, k=None, gain="exponential", discount=lambda t: 1 / math.log2(1 + t)):
+    """NaN where no row has a gain."""
+    k, gain = len(order) if k is None else k, GAINS.get(gain, gain)
+    best = best_dcg(tuple(sorted(order)), k, gain, discount)
+    return dcg(order, k, gain, discount) / best if best else math.nan
+
+
+def precision(order, k, divide_by="rows"):
     first = order[:k]
-    return sum(y > 0 for y in first) / len(first)
+    return sum(y > 0 for y in first) / (len(first) if divide_by == "rows" else k)
 
 
 def recall(order, k):
@@ -40,9 +53,11 @@ def r_precision(order):
     return precision(order, sum(y > 0 for y in order))
 
 
-def average_precision(order):
+def average_precision(order, k=None, divide_by="attainable"):
+    k = len(order) if k is None else k
     relevant = [t for t, y in enumerate(order, 1) if y > 0]
-    return sum(precision(order, t) for t in relevant) / len(relevant)
+    number = min(len(relevant), k) if divide_by == "attainable" else len(relevant)
+    return sum(precision(order, t) for t in relevant if t <= k) / number
 
 
 def reciprocal_rank(order, k=None):
@@ -87,13 +102,12 @@ def queries(y, f, qid):
 
 
 def per_query(metric, y, f, qid, empty=math.nan):
-    """Expected value of a metric in each query; `empty` where no row is relevant."""
-    return np.array(
-        [
-            expected(metric, *query) if any(one > 0 for one in query[0]) else empty
-            for query in queries(y, f, qid)
-        ]
-    )
+    """Expected value of a metric in each query; `empty` where no row is relevant, or it is NaN."""
+    values = [
+        expected(metric, *query) if any(one > 0 for one in query[0]) else math.nan
+        for query in queries(y, f, qid)
+    ]
+    return np.array([empty if math.isnan(value) else value for value in values])
 
 
 # Pairs --------------------------------------------------------------------------------------

@@ -107,8 +107,17 @@ def test_few_rows_have_no_interval():
 def test_names_of_metrics():
     assert top_metric(["auc", "map", "tpr@0.05"]) == "tpr@0.05"
     assert top_metric(["auc"]) == "auc"
-    names = ["auc", "tpr@0.05", "ndcg@10", "precision@10", "map", "ndcg_linear@5", "push@4"]
-    headings = ["AUC", "first 5 %", "NDCG@10", "P@10", "AP", "NDCG_LINEAR@5", "PUSH@4"]
+    names = [
+        "auc",
+        "tpr@0.05",
+        "ndcg@10",
+        "precision@10",
+        "map",
+        "map@5",
+        "ndcg_linear@5",
+        "push@4",
+    ]
+    headings = ["AUC", "first 5 %", "NDCG@10", "P@10", "AP", "AP@5", "NDCG_LINEAR@5", "PUSH@4"]
     assert list(map(heading, names)) == headings
 
 

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import oracles
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -193,6 +194,10 @@ def test_a_light_query_beside_a_heavy_one():
         ({"y_true": ["a", "b"]}, "y_true must hold numbers"),
         ({"qid": ["a"]}, "qid must hold one id for each of the 2 rows"),
         ({"qid": [1.0, np.nan]}, "qid must not have missing values: row 1"),
+        ({"qid": pd.array(["a", None], "string")}, "qid must not have missing values: row 1"),
+        ({"qid": pd.array([None, 1], "Int64")}, "qid must not have missing values: row 0"),
+        ({"qid": pd.array(["a", None], "string[pyarrow]")}, "qid must not have missing values"),
+        ({"qid": pd.Categorical([None, "a"])}, "qid must not have missing values: row 0"),
     ],
 )
 def test_errors(metric, arguments, message):

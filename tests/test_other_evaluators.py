@@ -25,11 +25,12 @@ METRICS = {
     "recip_rank": metrics.reciprocal_rank,
     "Rprec": metrics.r_precision,
 }
+MAP = partial(metrics.average_precision, divide_by="relevant")
 for k in CUT_OFFS:
     METRICS[f"ndcg_cut_{k}"] = partial(LINEAR, k=k)
-    METRICS[f"P_{k}"] = partial(metrics.precision_at_k, k=k)
+    METRICS[f"P_{k}"] = partial(metrics.precision_at_k, k=k, divide_by="k")
+    METRICS[f"map_cut_{k}"] = partial(MAP, k=k)
     METRICS[f"recall_{k}"] = partial(metrics.recall_at_k, k=k)
-PRECISIONS = {f"P_{k}": k for k in CUT_OFFS}
 
 
 @st.composite
@@ -58,16 +59,29 @@ def test_trec_eval(problem):
     qrels, run = as_dicts(*problem)
     cut_offs = ",".join(map(str, CUT_OFFS))
     names = {"ndcg", "map", "recip_rank", "Rprec"}
-    names |= {f"{name}.{cut_offs}" for name in ("ndcg_cut", "P", "recall")}
+    names |= {f"{name}.{cut_offs}" for name in ("ndcg_cut", "P", "recall", "map_cut")}
     theirs = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
     y, f, qid = problem
     for name, metric in METRICS.items():
         found = metric(y, f, qid=qid, average=None, empty=0)
         expected = np.array([theirs[q][name] for q in qrels])
-        if name in PRECISIONS:  # theirs divides by k where the list is shorter, too
-            size = np.array([len(documents) for documents in run.values()])
-            expected *= PRECISIONS[name] / np.minimum(PRECISIONS[name], size)
         assert found == pytest.approx(expected, rel=1e-12, abs=1e-12), name
+
+
+@pytest.mark.parametrize("k", CUT_OFFS)
+def test_mean_average_precision_of_xgboost(k):
+    """At a cut-off XGBoost and LightGBM divide by the relevant rows that k ranks can hold."""
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(k)
+    size = rng.integers(1, 15, 50)
+    qid = np.repeat(np.arange(50), size)
+    y, f = rng.choice([0, 0, 1], len(qid)), rng.permutation(len(qid)) / 8
+    rows = xgboost.DMatrix(np.zeros((len(y), 1)), label=y, base_margin=f, group=size)
+    options = {"objective": "rank:map", "eval_metric": f"map@{k}", "learning_rate": 0}
+    booster = xgboost.train({**options, "base_score": 0.0}, rows, 1)
+    theirs = float(booster.eval(rows).partition(":")[2])
+    found = metrics.average_precision(y, f, k=k, qid=qid, empty=1)  # as XGBoost counts none
+    assert found == pytest.approx(theirs, abs=1e-6)
 
 
 @pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")

@@ -34,6 +34,30 @@ CUT_OFF = {
         partial(naive.ndcg, k=2, gain="linear"),
     ),
     "ndcg@3": (partial(metrics.ndcg_score, k=3), partial(naive.ndcg, k=3)),
+    "ndcg, own gains": (
+        partial(metrics.ndcg_score, k=3, gain=[0, 1, 0, 9, 4]),
+        partial(naive.ndcg, k=3, gain=[0, 1, 0, 9, 4].__getitem__),
+    ),
+    "ndcg, own functions": (
+        partial(metrics.ndcg_score, gain=np.sqrt, discount=lambda t: t**-0.5),
+        partial(naive.ndcg, gain=np.sqrt, discount=lambda t: t**-0.5),
+    ),
+    "ndcg, own discounts": (
+        partial(metrics.ndcg_score, discount=(2, 1, 1)),
+        partial(naive.ndcg, discount=lambda t: (2, 1, 1)[t - 1] if t <= 3 else 0),
+    ),
+    "precision@3 of 3": (
+        partial(metrics.precision_at_k, k=3, divide_by="k"),
+        partial(naive.precision, k=3, divide_by="k"),
+    ),
+    "map@2": (
+        partial(metrics.average_precision, k=2),
+        partial(naive.average_precision, k=2),
+    ),
+    "map@3 of all": (
+        partial(metrics.average_precision, k=3, divide_by="relevant"),
+        partial(naive.average_precision, k=3, divide_by="relevant"),
+    ),
     "precision@1": (partial(metrics.precision_at_k, k=1), partial(naive.precision, k=1)),
     "precision@3": (partial(metrics.precision_at_k, k=3), partial(naive.precision, k=3)),
     "recall@2": (partial(metrics.recall_at_k, k=2), partial(naive.recall, k=2)),
@@ -52,6 +76,7 @@ every_cut_off = pytest.mark.parametrize(("metric", "definition"), CUT_OFF.values
 PER_QUERY = {name: metric for name, (metric, _) in CUT_OFF.items()} | {
     "partial_auc": metrics.partial_auc_score,
     "tpr_at_fpr": metrics.tpr_at_fpr_score,
+    "ks_score": metrics.ks_score,
 }
 every_per_query = pytest.mark.parametrize("metric", PER_QUERY.values(), ids=PER_QUERY)
 PAIR = {
@@ -111,6 +136,92 @@ def test_queries_and_ties(metric, definition, problem):
             mean = metric(y, f, qid=qid, empty=empty)
             assert mean == approx(np.nanmean(expected))
             assert isinstance(mean, float)
+
+
+@pytest.mark.parametrize("gain", [[0, 1, 0, 5], lambda y: 0 * y])
+def test_rows_without_a_gain_leave_a_query_out(gain):
+    y, f, qid = [2, 0, 2, 0], [1, 2, 3, 4], [0, 0, 1, 1]
+    assert np.isnan(metrics.ndcg_score(y, f, qid=qid, gain=gain, average=None)).all()
+    assert metrics.ndcg_score(y, f, qid=qid, gain=gain, empty=1) == 1
+    with pytest.raises(ValueError, match="no query to average over"):
+        metrics.ndcg_score(y, f, qid=qid, gain=gain)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gain": "cubic"}, r"'gain' parameter of ndcg_score must be one of 'exponential', "),
+        ({"gain": None}, "'gain' parameter of ndcg_score"),
+        ({"discount": 2}, "'discount' parameter of ndcg_score must be one of None, or a function"),
+        ({"gain": [0, 1]}, r"levels 0 to 1, so that y_true must hold .* Got 2"),
+        ({"gain": [0, -1, 2]}, "gain of ndcg_score must be finite and not negative. Got -1"),
+        ({"gain": lambda y: y / 0.0}, "gain of ndcg_score must be finite"),
+        ({"gain": lambda y: [1.0]}, "gain of ndcg_score must give 3 numbers. Got 1"),
+        ({"gain": []}, "gain of ndcg_score must give at least one number"),
+        ({"gain": ["a", "b", "c"]}, "gain must hold numbers"),
+        ({"discount": [1, 2]}, "discount of ndcg_score must be positive at rank 1 and never grow"),
+        ({"discount": lambda t: 0 * t}, "discount of ndcg_score must be positive at rank 1"),
+        ({"discount": [1, np.nan]}, "discount of ndcg_score must be finite"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:(divide|invalid):RuntimeWarning")
+def test_gains_and_discounts_that_are_none(options, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.ndcg_score([0, 1, 2], [1, 2, 3], **options)
+
+
+def test_gains_by_level_need_levels():
+    with pytest.raises(ValueError, match=r"must hold these whole numbers\. Got 0\.5"):
+        metrics.ndcg_score([0, 0.5], [1, 2], gain=[0, 1])
+
+
+def test_a_row_weight_of_the_gain_is_a_gain():
+    """What TF-Ranking calls the weight of an item multiplies its gain, in the best order too."""
+    y, f, w = np.array([2, 0, 1, 1]), [1, 2, 3, 4], np.array([0.5, 1, 3, 0])
+    gains = (w * (2.0**y - 1)).tolist()
+    dcg = sum(g / np.log2(1 + t) for t, g in enumerate([gains[n] for n in np.argsort(f)[::-1]], 1))
+    best = sum(g / np.log2(1 + t) for t, g in enumerate(sorted(gains, reverse=True), 1))
+    assert metrics.ndcg_score(gains, f, gain="linear") == approx(dcg / best)
+
+
+@every_per_query
+@given(lists(max_rows=8), st.randoms(use_true_random=False))
+def test_weights_of_queries_weigh_the_mean(metric, problem, random):
+    y, f, qid = problem
+    if qid is None:
+        return
+    values = metric(y, f, qid=qid, average=None)
+    ids, code = np.unique(qid, return_inverse=True)
+    w = np.array([random.choice([0, 1, 2.5]) for _ in ids])
+    counts = ~np.isnan(values) & (w > 0)
+    weights = {"rows": w[code], "names": dict(zip(ids.tolist(), w.tolist(), strict=True))}
+    for weight in weights.values():
+        if not counts.any():
+            with pytest.raises(ValueError, match="weight"):
+                metric(y, f, qid=qid, query_weight=weight)
+            continue
+        expected = (w * values)[counts].sum() / w[counts].sum()
+        assert metric(y, f, qid=qid, query_weight=weight) == approx(expected)
+        huge = weight if isinstance(weight, dict) else weight * 1e299
+        assert metric(y, f, qid=qid, query_weight=huge) == approx(expected)
+
+
+@every_per_query
+def test_weights_of_queries_that_are_none(metric):
+    y, f, qid = [0, 1, 0, 1], [1, 2, 3, 4], [1, 1, 2, 2]
+    cases = [
+        ({"query_weight": [1] * 4}, "query_weight of .* needs qid"),
+        ({"query_weight": [1] * 4, "qid": qid, "average": None}, "needs average='mean'"),
+        ({"query_weight": [1, 2, 1, 1], "qid": qid}, "same in all rows of a query"),
+        ({"query_weight": {1: 2}, "qid": qid}, r"a weight for every query. Not for \[2\]"),
+        ({"query_weight": [-1] * 4, "qid": qid}, "query_weight must not be negative"),
+        ({"query_weight": [1] * 3, "qid": qid}, "query_weight must have shape"),
+        ({"query_weight": [1] * 4, "qid": [1, None, 2, 2]}, "qid must not have missing values"),
+        ({"query_weight": [1] * 4, "qid": [1, 2]}, "one id for each of the 4 rows. Got 2"),
+    ]
+    for options, message in cases:
+        with pytest.raises(ValueError, match=message):
+            metric(y, f, **options)
 
 
 @pytest.mark.slow

@@ -31,6 +31,8 @@ SWITCH = r"sklearn\.set_config\(enable_metadata_routing=True\)"
 BY_NAME = {
     "auc": metrics.auc_score,
     "map": metrics.average_precision,
+    "map@10": partial(metrics.average_precision, k=10),
+    "map@2": partial(metrics.average_precision, k=2),
     "mrr": metrics.reciprocal_rank,
     "err": metrics.err_score,
     "mrr@2": partial(metrics.reciprocal_rank, k=2),
@@ -88,7 +90,7 @@ def test_a_name_is_a_metric(name, relevance, with_qid):
 @pytest.mark.parametrize(
     "name",
     [
-        *("", "AUC", " auc", "auc@3", "map@5", "r_precision@5", "precision", "recall", "recall@0"),
+        *("", "AUC", " auc", "auc@3", "map@0", "r_precision@5", "precision", "recall", "recall@0"),
         *("ndcg@", "ndcg@0", "ndcg@1.5", "ndcg@-1", "ndcg@x", "ndcg@1_0", "ndcg@inf", "ndcg@10\n"),
         *("ndcg_linear@", "ndcg_linear@0", "ndcg_exponential"),
         *("pauc", "pauc@0", "pauc@1.1", "pauc@inf", "tpr", "tpr@0", "tpr@2", "tpr@-0.1"),

@@ -42,7 +42,8 @@ def heading(name: str) -> str:
     kind, _, at = name.partition("@")
     if kind == "tpr":
         return f"first {100 * float(at):g} %"
-    return {"precision": "P@", "map": "AP"}.get(kind, name.upper()[: len(kind) + 1]) + at
+    short = {"precision": "P@", "map": "AP@" if at else "AP"}
+    return short.get(kind, name.upper()[: len(kind) + 1]) + at
 
 
 def cells(column: Mapping[str, Measured]) -> dict[str, str]:

@@ -20,9 +20,9 @@ from sklearn_rank.tables.options import Reading, TableOptions
 class Shown:
     """The metrics to show, and the files to write them to.
 
-    --metrics NAME,...  What to show: auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, mrr,
-        err, r_precision, push@p, where a is a share of the negatives (0.05), k a number of rows
-        (10), and p the power of the push (4); default: auc,tpr@0.05, with queries or grades
+    --metrics NAME,...  What to show: auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, map@k,
+        mrr, err, r_precision, push@p, where a is a share of the negatives (0.05), k a number of
+        rows (10), and p the power of the push (4); default: auc,tpr@0.05, with queries or grades
         auc,ndcg@10.
     --json FILE  Also write every number (.json).
     --plot FILE  Also draw a picture (.png, .pdf, .svg).

@@ -8,9 +8,10 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   with the relevant ones last.
 - *Places* (`ndcg_score`, `average_precision`, `precision_at_k`, ...): rows with relevance above
   0 are relevant; the value is the exact mean over all orders of tied rows; queries without a
-  relevant row are skipped unless `empty` gives their value; every query counts once.
-  A place is an integer, so there are no weights. `partial_auc_score` and `tpr_at_fpr_score`
-  average like these, take weights, and join tied rows by a straight line as the ROC curve does.
+  relevant row are skipped unless `empty` gives their value; every query counts once,
+  or as `query_weight` says. A place is an integer, so rows have no weights. `partial_auc_score`
+  and `tpr_at_fpr_score` average like these, take weights of rows, and join tied rows by a
+  straight line as the ROC curve does.
 """
 
 from typing import TYPE_CHECKING, Any

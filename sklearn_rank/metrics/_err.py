@@ -13,6 +13,7 @@ from sklearn_rank.metrics._ranked import (
     average_queries,
     check_not_negative,
     check_options,
+    check_weight_of_queries,
     rank_queries,
 )
 
@@ -24,6 +25,7 @@ def err_score(
     k: int | None = None,
     max_relevance: float | None = None,
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -49,8 +51,11 @@ def err_score(
         queries; give a number to compare parts of a data set.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
@@ -82,6 +87,7 @@ def err_score(
     True
     """
     check_options("err_score", average, empty, k=k)
+    weight = check_weight_of_queries("err_score", query_weight, qid, y_true, average)
     allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
     check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
     ranked = rank_queries(y_true, y_score, qid)
@@ -93,7 +99,7 @@ def err_score(
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
     k = int(ranked.query_rows.length.max()) if k is None else k
     values = expected_reciprocal_stop(ranked, unsatisfied, k)
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
 
 
 def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:

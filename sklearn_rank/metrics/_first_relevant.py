@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_queries
+from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank.metrics._ranked import (
+    average_queries,
+    check_options,
+    check_weight_of_queries,
+    divide,
+    rank_queries,
+)
 from sklearn_rank.rows import Groups
 
 
@@ -15,23 +22,28 @@ def average_precision(
     y_true: Any,
     y_score: Any,
     *,
+    k: int | None = None,
+    divide_by: str = "attainable",
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
     r"""Compute the average precision; its mean over queries is MAP.
 
-    .. math:: \mathrm{AP} = \frac{1}{R} \sum_{t: y_{(t)} > 0}
+    .. math:: \mathrm{AP}_k = \frac{1}{\min(R, k)} \sum_{t \le k: y_{(t)} > 0}
         \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
-    relevant rows. Tied rows count as the mean over their orders: of n tied rows, r of
-    them relevant, after N rows with :math:`R_N` relevant ones, the one at rank N + t adds
+    relevant rows; without a cut-off the sum is divided by R. Tied rows count as the mean over their
+    orders: of n tied rows, r of them relevant, after N rows with :math:`R_N` relevant ones, the one
+    at rank N + t adds
 
     .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
 
-    Without ties it equals scikit-learn's ``average_precision_score``, which treats tied rows as
-    one step of the curve.
+    Without ties and cut-off it equals scikit-learn's ``average_precision_score``, which treats tied
+    rows as one step of the curve. At a cut-off XGBoost and LightGBM divide by the smaller of R and
+    k, as by default here, so that the best list has 1; trec_eval's ``map_cut`` divides by R.
 
     Parameters
     ----------
@@ -39,10 +51,18 @@ def average_precision(
         Relevance; rows above 0 are relevant.
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
+    k : int >= 1 or None, default=None
+        Cut-off: relevant rows after rank k add nothing. None: no cut-off.
+    divide_by : {"attainable", "relevant"}, default="attainable"
+        "attainable": the number of relevant rows that k ranks can hold, the smaller of R and k.
+        "relevant": R, as trec_eval does. The same without `k`.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
@@ -68,8 +88,15 @@ def average_precision(
     0.75
     >>> average_precision([1, 0], [1, 1])
     0.75
+    >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1], k=1)
+    1.0
+    >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1], k=1, divide_by="relevant")
+    0.5
     """
-    check_options("average_precision", average, empty)
+    check_options("average_precision", average, empty, k=k)
+    allowed = {"divide_by": Choice(("attainable", "relevant"))}
+    check_parameters("average_precision", {"divide_by": divide_by}, allowed)
+    weight = check_weight_of_queries("average_precision", query_weight, qid, y_true, average)
     ranked = rank_queries(y_true, y_score, qid)
     ties, r = ranked.ties, ranked.relevant
     running = np.cumsum(r) - r
@@ -77,11 +104,16 @@ def average_precision(
     t = ties.positions  # 0, 1, ... in each tie group
     precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
     precision += ties.spread(relevant_before + 1)
-    precision /= ties.spread(ranked.before + 1) + t
+    place = ties.spread(ranked.before + 1) + t
+    precision /= place
     precision *= ties.spread(r / ties.length)
+    n_relevant = ranked.n_relevant
+    if k is not None:
+        precision[place > k] = 0.0
+        n_relevant = np.minimum(n_relevant, k) if divide_by == "attainable" else n_relevant
     total = ranked.query_rows.reduce(np.add, precision)
-    values = np.minimum(divide(total, ranked.n_relevant), 1.0)
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    values = np.minimum(divide(total, n_relevant), 1.0)
+    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
 
 
 def reciprocal_rank(
@@ -90,6 +122,7 @@ def reciprocal_rank(
     *,
     k: int | None = None,
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -108,12 +141,20 @@ def reciprocal_rank(
         Relevance; rows above 0 are relevant.
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
+    k : int >= 1 or None, default=None
+        Cut-off: relevant rows after rank k add nothing. None: no cut-off.
+    divide_by : {"attainable", "relevant"}, default="attainable"
+        "attainable": the number of relevant rows that k ranks can hold, the smaller of R and k.
+        "relevant": R, as trec_eval does. The same without `k`.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1 or None, default=None
         Cut-off: 0 when the first relevant row comes after rank k. None: no cut-off.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
@@ -141,6 +182,7 @@ def reciprocal_rank(
     0.75
     """
     check_options("reciprocal_rank", average, empty, k=k)
+    weight = check_weight_of_queries("reciprocal_rank", query_weight, qid, y_true, average)
     ranked = rank_queries(y_true, y_score, qid)
     has_relevant = ranked.n_relevant > 0
     relevant_ties = np.flatnonzero(ranked.relevant)
@@ -150,7 +192,7 @@ def reciprocal_rank(
         values[has_relevant] = _expected_reciprocal(
             ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
         )
-    return average_queries(values, has_relevant, average, empty)
+    return average_queries(values, has_relevant, average, empty, weight)
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank._validation import check_parameters
+from sklearn_rank.metrics._discounts import DISCOUNT, GAIN, discounts_of, gains_of, is_named
 from sklearn_rank.metrics._ranked import (
     RankedQueries,
     average_queries,
     check_not_negative,
     check_options,
+    check_weight_of_queries,
     divide,
     rank_queries,
 )
@@ -22,40 +24,26 @@ FEW_GRADES = 64
 MAX_INT32_QUERIES = (1 << 31) // FEW_GRADES - 1
 
 
-def _gains(relevance: Floats, gain: str) -> Floats:
-    """Return gains divided by the largest, so that sums can't overflow."""
-    highest = float(relevance.max())
-    if highest == 0:
-        return relevance
-    if gain == "linear":
-        return relevance / highest
-    with np.errstate(over="ignore"):
-        gains = np.expm1(relevance * np.log(2.0))
-    if not np.isfinite(gains.max()):
-        raise ValueError(
-            f"y_true of ndcg_score is too large for gain='exponential': 2**{highest:g} "
-            "overflows. gain='linear' takes it."
-        )
-    return np.asarray(gains / gains.max())
-
-
 def ndcg_score(
     y_true: Any,
     y_score: Any,
     *,
     k: int | None = None,
-    gain: str = "exponential",
+    gain: Any = "exponential",
+    discount: Any = None,
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
     r"""Compute the normalised discounted cumulative gain (NDCG), the mean over queries.
 
     .. math:: \mathrm{NDCG}_k = \frac{\mathrm{DCG}_k}{\max \mathrm{DCG}_k}, \qquad
-        \mathrm{DCG}_k = \sum_{t \le k} \frac{g(y_{(t)})}{\log_2(1 + t)}
+        \mathrm{DCG}_k = \sum_{t \le k} d(t) \, g(y_{(t)}), \qquad
+        d(t) = \frac{1}{\log_2(1 + t)}
 
-    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, g the gain,
-    and the maximum is over all orders. Tied rows count as the mean over their orders.
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, g the gain, d the
+    discount, and the maximum is over all orders. Tied rows count as the mean over their orders.
     With the linear gain it equals scikit-learn's ``ndcg_score`` of each query.
 
     Parameters
@@ -66,14 +54,24 @@ def ndcg_score(
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
         Cut-off: only the first k ranks count, in the best order too. None: all.
-    gain : {"exponential", "linear"}, default="exponential"
-        :math:`g(y) = 2^y - 1` or :math:`g(y) = y`.
+    gain : {"exponential", "linear"}, callable or array-like, default="exponential"
+        :math:`g(y) = 2^y - 1` or :math:`g(y) = y`; a function, called with an array of relevances;
+        or the gains of the levels 0, 1, ..., for relevance in whole numbers (LightGBM's
+        ``label_gain``). Finite and not negative; greater relevance may have less gain.
+    discount : callable, array-like or None, default=None
+        A function, called with an array of ranks 1, 2, ..., or the discounts of these ranks; later
+        ones then count 0. Not negative, positive at rank 1, and never growing with the rank. None:
+        :math:`1 / \log_2(1 + t)`.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
-        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+        Value of queries without a relevant row that has a gain: left out (NaN with
+        ``average=None``), 0 or 1.
 
     Returns
     -------
@@ -88,7 +86,8 @@ def ndcg_score(
 
     References
     ----------
-    Jarvelin2002 (the idea). Burges2005 (exponential gain). McSherry2008 (tied rows).
+    Jarvelin2002 (the idea, with gains and discounts to choose). Burges2005 (exponential gain).
+    McSherry2008 (tied rows).
 
     Examples
     --------
@@ -97,26 +96,35 @@ def ndcg_score(
     1.0
     >>> round(ndcg_score([0, 1, 2], [3, 2, 1]), 3)
     0.587
+
+    Gains by level, and no discount among the first two ranks:
+
+    >>> round(ndcg_score([0, 1, 2], [3, 2, 1], gain=[0, 1, 10], discount=[1, 1]), 3)
+    0.091
     """
-    allowed = {"gain": Choice(("exponential", "linear"))}
     check_options("ndcg_score", average, empty, k=k)
-    check_parameters("ndcg_score", {"gain": gain}, allowed)
+    weight = check_weight_of_queries("ndcg_score", query_weight, qid, y_true, average)
+    given = {"gain": gain, "discount": discount}
+    check_parameters("ndcg_score", given, {"gain": GAIN, "discount": DISCOUNT})
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("ndcg_score", ranked.relevance)
     longest = int(ranked.query_rows.length.max())
-    k = longest if k is None else min(k, longest)
-    discount = 1.0 / np.log2(2.0 + np.arange(k))
-    best = _best_dcg(ranked, gain, discount)
-    values = np.minimum(divide(_expected_dcg(ranked, gain, discount), best), 1.0)
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    discounts = discounts_of("ndcg_score", discount, longest if k is None else min(k, longest))
+    discounts = discounts / discounts[0]
+    gains = gains_of("ndcg_score", ranked.relevance, gain)
+    best = _best_dcg(ranked, gain, gains, discounts)
+    values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
+    has_gain = ranked.n_relevant > 0
+    if not is_named(gain):
+        has_gain &= best > 0
+    return average_queries(values, has_gain, average, empty, weight)
 
 
-def _expected_dcg(ranked: RankedQueries, gain: str, discount: Floats) -> Floats:
+def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
     """Sum the mean gain of each tie group times the discounts of the places it takes."""
     k, ties = len(discount), ranked.ties
     shown = ranked.before < k
     n, before = ties.length[shown], ranked.before[shown]
-    gains = _gains(ranked.relevance, gain)
     mean, discounts = gains[ties.start[shown]], discount[before]
     tied = n > 1
     if tied.any():
@@ -128,9 +136,13 @@ def _expected_dcg(ranked: RankedQueries, gain: str, discount: Floats) -> Floats:
     return Groups(first, len(n)).reduce(np.add, mean * discounts)
 
 
-def _best_dcg(ranked: RankedQueries, gain: str, discount: Floats) -> Floats:
+def _best_dcg(ranked: RankedQueries, gain: Any, gains: Floats, discount: Floats) -> Floats:
     """Return the maximum of the DCG of each query over all orders."""
-    gains = _gains(_descending_relevance(ranked), gain)
+    if is_named(gain):  # sorting relevances is faster than sorting gains
+        gains = gains_of("ndcg_score", _descending_relevance(ranked), gain)
+    else:
+        query = ranked.query_rows.spread(np.arange(ranked.query_rows.n_groups))
+        gains = gains[np.lexsort((-gains, query))]
     place = ranked.query_rows.positions
     shown = np.flatnonzero(place < len(discount))
     first = np.searchsorted(shown, ranked.query_rows.start)

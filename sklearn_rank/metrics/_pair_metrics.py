@@ -51,7 +51,8 @@ def auc_score(
     Raises
     ------
     ValueError
-        When no query has rows of different relevance, unless ``average=None``.
+        When no query has rows of different relevance, unless ``average=None``. (scikit-learn's
+        ``roc_auc_score`` warns and returns NaN where there is one class only.)
 
     References
     ----------

@@ -11,7 +11,13 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank._warnings import warn
-from sklearn_rank.metrics._ranked import average_queries, check_options, divide, rank_rows
+from sklearn_rank.metrics._ranked import (
+    average_queries,
+    check_options,
+    check_weight_of_queries,
+    divide,
+    rank_rows,
+)
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
 
@@ -27,6 +33,7 @@ def partial_auc_score(
     max_fpr: float = 0.1,
     qid: Any = None,
     sample_weight: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -52,8 +59,11 @@ def partial_auc_score(
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries with relevant rows only, or without any: left out (NaN with
         ``average=None``), 0 or 1.
@@ -93,7 +103,7 @@ def partial_auc_score(
     check_parameters("partial_auc_score", {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     measure = partial(_mean_height, max_fpr=float(max_fpr))
     arrays = (y_true, y_score, qid, sample_weight)
-    return measure_curves("partial_auc_score", measure, *arrays, average, empty)
+    return measure_curves("partial_auc_score", measure, *arrays, query_weight, average, empty)
 
 
 def tpr_at_fpr_score(
@@ -103,6 +113,7 @@ def tpr_at_fpr_score(
     max_fpr: float = 0.1,
     qid: Any = None,
     sample_weight: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -129,8 +140,11 @@ def tpr_at_fpr_score(
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries with relevant rows only, or without any: left out (NaN with
         ``average=None``), 0 or 1.
@@ -172,7 +186,7 @@ def tpr_at_fpr_score(
     check_parameters("tpr_at_fpr_score", {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     measure = partial(_height_at, max_fpr=float(max_fpr))
     arrays = (y_true, y_score, qid, sample_weight)
-    return measure_curves("tpr_at_fpr_score", measure, *arrays, average, empty)
+    return measure_curves("tpr_at_fpr_score", measure, *arrays, query_weight, average, empty)
 
 
 def measure_curves(
@@ -182,6 +196,7 @@ def measure_curves(
     y_score: Any,
     qid: Any,
     sample_weight: Any,
+    query_weight: Any,
     average: str | None,
     empty: str | int,
 ) -> float | Floats:
@@ -192,6 +207,7 @@ def measure_curves(
     for each query; the latter is 0 in queries of one class, which have no curve.
     """
     check_options(owner, average, empty)
+    of_queries = check_weight_of_queries(owner, query_weight, qid, y_true, average)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     if np.isin(rows.score, (0, 1)).all() and (rows.y % 1 != 0).any():
         warn(f"y_score of {owner} holds classes and y_true scores: y_true comes first.")
@@ -206,7 +222,7 @@ def measure_curves(
     # A query whose rows all weigh nothing is absent: it is not even empty.
     kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]
     values[kept] = average_queries(share, whole > 0, None, empty)
-    return average_queries(values, ~np.isnan(values), average, "skip")
+    return average_queries(values, ~np.isnan(values), average, "skip", of_queries)
 
 
 def _height_at(

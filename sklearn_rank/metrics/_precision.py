@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._validation import Choice, Number, check_parameters
 from sklearn_rank.metrics._ranked import (
     RankedQueries,
     average_queries,
     check_options,
+    check_weight_of_queries,
     divide,
     rank_queries,
 )
@@ -33,7 +34,9 @@ def precision_at_k(
     y_score: Any,
     *,
     k: int = 10,
+    divide_by: str = "rows",
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -42,7 +45,8 @@ def precision_at_k(
     .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has n
-    rows. Tied rows count as the mean over their orders.
+    rows. Tied rows count as the mean over their orders. XGBoost divides as here; trec_eval divides
+    by k in lists of fewer than k rows too: ``divide_by="k"``.
 
     Parameters
     ----------
@@ -53,9 +57,15 @@ def precision_at_k(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     k : int >= 1, default=10
-        Cut-off. With fewer than k rows it is the share among all rows.
+        Cut-off.
+    divide_by : {"rows", "k"}, default="rows"
+        What is divided by in a query with fewer than k rows: its number of "rows", or "k", so that
+        the value stays below 1. The same in longer queries.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
@@ -81,13 +91,18 @@ def precision_at_k(
     0.5
     >>> precision_at_k([1, 0, 0, 0], [2, 1, 1, 2], k=1)
     0.5
+    >>> precision_at_k([1, 1], [2, 1], k=4), precision_at_k([1, 1], [2, 1], k=4, divide_by="k")
+    (1.0, 0.5)
     """
     _check_k("precision_at_k", k)
+    allowed = {"divide_by": Choice(("rows", "k"))}
+    check_parameters("precision_at_k", {"divide_by": divide_by}, allowed)
     check_options("precision_at_k", average, empty)
+    weight = check_weight_of_queries("precision_at_k", query_weight, qid, y_true, average)
     ranked = rank_queries(y_true, y_score, qid)
     places = np.minimum(k, ranked.query_rows.length)
-    values = _hits(ranked, places) / places
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    values = _hits(ranked, places) / (places if divide_by == "rows" else k)
+    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
 
 
 def recall_at_k(
@@ -96,6 +111,7 @@ def recall_at_k(
     *,
     k: int = 10,
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -116,8 +132,11 @@ def recall_at_k(
         Query of each row; None means one list.
     k : int >= 1, default=10
         Cut-off.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
@@ -144,10 +163,11 @@ def recall_at_k(
     """
     _check_k("recall_at_k", k)
     check_options("recall_at_k", average, empty)
+    weight = check_weight_of_queries("recall_at_k", query_weight, qid, y_true, average)
     ranked = rank_queries(y_true, y_score, qid)
     places = np.minimum(k, ranked.query_rows.length)
     values = divide(_hits(ranked, places), ranked.n_relevant)
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
 
 
 def r_precision(
@@ -155,6 +175,7 @@ def r_precision(
     y_score: Any,
     *,
     qid: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -173,8 +194,11 @@ def r_precision(
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
@@ -200,6 +224,7 @@ def r_precision(
     0.5
     """
     check_options("r_precision", average, empty)
+    weight = check_weight_of_queries("r_precision", query_weight, qid, y_true, average)
     ranked = rank_queries(y_true, y_score, qid)
     values = divide(_hits(ranked, ranked.n_relevant), ranked.n_relevant)
-    return average_queries(values, ranked.n_relevant > 0, average, empty)
+    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)

@@ -7,9 +7,9 @@ Conventions, stated once
   of the input does not matter.
 - **Queries without a relevant row** have the same value in any order. They are skipped (NaN
   with ``average=None``), or count 0 or 1: parameter `empty`.
-- **Average**: each query counts once.
-- **No weights**: a place in a list is an integer, so these metrics take no `sample_weight`.
-  `partial_auc_score` and `tpr_at_fpr_score` do, as their axes are shares.
+- **Average**: each query counts once, or as often as `query_weight` says.
+- **No weights of rows**: a place in a list is an integer, so these metrics take no
+  `sample_weight`. `partial_auc_score` and `tpr_at_fpr_score` do, as their axes are shares.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank._validation import (
+    Choice,
+    Constraint,
+    Number,
+    check_column,
+    check_parameters,
+    check_qid,
+    check_query_weight,
+)
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
 from sklearn_rank.rows.sums import nested_runs
@@ -126,6 +134,21 @@ def check_options(owner: str, average: Any, empty: Any, **k: Any) -> None:
     check_parameters(owner, values, {name: allowed[name] for name in values})
 
 
+def check_weight_of_queries(
+    owner: str, query_weight: Any, qid: Any, y_true: Any, average: str | None
+) -> Floats | None:
+    """Return the weight of each query in the order of the sorted ids; None for equal weights."""
+    if query_weight is None:
+        return None
+    if qid is None or average is None:
+        lacking = "qid" if qid is None else "average='mean'"
+        raise ValueError(
+            f"query_weight of {owner} needs {lacking}: it weighs the queries in their mean."
+        )
+    n_rows = len(check_column(y_true, "y_true"))
+    return check_query_weight(query_weight, qid, check_qid(qid, n_rows))
+
+
 def check_not_negative(owner: str, relevance: Floats) -> None:
     """Raise ValueError for a relevance below 0."""
     lowest = float(relevance.min())
@@ -137,20 +160,33 @@ def check_not_negative(owner: str, relevance: Floats) -> None:
 
 
 def average_queries(
-    values: Floats, counts: Mask, average: str | None, empty: str | int
+    values: Floats,
+    counts: Mask,
+    average: str | None,
+    empty: str | int,
+    weight: Floats | None = None,
 ) -> float | Floats:
-    """Return the average over queries, or the values; `counts` marks queries with a value."""
+    """Return the average over queries, or the values; `counts` marks queries with a value.
+
+    `weight` is that of each query; None: all count once.
+    """
     values = np.where(counts, values, np.nan if empty == "skip" else float(empty))
     if average is None:
         return values
     present = ~np.isnan(values)
+    if weight is not None:
+        present &= weight > 0
     if not present.any():
         one = "All rows are one query, and y_true has rows of one kind only. "
         raise ValueError(
             f"{one * (len(values) == 1)}There is no query to average over: none has both a "
-            "relevant row (relevance above 0) and what the metric compares it with."
+            "relevant row (relevance above 0) and what the metric compares it with"
+            f"{', and a weight' * (weight is not None)}."
         )
-    return float(values[present].mean())
+    if weight is None:
+        return float(values[present].mean())
+    heaviest = weight[present].max()
+    return float(np.average(values[present], weights=weight[present] / heaviest))
 
 
 def divide(numerator: Floats, denominator: Floats | Indices) -> Floats:

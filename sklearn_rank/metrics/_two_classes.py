@@ -86,6 +86,7 @@ def ks_score(
     *,
     qid: Any = None,
     sample_weight: Any = None,
+    query_weight: Any = None,
     average: str | None = "mean",
     empty: str | int = "skip",
 ) -> float | Floats:
@@ -108,8 +109,11 @@ def ks_score(
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries, each counting once. None: one value for each query.
+        "mean": the mean over queries. None: one value for each query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries with relevant rows only, or without any: left out (NaN with
         ``average=None``), 0 or 1.
@@ -139,7 +143,7 @@ def ks_score(
     0.6666666666666667
     """
     arrays = (y_true, y_score, qid, sample_weight)
-    return measure_curves("ks_score", _distance, *arrays, average, empty)
+    return measure_curves("ks_score", _distance, *arrays, query_weight, average, empty)
 
 
 def _distance(queries: Groups, found: Floats, other: Floats) -> tuple[Floats, Floats]:

@@ -70,7 +70,7 @@ class _Metric:
 # Adding a metric is one line here.
 _METRICS = {
     "auc": _Metric(auc_score),
-    "map": _Metric(average_precision),
+    "map": _Metric(average_precision, "k"),
     "mrr": _Metric(reciprocal_rank, "k"),
     "err": _Metric(err_score, "k"),
     "ndcg": _Metric(ndcg_score, "k"),
@@ -267,8 +267,8 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
           `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
           queries, with the default gain and queries without a relevant row left out;
         - "ndcg_linear": `ndcg_score` with the linear gain, as in scikit-learn;
-        - "ndcg@k", "ndcg_linear@k", "mrr@k", "err@k", "precision@k", "recall@k": with cut-off
-          k, an int in [1, inf), such as "ndcg@10";
+        - "ndcg@k", "ndcg_linear@k", "map@k", "mrr@k", "err@k", "precision@k", "recall@k": with
+          cut-off k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
         - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
           in (0, 1], such as "pauc@0.05";

@@ -77,11 +77,12 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
     `_score_rows`. Everything a user can get wrong about arrays is handled here.
 
-    Scorecards, clusters and exports see a ranker through its public methods alone: besides those
-    of scikit-learn `check_parameters`, `check_columns`, `check_rows` and `training_data`, which
-    check what a user passes, `check_training`, `fit_rows`, `set_fitted`, `score_rows` and
-    `relevance_of`, which take what is checked, and `has_queries_`. Boosting rankers have
-    `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and `category_codes_`, too.
+    Scorecards, pairs, clusters and exports see a ranker through its public methods alone: besides
+    those of scikit-learn `check_parameters`, `check_columns`, `check_rows`, `check_items` and
+    `training_data`, which check what a user passes, `check_training`, `fit_rows`, `set_fitted`,
+    `score_rows` and `relevance_of`, which take what is checked, and `has_queries_`. Boosting
+    rankers have `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and
+    `category_codes_`, too.
     """
 
     __getstate__, __setstate__ = stamped_state, take_state
@@ -340,6 +341,26 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         data = self._rows_of(self.check_rows(X), y, qid, sample_weight, classes)
         self._check_training(data)
         return data
+
+    def check_items(self, X: Any) -> Any:
+        """Return checked features of rows to learn from, whose relevance is not known.
+
+        The ranker notes number, names and categories of its features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Floats.
+        """
+        self.check_parameters()
+        X = self._validate_features(X, ensure_min_samples=2)
+        self._check_features(X)
+        return X
 
     def check_training(self, data: Rows) -> None:
         """Raise ValueError for rows that nothing can be learned from.

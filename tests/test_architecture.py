@@ -29,7 +29,7 @@ LAYERS = [
     {"datasets", "inspection"},
     {"dask"},
     {"onnx"},
-    {"scorecard"},
+    {"scorecard", "pairs"},
     {"plotting"},
     {"ensemble"},
     {"estimators"},

@@ -26,6 +26,7 @@ MODULES = {
     "sklearn_rank.ensemble": "Ensembles",
     "sklearn_rank.metrics": "Metrics",
     "sklearn_rank.model_selection": "Splitting and selecting",
+    "sklearn_rank.pairs": "Pairs",
     "sklearn_rank.plotting": "Displays",
     "sklearn_rank.inspection": "Notes on columns",
     "sklearn_rank.preprocessing": "Preprocessing",

@@ -19,8 +19,8 @@ from sklearn_rank.objectives import (
     make_push,
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
-from sklearn_rank.pair_sums import PairLoss, as_margin_loss
-from sklearn_rank.rows import Preferences, Queries, Rows
+from sklearn_rank.pair_sums import PairLoss, as_margin_loss, mean_of_larger
+from sklearn_rank.rows import GivenPairs, Preferences, Queries, Rows
 
 MEAN_CURVATURE = 0.25
 """Mean curvature of a row at equal scores: that of the log-loss at probability one half."""
@@ -157,6 +157,8 @@ def _mean_larger(values: Floats, pairs: Preferences) -> float:
 
     Both rows of a pair count as their levels, whose weights and values every process knows.
     """
+    if isinstance(pairs, GivenPairs):
+        return mean_of_larger(values / pairs.weight, pairs)
     levels = pairs.merged(pairs.spread(np.arange(pairs.segments.n_groups)))
     per_weight = pairs.reduce(np.add, values[pairs.order]) / levels.weight
     # max(a, b) is a and what b is above it: a hinge loss.

@@ -244,8 +244,7 @@ class BoostingProblem:
         """
         pairs = self.preferences
         curvature = objective.value_gradient_curvature(np.zeros(pairs.n_rows))[2]
-        paired = [pairs.paired_weight(side) > 0 for side in ("top", "bottom")]
-        n = min(number_of_rows(np.where(has, pairs.weight, 0.0), pairs) for has in paired)
+        n = min(number_of_rows(pairs.role_weights(side), pairs) for side in ("top", "bottom"))
         unit = float(pairs.total(float(curvature.sum()))) / n
         return _RIDGE_OF_STUMPS * unit if self.is_two_sided else unit
 

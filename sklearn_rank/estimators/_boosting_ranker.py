@@ -31,7 +31,7 @@ from sklearn_rank.models import (
     Stumps,
     as_model,
 )
-from sklearn_rank.objectives import SidePush, balancing_offset, error_cut
+from sklearn_rank.objectives import balancing_offset, error_cut, make_push
 from sklearn_rank.rows import FitRows, Rows
 from sklearn_rank.solvers import BoostingSolver, Coordinate
 
@@ -126,7 +126,7 @@ class BoostingRanker(RoundsRanker):
         """Return the settings of the problem; RankBoost's are the defaults."""
         return Posing(
             owner=type(self).__name__,
-            make_objective=partial(SidePush, p=1.0),
+            make_objective=partial(make_push, loss="exponential", p=1.0, push="top"),
             learning_rate=self.learning_rate,
             tol=self.tol,
         )

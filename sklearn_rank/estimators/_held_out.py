@@ -22,8 +22,7 @@ Metric = Callable[[Floats], float]
 def n_of_rarer_class(rows: Rows) -> float:
     """Return how many rows have a row above them, or one below, whichever are fewer."""
     pairs = rows.preferences
-    sides = (pairs.weight[pairs.paired_weight(side) > 0] for side in ("top", "bottom"))
-    return min(number_of_rows(side) for side in sides)
+    return min(number_of_rows(pairs.role_weights(side)) for side in ("top", "bottom"))
 
 
 def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:

@@ -9,7 +9,8 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, IterateHook, Solution
 from sklearn_rank.models import KernelModel, LinearModel
-from sklearn_rank.objectives import MarginLoss, PairLoss
+from sklearn_rank.objectives import ListedPairLoss, MarginLoss, PairLoss
+from sklearn_rank.pair_sums import mean_loss
 from sklearn_rank.rows import Preferences
 
 
@@ -92,6 +93,6 @@ class KernelProblem:
     average: bool = False
     seed: int = 0
 
-    def mean_loss(self) -> PairLoss:
+    def mean_loss(self) -> PairLoss | ListedPairLoss:
         """Return the mean loss over all pairs, a function of scores."""
-        return PairLoss(self.preferences, self.loss, mean=True)
+        return mean_loss(self.preferences, self.loss)

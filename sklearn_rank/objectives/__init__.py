@@ -15,6 +15,8 @@ from sklearn_rank.objectives.pushes import PUSHES, BothPush, SidePush, make_push
 from sklearn_rank.objectives.states import ScoreState, SecondOrderState
 from sklearn_rank.pair_sums import (
     MARGIN_LOSSES,
+    ListedExponential,
+    ListedPairLoss,
     MarginLoss,
     PairLoss,
     Push,
@@ -31,6 +33,8 @@ __all__ = [
     "ExponentialState",
     "InformationRetrievalPush",
     "ListLoss",
+    "ListedExponential",
+    "ListedPairLoss",
     "ListwiseLoss",
     "MarginLoss",
     "MarginPush",

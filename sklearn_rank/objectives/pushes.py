@@ -20,6 +20,8 @@ from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
 from sklearn_rank.objectives._side_function import SideFunction
 from sklearn_rank.pair_sums import (
     ExponentialSums,
+    ListedExponential,
+    ListedPairLoss,
     MarginLoss,
     Push,
     SegmentSums,
@@ -27,7 +29,7 @@ from sklearn_rank.pair_sums import (
     log_sum_exp,
     safe_log,
 )
-from sklearn_rank.rows import Preferences
+from sklearn_rank.rows import GivenPairs, Preferences
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
 _POWER_GAP = 1e-4
@@ -345,6 +347,13 @@ def make_push(
 ) -> Push:
     """Return the push with a margin loss: of ``PUSHES`` for the exponential one.
 
+    Of pairs that are listed one by one, which have no push: their sum.
+
+    Raises
+    ------
+    ValueError
+        When a push is asked for of pairs that are listed.
+
     Examples
     --------
     >>> import numpy as np
@@ -358,6 +367,14 @@ def make_push(
     MarginPush 0.69
     """
     loss = as_margin_loss(loss, "make_push")
+    if isinstance(preferences, GivenPairs):
+        if p != 1 or push == "ir":
+            raise ValueError(
+                "Pairs that are listed one by one have no push: they need p=1 and a push other "
+                f"than 'ir'. Got p={p:g} and push={push!r}."
+            )
+        is_log = loss.factorises
+        return ListedExponential(preferences) if is_log else ListedPairLoss(preferences, loss)
     if loss.factorises:
         return PUSHES[push](preferences, float(p), bottom_weight)
     return MarginPush(preferences, loss, float(p), push, bottom_weight)

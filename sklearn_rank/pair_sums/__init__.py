@@ -12,6 +12,12 @@ from sklearn_rank.pair_sums._exponential_sums import (
 )
 from sklearn_rank.pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
 from sklearn_rank.pair_sums._push import Push
+from sklearn_rank.pair_sums.listed_pairs import (
+    ListedExponential,
+    ListedPairLoss,
+    mean_loss,
+    mean_of_larger,
+)
 from sklearn_rank.pair_sums.margin_losses import (
     MARGIN_LOSS_CHOICE,
     MARGIN_LOSSES,
@@ -23,12 +29,16 @@ __all__ = [
     "MARGIN_LOSSES",
     "MARGIN_LOSS_CHOICE",
     "ExponentialSums",
+    "ListedExponential",
+    "ListedPairLoss",
     "MarginLoss",
     "PairLoss",
     "Push",
     "SegmentSums",
     "as_margin_loss",
     "log_sum_exp",
+    "mean_loss",
+    "mean_of_larger",
     "pair_loss_and_gradient",
     "safe_log",
 ]

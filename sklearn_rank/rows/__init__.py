@@ -1,5 +1,6 @@
 """Rows: what every sum runs over, in groups, in pairs, and on one process or several."""
 
+from sklearn_rank.rows.given_pairs import GivenPairs, PairedItems
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.rows import FitRows, Rows
@@ -18,7 +19,9 @@ __all__ = [
     "Block",
     "Collective",
     "FitRows",
+    "GivenPairs",
     "Groups",
+    "PairedItems",
     "Preferences",
     "Queries",
     "Rows",

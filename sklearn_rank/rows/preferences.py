@@ -321,6 +321,10 @@ class Preferences(Sums):
         """Return the weight of the rows above each row ("top"), or below it ("bottom")."""
         return self.spread(self._paired_weight(side))
 
+    def role_weights(self, side: str) -> Floats:
+        """Return the weights of the rows that have another above ("top") or below ("bottom")."""
+        return np.where(self.paired_weight(side) > 0, self.weight, 0.0)
+
     def _paired_weight(self, side: str) -> Floats:
         """Return the same for each segment."""
         scan = self.scan_above if side == "top" else self.scan_below

@@ -1,0 +1,87 @@
+"""Checks of pairs and their weights, and the share of pairs that scores put in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from sklearn_rank._arrays import Floats, Indices
+from sklearn_rank._validation import check_weight
+
+
+def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
+    """Return pairs of items as integers, of shape (n_pairs, 2): winner and loser.
+
+    `n_items` is the number of items, None where every index that is not negative is one.
+    """
+    found = _as_columns(owner, pairs)
+    largest = np.iinfo(np.intp).max if n_items is None else n_items - 1
+    if found.min() < 0 or found.max() > largest:
+        number = int(np.argmax(((found < 0) | (found > largest)).any(axis=1)))
+        allowed = "not be negative" if n_items is None else f"be from 0 to {largest}, the rows of X"
+        raise ValueError(
+            f"The items of pairs of {owner} must {allowed}. Got {found[number].tolist()} in pair "
+            f"{number}."
+        )
+    is_same = found[:, 0] == found[:, 1]
+    if is_same.any():
+        number = int(np.argmax(is_same))
+        raise ValueError(
+            f"The winner of each pair of {owner} must differ from its loser. Got item "
+            f"{found[number, 0]} twice in pair {number}."
+        )
+    return found
+
+
+def _as_columns(owner: str, pairs: Any) -> Indices:
+    """Return pairs as integers of shape (n_pairs, 2), whatever items they name."""
+    if pairs is None:
+        raise ValueError(
+            f"{owner} needs pairs, an array of shape (n_pairs, 2) with the rows of winner and "
+            "loser in X, or a PairTable in place of X. Got pairs=None."
+        )
+    try:
+        options: dict[str, Any] = {"ensure_2d": False, "ensure_min_samples": 0}
+        found = check_array(pairs, input_name="pairs", dtype=None, **options)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"pairs of {owner} must hold whole numbers. {error}") from error
+    if found.ndim != 2 or found.shape[1] != 2:
+        raise ValueError(
+            f"pairs of {owner} must have shape (n_pairs, 2), winner and loser. Got shape "
+            f"{found.shape}."
+        )
+    if not len(found):
+        raise ValueError(f"pairs of {owner} is empty: there is no pair.")
+    if found.dtype.kind == "f" and (found == np.floor(found)).all():
+        found = found.astype(np.intp)
+    if found.dtype.kind not in "iu":
+        raise ValueError(
+            f"pairs of {owner} must hold whole numbers, the rows of the items in X. Got values of "
+            f"type {found.dtype}; duel_pairs makes them from names."
+        )
+    return np.asarray(found)
+
+
+def check_weighted_pairs(
+    owner: str, pairs: Any, n_items: int | None, sample_weight: Any
+) -> tuple[Indices, Floats]:
+    """Return the pairs of positive weight, and their weights."""
+    found = check_pairs(owner, pairs, n_items)
+    if sample_weight is None:  # without an array as long as the pairs
+        return found, np.broadcast_to(1.0, len(found))
+    weight = check_weight(sample_weight, len(found))
+    if weight.all():
+        return found, weight
+    kept = np.flatnonzero(weight)
+    return found[kept], weight[kept]
+
+
+def share_in_order(scores: Floats, pairs: Indices, weight: Floats) -> float:
+    """Return the weighted share of pairs whose winner has the greater score; ties count half."""
+    winner, loser = scores[pairs[:, 0]], scores[pairs[:, 1]]
+    in_order = (winner > loser) + (winner == loser) / 2
+    # By the largest weight: sums of the largest floats overflow.
+    weight = weight / weight.max()
+    return float(weight @ in_order / weight.sum())

@@ -1,0 +1,160 @@
+"""A splitter of pairs that keeps on one side what belongs together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+
+from sklearn_rank._arrays import Indices
+from sklearn_rank._validation import (
+    SEED,
+    Choice,
+    Constraint,
+    Number,
+    check_parameters,
+    check_qid,
+)
+from sklearn_rank.pairs._given import check_pairs
+from sklearn_rank.pairs._table import PairTable
+
+
+class PairKFold(BaseCrossValidator):
+    """K folds of pairs, of which no test pair has been seen in training.
+
+    Parameters
+    ----------
+    n_splits : int in [2, inf), default=5
+        Number of folds.
+    keep : {"pairs", "items", "groups"}, default="pairs"
+        What is never on both sides. "pairs": the same two items, whoever won; this tells how well
+        known items are ordered. "items": an item; this tells how well new items are ordered. A
+        test fold has the pairs whose items are both new; pairs of a new item and a known one are
+        in neither part. "groups": a group, such as an annotator, a visitor or a day, which
+        `groups` names.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+
+    Raises
+    ------
+    ValueError
+        When a parameter or an array is not as described, there are too few of what is kept, or a
+        fold would have no pairs.
+
+    See Also
+    --------
+    PairTable : Items and pairs as one object, which scikit-learn's searches take as X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.pairs import PairKFold
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = np.array([rng.choice(30, 2, replace=False) for _ in range(200)])
+    >>> for keep in ("pairs", "items"):
+    ...     train, test = next(PairKFold(3, keep=keep, random_state=0).split(pairs))
+    ...     n_known = len(np.intersect1d(pairs[train], pairs[test]))
+    ...     print(f"{len(train)} and {len(test)} pairs, with {n_known} items in both")
+    133 and 67 pairs, with 29 items in both
+    93 and 25 pairs, with 0 items in both
+    """
+
+    # Requested by default: `groups` has no other meaning.
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "n_splits": Number(2, integer=True),
+        "keep": Choice(("pairs", "items", "groups")),
+        "random_state": SEED,
+    }
+
+    def __init__(self, n_splits: int = 5, *, keep: str = "pairs", random_state: Any = None) -> None:
+        values = {"n_splits": n_splits, "keep": keep, "random_state": random_state}
+        check_parameters("PairKFold", values, self._allowed)
+        self.n_splits = n_splits
+        self.keep = keep
+        self.random_state = random_state
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Indices, Indices]]:
+        """Return the splits, each a pair of arrays of positions of pairs.
+
+        Parameters
+        ----------
+        X : PairTable or array-like of shape (n_pairs, 2)
+            The pairs.
+        y : object, default=None
+            Not used; scikit-learn's tools pass it.
+        groups : array-like of shape (n_pairs,), default=None
+            Group of each pair, with ``keep="groups"``.
+
+        Returns
+        -------
+        iterator of (train, test)
+            Sorted positions of the pairs of both parts.
+        """
+        pairs = X.pairs if isinstance(X, PairTable) else check_pairs("PairKFold", X, None)
+        if (groups is not None) != (self.keep == "groups"):
+            raise ValueError(
+                "groups of PairKFold are for keep='groups', which needs them. Got "
+                f"keep={self.keep!r} and {'no ' if groups is None else ''}groups."
+            )
+        folds = self._folds(pairs, groups)
+        # Not a generator itself, so that invalid input is an error here, not at the first split.
+        splits = [self._split(folds, number) for number in range(self.n_splits)]
+        for number, parts in enumerate(splits):
+            if not all(len(part) for part in parts):
+                raise ValueError(
+                    f"PairKFold with n_splits={self.n_splits} and keep={self.keep!r} leaves split "
+                    f"{number} without pairs in one of its parts: take fewer splits."
+                )
+        return iter(splits)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Not used; scikit-learn's tools pass them.
+
+        Returns
+        -------
+        int
+            The parameter `n_splits`.
+        """
+        return self.n_splits
+
+    def _folds(self, pairs: Indices, groups: Any) -> Indices:
+        """Return the fold of both items of each pair, of shape (n_pairs, 2)."""
+        if self.keep == "groups":
+            code = check_qid(groups, len(pairs), "groups")
+        elif self.keep == "items":
+            code = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+        else:
+            code = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)[1].ravel()
+        size = np.bincount(code)
+        if len(size) < self.n_splits:
+            raise ValueError(
+                f"PairKFold with keep={self.keep!r} needs at least n_splits={self.n_splits} of "
+                f"them. Got {len(size)}."
+            )
+        # The largest first, each to the smallest fold so far; ties in random order.
+        random = check_random_state(self.random_state)
+        order = random.permutation(len(size))
+        order = order[np.argsort(-size[order], kind="stable")]
+        fold, filled = np.empty(len(size), dtype=np.intp), np.zeros(self.n_splits)
+        for one in order:
+            fold[one] = np.argmin(filled)
+            filled[fold[one]] += size[one]
+        by_pair = fold[code]
+        return by_pair.reshape(-1, 2) if self.keep == "items" else np.column_stack([by_pair] * 2)
+
+    @staticmethod
+    def _split(folds: Indices, number: int) -> tuple[Indices, Indices]:
+        """Return the positions of the pairs of both parts of a split."""
+        is_tested = folds == number
+        train = np.flatnonzero(~is_tested.any(axis=1))
+        return train, np.flatnonzero(is_tested.all(axis=1))

@@ -1,0 +1,193 @@
+"""A ranker that learns from pairs of items."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._versions import stamped_state, take_state
+from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+from sklearn_rank.pairs._able import check_supported
+from sklearn_rank.pairs._given import check_weighted_pairs, share_in_order
+from sklearn_rank.pairs._table import items_and_pairs
+from sklearn_rank.rows import PairedItems
+
+
+class PairRanker(BaseEstimator):
+    r"""Fit a ranker to pairs (winner, loser) of items: duels, A/B preferences, annotations.
+
+    Use it when nobody has graded the items, but somebody has said of two of them which is better.
+    Items are rows of X, which is held once; a pair is two row numbers, and may have a weight. The
+    scores of new items come from their features; for items without features see `BradleyTerry`.
+
+    It minimises what the ranker minimises, over the given pairs in place of those that relevance
+    would make,
+
+    .. math:: \frac{\sum_j w_j \, \phi(f(x_{i_j}) - f(x_{k_j}))}{\sum_j w_j}
+
+    (of the exponential loss the logarithm of the sum), where :math:`i_j` is the winner of pair
+    j, :math:`k_j` its loser and :math:`w_j` its weight, :math:`\phi` the loss and f the scores of
+    the ranker, with its penalty. The cost of an iteration grows with the numbers of items and of
+    pairs. The model is the one that the ranker has when every pair is a query of two rows of its
+    own; only LightGBM takes its thresholds from the items, each counted once.
+
+    Parameters
+    ----------
+    ranker : ranker, Pipeline or None, default=None
+        What is fitted: a clone of it, with ``relevance="graded"``. A `BoostedTreesRanker`,
+        `KernelPairwiseSGDRanker`, `PNormPushRanker` or `RankBoost` with ``p=1``, a pairwise loss,
+        and no early stopping or bags; or a pipeline that ends in one, whose first steps see the
+        items, each once. None means ``PNormPushRanker(p=1, loss="logistic")``, logistic stumps.
+
+    Attributes
+    ----------
+    ranker_ : ranker or Pipeline
+        The fitted ranker: it explains rows, and exports to ONNX and other forms.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
+    n_pairs_ : int
+        Number of pairs of positive weight.
+
+    See Also
+    --------
+    BradleyTerry : Scores of items without features.
+    PairTable : Items and pairs as one object, for searches and cross-validation.
+
+    References
+    ----------
+    Freund2003, sec. 2 (weights of single pairs, of the exponential loss). The mean loss of
+    listed pairs is defined here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.pairs import PairRanker
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> pairs = [(1, 0), (2, 1), (3, 2), (3, 0)]  # winner, loser
+    >>> ranker = PairRanker().fit(X, pairs)
+    >>> ranker.predict(X).argsort()
+    array([0, 1, 2, 3])
+    >>> ranker.score(X, pairs)
+    1.0
+
+    A linear model, the logistic regression of differences:
+
+    >>> from sklearn_rank import KernelPairwiseSGDRanker
+    >>> linear = PairRanker(KernelPairwiseSGDRanker(kernel="linear", alpha=0.1))
+    >>> bool(linear.fit(X, pairs).ranker_.coef_[0] > 0)
+    True
+    """
+
+    __getstate__, __setstate__ = stamped_state, take_state
+
+    def __init__(self, ranker: Any = None) -> None:
+        self.ranker = ranker
+
+    def fit(self, X: Any, pairs: Any = None, *, sample_weight: Any = None) -> Self:
+        """Learn from pairs.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_items, n_features) or PairTable
+            Features of the items; or items and pairs in one.
+        pairs : array-like of shape (n_pairs, 2), default=None
+            Rows of X: the winner and the loser of each pair. None: X is a `PairTable`.
+        sample_weight : float or array-like of shape (n_pairs,), default=None
+            Multiplicities of the pairs: weight 2 equals the pair twice, weight 0 the pair gone.
+
+        Returns
+        -------
+        self : object
+            The fitted ranker.
+
+        Raises
+        ------
+        TypeError
+            When `ranker` can't learn from pairs.
+        ValueError
+            When a setting of `ranker`, or an array is not as described: a winner that is its
+            loser, an index out of range, a negative weight.
+        """
+        X, pairs = items_and_pairs(X, pairs)
+        model = self._unfitted()
+        is_pipeline = isinstance(model, Pipeline)
+        ranker = model[-1] if is_pipeline else model
+        given = model[:-1].fit_transform(X) if is_pipeline else X
+        checked = ranker.check_items(given)
+        pairs, weight = check_weighted_pairs("PairRanker", pairs, checked.shape[0], sample_weight)
+        items = PairedItems.from_pairs(checked, pairs, weight)
+        ranker.check_training(items)
+        ranker.set_fitted(ranker.fit_rows(items))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        self.n_pairs_ = len(pairs)
+        self.ranker_ = model
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the score of each item.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_items, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Greater for items that win. With the logistic loss the difference of two scores is the
+            logarithm of the odds that the first wins.
+        """
+        check_is_fitted(self)
+        scores: Floats = self.ranker_.predict(X)
+        return scores
+
+    def score(self, X: Any, pairs: Any = None, *, sample_weight: Any = None) -> float:
+        """Return the weighted share of pairs that are in order; ties count one half.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_items, n_features) or PairTable
+            Features of the items; or items and pairs in one.
+        pairs : array-like of shape (n_pairs, 2), default=None
+            Rows of X: the winner and the loser of each pair. None: X is a `PairTable`.
+        sample_weight : float or array-like of shape (n_pairs,), default=None
+            Multiplicities of the pairs.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, greater is better.
+        """
+        check_is_fitted(self)
+        X, pairs = items_and_pairs(X, pairs)
+        scores = self.predict(X)
+        pairs, weight = check_weighted_pairs("PairRanker", pairs, len(scores), sample_weight)
+        return share_in_order(scores, pairs, weight)
+
+    def _unfitted(self) -> Any:
+        """Return a clone of the ranker, in graded mode."""
+        model = PNormPushRanker(p=1, loss="logistic") if self.ranker is None else self.ranker
+        is_pipeline = isinstance(model, Pipeline)
+        check_supported(model[-1] if is_pipeline else model)
+        model = clone(model)
+        (model[-1] if is_pipeline else model).set_params(relevance="graded")
+        return model
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: those of the ranker about X, and that pairs are needed."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.target_tags.required = "ranker", True
+        if hasattr(self.ranker, "__sklearn_tags__"):
+            tags.input_tags = self.ranker.__sklearn_tags__().input_tags
+        return tags

@@ -1,8 +1,9 @@
 """Slow, obvious definitions of what pairs of features are."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
+from scipy.optimize import nnls
 
 
 def bins_of_rows(bins, X):
@@ -77,3 +78,62 @@ def number_of_single_rules(ranker):
     return sum(
         rules.feature[one] not in rules.pairs and c != 0 for one, c in zip(first, net, strict=True)
     )
+
+
+def cells_below(shape, n_values, signs):
+    """Return which cells may not add more than which others, cell by cell."""
+    cells = [(i, j) for i in range(shape[0]) for j in range(shape[1])]
+
+    def goes_up(one, other, axis):
+        both = one[axis], other[axis]
+        if both[0] == both[1]:
+            return True
+        return max(both) < n_values[axis] and signs[axis] * (both[1] - both[0]) > 0
+
+    return np.array([[all(goes_up(a, b, axis) for axis in (0, 1)) for b in cells] for a in cells])
+
+
+def equal_groups(below, group):
+    """Return which grouped cells must be equal: each is reached from the other."""
+    cells = np.flatnonzero(group >= 0)
+
+    def reached(start):
+        found, left = {start}, [start]
+        while left:
+            one = left.pop()
+            for other in cells.tolist():
+                if other not in found and (below[one, other] or group[one] == group[other]):
+                    found.add(other)
+                    left.append(other)
+        return found
+
+    by_cell = {cell: reached(cell) for cell in cells.tolist()}
+    return np.array([[b in by_cell[a] and a in by_cell[b] for b in cells] for a in cells]).reshape(
+        len(cells), len(cells)
+    )
+
+
+def distance_to_sums(members, is_part, values):
+    """Return how far values are from the sums of sets, of which only parts may be subtracted."""
+    columns = np.concatenate([members, -members[is_part].astype(float)]).T
+    return nnls(columns, values)[1]
+
+
+def monotone_gain(sums, n_values, gain):
+    """Return the gain of a table of cells that stays monotone, by least squares."""
+    shape, signs = sums.shape[1:], gain.limits.signs
+    order = cells_below(shape, n_values, signs)
+    levels = sum(
+        abs(sign) * np.expand_dims(level, 1 - axis)
+        for axis, (sign, level) in enumerate(zip(signs, gain.limits.levels, strict=True))
+    )
+    levels = np.broadcast_to(levels, shape).ravel()
+    first, weight = sums[0].ravel(), sums[1].ravel() + gain.ridge
+    # All sets that hold, with each cell, all cells above it.
+    masks = np.array(list(product([False, True], repeat=len(first))))
+    has_all_above = ~(masks[:, :, None] & order & ~masks[:, None, :]).any(axis=(1, 2))
+    columns = np.concatenate([masks[has_all_above], -np.ones((1, len(first)))]).astype(float)
+    root = np.sqrt(weight)
+    values = columns.T @ nnls(columns.T * root[:, None], root * (levels - first / weight))[0]
+    before, after = weight * (first / weight) ** 2, weight * (levels - first / weight - values) ** 2
+    return np.where(sums[1].ravel() > 0, before - after - gain.noise, 0.0).sum()

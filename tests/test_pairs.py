@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.models import FeatureBins, PairBins, Stumps
 from sklearn_rank.models.cell_groups import group_cells
-from sklearn_rank.models.grid_cuts import GridGain, best_cuts
+from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_cuts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*smooth margin stayed")
 SMALL = {"loss": "logistic", "solver": "corrective", "p": 1.0, "n_estimators": 8}
@@ -25,6 +25,7 @@ BOOSTERS = [
     RankBoost(n_estimators=20),
     SmoothMarginRanker(n_estimators=20),
 ]
+SIGNS = st.tuples(st.sampled_from([-1, 0, 1]), st.sampled_from([-1, 0, 1]))
 every_booster = pytest.mark.parametrize("ranker", BOOSTERS, ids=repr)
 
 
@@ -249,13 +250,87 @@ def test_cells_are_not_small(ranker):
             assert y[codes == one].sum() >= 10
 
 
-@settings(max_examples=10)
-@given(st.integers(0, 1000))
-def test_constrained_features_are_single_terms(seed):
-    X, y = checkerboard(300, seed)
-    for ranker in BOOSTERS[:3]:
-        fitted = with_pairs(ranker, 2, monotonic_cst=[0, 1, 0, 0]).fit(X, y)
-        assert all(1 not in pair.features for pair in fitted.pair_functions_)
+def monotone_together(n=400, seed=0):
+    """Rows whose class rises with two features, the second only where the first is high."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)).round(2)
+    chance = np.where((X[:, 1] > 0) & (X[:, 2] > 0.2), 0.9, np.where(X[:, 1] > 1, 0.6, 0.2))
+    y = (rng.random(n) < chance).astype(int)
+    X[:, 3] = rng.integers(0, 4, n)
+    X[rng.random(n) < 0.1, 1] = np.nan
+    X[rng.random(n) < 0.1, 2] = -99.0
+    return X, y
+
+
+def rises(scores_of, X, j, sign, special=()):
+    """Whether no score falls (sign 1) or rises (-1) as one feature grows, to the last bit."""
+    ends = np.unique(X[:, j][~np.isnan(X[:, j])])
+    ends = ends[~np.isin(ends, special)]
+    moved = np.repeat(X[np.newaxis, :25], len(ends) + 1, axis=0)
+    moved[:, :, j] = np.append(ends, ends[-1] + 1)[:, np.newaxis]
+    scores = np.array([scores_of(rows) for rows in moved])
+    return bool((sign * np.diff(scores, axis=0) >= 0).all())
+
+
+@every_booster
+@settings(max_examples=8)
+@given(st.integers(0, 10**6), st.sampled_from([(1, 0), (0, -1), (1, 1), (-1, 1)]))
+def test_scores_are_monotone_whatever_the_other_features(ranker, seed, signs):
+    X, y = monotone_together(300, seed)
+    fitted = with_pairs(ranker, 3, monotonic_cst=[0, *signs, 0], **OF_MIXED).fit(X, y)
+    for pair in fitted.pair_functions_:
+        order = oracles.cells_below(
+            pair.bins.shape,
+            (pair.bins.first.n_values, pair.bins.second.n_values),
+            tuple([0, *signs, 0][j] for j in pair.features),
+        )
+        values = pair.grid.ravel()
+        assert (values[:, np.newaxis] <= values)[order].all()
+    for j, sign in zip((1, 2), signs, strict=True):
+        assert not sign or rises(fitted.decision_function, X, j, sign, [-99.0])
+
+
+@pytest.mark.parametrize("ranker", [BOOSTERS[0], BOOSTERS[3]], ids=repr)
+@pytest.mark.parametrize("signs", [[0, 1, 1, 0], [0, 0, 1, 0]])
+def test_a_constrained_pair_is_found_and_helps(ranker, signs):
+    X, y = monotone_together(2000)
+    test, y_test = monotone_together(2000, seed=1)
+    longer = with_pairs(ranker, 0, monotonic_cst=signs, **OF_MIXED).set_params(n_estimators=30)
+    plain = longer.fit(X, y).score(test, y_test)
+    longer.set_params(weak_ranker__max_pairs=1).fit(X, y)
+    assert [pair.features for pair in longer.pair_functions_] == [[1, 2]]
+    assert longer.score(test, y_test) > plain + 0.005
+    against = with_pairs(ranker, 1, monotonic_cst=[0, -1, -1, 0], **OF_MIXED).fit(X, y)
+    assert [1, 2] not in [pair.features for pair in against.pair_functions_]
+
+
+@given(st.integers(1, 2), st.integers(0, 1), SIGNS, st.integers(0, 10**6))
+def test_the_gain_within_constraints_is_that_of_the_projection(n_values, more, signs, seed):
+    rng = np.random.default_rng(seed)
+    n_places = n_values + more
+    sums = np.stack([rng.normal(size=(n_places, n_places)), rng.random((n_places, n_places))])
+    side = (n_values, np.ones(n_places))
+    levels = np.sort(rng.random(n_places)), np.sort(rng.random(n_places))
+    limits = MonotoneAxes(signs, levels)
+    gain = GridGain([side, side], 0.0, ridge=0.1, noise=0.2, limits=limits)
+    cuts = [np.arange(1, n_values)] * 2
+    expected = oracles.monotone_gain(sums, (n_values, n_values), gain)
+    assert gain.monotone(sums, cuts) == pytest.approx(expected, abs=1e-6)
+    assert gain.monotone(sums, cuts) <= gain(sums, cuts) + 1e-9
+
+
+@pytest.mark.parametrize("solver", ["corrective", "coordinate"])
+def test_bags_and_warm_starts_of_constrained_pairs_are_monotone(solver):
+    X, y = monotone_together(1000)
+    options = {"monotonic_cst": [0, 1, 1, 0], "max_thresholds": 6, **OF_MIXED}
+    base = PNormPushRanker(loss="logistic", solver=solver, n_estimators=8)
+    bagged = with_pairs(base.set_params(n_bags=3), 1, **options).fit(X, y)
+    further = with_pairs(base.set_params(n_bags=1, warm_start=True), 1, **options).fit(X, y)
+    further.set_params(n_estimators=12).fit(X, y)
+    for fitted in (bagged, further):
+        assert fitted.pair_functions_
+        assert rises(fitted.decision_function, X, 1, 1)
+        assert rises(fitted.decision_function, X, 2, 1, [-99.0])
 
 
 @pytest.mark.parametrize("solver", ["corrective", "coordinate"])

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank import PNormPushRanker, RankBoost
@@ -105,3 +107,40 @@ def test_the_number_of_pairs_is_chosen_by_folds():
     assert "max_pairs" in {record["parameter"] for record in card.search_}
     y = np.random.default_rng(0).integers(0, 2, len(y))
     assert not Scorecard(ranker(), **options).fit(X, y).card_.pairs
+
+
+def rows_with_directions(n=500, seed=0):
+    """Rows whose class rises with age, falls with debt, and with both together."""
+    X, _ = rows(n, seed)
+    age, debt = X["age"].fillna(0), X["debt"].clip(-3)
+    chance = 0.15 + 0.6 * ((age > 0.2) & (debt < 0.3)) + 0.2 * (age > 1)
+    return X, (np.random.default_rng(seed).random(n) < chance).astype(int)
+
+
+@settings(max_examples=10)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([{"age": 1}, {"debt": -1}, {"age": 1, "debt": -1}]),
+    st.sampled_from([None, "minmax", {"pdo": 20, "score": 600, "odds": 20}]),
+    st.sampled_from([(-5, 5), (-2, 2), (0, 9)]),
+)
+def test_totals_keep_their_directions_whatever_the_other_variables(seed, signs, scaling, points):
+    X, y = rows_with_directions(seed=seed)
+    card = Scorecard(
+        ranker(), max_pairs=2, monotonic_cst=signs, scaling=scaling, points=points, **QUICK
+    ).fit(X, y)
+    some = X.head(40).astype({"home": object})
+    some.loc[some.index[:5], "home"] = "a tent"
+    some.loc[some.index[5:9], ["age", "debt"]] = np.nan
+    for name, sign in signs.items():
+        values = np.unique(X[name].dropna())
+        moved = [some.assign(**{name: one}) for one in [*values[values != -99.0], 99.0]]
+        totals = np.array([card.decision_function(one) for one in moved])
+        assert (sign * np.diff(totals, axis=0) >= 0).all()
+
+
+def test_variables_with_directions_are_in_pairs():
+    X, y = rows_with_directions(1500)
+    signs = {"age": 1, "debt": -1}
+    card = Scorecard(ranker(), max_pairs=1, monotonic_cst=signs, **QUICK).fit(X, y)
+    assert [pair.name for pair in card.card_.pairs] == ["age × debt"]

@@ -11,14 +11,18 @@ import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
 from sklearn_rank.bins.binned_features import BinnedFeatures
+from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.bin_sums import first_positive
+from sklearn_rank.models.cell_order import CellOrder
 from sklearn_rank.models.pair_columns import PairColumns
 from sklearn_rank.models.stump_columns import (
     SIZE_ROUNDING,
     StumpColumns,
     StumpConstraints,
     Subset,
+    SubsetKey,
     smaller_side,
+    subset_key,
 )
 from sklearn_rank.rows import FitRows
 
@@ -45,8 +49,14 @@ class BoundedStumps(StumpColumns):
         subsets: Sequence[Subset],
         pairs: PairColumns | None = None,
     ) -> None:
-        super().__init__(binned, rows, both_sides=False, subsets=subsets, pairs=pairs)
+        self._monotonic = constraints.monotonic
         self._largest = [constraints.max_features, constraints.max_thresholds]
+        # Of each pair with a constrained feature the sets of its cells; those sets whose
+        # coefficients are not negative; and the coordinates that `search` tries one by one.
+        self._sets: dict[int, Mask] = {}
+        self._rising: set[SubsetKey] = set()
+        self._tried: list[int] = []
+        super().__init__(binned, rows, both_sides=False, subsets=subsets, pairs=pairs)
         signs = np.zeros(self._shape[0])
         signs[list(constraints.monotonic)] = list(constraints.monotonic.values())
         # The sign that the net coefficient of each threshold must have; 0: any.
@@ -81,7 +91,8 @@ class BoundedStumps(StumpColumns):
 
     def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest net coefficient of some stumps."""
-        sign = np.append(self._sign.ravel(), np.zeros(len(self._subsets)))[indices]
+        of_subsets = [float(subset_key(*one) in self._rising) for one in self._subsets]
+        sign = np.append(self._sign.ravel(), of_subsets)[indices]
         return np.where(sign > 0, 0.0, -np.inf), np.where(sign < 0, 0.0, np.inf)
 
     def step_limits(self, candidate: Candidate) -> tuple[float, float]:
@@ -91,9 +102,15 @@ class BoundedStumps(StumpColumns):
 
     def _step_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest step of some stumps."""
-        (low, high), net = self.coefficient_limits(indices), np.zeros(self.n_coordinates)
+        (low, high), net = self.coefficient_limits(indices), self._all_net[indices]
+        return low - net, high - net
+
+    @property
+    def _all_net(self) -> Floats:
+        """The net coefficients of all stumps."""
+        net = np.zeros(self.n_coordinates)
         net[list(self._net)] = list(self._net.values())
-        return low - net[indices], high - net[indices]
+        return net
 
     @property
     def _in_model(self) -> list[int]:
@@ -160,6 +177,33 @@ class BoundedStumps(StumpColumns):
         most = self._largest[0]
         return most is None or len(self._used_features().union(pair)) <= most
 
+    # Pairs of constrained features ----------------------------------------------------------
+
+    def _take_pair(self, number: int, bins: PairBins, codes: Indices) -> None:
+        signs = self._monotonic.get(bins.features[0], 0), self._monotonic.get(bins.features[1], 0)
+        if any(signs):
+            n_values = bins.first.n_values, bins.second.n_values
+            order = CellOrder.of_grid(bins.shape, n_values, signs).of_groups(bins.categories)
+            self._sets[number], is_part = order.sets()
+            self._rising.update(subset_key(number, one) for one in self._sets[number][~is_part])
+        super()._take_pair(number, bins, codes)
+
+    @property
+    def _levels(self) -> Floats | None:
+        if not self._monotonic:
+            return None
+        return self._values_by_bin(self._all_net)
+
+    def _sets_of_pair(self, number: int) -> Mask:
+        return self._sets[number] if number in self._sets else super()._sets_of_pair(number)
+
+    def _open_pair(self, number: int) -> None:
+        if number not in self._sets:
+            super()._open_pair(number)
+            return
+        found = {self._subset(number, members) for members in self._sets[number]}
+        self._tried = sorted(found.union(self._tried))  # a new list: bags share the old one
+
     # The choice ---------------------------------------------------------------------------
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
@@ -180,14 +224,24 @@ class BoundedStumps(StumpColumns):
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
         in_model, most = self._in_model, self._largest[1]
+        further = [index for index in self._tried if index not in excluded]
         if most is None or self._n_terms(in_model) + self._n_new_pairs < most:
-            return super()._best(by_bin, gain, curvature, excluded)
-        left = [index for index in in_model if index not in excluded]
-        if self._searches_pairs:  # further sets of cells are no further terms
-            further = self._best_of_pairs(by_bin, gain, curvature, excluded)
-            left += [] if further is None or further in left else [further]
-        if not left:
-            return None
+            best = super()._best(by_bin, gain, curvature, excluded)
+            if not further:
+                return best
+            left = [] if best is None else [best]
+        else:
+            left = [index for index in in_model if index not in excluded]
+            if self._searches_pairs:  # further sets of cells are no further terms
+                of_pairs = self._best_of_pairs(by_bin, gain, curvature, excluded)
+                further += [] if of_pairs is None else [of_pairs]
+        left = list(dict.fromkeys([*left, *further]))
+        return self._best_of(left, by_bin, gain, curvature) if left else None
+
+    def _best_of(
+        self, left: Sequence[int], by_bin: Floats, gain: Gain, curvature: Floats | None
+    ) -> int | None:
+        """Return the first of the best of some stumps."""
         members = [self.feature_and_members(index) for index in left]
         feature, h = np.array([j for j, _ in members]), np.array([one for _, one in members])
         bounds = None

@@ -8,12 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank.models.cell_order import CellOrder
 
 Side = tuple[int, Floats]
 """Number of places of ordinary values on an axis, and the weight of the rows at each place."""
 
 _SWEEPS = 6
 """Sweeps over both axes at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class MonotoneAxes:
+    """The constraints of the axes of a grid.
+
+    Attributes
+    ----------
+    signs : (int, int)
+        For each axis 1 if a score must not fall along it, -1 if it must not rise, 0 otherwise.
+    levels : (ndarray, ndarray)
+        What the model adds so far at each place of both axes.
+    """
+
+    signs: tuple[int, int]
+    levels: tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +54,8 @@ class GridGain:
         :math:`\rho` and :math:`\nu`.
     n_sorted : int
         m.
+    limits : MonotoneAxes or None
+        The constraints of the axes.
     """
 
     sides: Sequence[Side]
@@ -44,13 +63,49 @@ class GridGain:
     ridge: float
     noise: float
     n_sorted: int = 0
+    limits: MonotoneAxes | None = None
 
     def __call__(self, table: Floats, cuts: Sequence[Indices]) -> float:
         """Return the gain of a grid, given the sums of shape (2, n_places, n_places)."""
-        sums = table
+        return float(self.of_cells(self._cells(table, cuts)).sum()) - self.n_sorted * self.noise
+
+    def monotone(self, table: Floats, cuts: Sequence[Indices]) -> float:
+        r"""Return the gain of a grid within the constraints of its axes.
+
+        With :math:`F_c` what the constrained features add in cell c so far and :math:`v_c` the
+        monotone values nearest to :math:`F_c - g_c / (h_c + \rho)`, by the weights
+        :math:`h_c + \rho`, each cell gains
+
+        .. math:: -2 g_c (v_c - F_c) - (h_c + \rho) (v_c - F_c)^2 - \nu
+
+        It need not be positive: v can't follow every cell.
+        """
+        assert self.limits is not None
+        sums = self._cells(table, cuts)
+        shape = (sums.shape[1], sums.shape[2])
+        bins = [min(side[0], len(cut) + 1) for side, cut in zip(self.sides, cuts, strict=True)]
+        order = CellOrder.of_grid(shape, (bins[0], bins[1]), self.limits.signs)
+        one, other = map(self._level, (0, 1), cuts)
+        levels = np.add.outer(one, other).ravel()
+        first, second = sums.reshape(2, -1)
+        weight = second + self.ridge
+        step = order.nearest(levels - first / weight, weight) - levels
+        gain = np.where(second > 0, -(2 * first + weight * step) * step - self.noise, 0.0)
+        return float(gain.sum()) - self.n_sorted * self.noise
+
+    def _level(self, axis: int, cuts: Indices) -> Floats:
+        """Return, for each bin of an axis, what its constrained feature adds so far."""
+        assert self.limits is not None
+        n_values, weight = self.sides[axis]
+        level = self.limits.levels[axis] * (self.limits.signs[axis] != 0)
+        both = grouped(np.array([weight, weight * level])[np.newaxis], 2, cuts, n_values)[0]
+        return np.divide(both[1], both[0], out=np.zeros(both.shape[1]), where=both[0] > 0)
+
+    def _cells(self, table: Floats, cuts: Sequence[Indices]) -> Floats:
+        """Return the sums by cell, of shape (2, n_bins, n_bins)."""
         for axis, cut in enumerate(cuts):
-            sums = grouped(sums, axis + 1, cut, self.sides[axis][0])
-        return float(self.of_cells(sums).sum()) - self.n_sorted * self.noise
+            table = grouped(table, axis + 1, cut, self.sides[axis][0])
+        return table
 
     def of_cells(self, sums: Floats) -> Floats:
         """Return the gain of each cell, given sums of shape (2, ...); 0 of an empty one."""

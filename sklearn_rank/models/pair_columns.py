@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Indices
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.bins.binned_features import BinnedFeatures, BinSizes, FeatureBins
 from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.pair_search import MOST_GROUPS, PairSearch, Slopes
@@ -27,8 +27,9 @@ class PairColumns:
         The least that a bin must weigh.
     most : int
         Largest number of pairs.
-    allowed : sequence of int
-        The features that may be part of a pair.
+    monotonic : dict of int to int
+        The constraints of features: 1 where the score must not fall with it, -1 where it must not
+        rise.
 
     Attributes
     ----------
@@ -46,10 +47,10 @@ class PairColumns:
         rows: FitRows,
         sizes: BinSizes,
         most: int,
-        allowed: Sequence[int],
+        monotonic: Mapping[int, int],
     ) -> None:
         self.n_features, self._most, self._rows = len(binned.bins), most, rows
-        self._search = PairSearch(binned.bins, binned.codes, sizes, rows, allowed)
+        self._search = PairSearch(binned.bins, binned.codes, sizes, rows, monotonic)
         earlier = {} if rows.earlier is None else rows.earlier.pairs
         self._known = [earlier[number] for number in sorted(earlier)]
         self.n_left = max(0, most - len(self._known))
@@ -80,14 +81,21 @@ class PairColumns:
         return bins.of_rows(self._rows.X[self._rows.order], 0)
 
     def find(
-        self, slopes: Slopes, is_allowed: Callable[[tuple[int, int]], bool]
+        self,
+        slopes: Slopes,
+        is_allowed: Callable[[tuple[int, int]], bool],
+        levels: Floats | None = None,
     ) -> tuple[int, PairBins, Indices] | None:
         """Return the number, the bins and the bins of the rows of the pair with the largest gain.
 
         Without one, none may be found any more.
         """
         known = [one.features for one in self._known]
-        found = self._search.find(slopes, lambda pair: pair not in known and is_allowed(pair))
+
+        def may_be_found(pair: tuple[int, int]) -> bool:
+            return pair not in known and is_allowed(pair)
+
+        found = self._search.find(slopes, may_be_found, levels)
         if found is None:
             self.n_left = 0
             return None

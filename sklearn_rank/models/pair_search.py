@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,7 +12,8 @@ from sklearn_rank._protocols import Floats, Indices, RowGradient
 from sklearn_rank.bins.binned_features import BinSizes, FeatureBins
 from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.cell_groups import group_cells
-from sklearn_rank.models.grid_cuts import GridGain, best_grid, equal_cuts
+from sklearn_rank.models.cell_order import CellOrder
+from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_grid, equal_cuts
 from sklearn_rank.rows import FitRows
 
 MOST_GROUPS = 4
@@ -137,8 +138,8 @@ class PairSearch:
         The least that a bin must weigh.
     rows : FitRows
         The training rows.
-    allowed : sequence of int
-        The features that may be part of a pair.
+    monotonic : dict of int to int
+        The constraints of features, 1 or -1.
     """
 
     def __init__(
@@ -147,10 +148,10 @@ class PairSearch:
         codes: Indices,
         sizes: BinSizes,
         rows: FitRows,
-        allowed: Sequence[int],
+        monotonic: Mapping[int, int],
     ) -> None:
         self._bins, self._codes, self._rows = bins, codes, rows
-        self._allowed = list(allowed)
+        self._monotonic = monotonic
         most = max(one.n_bins for one in bins)
         self._weight = rows.total(
             np.array([np.bincount(line, sizes.weight, most) for line in codes], dtype=np.float64)
@@ -166,9 +167,17 @@ class PairSearch:
         )
 
     def find(
-        self, slopes: Slopes, is_allowed: Callable[[tuple[int, int]], bool]
+        self,
+        slopes: Slopes,
+        is_allowed: Callable[[tuple[int, int]], bool],
+        levels: Floats | None = None,
     ) -> tuple[PairBins, Indices] | None:
-        """Return the bins of the pair with the largest gain, and the bin of each row."""
+        """Return the bins of the pair with the largest gain, and the bin of each row.
+
+        `levels`, of shape (n_features, n_bins), is what the model adds for each bin: a pair may
+        take over what constrained features add alone.
+        """
+        self._levels = levels
         by_bin = self._rows.total(
             np.array([slopes.sums(line, self._weight.shape[1]) for line in self._codes])
         )
@@ -186,11 +195,11 @@ class PairSearch:
 
     def _features(self, by_bin: Floats, slopes: Slopes) -> list[int]:
         """Return the features whose pairs are compared: of many those with the largest gain."""
-        if len(self._allowed) <= _MOST_FEATURES:
-            return self._allowed
-        gain = (by_bin[:, 0] ** 2 / (by_bin[:, 1] + slopes.ridge)).sum(axis=1)[self._allowed]
+        if len(self._bins) <= _MOST_FEATURES:
+            return list(range(len(self._bins)))
+        gain = (by_bin[:, 0] ** 2 / (by_bin[:, 1] + slopes.ridge)).sum(axis=1)
         first = self._rows.agree(np.argsort(-gain, kind="stable")[:_MOST_FEATURES])
-        return sorted(self._allowed[number] for number in first.tolist())
+        return sorted(first.tolist())
 
     def _places(self, by_bin: Floats, most: int) -> list[Places]:
         """Return the bins of each feature in a line, those of categories by their ratio."""
@@ -224,7 +233,25 @@ class PairSearch:
         """Return the gain by which the cuts of a pair are judged."""
         sides = [(places[j].n_values, self._weights(j, places[j])) for j in pair]
         categories = [self._bins[j].n_values for j in pair if self._bins[j].categories is not None]
-        return GridGain(sides, self._least_line, slopes.ridge, slopes.noise, sum(categories))
+        signs, levels = self._signs(pair), [self._level(j, places[j]) for j in pair]
+        limits = None if not any(signs) else MonotoneAxes(signs, (levels[0], levels[1]))
+        return GridGain(
+            sides, self._least_line, slopes.ridge, slopes.noise, sum(categories), limits
+        )
+
+    def _level(self, j: int, places: Places) -> Floats:
+        """Return the mean of what the model adds at each place of ordinary values; 0 at others."""
+        found, n_values = np.zeros(places.n_places), self._bins[j].n_values
+        if self._levels is not None:
+            by_bin = self._weight[j, :n_values] * self._levels[j, :n_values]
+            sums = np.bincount(places.of_bin[:n_values], by_bin, places.n_places)
+            total = self._weights(j, places)
+            np.divide(sums, total, out=found, where=total > 0)
+        return found
+
+    def _signs(self, pair: tuple[int, int]) -> tuple[int, int]:
+        """Return the constraints of both features."""
+        return self._monotonic.get(pair[0], 0), self._monotonic.get(pair[1], 0)
 
     def _best(
         self, candidates: list[tuple[int, int]], places: Sequence[Places], slopes: Slopes
@@ -238,7 +265,7 @@ class PairSearch:
             for gain, table in zip(gains, tables, strict=True)
         ]
         chosen = np.argsort(-np.array(at_equal), kind="stable")[:_N_SWEPT].tolist()
-        largest = [best_grid(tables[one], gains[one], MOST_GROUPS)[1] for one in chosen]
+        largest = [_largest(tables[one], gains[one])[1] for one in chosen]
         best = int(np.argmax(largest))
         return candidates[chosen[best]] if largest[best] > 0 else None
 
@@ -247,7 +274,7 @@ class PairSearch:
     ) -> tuple[Indices, Indices] | None:
         """Return the group of each bin of both features of a pair; None without a gain."""
         table = np.asarray(self._rows.total(self._table(pair, places, slopes)))
-        cuts, gain = best_grid(table, self._gain(pair, places, slopes), MOST_GROUPS)
+        cuts, gain = _largest(table, self._gain(pair, places, slopes))
         if not gain > 0:
             return None
         one, other = (self._group(places[j], cut) for j, cut in zip(pair, cuts, strict=True))
@@ -274,10 +301,17 @@ class PairSearch:
         n_values = axes[0].n_values, axes[1].n_values
         grid = (axes[0].n_bins, width)
         group = self._rows.agree(group_cells(sizes, sums, grid, n_values, self._sizes.are_enough))
+        group = CellOrder.of_grid(grid, n_values, self._signs(pair)).without_circles(group)
         if group.max(initial=-1) < 1:
             return None
         bins = PairBins(axes[0], axes[1], pair, group)
         return bins, bins.bin_of_cell[cell]
+
+
+def _largest(table: Floats, gain: GridGain) -> tuple[tuple[Indices, Indices], float]:
+    """Return the cuts of the largest gain found, and what remains of it within constraints."""
+    cuts, value = best_grid(table, gain, MOST_GROUPS)
+    return cuts, value if gain.limits is None else gain.monotone(table, cuts)
 
 
 def _merged(bins: FeatureBins, group: Indices) -> FeatureBins:

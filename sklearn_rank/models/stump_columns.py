@@ -25,6 +25,9 @@ _BELOW, _ALL_BUT_ONE = 1, 2
 Subset = tuple[int, Mask]
 """The feature of a subset of categories, and which of its bins are members."""
 
+SubsetKey = tuple[int, bytes]
+"""A name that equal subsets share."""
+
 
 ROWS_BY_LEVEL = 2.5
 """Rows that a category needs for each category of its feature, where bins have a smallest size."""
@@ -104,10 +107,9 @@ class StumpConstraints:
 
     def pairs(self, binned: BinnedFeatures, rows: FitRows) -> PairColumns | None:
         """Return the pairs of a fit, none of them found; None if there are to be none."""
-        allowed = [j for j in range(len(binned.bins)) if not self.monotonic.get(j)]
-        if not self.max_pairs or len(allowed) < 2:
+        if not self.max_pairs or len(binned.bins) < 2:
             return None
-        return PairColumns(binned, rows, self.bin_sizes(rows), self.max_pairs, allowed)
+        return PairColumns(binned, rows, self.bin_sizes(rows), self.max_pairs, self.monotonic)
 
 
 class StumpColumns:
@@ -194,7 +196,7 @@ class StumpColumns:
             for number, one in pairs.known.items():
                 self._take_pair(number, one, pairs.codes_of(one))
         self._subsets = list(subsets)
-        self._number_of = {_key(*one): number for number, one in enumerate(subsets)}
+        self._number_of = {subset_key(*one): number for number, one in enumerate(subsets)}
 
     def at_rows(
         self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
@@ -229,7 +231,7 @@ class StumpColumns:
         return 0 if self._pairs is None else self._pairs.n_left + len(self._unused_pairs)
 
     def next_pair(self, gradient: RowGradient, power: float, ridge: float) -> list[int]:
-        """Find the pair with the largest gain; return a coordinate for each of its cells.
+        """Find the pair with the largest gain; return the coordinates of its sets of cells.
 
         Without a pair that has a gain there are none, and none is sought any more. In a bag it is
         the next one of those that all rows have told.
@@ -238,13 +240,21 @@ class StumpColumns:
         number = self._next_known_pair()
         if number is None:
             slopes = Slopes.of(gradient, self._weight, self._rows, power, ridge)
-            found = self._pairs.find(slopes, self._may_pair)
+            found = self._pairs.find(slopes, self._may_pair, self._levels)
             if found is None:
                 return []
             number = found[0]
             self._take_pair(*found)
-        is_one = np.eye(self._n_values[number], dtype=bool)
-        return [self._subset(number, one) for one in is_one]
+        return [self._subset(number, members) for members in self._sets_of_pair(number)]
+
+    def _sets_of_pair(self, number: int) -> Mask:
+        """Return the sets of bins of a pair that a refit gives coefficients: each bin."""
+        return np.eye(self._n_values[number], dtype=bool)
+
+    @property
+    def _levels(self) -> Floats | None:
+        """What the model adds so far for each feature and bin; None where it does not matter."""
+        return None
 
     def _next_known_pair(self) -> int | None:
         """Return the next pair that a bag has not used, of those that are known."""
@@ -318,7 +328,7 @@ class StumpColumns:
         agreed = self._rows.agree(self._subsets) if self._categorical else self._subsets
         if agreed is not self._subsets:
             self._subsets[:] = agreed
-            self._number_of = {_key(*one): number for number, one in enumerate(self._subsets)}
+            self._number_of = {subset_key(*one): number for number, one in enumerate(self._subsets)}
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
@@ -422,7 +432,7 @@ class StumpColumns:
 
     def _subset(self, feature: int, members: Mask) -> int:
         """Return the coordinate of a subset of the bins of a feature."""
-        number = self._number_of.setdefault(_key(feature, members), len(self._subsets))
+        number = self._number_of.setdefault(subset_key(feature, members), len(self._subsets))
         if number == len(self._subsets):  # a new one
             self._subsets.append((feature, members))
         return self._n_fixed + number
@@ -529,7 +539,7 @@ def smaller_side(one: Floats, total: Any) -> Floats:
     return np.maximum(np.minimum(one, total - one), ROUNDING * total)
 
 
-def _key(feature: int, members: Mask) -> tuple[int, bytes]:
+def subset_key(feature: int, members: Mask) -> SubsetKey:
     """Return a name that equal subsets share."""
     return feature, members.tobytes()
 

@@ -134,7 +134,7 @@ class Stumps(BaseEstimator):
         most four bins of ordinary values, groups if they are categories, and one for missing
         values and for each special code. A weak ranker of a pair is 1 in some of the cells. All
         those of a pair count as one in `max_thresholds`, and both features count in
-        `max_features_used`. Constrained features (`monotonic_cst`) are in no pair. See Notes.
+        `max_features_used`. The grid is monotone along features with `monotonic_cst`. See Notes.
 
     See Also
     --------
@@ -163,6 +163,23 @@ class Stumps(BaseEstimator):
     nearest; cells of missing values and special codes only with others of these. Cells that
     training has not seen, or too few of, add 0 to the score.
 
+    Where features of a pair have `monotonic_cst`, each column (row) of the grid rises or falls with
+    the other feature as it must, and so does the score, to the last bit, whatever the other
+    features are. What such a pair gains is compared for grids that keep to this, together with
+    what the model adds for these features alone:
+
+    .. math:: \sum_c \bigl( -2 g_c (v_c - F_c) - (h_c + \rho) (v_c - F_c)^2 - \nu \bigr) - m \nu
+
+    where
+
+    - :math:`F_c` is what the model adds so far for the constrained features in cell c;
+    - v is the monotone function nearest to :math:`F_c - g_c / (h_c + \rho)` by squares weighted
+      with :math:`h_c + \rho` (RobertsonWrightDykstra1988, chapter 1).
+
+    Its weak rankers are indicators of sets that hold, with each cell, all cells that may not add
+    less; their coefficients are not negative. Besides there is one of any sign for each part of the
+    grid that has no order with the rest.
+
     ``solver="corrective"`` chooses single stumps first, all but one for each pair of
     `max_thresholds`, then pairs, each cell with a coefficient of its own, refitted with all others,
     and then single stumps in the places of pairs that had no gain. Boosting seeks the pairs before
@@ -173,7 +190,7 @@ class Stumps(BaseEstimator):
 
     References
     ----------
-    Defined here.
+    Defined here; monotone functions: RobertsonWrightDykstra1988, chapter 1.
 
     Examples
     --------

@@ -239,7 +239,7 @@ def test_p_is_searched_set_or_kept():
     ranker = PNormPushRanker(p=3, n_estimators=3, learning_rate=1)
     options = {"cv": 2, "n_repeats": 2, "max_terms": 2, "random_state": 0}
     searched = Scorecard(ranker, **options).fit(X, Y)
-    assert list(searched.p_scores_) == [1, 2, 4, 8, 16]
+    assert list(searched.p_scores_) == [4, 2, 1, 8, 16]
     assert searched.p_ in searched.p_scores_
     assert max(map(len, searched.p_scores_.values())) == 4
     assert Scorecard(ranker, p=None, **options).fit(X, Y).p_ == 3

@@ -258,3 +258,23 @@ def test_each_category_pays_for_all_of_them():
 @pytest.mark.parametrize("n_levels", [20, 60, 200])
 def test_a_category_of_noise_costs_little_by_default(n_levels):
     assert np.mean([cost_of_noise(n_levels, seed) for seed in range(10)]) <= 0.01
+
+
+@pytest.mark.parametrize(("scoring", "first"), [("auc", 1.0), ("pauc@0.1", 4.0)])
+def test_the_preferred_p_is_that_of_the_metric(scoring, first):
+    # Both columns order the rows perfectly: every p is as good as any other.
+    card = Scorecard(**QUICK, scoring=scoring, alpha=0.01, min_bin_size=0.02, max_pairs=0)
+    card.fit(np.column_stack([np.arange(60), np.arange(60) ** 2]), np.arange(60) >= 40)
+    assert card.p_ == first
+
+
+def test_all_terms_may_be_pairs_or_none():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = X[:, 0] * X[:, 1] > 0
+    for max_terms, expected in ((3, [0, 3]), (12, [0, 10])):
+        card = Scorecard(p=1, cv=2, max_terms=max_terms, random_state=0).fit(X, y)
+        tried = [one["value"] for one in card.search_ if one["parameter"] == "max_pairs"]
+        assert tried == expected
+        assert card.search_[-1]["parameter"] == "n_terms"
+        assert "x0 × x1" in card.terms_

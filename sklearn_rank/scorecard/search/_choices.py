@@ -22,8 +22,11 @@ from sklearn_rank.scorecard.search._folds import FoldFits, make_folds
 from sklearn_rank.scorecard.search._search import Search, Settings
 from sklearn_rank.scorecard.search._trends import decided_directions
 
-POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""The candidates for p, the first that is good enough wins; so for all others."""
+POWERS = (4.0, 2.0, 1.0, 8.0, 16.0)
+"""The candidates for p, the first that is good enough wins; so for all others.
+
+First is the default of `PNormPushRanker`: small tables seldom show which p is best, and there the
+first is what a card gets. Where the AUC is the metric it is 1, whose loss bounds the AUC's."""
 
 RIDGES = (5.0, 20.0, 50.0)
 """Those for the ridge, times the number of training rows."""
@@ -34,8 +37,8 @@ BIN_SIZES = (0.02, 0.05)
 SHARES_OF_TERMS = (1.0, 0.7, 0.5)
 """Those for the number of terms, as shares of the most."""
 
-NUMBERS_OF_PAIRS = (0, 1, 4)
-"""Those for the number of pairs of variables."""
+MOST_PAIRS = 10
+"""The other candidate than 0 for the number of pairs of variables, if a card may have so many."""
 
 AS_IT_IS: dict[str, Any] = {
     "p": "auto",
@@ -168,7 +171,7 @@ def candidates(ranker: Any, card: Any, n_rows: float) -> Candidates:
     """
     found: Candidates = {}
     if isinstance(card.p, str) and hasattr(ranker, "p"):
-        found["p"] = POWERS
+        found["p"] = tuple(sorted(POWERS)) if card.scoring in (None, "auc") else POWERS
     if has_ridge(ranker) and isinstance(card.alpha, str):
         if _own(ranker, "alpha") is None:
             found["alpha"] = tuple(one / n_rows for one in RIDGES)
@@ -176,8 +179,8 @@ def candidates(ranker: Any, card: Any, n_rows: float) -> Candidates:
         if isinstance(card.min_bin_size, str) and own is None:
             found["min_bin_size"] = BIN_SIZES
         if isinstance(card.max_pairs, str) and _own(ranker, "max_pairs") is None:
-            most = np.inf if card.max_terms is None else card.max_terms
-            found["max_pairs"] = tuple(one for one in NUMBERS_OF_PAIRS if one <= most)
+            most = MOST_PAIRS if card.max_terms is None else card.max_terms
+            found["max_pairs"] = (0, min(most, MOST_PAIRS))
         if card.max_terms is not None:
             sizes = [max(1, round(share * card.max_terms)) for share in SHARES_OF_TERMS]
             found["n_terms"] = tuple(dict.fromkeys(sizes))

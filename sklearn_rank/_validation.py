@@ -260,6 +260,11 @@ def check_floats(values: Any, name: str) -> Floats:
         raise ValueError(f"{name} must hold numbers. {error}") from error
 
 
+def check_finite(values: Any, name: str) -> Floats:
+    """Return finite numbers of any shape as floats; errors name the argument."""
+    return _as_array(values, name, dtype=np.float64)
+
+
 def check_lengths(**arrays: Values) -> None:
     """Raise ValueError for arrays, passed by their names, of different lengths or empty."""
     if len({len(array) for array in arrays.values()}) > 1:

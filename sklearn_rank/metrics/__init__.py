@@ -12,6 +12,10 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   or as `query_weight` says. A place is an integer, so rows have no weights. `partial_auc_score`
   and `tpr_at_fpr_score` average like these, take weights of rows, and join tied rows by a
   straight line as the ROC curve does.
+
+Beside these: exposure of groups (`exposure_by_group`), lists that serve several intents
+(`alpha_ndcg_score`, `intent_aware_err_score`), and other orders of a list (`rerank_mmr`,
+`fair_exposure_policy`).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -24,13 +28,17 @@ from sklearn_rank.metrics._comparison import (
     bootstrap_interval,
     compare_rankings,
 )
+from sklearn_rank.metrics._diversity import alpha_ndcg_score, intent_aware_err_score
 from sklearn_rank.metrics._err import err_score
+from sklearn_rank.metrics._exposure import GroupExposure, exposure_by_group
+from sklearn_rank.metrics._fair_exposure import RankingPolicy, fair_exposure_policy
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._list_sums import (
     ranking_margin,
     reciprocal_log_rank_sum,
     reciprocal_rank_sum,
 )
+from sklearn_rank.metrics._mmr import rerank_mmr
 from sklearn_rank.metrics._ndcg import ndcg_score
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import partial_auc_score, tpr_at_fpr_score
@@ -48,9 +56,12 @@ from sklearn_rank.metrics.scorers import ranking_scorer
 __all__ = [
     "AUCInterval",
     "BootstrapInterval",
+    "GroupExposure",
     "KSInterval",
     "RankingChoice",
     "RankingComparison",
+    "RankingPolicy",
+    "alpha_ndcg_score",
     "auc_interval",
     "auc_score",
     "average_precision",
@@ -60,8 +71,11 @@ __all__ = [
     "compare_rankings",
     "compare_tpr_at_fpr",
     "err_score",
+    "exposure_by_group",
+    "fair_exposure_policy",
     "gini_score",
     "heights",
+    "intent_aware_err_score",
     "ks_interval",
     "ks_score",
     "max_height_loss",
@@ -76,6 +90,7 @@ __all__ = [
     "reciprocal_log_rank_sum",
     "reciprocal_rank",
     "reciprocal_rank_sum",
+    "rerank_mmr",
     "reverse_heights",
     "tpr_at_fpr_interval",
     "tpr_at_fpr_score",

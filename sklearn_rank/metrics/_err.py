@@ -88,18 +88,23 @@ def err_score(
     """
     check_options("err_score", average, empty, k=k)
     weight = check_weight_of_queries("err_score", query_weight, qid, y_true, average)
-    allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
-    check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("err_score", ranked.relevance)
-    highest = float(ranked.relevance.max())
-    top = highest if max_relevance is None else float(max_relevance)
-    if highest > top:
-        raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
+    top = check_top("err_score", float(ranked.relevance.max()), max_relevance)
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
     k = int(ranked.query_rows.length.max()) if k is None else k
     values = expected_reciprocal_stop(ranked, unsatisfied, k)
     return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+
+
+def check_top(owner: str, highest: float, max_relevance: Any) -> float:
+    """Return the highest possible grade: the one that is given, or the highest that occurs."""
+    allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
+    check_parameters(owner, {"max_relevance": max_relevance}, allowed)
+    top = highest if max_relevance is None else float(max_relevance)
+    if highest > top:
+        raise ValueError(f"y_true of {owner} exceeds max_relevance={top:g}. Got {highest:g}.")
+    return top
 
 
 def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:

@@ -28,7 +28,7 @@ LAYERS = [
     {"tables"},
     {"datasets", "inspection"},
     {"dask"},
-    {"onnx"},
+    {"onnx", "search_engines"},
     {"scorecard", "pairs"},
     {"plotting"},
     {"ensemble"},
@@ -122,7 +122,7 @@ def test_nothing_above_is_imported_by_a_string():
     assert wrong == set()
 
 
-OUTER = ("scorecard", "dask", "onnx", "cli", "plotting")
+OUTER = ("scorecard", "dask", "onnx", "search_engines", "cli", "plotting")
 OF_DASK = {"_meta", "_meta_nonempty"}  # dask's own names for the columns of a collection
 
 

@@ -31,8 +31,9 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
+from sklearn_rank.engines import tree_arrays
 from sklearn_rank.models import Stumps
-from sklearn_rank.onnx import _tree_arrays, register_converters
+from sklearn_rank.onnx import register_converters
 from sklearn_rank.scorecard import Scorecard
 
 pytest.importorskip("skl2onnx")
@@ -126,7 +127,7 @@ def fit(ranker, X, y):
 def thresholds_of(ranker):
     """Return every number that the ranker compares features with."""
     if hasattr(ranker, "engine_"):
-        read = getattr(_tree_arrays, f"trees_of_{ranker.engine_}")
+        read = getattr(tree_arrays, f"trees_of_{ranker.engine_}")
         return np.concatenate([tree.threshold for tree in read(ranker.booster_)])
     rules = getattr(ranker, "weak_rankers_", None)
     found = getattr(rules, "estimators", [])

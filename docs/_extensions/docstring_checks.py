@@ -38,6 +38,7 @@ MODULES = {
     "sklearn_rank.scorecard": "Scorecards",
     "sklearn_rank.scorecard.monitoring": "Monitoring of scorecards",
     "sklearn_rank.onnx": "ONNX",
+    "sklearn_rank.search_engines": "Models for search engines",
     "sklearn_rank.dask": "Dask",
     "sklearn_rank.rows.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",

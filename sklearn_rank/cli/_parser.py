@@ -36,6 +36,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
     "decimal": {"type": click.Choice([".", ","])},
     "seed": {"type": click.IntRange(0), "default": 0},
+    "name": {"default": "model"},
     "cv": {"type": click.IntRange(2), "default": 5},
     "repeats": {"type": click.IntRange(1), "default": 1},
     "embargo": {"type": click.FloatRange(0), "default": 0.0},
@@ -52,7 +53,11 @@ _KINDS: dict[str, dict[str, Any]] = {
     "monotone": _by(partial(_settings.parse_by_column, "--monotone")),
     "special": _by(partial(_settings.parse_by_column, "--special")),
 }
-_NEEDED = {(_settings.Rank, "output"), (_settings.ExportCard, "to")}
+_NEEDED = {
+    (_settings.Rank, "output"),
+    (_settings.ExportCard, "to"),
+    (_settings.ExportModel, "to"),
+}
 _SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
 _TEXTS = {
@@ -174,5 +179,6 @@ _command("compare", "_compare", _settings.Compare, ".json", "-")
 _command("train", "_train", _settings.Train, ".skops")
 _command("rank", "_rank", _settings.Rank, *_TABLES)
 _command("evaluate", "_compare", _settings.Evaluate)
+_command("export", "_export", _settings.ExportModel, "", "-")
 _command("card", "_cards", _settings.MakeCard, ".json")
 _command("card export", "_cards", _settings.ExportCard, "", "-")

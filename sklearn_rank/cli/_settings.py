@@ -189,6 +189,28 @@ class ExportCard:
     output: Output | None  # None: the terminal
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportModel:
+    """Write a model in a form that Elasticsearch, OpenSearch or Solr reads.
+
+    Example: sklearn-rank export model.skops --to xgboost -o model.json
+
+    Its features are those of the search engine: the table it was trained on must be of numbers,
+    without missing values that the model has learned from.
+
+    --to FORM  ranklib, xgboost, linear, solr.
+    --name NAME  Name of the model, for solr; default: model.
+    --drop-constant  Leave out the constant of a linear model, which does not change the order.
+    --output FILE  File to write; default: the terminal.
+    """
+
+    model: str
+    to: str
+    name: str = "model"
+    drop_constant: bool = False
+    output: Output | None = None  # None: the terminal
+
+
 def split(values: Iterable[str]) -> list[str]:
     """Return the values of an option that is repeated or has several, separated by commas."""
     return [part for value in values for part in value.split(",") if part]

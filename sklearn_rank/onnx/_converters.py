@@ -10,6 +10,12 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import import_onnx
 from sklearn_rank._protocols import Values
+from sklearn_rank.engines.tree_arrays import (
+    LARGEST_ZERO,
+    tree_of_sklearn,
+    trees_of_lightgbm,
+    trees_of_xgboost,
+)
 from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
@@ -28,17 +34,9 @@ from sklearn_rank.onnx._score_graph import (
     pair_scores,
     step_scores,
 )
-from sklearn_rank.onnx._tree_arrays import (
-    tree_of_sklearn,
-    trees_of_lightgbm,
-    trees_of_xgboost,
-)
 from sklearn_rank.onnx._tree_graph import leaf_values
 from sklearn_rank.scorecard.forms.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
-
-_LARGEST_ZERO = float(np.float32(1e-35))
-"""The largest number that is zero for LightGBM."""
 
 
 def register_converters(*, imputer: bool = False) -> None:
@@ -261,7 +259,7 @@ def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
 
 def _without_tiny(graph: OperatorGraph, X: str) -> str:
     """Return values with zero for those that LightGBM takes for zero."""
-    is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), _LARGEST_ZERO)
+    is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), LARGEST_ZERO)
     return graph.node("Where", is_tiny, 0.0, X)
 
 

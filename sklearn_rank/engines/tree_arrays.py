@@ -12,6 +12,9 @@ from sklearn_rank._protocols import Floats, Indices, Mask, Values
 
 _LEAF = -1
 
+LARGEST_ZERO = float(np.float32(1e-35))
+"""The largest number that is zero for LightGBM."""
+
 
 @dataclass(frozen=True, eq=False)
 class TreeArrays:
@@ -97,12 +100,12 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
     if any("leaf_coeff" in node for node in nodes):
         raise ValueError(
             "BoostedTreesRanker with linear functions in the leaves (linear_tree) can't be written "
-            "as an ONNX graph."
+            "as trees whose leaves hold numbers."
         )
     if any(node.get("missing_type") == "Zero" for node in nodes):
         raise ValueError(
             "BoostedTreesRanker with zeros as missing values (zero_as_missing) can't be written as "
-            "an ONNX graph, whose trees take NaN alone for missing."
+            "trees that take NaN alone for missing."
         )
     is_category = [node.get("decision_type") == "==" for node in nodes]
     columns = zip(nodes, is_category, strict=True)

@@ -1,0 +1,534 @@
+"""Models for search engines, read back by code that shares nothing with the writer."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import readers_search_engines as readers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    PolynomialFeatures,
+    StandardScaler,
+)
+
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
+from sklearn_rank.ensemble import RankingEnsemble
+from sklearn_rank.models import Stumps
+from sklearn_rank.search_engines import _solr as solr_writer
+from sklearn_rank.search_engines import (
+    feature_set,
+    model_request,
+    solr_features,
+    to_linear_json,
+    to_ranklib,
+    to_solr,
+    to_xgboost_json,
+)
+from sklearn_rank.search_engines._nodes import Leaf, Split
+
+NAMES = ["title score", "body", "year"]
+FEW = {"n_estimators": 12}
+TREES = {"n_estimators": 8, "max_depth": 3, "min_child_weight": 0.0, "min_samples_leaf": None}
+GRADED = {"relevance": "graded"}
+CODE = -99.0
+
+FORESTS = {
+    "stumps": RankBoost(**FEW),
+    "graded stumps": RankBoost(**FEW, **GRADED),
+    "bags": RankBoost(**FEW, n_bags=2),
+    "margin": SmoothMarginRanker(**FEW),
+    "all stumps": PNormPushRanker(solver="lbfgs", alpha=0.1),
+    "codes": PNormPushRanker(**FEW, weak_ranker=Stumps(special_values={1: [CODE, 0.1]})),
+    "lightgbm": BoostedTreesRanker(engine="lightgbm", **TREES),
+    "graded lightgbm": BoostedTreesRanker(engine="lightgbm", **TREES, **GRADED),
+    "xgboost": BoostedTreesRanker(engine="xgboost", **TREES),
+    "chosen columns": make_pipeline(
+        ColumnTransformer([("a", FunctionTransformer(), [2, 1])], remainder="passthrough"),
+        RankBoost(**FEW),
+    ),
+    "graded xgboost": BoostedTreesRanker(engine="xgboost", **TREES, **GRADED),
+}
+LINEAR = {
+    "lists": ListNetLinear(),
+    "lists of two classes": ListNetLinear(relevance="binary"),
+    "kernel": KernelPairwiseSGDRanker(kernel="linear", max_iter=5),
+    "features": PNormPushRanker(**FEW, weak_ranker="feature"),
+    "scaled": make_pipeline(StandardScaler(), ListNetLinear()),
+    "scaled twice": make_pipeline(
+        MinMaxScaler((-1, 3)), "passthrough", StandardScaler(), ListNetLinear()
+    ),
+    "chosen columns": make_pipeline(
+        ColumnTransformer([("a", "passthrough", [2, 0]), ("b", "passthrough", [])]),
+        SimpleImputer(add_indicator=True),
+        StandardScaler(),
+        ListNetLinear(),
+    ),
+    "not centred": make_pipeline(StandardScaler(with_mean=False), ListNetLinear()),
+    "not scaled": make_pipeline(StandardScaler(with_std=False), ListNetLinear()),
+}
+
+
+def make_rows(seed, size=60):
+    """Return rows with ties, zeros, tiny values and a code, and grades that depend on them."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(size, 3)).round(1)
+    X[:, 0] *= 10.0 ** random.integers(-8, 3)
+    X[random.random(X.shape) < 0.1] = 0.0
+    X[::7, 1] = CODE
+    X[::11, 2] = 1e-36
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2] + random.normal(size=size) / 3, [0.0, 0.8])
+    return X, y
+
+
+def fitted(model, X, y):
+    ranker = model[-1] if hasattr(model, "steps") else model
+    y = y if ranker.relevance == "graded" else (y > 0).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
+def expected_scores(model, X):
+    ranker = model[-1] if hasattr(model, "steps") else model
+    return (model.predict if ranker.relevance == "graded" else model.decision_function)(X)
+
+
+def thresholds_of(ranker):
+    """Return what the ranker compares features with, from the engine's own dump."""
+    ranker = ranker[-1] if hasattr(ranker, "steps") else ranker
+    if not hasattr(ranker, "engine_"):
+        found = ranker.weak_rankers_.threshold
+    elif ranker.engine_ == "xgboost":
+        table = ranker.booster_.trees_to_dataframe()
+        found = table["Split"].dropna().to_numpy()
+    else:
+        found = ranker.booster_.trees_to_dataframe()["threshold"].dropna().to_numpy()
+    return found[np.isfinite(found)]
+
+
+def around(ranker, X):
+    """Return rows of single precision at all thresholds, and just above and below."""
+    own = [*thresholds_of(ranker), 0.0, CODE, 0.1, 1e-35, -1e-35, 1e-45, 1e-6, -1e-6]
+    middle = np.concatenate([X, np.resize(own, (len(own), 1)) * np.ones(3)]).astype(np.float32)
+    up, down = np.float32(np.inf), np.float32(-np.inf)
+    return np.concatenate([middle, np.nextafter(middle, up), np.nextafter(middle, down)])
+
+
+def read(form, model, number=float, **options):
+    """Write a model, and read it by the reader of the form."""
+    if form == "ranklib":
+        return readers.ranklib(to_ranklib(model), number)
+    options["feature_names"] = NAMES
+    if form == "xgboost":
+        return readers.xgboost(to_xgboost_json(model, **options), NAMES, number)
+    if form == "linear":
+        return readers.linear(to_linear_json(model, **options), NAMES, number)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "RankBoost: |PNormPush|Smooth|Boosted", UserWarning)
+        return readers.solr(to_solr(model, "m", **options), number)
+
+
+def assert_same(terms, expected, X, tolerance):
+    """Check scores; errors are relative to the sum of the sizes of the terms."""
+    found = [terms(row) for row in X]
+    size = np.array([np.abs(one).sum() for one in found])
+    sums = np.array([np.sum(one) for one in found])
+    error = np.abs(sums - expected)
+    assert (error <= tolerance * size + 1e-300).all(), (error / size).max()
+
+
+def in_gaps(rows, thresholds):
+    """Return which rows have a value next to a threshold that Solr, which adds 1e-6, can't have."""
+    thresholds = np.unique(thresholds).astype(np.float32)
+    up, down = np.float32(np.inf), np.float32(-np.inf)
+    for one in np.unique(
+        [thresholds, np.nextafter(thresholds, up), np.nextafter(thresholds, down)]
+    ):
+        written = [one - np.float32(1e-6)]
+        for _ in range(3):
+            written = [*written, np.nextafter(written[0], down), np.nextafter(written[-1], up)]
+            written.sort()
+        if one not in [w + np.float32(1e-6) for w in written]:
+            gap = max(2 * np.spacing(np.abs(one)), np.float32(6e-14))
+            rows = np.where(np.abs(rows - one) <= gap, np.nan, rows)
+    return np.isnan(rows).any(axis=1)
+
+
+@pytest.mark.parametrize("form", ["ranklib", "xgboost", "solr"])
+@pytest.mark.parametrize("name", FORESTS)
+@settings(max_examples=settings.default.max_examples * 2 // 5)
+@given(seed=st.integers(0, 10_000))
+def test_forests_are_read_back(name, form, seed):
+    X, y = make_rows(seed)
+    model = fitted(FORESTS[name], X, y)
+    rows = around(model, X)
+    if form == "solr":
+        rows = rows[~in_gaps(rows, thresholds_of(model))]
+        assert len(rows) > 60
+    tolerance = 1e-6 if "xgboost" in name else 1e-12  # XGBoost adds in single precision
+    assert_same(read(form, model), expected_scores(model, rows), rows, tolerance)
+
+
+@pytest.mark.parametrize("form", ["ranklib", "xgboost"])
+def test_sums_of_xgboost_in_single_precision_are_equal(form):
+    X, y = make_rows(4, 300)
+    model = fitted(BoostedTreesRanker(engine="xgboost", n_estimators=40, **GRADED), X, y)
+    rows = X.astype(np.float32)
+    terms = read(form, model, np.float32)
+    found = [np.cumsum(np.array(terms(row)))[-1] for row in rows]
+    assert_array_equal(found, model.predict(rows))
+
+
+@pytest.mark.parametrize("form", ["linear", "solr"])
+@pytest.mark.parametrize("name", LINEAR)
+@settings(max_examples=settings.default.max_examples * 2 // 5)
+@given(seed=st.integers(0, 10_000))
+def test_linear_models_are_read_back(name, form, seed):
+    X, y = make_rows(seed)
+    model = fitted(LINEAR[name], X, y)
+    rows = X.astype(np.float32)
+    # Scalers round rows of single precision themselves, before the ranker sees them.
+    expected = expected_scores(model, rows.astype(np.float64))
+    terms = read(form, model, drop_constant=True)
+    constant = float(expected_scores(model, np.zeros((1, 3)))[0])
+    assert_same(lambda row: [*terms(row), constant], expected, rows, 1e-12)
+    if abs(constant) > 1e-9:
+        with pytest.raises(ValueError, match=r"adds the constant .* drop_constant=True"):
+            read(form, model)
+
+
+@pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost"])
+def test_in_single_precision_scores_round_by_little(name):
+    X, y = make_rows(3, 400)
+    model = fitted(FORESTS[name].__class__(n_estimators=200), X, y)
+    rows = X.astype(np.float32)
+    for form in ("ranklib", "xgboost"):
+        terms = read(form, model, np.float32)
+        found = [np.cumsum(np.array(terms(row), dtype=np.float32))[-1] for row in rows]
+        size = np.array([np.abs(terms(row)).sum() for row in rows])
+        error = np.abs(np.array(found, dtype=float) - expected_scores(model, rows)) / size
+        assert error.max() < 2e-6  # many trees; each addition rounds by 6e-8
+
+
+@pytest.mark.parametrize("form", ["ranklib", "xgboost", "linear", "solr"])
+def test_one_feature_and_a_model_of_one_tree(form):
+    X, y = np.array([[1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]]), np.array([0, 0, 1])
+    is_linear = form == "linear"
+    model = RankBoost(n_estimators=1, weak_ranker="feature" if is_linear else "stump").fit(X, y)
+    terms = read(form, model, **({"drop_constant": True} if is_linear else {}))
+    constant = model.offset_ if is_linear else 0.0
+    found = [sum(terms(row)) + constant for row in X.astype(np.float32)]
+    np.testing.assert_allclose(found, model.decision_function(X), rtol=1e-12)
+
+
+# Missing values ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost"])
+def test_an_absent_feature_counts_as_zero(name):
+    X, y = make_rows(5)
+    model = fitted(FORESTS[name], X, y)
+    text = to_xgboost_json(model, feature_names=NAMES)
+    terms = readers.xgboost(text, NAMES)
+    rows = X.astype(np.float32)
+    absent = rows.copy()
+    absent[::2, 0], absent[1::2, 2] = np.nan, np.nan
+    zeros = np.nan_to_num(absent, nan=0.0)
+    for row, zero in zip(absent, zeros, strict=True):
+        assert terms(row) == terms(zero)
+
+
+@pytest.mark.parametrize("name", ["stumps", "all stumps", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("write", [to_ranklib, to_xgboost_json, lambda m: to_solr(m, "m")])
+def test_learned_branches_of_missing_values_are_refused(name, write):
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 300)
+    # Missing values are like large ones, and 0 like small ones; for XGBoost the other way round.
+    x = np.where(y > 0, 2.0, 1.0) + random.normal(size=300) / 9
+    x[(random.random(300) < 0.3) & (y > 0)] = np.nan
+    table = pd.DataFrame({"a": -x if name == "xgboost" else x, "b": random.normal(size=300)})
+    model = fitted(FORESTS[name], table, y)
+    message = r"learned from missing values of column 0.* fit the ranker to rows with 0 in place"
+    with pytest.raises(ValueError, match=message):
+        write(model)
+
+
+# Solr's slack ------------------------------------------------------------------------------------
+
+
+@given(
+    st.floats(-(2.0**127), 2.0**127, width=32) | st.floats(-(2.0**-16), 2.0**-16, width=32),
+    st.booleans(),
+)
+def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below):
+    split = Split(0, limit, Leaf(0.0), Leaf(1.0), is_below)
+    written, reached = solr_writer._before_slack(split)
+    assert np.float32(written) == written
+    assert np.float32(written) + np.float32(1e-6) == np.float32(reached)
+    step = float(np.spacing(np.abs(np.float32(limit))))
+    assert abs(reached - limit) <= max(2 * step, 1.2e-13)
+    if limit >= 5e-7:
+        assert reached == limit
+    if abs(reached - limit) > 1e-35:
+        assert (reached < limit) == is_below
+
+
+def test_solr_warns_of_thresholds_that_move():
+    X = np.array([[1.23456e-7], [1.23457e-7], [1.23458e-7]])
+    model = RankBoost(n_estimators=1).fit(X, [0, 0, 1])
+    with pytest.warns(
+        UserWarning, match=r"RankBoost: 1 thresholds move by up to \d\.\de-14 in Solr"
+    ):
+        to_solr(model, "m", feature_names=["x"])
+
+
+def test_zeros_of_lightgbm_do_not_warn():
+    X, y = make_rows(5)
+    X[:, :] = X > 0
+    model = fitted(FORESTS["lightgbm"], X, y)
+    terms = readers.solr(to_solr(model, "m", feature_names=NAMES, store="shop"))
+    rows = X.astype(np.float32)
+    assert_same(terms, expected_scores(model, rows), rows, 1e-12)
+    assert to_solr(model, "m", feature_names=NAMES, store="shop")["store"] == "shop"
+    assert "store" not in to_solr(model, "m", feature_names=NAMES)
+
+
+# Definitions -------------------------------------------------------------------------------------
+
+
+def test_a_request_holds_the_type_and_the_definition():
+    X, y = make_rows(0)
+    trees, line = fitted(FORESTS["stumps"], X, y), fitted(LINEAR["lists"], X, y)
+    body = model_request(trees, "mine", "xgboost", feature_names=NAMES)
+    definition = to_xgboost_json(trees, feature_names=NAMES)
+    inner = {"type": "model/xgboost+json", "definition": definition}
+    assert json.loads(json.dumps(body)) == {"model": {"name": "mine", "model": inner}}
+    kinds = [
+        model_request(one, "mine", form, **options)["model"]["model"]["type"]
+        for one, form, options in (
+            (trees, "ranklib", {}),
+            (line, "linear", {"feature_names": NAMES}),
+        )
+    ]
+    assert kinds == ["model/ranklib", "model/linear"]
+
+
+def test_names_are_those_of_the_table():
+    X, y = make_rows(0)
+    model = fitted(
+        make_pipeline(StandardScaler(), ListNetLinear()), pd.DataFrame(X, columns=NAMES), y
+    )
+    assert list(json.loads(to_linear_json(model, drop_constant=True))) == NAMES
+
+
+def test_a_feature_set_names_the_parameters_of_each_query():
+    queries = {
+        "title": {"match": {"title": "{{keywords}}"}},
+        "near": {"geo": {"lat": "{{ lat }}", "lon": "{{{lon}}}", "again": "{{lat}}"}},
+        "tags": {"terms": {"tag": "{{#toJson}}tags{{/toJson}}"}},
+        "year": {"function_score": {"field_value_factor": {"field": "year"}}},
+    }
+    features = feature_set(queries)["featureset"]["features"]
+    assert [one["name"] for one in features] == list(queries)
+    assert [one["params"] for one in features] == [["keywords"], ["lat", "lon"], [], []]
+    assert [one["template"] for one in features] == list(queries.values())
+    assert {one["template_language"] for one in features} == {"mustache"}
+
+
+def test_features_of_solr_have_a_class_and_parameters():
+    found = solr_features(
+        {"title": {"q": "{!field f=title}${keywords}"}, "own": {"class": "my.Feature", "a": 1}},
+        store="shop",
+    )
+    assert found == [
+        {
+            "store": "shop",
+            "name": "title",
+            "class": "org.apache.solr.ltr.feature.SolrFeature",
+            "params": {"q": "{!field f=title}${keywords}"},
+        },
+        {"store": "shop", "name": "own", "class": "my.Feature", "params": {"a": 1}},
+    ]
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+X, Y = make_rows(1)
+WRITERS = [
+    to_ranklib,
+    lambda model: to_xgboost_json(model, feature_names=NAMES),
+    lambda model: to_linear_json(model, feature_names=NAMES),
+    lambda model: to_solr(model, "m", feature_names=NAMES),
+]
+CATEGORIES = np.column_stack([X[:, :2], np.arange(len(X)) % 4])
+LEVELS = (np.arange(len(X)) % 4 < 2).astype(int)
+
+REFUSED = {
+    "kernel": (KernelPairwiseSGDRanker(max_iter=5), X, Y, r"kernel='rbf' can't be written"),
+    "estimators": (RankBoost(n_estimators=2, weak_ranker=Ridge()), X, Y, r"weak_ranker=Ridge\(\)"),
+    "stump categories": (
+        RankBoost(n_estimators=5, weak_ranker=Stumps(categorical_features=[2])),
+        CATEGORIES,
+        LEVELS,
+        "split of categories, on column 2",
+    ),
+    **{
+        f"{engine} categories": (
+            BoostedTreesRanker(engine=engine, categorical_features=[2], **TREES),
+            CATEGORIES,
+            LEVELS,
+            "split of categories, on column 2",
+        )
+        for engine in ("xgboost", "lightgbm")
+    },
+    "a step": (
+        make_pipeline(PolynomialFeatures(), ListNetLinear()),
+        X,
+        Y,
+        "step 'polynomialfeatures', PolynomialFeatures, before ListNetLinear",
+    ),
+    "an encoder": (
+        make_pipeline(ColumnTransformer([("a", PolynomialFeatures(), [0])]), RankBoost(**FEW)),
+        X,
+        Y,
+        "step 'columntransformer'",
+    ),
+    "a mask of columns": (
+        make_pipeline(
+            ColumnTransformer([("a", "passthrough", [True, False, True])]), RankBoost(**FEW)
+        ),
+        X,
+        Y,
+        "step 'columntransformer'",
+    ),
+    "an imputer": (
+        make_pipeline(SimpleImputer(add_indicator=True), RankBoost(**FEW)),
+        np.where(np.arange(180).reshape(60, 3) % 17 == 0, np.nan, X),
+        Y,
+        "step 'simpleimputer'",
+    ),
+    "a silent imputer": (
+        make_pipeline(SimpleImputer(), RankBoost(**FEW)),
+        X,
+        Y,
+        "SimpleImputer with add_indicator that has met no",
+    ),
+    "a clip": (
+        make_pipeline(MinMaxScaler(clip=True), ListNetLinear()),
+        X,
+        Y,
+        r"step 'minmaxscaler'.* Only .* MinMaxScaler \(without clip\)",
+    ),
+    "scaled trees": (
+        make_pipeline(StandardScaler(), RankBoost(**FEW)),
+        X,
+        Y,
+        "step 'standardscaler', StandardScaler, before RankBoost .* before a linear model",
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_form_holds_is_named(name, write):
+    model, rows, y, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        write(fitted(model, rows, y))
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_other_models_are_refused(write):
+    model = LogisticRegression().fit(X, Y > 0)
+    with pytest.raises(TypeError, match=r"LogisticRegression can't be written .* RankBoost"):
+        write(model)
+    with pytest.raises(TypeError, match="RankingEnsemble can't be written"):
+        write(
+            RankingEnsemble(
+                [("a", RankBoost(**FEW)), ("b", ListNetLinear(relevance="binary"))], cv=2
+            ).fit(X, Y > 0)
+        )
+    with pytest.raises(NotFittedError):
+        write(RankBoost())
+
+
+def test_pairs_of_features_are_refused():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(400, 3))
+    y = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    model = RankBoost(n_estimators=5, weak_ranker=Stumps(max_pairs=1)).fit(rows, y)
+    with pytest.raises(ValueError, match="stumps on pairs of features, such as columns 0 and 1"):
+        to_ranklib(model)
+
+
+def test_linear_models_are_no_trees_nor_trees_linear():
+    line, trees = fitted(LINEAR["lists"], X, Y), fitted(FORESTS["stumps"], X, Y)
+    with pytest.raises(ValueError, match=r"ListNetLinear is linear here, .* Use to_linear_json"):
+        to_ranklib(line)
+    with pytest.raises(ValueError, match="Use to_linear_json"):
+        to_xgboost_json(line, feature_names=NAMES)
+    with pytest.raises(ValueError, match="RankBoost is not linear"):
+        to_linear_json(trees, feature_names=NAMES)
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "message"),
+    [
+        (None, ValueError, "3 features without names. Pass feature_names"),
+        (["a", "b"], ValueError, "each of the 3 features of ListNetLinear once"),
+        (["a", "b", "b"], ValueError, "once"),
+        (["a", "b", 3], TypeError, "texts"),
+        (["a", "b", ""], TypeError, "texts that are not empty"),
+        ("abc", TypeError, "Got the text 'abc'"),
+    ],
+)
+def test_names_that_do_not_fit(names, error, message):
+    with pytest.raises(error, match=message):
+        to_linear_json(fitted(LINEAR["lists"], X, Y), feature_names=names)
+
+
+def test_numbers_beyond_single_precision_are_refused():
+    model = fitted(ListNetLinear(), X, Y)
+    model.coef_ = np.array([1e39, 0.0, 0.0])
+    with pytest.raises(ValueError, match=r"a number as large as 1e\+39"):
+        to_linear_json(model, feature_names=NAMES)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: model_request(RankBoost(), "m", "pmml"), ValueError, "form must be one of"),
+        (lambda: feature_set({}), TypeError, "queries must map"),
+        (lambda: feature_set({"a": "title"}), TypeError, "feature 'a' must be a dict"),
+        (lambda: solr_features([]), TypeError, "features must map"),
+        (lambda: solr_features({"a": 1}), TypeError, "feature 'a' must be a dict"),
+        (lambda: solr_features({"a": {"field": "b"}}), ValueError, "neither 'class' nor 'q'"),
+    ],
+)
+def test_definitions_that_are_none(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_writing_changes_nothing():
+    model = fitted(FORESTS["stumps"], X, Y)
+    before = model.decision_function(X)
+    assert to_ranklib(model) == to_ranklib(model)
+    assert_array_equal(model.decision_function(X), before)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state, gen_batches
+from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._callbacks import Follower
 from sklearn_rank._protocols import Floats, Indices, require
@@ -26,8 +27,13 @@ from sklearn_rank._validation import (
     largest_size,
 )
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._kernel_problem import KernelProblem, Progress
+from sklearn_rank.estimators._stream_ranker import (
+    StreamRanker,
+    has_partial_fit,
+    mean_attributes,
+    rows_of,
+)
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
@@ -48,7 +54,7 @@ _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "c
 _LARGEST_FEATURE, _THETA = 1e152, 0.5
 
 
-class KernelPairwiseSGDRanker(BaseRanker):
+class KernelPairwiseSGDRanker(StreamRanker):
     r"""Kernel ranking: RankSVM and four other losses over all pairs.
 
     Use it when the score is a nonlinear function of the features, for up to about ten
@@ -197,6 +203,9 @@ class KernelPairwiseSGDRanker(BaseRanker):
 
     Scores of different queries are on one scale but were never compared in training.
 
+    With ``kernel="linear"`` and ``solver="gd"`` it also learns from rows as they arrive:
+    `partial_fit`.
+
     References
     ----------
     Chen2012, Lemma 3.1 (problem; its lambda is `alpha`), eq. (1.5) (steps), Lemma 3.4
@@ -213,7 +222,7 @@ class KernelPairwiseSGDRanker(BaseRanker):
     """
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        **BaseRanker._allowed,
+        **StreamRanker._allowed,
         "loss": MARGIN_LOSS_CHOICE,
         "kernel": Choice((*sorted(kernel_metrics()), "precomputed"), "a callable", Callable),
         "gamma": Number(0, closed="neither", other=("scale", "auto")),
@@ -273,6 +282,70 @@ class KernelPairwiseSGDRanker(BaseRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @available_if(has_partial_fit)
+    def partial_fit(
+        self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
+    ) -> Self:
+        r"""Take one step of gradient descent on the pairs among some more rows.
+
+        Only with ``kernel="linear"`` and ``solver="gd"``. Call t takes step t,
+
+        .. math:: w_{t+1} = (1 - \eta_t \alpha) w_t - \eta_t \nabla L_t(w_t), \qquad
+            \eta_t = \eta_0 t^{-\theta}
+
+        where :math:`L_t` is the mean loss of the comparable pairs among the rows of the call, or of
+        `batch_size` of them, drawn. Rows of different calls are not compared: pass whole queries,
+        or enough rows of one list. T calls with the same rows are `fit` with ``max_iter=T, tol=0``.
+        A call without a comparable pair takes no step. After `fit` it goes on from there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance (graded mode), or one or both of the classes (binary mode).
+        classes : array-like of shape (2,), default=None
+            Binary mode: the two classes, in the first call; only needed when y does not
+            have both.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row. None: the rows are one list.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        self : object
+            The ranker. With ``average=True`` `coef_` is the average over the steps of all calls;
+            `offset_` is that of the rows of this call, as far as they have both classes. With
+            ``eta0="auto"`` `eta0_` is that of the call with the longest row so far.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described: the ranker is then as
+            before.
+
+        References
+        ----------
+        Chen2012, eq. (1.5) (the step).
+        """
+        return self._learn_part(X, y, classes, qid, sample_weight)
+
+    def _not_online(self) -> str:
+        if self.kernel != "linear":
+            return f"kernel='linear'. Got kernel={self.kernel!r}."
+        if not self.solver_in_use.has_steps:
+            return f"solver='gd': solver={self.solver!r} needs all rows at once."
+        return ""
+
+    def _check_part(self, data: Rows) -> None:
+        settings = getattr(self, "_progress_", {}).get("settings")
+        if settings not in (None, self._fixed_settings(data)):
+            raise ValueError(
+                "partial_fit of KernelPairwiseSGDRanker goes on with the kernel of the last fit: "
+                f"it was fitted with {settings}. Got {self._fixed_settings(data)}."
+            )
 
     # Validation --------------------------------------------------------------------
 
@@ -387,6 +460,37 @@ class KernelPairwiseSGDRanker(BaseRanker):
         fitted["n_iter_"] = len(progress.values)
         return {**fitted, **self._collect(data, model, order, solution.x)}
 
+    def _fit_part(self, data: Rows) -> dict[str, Any]:
+        """Take one step on the pairs among the rows of a call of `partial_fit`."""
+        before = getattr(self, "_progress_", None) or vars(Progress(self._fixed_settings(data)))
+        progress = Progress(**{**before, "values": list(before["values"])})
+        seen, data = self._rows_seen(data), data.with_moderate_weights()
+        model, order = self._make_model(data, None), np.arange(data.X.shape[1])
+        f = model.element(getattr(self, "coef_", np.zeros(len(order))))
+        fitted: dict[str, Any] = {"n_iter_": len(progress.values)}
+        fitted["objective_curve_"] = getattr(self, "objective_curve_", np.zeros(0))
+        if data.preferences.is_paired.any():
+            start = progress.coefficients if len(before["values"]) else np.zeros(len(order))
+            eta0 = self._first_step(model, data)
+            if self.eta0 == "auto":
+                eta0 = min(eta0, getattr(self, "eta0_", np.inf))
+            loss = as_margin_loss(self.loss)
+            problem = KernelProblem(model, data.preferences, loss, self.alpha, 0.0, 1, _no_hook)
+            problem = self._with_steps(problem, eta0)
+            solution, last = self.solver_in_use.solve(problem, start, progress)
+            self._warn(solution.message)
+            progress.coefficients, f = last, solution.x
+            fitted |= {"eta0_": eta0, "n_iter_": len(progress.values)}
+            fitted |= self._extended_curve(progress.values[-1])
+        fitted |= {"coef_": f[0], "_progress_": vars(progress)}
+        fitted |= mean_attributes(f[0], seen)
+
+        def offset() -> float:
+            rows = data.preferences
+            return -error_cut(model.element_scores(f), data.y[rows.order], rows.weight, rows)
+
+        return fitted | self._offset_of_part(data, offset)
+
     def _open_progress(self, data: Rows) -> Progress:
         """Return the steps of the last fit, if it is to go on, or none."""
         if self.warm_start and hasattr(self, "_progress_"):
@@ -420,8 +524,8 @@ class KernelPairwiseSGDRanker(BaseRanker):
             positive = data.y[rows.order]
             fitted["offset_"] = -error_cut(scores, positive, rows.weight, rows)
         if self.kernel == "linear":
-            means = coefficients * data.feature_means
-            return {**fitted, "coef_": coefficients, "_mean_contributions_": means}
+            means = mean_attributes(coefficients, rows_of(data))
+            return {**fitted, "coef_": coefficients, **means}
         fitted |= {"dual_coef_": coefficients, "fit_rows_": data.position}
         return fitted if self.kernel == "precomputed" else {**fitted, "X_fit_": data.X}
 
@@ -537,6 +641,10 @@ class KernelPairwiseSGDRanker(BaseRanker):
         tags.input_tags.pairwise = kernel == "precomputed"
         tags.input_tags.positive_only = kernel in _NOT_NEGATIVE
         return tags
+
+
+def _no_hook(f: Floats, values: list[float]) -> bool:
+    return False
 
 
 def _rbf_of_row(X: Floats, Y: Floats, gamma: float) -> Floats:

@@ -17,16 +17,17 @@ from sklearn_rank._validation import (
     Choice,
     Constraint,
     Number,
-    check_relevance,
     check_size,
-    check_weight,
-    find_classes,
     largest_size,
-    unchanged_on_error,
 )
 from sklearn_rank._warnings import warn
-from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._list_problem import BlockwiseObjective, ListProblem
+from sklearn_rank.estimators._stream_ranker import (
+    StreamRanker,
+    has_partial_fit,
+    mean_attributes,
+    rows_of,
+)
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
@@ -43,25 +44,6 @@ _LARGEST_FEATURE = 1e70
 
 _ZERO = 1e-12
 
-RowsSeen = tuple[Floats, float]
-"""The weighted mean of each feature over the rows learned from, and their total weight."""
-
-
-def has_partial_fit(ranker: Any) -> bool:
-    """Whether a ranker can learn from queries as they arrive; the error names the parameter."""
-    name = type(ranker).__name__
-    if not ranker.solver_in_use.is_online:
-        raise AttributeError(
-            f"{name} has partial_fit only with solver='ogd': solver={ranker.solver!r} needs all "
-            "queries at once."
-        )
-    if ranker.eta0 == "auto":
-        raise AttributeError(
-            f"{name} has partial_fit only with a number as eta0: eta0='auto' depends on the number "
-            "of steps, which partial_fit does not know."
-        )
-    return True
-
 
 def _offset(data: Rows, coefficients: Floats) -> float:
     """Return the offset between the two classes."""
@@ -71,20 +53,11 @@ def _offset(data: Rows, coefficients: Floats) -> float:
     return -error_cut(scores, data.y, data.weight, data)
 
 
-def _rows_of(data: Rows) -> RowsSeen:
-    return data.feature_means, data.total_weight
-
-
-def _mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
-    """Return the attributes that `contributions` and the next call of `partial_fit` need."""
-    return {"_mean_contributions_": coefficients * seen[0], "_seen_": seen}
-
-
 def _no_hook(x: Floats, values: list[float]) -> bool:
     return False
 
 
-class ListNetLinear(BaseRanker):
+class ListNetLinear(StreamRanker):
     r"""Linear ListNet: a linear model with a convex listwise loss.
 
     Use it for queries with graded relevance, such as search results. Every query has the same
@@ -238,10 +211,8 @@ class ListNetLinear(BaseRanker):
     40
     """
 
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"qid": True}
-
     _allowed: ClassVar[dict[str, Constraint]] = {
-        **BaseRanker._allowed,
+        **StreamRanker._allowed,
         "loss": LISTWISE_LOSS_CHOICE,
         "penalty": Choice(tuple(REGULARISERS)),
         "alpha": Number(0, closed="left"),
@@ -320,13 +291,17 @@ class ListNetLinear(BaseRanker):
             When a parameter or an array is not as described: the ranker is then as
             before.
         """
-        with unchanged_on_error(self):
-            self.check_parameters()
-            data, fitted = self._validate_part(X, y, classes, qid, sample_weight)
-            fitted |= self._fit_part(data)
-        fitted["has_queries_"] = qid is not None or getattr(self, "has_queries_", False)
-        self.__dict__.update(fitted)
-        return self
+        return self._learn_part(X, y, classes, qid, sample_weight)
+
+    def _not_online(self) -> str:
+        if not self.solver_in_use.is_online:
+            return f"solver='ogd': solver={self.solver!r} needs all queries at once."
+        if self.eta0 == "auto":
+            return (
+                "a number as eta0: eta0='auto' depends on the number of steps, which partial_fit "
+                "does not know."
+            )
+        return ""
 
     @property
     def solver_in_use(self) -> LinearSolver:
@@ -373,30 +348,15 @@ class ListNetLinear(BaseRanker):
                 f"was fitted with {len(self.coef_)} features. Got {data.X.shape[1]}."
             )
 
+    def _check_part(self, data: Rows) -> None:
+        self._check_values(data)
+
     def _check_values(self, data: Rows) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""
         name = type(self).__name__
         check_size(name, float(data.largest(largest_size(data.X))), _LARGEST_FEATURE)
         highest = data.largest(float(np.max(data.y, initial=-np.inf)))
         check_grades(self.loss, highest, name)
-
-    def _validate_part(
-        self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
-    ) -> tuple[Rows, dict[str, Any]]:
-        """Return the rows of a call of `partial_fit`, and the classes when they are new."""
-        is_first = not self.__sklearn_is_fitted__()
-        graded = self.relevance == "graded"
-        if graded:
-            check_relevance(y)
-        X, y = self._validate_features(X, y=y, y_numeric=graded, reset=is_first)
-        weight = check_weight(sample_weight, X.shape[0])
-        known, fitted = None if graded else getattr(self, "classes_", None), {}
-        if not graded and known is None:
-            known = find_classes(type(self).__name__, y[weight > 0] if classes is None else classes)
-            fitted = {"classes_": known}
-        data = self._rows_of(X, y, qid, weight, known)
-        self._check_values(data)
-        return data, fitted
 
     # Learning ------------------------------------------------------------------------
 
@@ -410,7 +370,7 @@ class ListNetLinear(BaseRanker):
 
     def _collect(self, data: Rows, coefficients: Floats) -> dict[str, Any]:
         """Return the fitted attributes that scoring needs."""
-        fitted = {"coef_": coefficients, **_mean_attributes(coefficients, _rows_of(data))}
+        fitted = {"coef_": coefficients, **mean_attributes(coefficients, rows_of(data))}
         if self.relevance == "binary":
             fitted["offset_"] = _offset(data, coefficients)
         return fitted
@@ -483,49 +443,15 @@ class ListNetLinear(BaseRanker):
         problem = self._make_problem(data, X, function, _no_hook, go_on=True, n_passes=1)
         solver: Any = self.solver_in_use
         coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
-        room = self._room_for_curve()
-        n_values = len(getattr(self, "objective_curve_", ()))
-        room[n_values] = value
+        curve = self._extended_curve(value)
         fitted = {
             "coef_": coefficients,
-            "objective_curve_": room[: n_values + 1],
-            "n_iter_": n_values + 1,
-            "_room_": room,
+            "n_iter_": len(curve["objective_curve_"]),
+            **curve,
             **self._online_state(problem.descent),
         }
-        fitted |= _mean_attributes(fitted["coef_"], self._rows_seen(data))
-        if self.relevance == "binary":
-            fitted["offset_"] = getattr(self, "offset_", 0.0)
-            if data.y.any() and not data.y.all():
-                fitted["offset_"] = _offset(data, fitted["coef_"])
-        return fitted
-
-    def _room_for_curve(self) -> Floats:
-        """Return an array that begins with the curve so far and has room for more values.
-
-        Its length doubles when it is full, so that a call of `partial_fit` costs the same
-        however many there were before.
-        """
-        curve = getattr(self, "objective_curve_", np.zeros(0))
-        room: Floats = getattr(self, "_room_", np.zeros(0))
-        if len(room) == 0 or len(curve) == len(room):
-            room = np.empty(2 * len(curve) + 16)
-            room[: len(curve)] = curve
-        return room
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes; a copy of the ranker has room of its own for its curve."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_room_"}
-
-    def _rows_seen(self, data: Rows) -> RowsSeen:
-        """Return the mean and the weight of the rows of all calls."""
-        means, weight = _rows_of(data)
-        if not hasattr(self, "coef_"):
-            return means, weight
-        earlier_means, earlier_weight = self._seen_
-        share = weight / (weight + earlier_weight)
-        return share * means + (1 - share) * earlier_means, weight + earlier_weight
+        fitted |= mean_attributes(fitted["coef_"], self._rows_seen(data))
+        return fitted | self._offset_of_part(data, lambda: _offset(data, coefficients))
 
     def _open_descent(self, n_features: int, *, go_on: bool) -> OnlineDescent:
         """Return the state of the last fit, if it is to go on, or a new one."""

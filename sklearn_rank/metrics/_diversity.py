@@ -232,7 +232,7 @@ def _probabilities(ranked: RankedQueries, relevance: Floats, given: Any) -> Floa
     """Return the probability of each intent in each query."""
     if given is None:
         highest = ranked.query_rows.reduce(np.maximum, relevance)
-        found = np.asarray(highest > 0, dtype=np.float64)
+        found: Floats = np.asarray(highest > 0, dtype=np.float64)
     else:
         found = check_finite(given, "intent_probability")
         shape = (ranked.query_rows.n_groups, relevance.shape[1])

@@ -21,6 +21,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -30,6 +31,7 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
+from sklearn_rank._validation import check_relevance, check_weight
 from sklearn_rank.objectives import MARGIN_LOSSES, ListedExponential, ListedPairLoss, MarginLoss
 from sklearn_rank.objectives.pushes import make_push
 from sklearn_rank.pairs import PairKFold, PairRanker, PairTable
@@ -417,6 +419,48 @@ def test_a_pipeline_inside_sees_the_items_of_a_table():
     assert search.fit(PairTable(X, PAIRS)).best_score_ > 0.6
     with pytest.raises(TypeError, match="Got ListNetLinear"):
         PairRanker(make_pipeline(StandardScaler(), ListNetLinear())).fit(X, PAIRS)
+
+
+class RankerOfGrades(PairRanker):
+    """A ranker as scikit-learn's checks call it: the pairs are those that y would make."""
+
+    @staticmethod
+    def _pairs(y, sample_weight):
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = check_relevance(y)
+        i, k = np.nonzero(np.greater.outer(y, y))
+        weight = check_weight(sample_weight, len(y))
+        return np.column_stack([i, k]), weight[i] * weight[k]
+
+    def fit(self, X, y=None, sample_weight=None):
+        pairs, weight = self._pairs(y, sample_weight)
+        return super().fit(X, pairs, sample_weight=weight)
+
+    def score(self, X, y=None, sample_weight=None):
+        pairs, weight = self._pairs(y, sample_weight)
+        return super().score(X, pairs, sample_weight=weight)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        RankerOfGrades(PNormPushRanker(p=1, loss="logistic", n_estimators=4)),
+        RankerOfGrades(KernelPairwiseSGDRanker(kernel="linear", max_iter=10)),
+    ]
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-305])
+def test_weights_at_the_edge_of_floats(scale):
+    weight = np.full(len(PAIRS), scale)
+    weight[:3] = [1e-307, 1e299, 1.0]
+    for ranker in (None, RankBoost(n_estimators=5), KernelPairwiseSGDRanker(kernel="linear")):
+        found = PairRanker(ranker).fit(X, PAIRS, sample_weight=weight)
+        assert np.isfinite(found.predict(X)).all()
+        assert 0 <= found.score(X, PAIRS, sample_weight=weight) <= 1
 
 
 # Searches ----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The kernel ranker against eq. 1.5 of Chen2012, convex solvers, and scikit-learn's tools."""
 
 import copy
+import gc
 import pickle
 import re
 import warnings
@@ -1011,3 +1012,16 @@ def test_a_view_of_a_linear_model_has_its_rows_in_fit_order(matrix):
     model = LinearModel(matrix(X), order)
     for some in (np.array([5, 0, 7]), slice(3, 9), slice(0, 12)):
         np.testing.assert_allclose(model.at_rows(some).scores(w), model.scores(w)[some])
+
+
+def test_no_line_search_outlives_its_step():
+    """Its scores are as long as the rows: in a circle they would wait for the collector."""
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    gc.collect()
+    gc.disable()
+    try:
+        KernelPairwiseSGDRanker(kernel="linear", alpha=1e-4).fit(X, y)
+        left = [one for one in gc.get_objects() if type(one).__name__ in ("_Line", "Iterate")]
+    finally:
+        gc.enable()
+    assert left == []

@@ -160,13 +160,17 @@ class _Line:
         self._ridge = (function.alpha / 2) * np.array(
             [direction[0] @ direction[1], 2 * (f[0] @ direction[1]), f[0] @ f[1]]
         )
-        self.at = cache(self._at)
+        # No cache of a method: a circle of references would keep all lines and their scores.
+        self._known: dict[float, Iterate] = {}
 
-    def _at(self, step: float) -> Iterate:
+    def at(self, step: float) -> Iterate:
         """Return the iterate at a step."""
-        scores = self._start.scores + step * self._along
-        found = self._function.objective.value_and_gradient(scores)
-        return Iterate(self._start.f + step * self._direction, scores, *found)
+        if step not in self._known:
+            scores = self._start.scores + step * self._along
+            found = self._function.objective.value_and_gradient(scores)
+            f = self._start.f + step * self._direction
+            self._known[step] = Iterate(f, scores, *found)
+        return self._known[step]
 
     def search(self, first: float) -> float | None:
         """Return a step that satisfies the strong Wolfe conditions, None without one."""

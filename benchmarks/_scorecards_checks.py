@@ -12,22 +12,17 @@ from _scorecards_data import BAND
 
 NOISE_ROWS, NOISE_TEST, LEVELS = 1_000, 10_000, 200
 CREDIT_ROWS, CREDIT_TEST = 5_000, 20_000
-RIDGE = 5.0
-"""Ridge of a small card, times the number of rows."""
 SHARES = (0.9, 0.99)
 LIMITS = {
     ("fixed", 1_000): 0.5,
     ("default", 1_000): 5.0,
-    ("search", 1_000): 5.0,
     ("fixed", 30_000): 1.5,
     ("default", 30_000): 15.0,
-    ("search", 30_000): 15.0,
 }
 """Seconds of processor time at most."""
 WORDS = {
-    "fixed": "p and ridge fixed, no pairs",
-    "default": "as it comes",
-    "search": "all searches, pairs included",
+    "fixed": "p fixed, no pairs, else as it comes",
+    "default": "as it comes, all searches",
 }
 
 
@@ -103,9 +98,8 @@ def fit_times(data: str, kind: str, rows: int, repeat: int) -> float:
     from sklearn_rank.scorecard import Scorecard
 
     options = {
-        "fixed": {"p": 1, "alpha": RIDGE / rows, "max_pairs": 0},
+        "fixed": {"p": 1, "max_pairs": 0},
         "default": {},
-        "search": {"max_pairs": "auto"},
     }
     if data == "make_credit":
         credit = make_credit(rows, random_state=repeat)

@@ -45,7 +45,7 @@ def test_each_setting_is_searched_at_those_chosen_before():
         "max_pairs": card.card_.details["most_pairs"],
         "n_terms": card.n_terms_,
     }
-    assert [one["value"] * len(Y) for one in path[:3]] == pytest.approx([5, 20, 50])
+    assert [one["value"] * len(Y) for one in path[:2]] == pytest.approx([5, 20])
     assert (card.ranker_.alpha, card.p_) == (card.alpha_, 2)
     stumps = card.ranker_.weak_ranker
     assert (stumps.min_bin_size, stumps.max_thresholds) == (card.min_bin_size_, card.n_terms_)

@@ -173,10 +173,10 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         Which end of the totals is bad. "auto": it follows from the names of the classes, where they
         are common ones such as "good" and "bad"; else it stays unknown.
     alpha : "auto" or float in [0, inf), default="auto"
-        Ridge of a ranker with ``solver="corrective"``, as there. "auto": 5/n unless 20/n or 50/n is
-        better, with n the weight of the training rows, or their effective number if that is larger
-        because of weights below one; and `max_terms` unless 70 or 50 % of them are better. A number
-        switches both searches off. Other rankers have no ridge, and a ranker's own is kept.
+        Ridge of a ranker with ``solver="corrective"``, as there. "auto": 5/n unless 20/n is better,
+        with n the weight of the training rows, or their effective number if that is larger because
+        of weights below one; and `max_terms` unless 60 % of them are better. A number switches both
+        searches off. Other rankers have no ridge, and a ranker's own is kept.
     min_bin_size : "auto" or float in [0, 0.5], default="auto"
         Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
         and rare categories pooled. "auto": .02, or .05 if that is better, which is
@@ -257,8 +257,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     total whose risk is not. Where the risk of all totals is on one side, it is at their end.
 
     *Search.* Whatever is "auto" is chosen by the same folds: first p, of 4, 2, 1, 8 and 16; with it
-    the ridge, of 5/n, 20/n and 50/n; then the smallest bin, of 2 and 5 %; then the number of pairs,
-    of 0 and as many as terms; then the number of terms, of all, 70 and 50 %. The first candidate
+    the ridge, of 5/n and 20/n; then the smallest bin, of 2 and 5 %; then the number of pairs,
+    of 0 and as many as terms; then the number of terms, of all and 60 %. The first candidate
     within one standard error of the best wins: p = 4, the default of `PNormPushRanker`, no pairs
     and all terms, unless the rows show otherwise. With few rows they seldom do: then the order
     decides. It was chosen on twelve tables, leaving out one at a time: on ten of them cards of ten

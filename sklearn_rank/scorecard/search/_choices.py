@@ -28,13 +28,13 @@ POWERS = (4.0, 2.0, 1.0, 8.0, 16.0)
 First is the default of `PNormPushRanker`: small tables seldom show which p is best, and there the
 first is what a card gets. Where the AUC is the metric it is 1, whose loss bounds the AUC's."""
 
-RIDGES = (5.0, 20.0, 50.0)
+RIDGES = (5.0, 20.0)
 """Those for the ridge, times the number of training rows."""
 
 BIN_SIZES = (0.02, 0.05)
 """Those for the smallest bin, as a share of the training rows."""
 
-SHARES_OF_TERMS = (1.0, 0.7, 0.5)
+SHARES_OF_TERMS = (1.0, 0.6)
 """Those for the number of terms, as shares of the most."""
 
 MOST_PAIRS = 10

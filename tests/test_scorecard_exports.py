@@ -18,7 +18,9 @@ from cards import cards, column_names, refusing, rows_of, totals_or_none, values
 from databases import DATABASES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from levels import with_levels
 from numpy.testing import assert_array_equal
+from test_scorecard_page import by_hand
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank._validation import is_missing
@@ -729,6 +731,9 @@ def test_onnx_refuses_what_it_cannot_write():
         to_onnx(CARD, name="job")
 
 
+SEARCHED = {"alpha": 0.001, "min_bin_size": 0.02, "cv": 2, "n_repeats": 1}
+
+
 @pytest.mark.slow
 def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     """Applications with categories, missing values and special codes, scaled to odds."""
@@ -740,11 +745,18 @@ def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     card = scorecard.fit(data.data, data.target).card_
     assert {one.groups is None for one in card.variables} == {True, False}
     assert any(one.special for one in card.variables)
-    X = data.data.astype(object).to_numpy()
+    check_all_forms(scorecard, data.data, onnx_scores)
+
+
+def check_all_forms(scorecard, frame, onnx_scores):
+    """Check the totals that other systems read, of training rows and of every bin."""
+    card = scorecard.card_
+    X = frame.astype(object).to_numpy()
     X = np.vstack([X, rows_of(card)])
     expected = card.totals(X).tolist()
     names = list(card.feature_names)
-    assert_array_equal(scorecard.decision_function(data.data) + scorecard.cut_, expected[:1_500])
+    totals = scorecard.decision_function(frame) + scorecard.cut_
+    assert_array_equal(totals, expected[: len(frame)])
     with DATABASES["sqlite"]() as database:
         assert [total for (total,) in database.answers(card, X)[1]] == expected
     assert list(csv_scores(scorecard.to_csv(), names, X)) == expected
@@ -752,6 +764,26 @@ def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     assert card_from_json(scorecard.to_json()).totals(X).tolist() == expected
     missing = np.array([[is_missing(one) for one in row] for row in X])
     assert onnx_scores(card, np.where(missing, None, X)).tolist() == expected
+
+
+@pytest.mark.parametrize("max_pairs", [0, 2])
+def test_every_export_of_ordered_and_grouped_categories_gives_its_totals(onnx_scores, max_pairs):
+    X, y = with_levels(1200)
+    stumps = Stumps(
+        category_order={"grade": ["low", "middle", ["upper", "high"], "top"]},
+        category_groups={"home": [["own", "other"]]},
+        monotonic_cst={"grade": 1},
+    )
+    ranker = PNormPushRanker(loss="logistic", solver="corrective", weak_ranker=stumps)
+    scorecard = Scorecard(ranker, p=1, adverse="high", max_pairs=max_pairs, **SEARCHED).fit(X, y)
+    card = scorecard.card_
+    assert bool(card.pairs) == (max_pairs > 0)
+    assert {"grade", "home"} <= {*card.features.values()}
+    check_all_forms(scorecard, X, onnx_scores)
+    rows = X.astype({"grade": object, "home": object})
+    assert_array_equal(by_hand(scorecard.to_html(), rows), card.totals(X))
+    reasons = scorecard.reasons(X.head(50), texts={"grade": "The grade"}, form="table")
+    assert len(reasons)
 
 
 def test_infinity_lies_in_the_outermost_range(onnx_scores):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -113,6 +113,8 @@ class FeatureBins:
     categories : ndarray of shape (n_categories,) or None
         The bin of each category code 0, 1, ...; None for numbers. Bins are 0, 1, ..., without
         gaps; -1 for a category that counts as missing, as do codes outside the range.
+    ordered : bool
+        Whether the bins of categories have an order: they are ranges of levels.
 
     Examples
     --------
@@ -128,6 +130,12 @@ class FeatureBins:
     thresholds: Floats = field(default_factory=_no_values)
     special: Floats = field(default_factory=_no_values)
     categories: Indices | None = None
+    ordered: bool = False
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the bins of ordinary values are ranges: of numbers, or of ordered levels."""
+        return self.categories is None or self.ordered
 
     @property
     def n_values(self) -> int:
@@ -188,7 +196,7 @@ class FeatureBins:
             return False
         return all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("thresholds", "special", "categories")
+            for name in ("thresholds", "special", "categories", "ordered")
             if getattr(self, name) is not None
         )
 
@@ -211,12 +219,15 @@ class Binning:
         Special codes of some features, increasing.
     n_categories : dict of int to int
         Number of codes of each categorical feature.
+    category_bins : dict of int to FeatureBins
+        First bins of categorical features in an order, or in groups; others have one for each code.
     """
 
     max_bins: int
     thresholds: Mapping[int, Floats] = field(default_factory=dict)
     special: Mapping[int, Floats] = field(default_factory=dict)
     n_categories: Mapping[int, int] = field(default_factory=dict)
+    category_bins: Mapping[int, FeatureBins] = field(default_factory=dict)
 
     def find(self, rows: Rows, threads: ThreadPool | None = None) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows of this process."""
@@ -234,6 +245,8 @@ class Binning:
         lines = np.ascontiguousarray(X.T)
 
         def find(j: int) -> FeatureBins:
+            if j in self.category_bins:
+                return self.category_bins[j]
             if j in self.n_categories:
                 return FeatureBins(categories=np.arange(self.n_categories[j]))
             special = self.special.get(j, np.zeros(0))
@@ -309,13 +322,12 @@ class BinSizes:
     def merge(self, bins: FeatureBins, sums: Floats) -> tuple[FeatureBins, Indices]:
         """Return the bins after merging, and the new number of each bin."""
         sums = sums[:, : bins.n_values]
+        group = self._neighbours(sums) if bins.has_order else self._categories(sums)
         if bins.categories is None:
-            group = self._neighbours(sums)
             last = np.flatnonzero(np.diff(group))  # bins with a threshold above them
             merged = FeatureBins(bins.thresholds[last], bins.special)
         else:
-            group = self._categories(sums)
-            merged = FeatureBins(special=bins.special, categories=group)
+            merged = replace(bins, categories=np.append(group, -1)[bins.categories])
             group = np.where(group < 0, merged.missing, group)
         others = merged.n_values + np.arange(bins.n_bins - bins.n_values)
         return merged, np.concatenate([group, others])

@@ -36,12 +36,20 @@ class CategoryCodes:
         Rows with all categories that codes are wanted for.
     positions : tuple of int
         The categorical features.
+
+    Attributes
+    ----------
+    orders : dict of int to list
+        The levels from low to high of columns whose type is one of ordered categories of pandas.
     """
 
     def __init__(self, X: Any, positions: tuple[int, ...]) -> None:
         self.positions = positions
         self.encoders = [_encoder_of(column_of(X, number), number) for number in positions]
         self.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in self.encoders]
+        self.orders = {
+            number: order for number in positions if (order := _order_of(X, number)) is not None
+        }
 
     @classmethod
     def merged(cls, parts: Sequence[CategoryCodes]) -> CategoryCodes:
@@ -145,6 +153,12 @@ def _forget(code: Floats, known: Mask) -> None:
     """Set codes that are not known to NaN, in place."""
     rows = np.flatnonzero(~np.isnan(code))
     code[rows[~known[code[rows].astype(np.intp)]]] = np.nan
+
+
+def _order_of(X: Any, number: int) -> list[Any] | None:
+    """Return the levels of an ordered categorical column of pandas; None for other columns."""
+    dtype: Any = X.iloc[:, number].dtype if hasattr(X, "iloc") else None
+    return dtype.categories.tolist() if getattr(dtype, "ordered", None) else None
 
 
 def column_of(X: Any, number: int) -> Values:

@@ -58,6 +58,11 @@ class PairBins:
         return np.zeros(0)
 
     @property
+    def has_order(self) -> bool:
+        """Whether the bins are ranges."""
+        return False
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of bins of each feature."""
         return self.first.n_bins, self.second.n_bins

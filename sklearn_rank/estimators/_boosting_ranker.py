@@ -377,12 +377,12 @@ class BoostingRanker(RoundsRanker):
     def _constraints(self) -> StumpConstraints:
         """Return the constraints on stumps of checked features."""
         codes = self.category_codes_
-        n_categories = () if codes is None else [len(one) for one in codes.known]
         has_signs = getattr(as_model(self.weak_ranker), "monotonic_cst", None) is not None
         return self._stumps.constraints(
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
-            dict(zip(self._categorical_positions, n_categories, strict=True)),
+            {} if codes is None else codes.categories,
+            {} if codes is None else codes.orders,
             "" if has_signs else type(self).__name__,
         )
 

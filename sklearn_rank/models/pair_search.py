@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -207,7 +207,7 @@ class PairSearch:
         for j, bins in enumerate(self._bins):
             n_values = bins.n_values
             order = np.arange(n_values)
-            if bins.categories is not None:
+            if not bins.has_order:
                 first, second = by_bin[j, :, :n_values]
                 ratio = np.divide(first, second, out=np.zeros(n_values), where=second > 0)
                 order = np.argsort(ratio, kind="stable")
@@ -232,7 +232,7 @@ class PairSearch:
     def _gain(self, pair: tuple[int, int], places: Sequence[Places], slopes: Slopes) -> GridGain:
         """Return the gain by which the cuts of a pair are judged."""
         sides = [(places[j].n_values, self._weights(j, places[j])) for j in pair]
-        categories = [self._bins[j].n_values for j in pair if self._bins[j].categories is not None]
+        categories = [self._bins[j].n_values for j in pair if not self._bins[j].has_order]
         signs, levels = self._signs(pair), [self._level(j, places[j]) for j in pair]
         limits = None if not any(signs) else MonotoneAxes(signs, (levels[0], levels[1]))
         return GridGain(
@@ -322,4 +322,4 @@ def _merged(bins: FeatureBins, group: Indices) -> FeatureBins:
     n_values = int(group[: bins.n_values].max(initial=-1)) + 1
     known = np.append(group[: bins.n_values], -1)
     assert n_values == len(np.unique(group[: bins.n_values]))
-    return FeatureBins(special=bins.special, categories=known[bins.categories])
+    return replace(bins, categories=known[bins.categories])

@@ -58,6 +58,8 @@ class StumpConstraints:
         Special codes of some features, increasing.
     max_pairs : int
         Largest number of pairs of features.
+    category_bins : dict of int to FeatureBins
+        First bins of categorical features whose levels have an order, or are in groups.
     """
 
     monotonic: Mapping[int, int] = field(default_factory=dict)
@@ -69,6 +71,7 @@ class StumpConstraints:
     n_categories: Mapping[int, int] = field(default_factory=dict)
     special: Mapping[int, Floats] = field(default_factory=dict)
     max_pairs: int = 0
+    category_bins: Mapping[int, FeatureBins] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -87,11 +90,21 @@ class StumpConstraints:
             "categorical_features": sorted(self.n_categories),
             "special_values": plain(self.special),
             "max_pairs": self.max_pairs,
+            **{
+                name: {
+                    j: bins.categories.tolist()
+                    for j, bins in sorted(self.category_bins.items())
+                    if bins.ordered == is_ordered and bins.categories is not None
+                }
+                for name, is_ordered in (("category_order", True), ("category_groups", False))
+            },
         }
 
     def binning(self, max_bins: int) -> Binning:
         """Return how values become bins, before small ones are merged."""
-        return Binning(max_bins, self.thresholds, self.special, self.n_categories)
+        return Binning(
+            max_bins, self.thresholds, self.special, self.n_categories, self.category_bins
+        )
 
     def bin_sizes(self, rows: FitRows) -> BinSizes:
         """Return the least that a bin must weigh, of these training rows."""
@@ -176,9 +189,7 @@ class StumpColumns:
         self._is_value = np.arange(depth) < n_values[:, np.newaxis]
         is_valid = usable.copy()
         is_valid[n_values > 0, 0] = False  # no threshold lies below the first bin
-        self._categorical = [
-            j for j, one in enumerate(bins) if one.categories is not None and one.n_values
-        ]
+        self._categorical = [j for j, one in enumerate(bins) if not one.has_order and one.n_values]
         self._is_subset = np.zeros(usable.shape, dtype=bool)
         self._is_subset[self._categorical] = self._is_value[self._categorical]
         # Missing values of features that have some and may have them on both sides of a threshold.

@@ -85,14 +85,15 @@ class StumpRules:
     def threshold(self) -> Floats:
         """The value that must be exceeded for h = 1; infinity where none is.
 
-        NaN for a subset, and the code itself for a special code.
+        NaN for a subset or levels in order, and the code itself for a special code.
         """
         found = np.full(len(self.feature), np.nan)
         for number, (j, first) in enumerate(zip(self.feature, self.first_bin, strict=True)):
             bins = self.bins[int(j)]
             known = [np.nan, *bins.thresholds, *bins.special, np.inf]
             if first >= 0:
-                found[number] = known[first + (bins.categories is not None) * (1 - bins.n_values)]
+                place = first if bins.categories is None else first + 1 - bins.n_values
+                found[number] = known[max(0, place)]
         return found
 
     def members(self, number: int) -> Mask:
@@ -186,11 +187,11 @@ class StumpRules:
         singles = np.zeros(len(bins.special) + 1)
         singles[first[n_others:] - n_values] = coefficients[n_others:]
         rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
-        if bins.categories is None:
+        if bins.has_order:
             singles[-1] += coefficients[self.missing_right[rules]].sum()
             last = np.append(first[1:] != first[:-1], True)[: len(first)]
             values = np.append(0.0, np.cumsum(coefficients)[last])
-            found = FeatureBins(bins.thresholds[first[last] - 1], bins.special)
+            found = _with_steps(bins, first[last])
         else:
             values, group = self._subset_values(n_values, rules, coefficients)
             found = FeatureBins(special=bins.special, categories=group[bins.categories])
@@ -260,6 +261,15 @@ class StumpRules:
         for number, weight in enumerate(weights):
             out = out + weight * self.members(number).take(codes[int(self.feature[number])])
             yield out
+
+
+def _with_steps(bins: FeatureBins | PairBins, first: Indices) -> FeatureBins:
+    """Return bins in order of which those up to the next first one are one."""
+    if bins.categories is None:
+        return FeatureBins(bins.thresholds[first - 1], bins.special)
+    group = np.searchsorted(first, np.arange(bins.n_values), side="right")
+    known = np.append(group, -1)[bins.categories]
+    return FeatureBins(special=bins.special, categories=known, ordered=True)
 
 
 @dataclass(frozen=True, eq=False)

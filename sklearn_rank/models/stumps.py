@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 
 from sklearn_rank._protocols import Floats, Model, Values
 from sklearn_rank._validation import Constraint, Described, Number, check_parameters
-from sklearn_rank.bins.binned_features import BinnedFeatures, encode
+from sklearn_rank.bins.binned_features import BinnedFeatures, FeatureBins, encode
 from sklearn_rank.models.bounded_stumps import BoundedStumps
+from sklearn_rank.models.category_levels import category_bins
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.linear import Features
 from sklearn_rank.models.stump_columns import StumpColumns, StumpConstraints, subsets_of
@@ -21,7 +22,7 @@ __all__ = ["Stumps"]
 
 Positions = tuple[int, ...]
 
-_NO_CATEGORIES: Mapping[int, int] = {}
+_NO_CATEGORIES: Mapping[int, Any] = {}
 
 
 def _is_dict(value: Any) -> bool:
@@ -129,6 +130,17 @@ class Stumps(BaseEstimator):
     min_bin_events : float in [0, inf), default=0
         Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
         with `min_bin_size`. Only with ``relevance="binary"``.
+    category_order : dict or None, default=None
+        The levels of some categorical features from low to high, by name or index of the feature.
+        They then have thresholds as numbers have, so that each bin is a range of levels, and
+        may have `monotonic_cst`. Levels in a list of their own are never divided:
+        ``{"grade": ["A", ["B", "C"], "D"]}``. All levels of the training rows must be named. An
+        ordered categorical column of pandas has the order of its type unless it is here or in
+        `category_groups`.
+    category_groups : dict or None, default=None
+        Levels of some categorical features that are treated as one, by name or index of the
+        feature: ``{"home": [["own", "mortgage"], ["rent", "other"]]}``. Levels in no group are
+        categories of their own.
     max_pairs : int in [0, inf), default=0
         Maximum number of pairs of features in the model. A pair is a grid: each of the two has at
         most four bins of ordinary values, groups if they are categories, and one for missing
@@ -222,6 +234,8 @@ class Stumps(BaseEstimator):
         "categorical_features": CATEGORICAL,
         "special_values": Described(_DICT + "lists of codes", _is_dict),
         "thresholds": Described(_DICT + "increasing values", _is_dict),
+        "category_order": Described(_DICT + "levels in order", _is_dict),
+        "category_groups": Described(_DICT + "lists of levels", _is_dict),
         "max_features_used": Number(1, integer=True, other=(None,)),
         "max_thresholds": Number(1, integer=True, other=(None,)),
         "min_bin_size": Number(0, 0.5),
@@ -241,6 +255,8 @@ class Stumps(BaseEstimator):
         max_thresholds: int | None = None,
         min_bin_size: float = 0.0,
         min_bin_events: float = 0,
+        category_order: Mapping[Any, Any] | None = None,
+        category_groups: Mapping[Any, Any] | None = None,
         max_pairs: int = 0,
     ) -> None:
         self.max_bins = max_bins
@@ -253,6 +269,8 @@ class Stumps(BaseEstimator):
         self.min_bin_size = min_bin_size
         self.min_bin_events = min_bin_events
         self.max_pairs = max_pairs
+        self.category_order = category_order
+        self.category_groups = category_groups
 
     def check(self) -> None:
         """Raise ValueError for a parameter that is not as described."""
@@ -262,7 +280,8 @@ class Stumps(BaseEstimator):
         self,
         n_features: int,
         names: Values | None = None,
-        n_categories: Mapping[int, int] = _NO_CATEGORIES,
+        categories: Mapping[int, Values] = _NO_CATEGORIES,
+        orders: Mapping[int, Any] = _NO_CATEGORIES,
         owner_of_signs: str = "",
     ) -> StumpConstraints:
         """Return the parameters as constraints on features of some names.
@@ -273,16 +292,20 @@ class Stumps(BaseEstimator):
             Number of features.
         names : ndarray of shape (n_features,) or None
             Their names.
-        n_categories : dict of int to int
-            Number of codes of each categorical feature.
+        categories : dict of int to ndarray
+            The categories of each categorical feature by their codes.
+        orders : dict of int to list
+            The levels of those that have an order by the type of their column.
         owner_of_signs : str
             Whose `monotonic_cst` it is, for messages; empty for that of these stumps.
         """
-        owner, categorical = type(self).__name__, tuple(n_categories)
-        signs = check_monotonic(
-            owner_of_signs or owner, self.monotonic_cst, names, n_features, categorical
-        )
+        owner, categorical = type(self).__name__, tuple(categories)
         called = [*range(n_features)] if names is None else [repr(str(one)) for one in names]
+        bins = self._category_bins(names, called, categories, orders)
+        has_no_order = tuple(j for j in categorical if j not in bins or not bins[j].ordered)
+        signs = check_monotonic(
+            owner_of_signs or owner, self.monotonic_cst, names, n_features, has_no_order
+        )
 
         def numbers(parameter: str) -> dict[int, Floats]:
             given = getattr(self, parameter) or {}
@@ -298,10 +321,40 @@ class Stumps(BaseEstimator):
             numbers("thresholds"),
             float(self.min_bin_size),
             float(self.min_bin_events),
-            n_categories,
+            {j: len(known) for j, known in categories.items()},
             numbers("special_values"),
             self.max_pairs,
+            bins,
         )
+
+    def _category_bins(
+        self,
+        names: Values | None,
+        called: Sequence[Any],
+        categories: Mapping[int, Values],
+        orders: Mapping[int, Any],
+    ) -> dict[int, FeatureBins]:
+        """Return the first bins of categorical features in an order or in groups."""
+        owner, found = type(self).__name__, {}
+        for parameter in ("category_order", "category_groups"):
+            given = getattr(self, parameter) or {}
+            for j, levels in by_position(owner, parameter, given, names, len(called)).items():
+                if j not in categories:
+                    raise ValueError(
+                        f"{parameter} of {owner} is for categorical features. Feature {called[j]} "
+                        "is not one of them."
+                    )
+                if j in found:
+                    raise ValueError(
+                        f"Feature {called[j]} is in category_order and in category_groups of "
+                        f"{owner}: lists of levels in category_order are groups."
+                    )
+                found[j] = category_bins(owner, parameter, str(called[j]), levels, categories[j])
+        for j in set(orders) - set(found):
+            found[j] = category_bins(
+                owner, "category_order", str(called[j]), orders[j], categories[j]
+            )
+        return found
 
     def on_rows(self, rows: FitRows, constraints: StumpConstraints | None = None) -> StumpColumns:
         """Return the stumps on the training rows.

@@ -132,10 +132,17 @@ class CardBuilder:
     ) -> tuple[tuple[Variable, ...], tuple[Pair, ...]]:
         """Return the variables and pairs with these points by bin of the step functions."""
         columns = self._names or [f"x{j}" for j in range(int(self.ranker.n_features_in_))]
-        given = tuple(self.ranker.stump_settings()["thresholds"])
+        settings = self.ranker.stump_settings()
         codes = self.ranker.category_codes_
         categories = {} if codes is None else codes.categories
-        known = Columns(self.data, columns, categories, given, worst)
+        known = Columns(
+            self.data,
+            columns,
+            categories,
+            given=tuple(settings["thresholds"]),
+            worst=worst,
+            ranks=settings["category_order"],
+        )
         steps = self.training.steps
         single = [one for one in steps if isinstance(one, StepFunction)]
         pairs = [one for one in steps if isinstance(one, PairFunction)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
@@ -35,6 +35,8 @@ class Columns:
         The categories by code of each categorical column.
     given : sequence of int
         Columns whose thresholds the user has given: they stay as they are.
+    ranks : dict of int to list
+        The place of each code in the order of its feature, of ordered categories.
     worst : callable or None
         `min` or `max`, for the points of values that training has not seen; None: neutral ones.
     """
@@ -44,6 +46,17 @@ class Columns:
     categories: Mapping[int, Values]
     given: Sequence[int] = ()
     worst: Worst | None = None
+    ranks: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def levels(self, j: int, codes: Indices, group: Indices, n_groups: int) -> Any:
+        """Return the categories of some codes by the number of their group, in their order."""
+        values, rank = self.categories[j].tolist(), self.ranks.get(j)
+        place = codes if rank is None else np.asarray(rank)[codes]
+        order = np.argsort(place, kind="stable")
+        codes, group = codes[order], group[order]
+        return tuple(
+            tuple(values[code] for code in codes[group == number]) for number in range(n_groups)
+        )
 
     def finished(self, term: Variable | Pair, number: Indices) -> Any:
         """Return a term with its counts, given the bin of each row, and points of unseen values."""
@@ -75,8 +88,7 @@ def make_variables(
             variable = _of_numbers(step, table, x, name, step.feature in columns.given, data)
             number = variable.bins(x)
         else:
-            known = columns.categories[step.feature]
-            variable, number = _of_categories(step, table, name, known, x, data)
+            variable, number = _of_categories(step, table, name, columns)
         made.append(columns.finished(variable, number))
     return tuple(sorted(made, key=lambda one: one.column))
 
@@ -102,19 +114,25 @@ def _of_numbers(
 
 
 def _of_categories(
-    step: StepFunction, table: Indices, name: str, categories: Values, x: Floats, rows: Sums
+    step: StepFunction, table: Indices, name: str, columns: Columns
 ) -> tuple[Variable, Indices]:
     """Return a variable of categories, without counts, and its bin of each training row.
 
-    Groups with equal points are one, and come in the order of their points. Categories that were
+    Groups with equal points are one, and come in the order of their points; those of ordered
+    levels are one if no others are between them, and come in their order. Categories that were
     too few for a bin of the ranker have the points that it gives them.
     """
-    bin_of = step.bins.categories
+    bin_of, x = step.bins.categories, columns.data.X[:, step.feature]
     assert bin_of is not None
     of_missing = int(table[step.bins.missing])
-    of_codes, codes = np.where(bin_of < 0, of_missing, table[bin_of]), _seen(x, len(bin_of), rows)
-    points, group = np.unique(of_codes[codes], return_inverse=True)
-    groups = _groups(categories, codes, group, len(points))
+    codes = _seen(x, len(bin_of), columns.data)
+    if step.bins.ordered:
+        first, group = _runs(table[: step.bins.n_values, np.newaxis], bin_of[codes])
+        points = table[first]
+    else:
+        of_codes = np.where(bin_of < 0, of_missing, table[bin_of])
+        points, group = np.unique(of_codes[codes], return_inverse=True)
+    groups = columns.levels(step.feature, codes, group, len(points))
     variable = Variable(name, step.feature, (*points.tolist(), of_missing), groups=groups)
     place = np.zeros(len(bin_of), dtype=np.intp)
     place[codes] = group
@@ -125,16 +143,6 @@ def _seen(x: Floats, n_codes: int, rows: Sums) -> Indices:
     """Return the codes of categories that some training row has."""
     here = np.bincount(x[~np.isnan(x)].astype(np.intp), minlength=n_codes)
     return np.flatnonzero(rows.total(here.astype(np.float64)) > 0)
-
-
-def _groups(
-    categories: Values, codes: Indices, group: Indices, n_groups: int
-) -> tuple[tuple[Any, ...], ...]:
-    """Return the categories of some codes by the number of their group."""
-    values = categories.tolist()
-    return tuple(
-        tuple(values[code] for code in codes[group == number]) for number in range(n_groups)
-    )
 
 
 def make_pairs(
@@ -153,8 +161,7 @@ def make_pairs(
                 axis, lines = _axis_of_numbers(bins, grid, x, name, j in columns.given, data)
                 numbers.append(axis.bins(x))
             else:
-                known = columns.categories[j]
-                axis, lines, place = _axis_of_categories(bins, grid, name, known, x, data)
+                axis, lines, place = _axis_of_categories(bins, grid, name, columns)
                 numbers.append(_with_missing(place, x, axis.missing))
             axes.append(axis)
             grid = grid[lines].T  # the other axis next
@@ -182,28 +189,38 @@ def _axis_of_numbers(
 
 
 def _axis_of_categories(
-    bins: FeatureBins,
-    grid: Indices,
-    name: tuple[str, int],
-    categories: Values,
-    x: Floats,
-    rows: Sums,
+    bins: FeatureBins, grid: Indices, name: tuple[str, int], columns: Columns
 ) -> tuple[Axis, Indices, Indices]:
     """Return an axis of categories, the row of a grid for each bin, and the bin of each code.
 
-    Groups with equal points in every cell are one. Those that were too few for a bin of the
-    ranker have the points of missing values.
+    Groups with equal points in every cell are one, of ordered levels neighbours. Those that were
+    too few for a bin of the ranker have the points of missing values.
     """
     assert bins.categories is not None
-    codes = _seen(x, len(bins.categories), rows)
+    codes = _seen(columns.data.X[:, name[1]], len(bins.categories), columns.data)
     of_codes = np.where(bins.categories < 0, bins.missing, bins.categories)[codes]
-    _, first, group = np.unique(grid[of_codes], axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(grid[of_codes[first]].mean(axis=1), kind="stable")
-    group = np.argsort(order)[group.ravel()]
-    lines = np.concatenate([of_codes[first[order]], [bins.missing, bins.missing]])
+    if bins.ordered:
+        first, group = _runs(grid[: bins.n_values], of_codes)
+    else:
+        _, place, group = np.unique(grid[of_codes], axis=0, return_index=True, return_inverse=True)
+        first = of_codes[place]
+        order = np.argsort(grid[first].mean(axis=1), kind="stable")
+        first, group = first[order], np.argsort(order)[group.ravel()]
+    lines = np.concatenate([first, [bins.missing, bins.missing]])
     place = np.zeros(len(bins.categories), dtype=np.intp)
     place[codes] = group
-    return Axis(*name, groups=_groups(categories, codes, group, len(order))), lines, place
+    groups = columns.levels(name[1], codes, group, len(first))
+    return Axis(*name, groups=groups), lines, place
+
+
+def _runs(table: Indices, bins: Indices) -> tuple[Indices, Indices]:
+    """Return the first bin of each run of equal rows of a table, and the run of some bins.
+
+    Runs that hold none of these bins are left out.
+    """
+    is_new = np.concatenate([[True], (np.diff(table, axis=0) != 0).any(axis=1)])
+    used, group = np.unique(np.cumsum(is_new)[bins] - 1, return_inverse=True)
+    return np.flatnonzero(is_new)[used], group.ravel()
 
 
 def _with_missing(group: Indices, x: Floats, missing: int) -> Indices:

@@ -45,7 +45,7 @@ def decided_directions(data: Rows, ranker: Any, scale: float) -> list[int]:
             [np.bincount(code, w, one.n_bins) for w in (weight * ~data.y, weight * data.y)]
         )
         sums = np.asarray(data.total(sums))[:, : one.n_values]
-        found.append(0 if one.categories is not None else direction(*sums))
+        found.append(direction(*sums) if one.has_order else 0)
     return list(data.agree(found))
 
 

@@ -1,0 +1,149 @@
+"""Categories in an order, or in groups of the user's own: what they are, and the cards of them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from levels import GRADES, with_levels
+
+from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.models import Stumps
+from sklearn_rank.scorecard import Scorecard
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*smooth margin stayed")
+BOOSTERS = [
+    RankBoost(n_estimators=15),
+    SmoothMarginRanker(n_estimators=15),
+    PNormPushRanker(loss="logistic", n_estimators=15),
+    PNormPushRanker(loss="logistic", solver="corrective", n_estimators=8),
+]
+every_booster = pytest.mark.parametrize("ranker", BOOSTERS, ids=repr)
+QUICK = {"p": 1, "cv": 2, "n_repeats": 1, "alpha": 0.001, "min_bin_size": 0.02, "max_pairs": 0}
+
+
+def with_stumps(ranker, **options):
+    parameters = ranker.get_params(deep=False)
+    return type(ranker)(**parameters | {"weak_ranker": Stumps(max_thresholds=99, **options)})
+
+
+@every_booster
+@settings(max_examples=8)
+@given(
+    st.integers(0, 10**6),
+    st.permutations(GRADES),
+    st.sampled_from([0.0, 0.1, 0.3]),
+    st.sampled_from([0, 1, -1]),
+    st.sampled_from([0, 1]),
+)
+def test_an_order_is_a_column_of_ranks(ranker, seed, order, smallest, sign, max_pairs):
+    X, y = with_levels(300, seed)
+    place = {one: float(n) for n, one in enumerate(order)}
+    ranks = X.assign(grade=X["grade"].map(place).astype(float))
+    options = {"min_bin_size": smallest, "max_pairs": max_pairs, "monotonic_cst": {"grade": sign}}
+    ordered = with_stumps(ranker, category_order={"grade": order}, **options).fit(X, y)
+    numbers = with_stumps(ranker, **options).fit(ranks, y)
+    np.testing.assert_array_equal(ordered.decision_function(X), numbers.decision_function(ranks))
+    for step in ordered.step_functions_:
+        if step.feature == 0:  # ranges of the order
+            levels = ordered.category_codes_.categories[0].tolist()
+            bins = [step.bins.categories[levels.index(one)] for one in order if one in levels]
+            assert bins == sorted(bins)
+
+
+@every_booster
+@settings(max_examples=5)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1]))
+def test_a_group_is_one_category(ranker, seed, smallest):
+    X, y = with_levels(300, seed)
+    groups = [["own", "other"], ["rent"], ["boat"]]
+    other = X.assign(home=X["home"].astype(object).replace({"other": "own"}).astype("category"))
+    options = {"min_bin_size": smallest, "max_pairs": 1}
+    grouped = with_stumps(ranker, category_groups={"home": groups}, **options).fit(X, y)
+    merged = with_stumps(ranker, **options).fit(other, y)
+    np.testing.assert_allclose(
+        grouped.decision_function(X), merged.decision_function(other), atol=1e-10
+    )
+
+
+@every_booster
+def test_an_ordered_column_of_pandas_has_its_order(ranker):
+    X, y = with_levels(300)
+    typed = X.assign(grade=pd.Categorical(X["grade"], categories=GRADES, ordered=True))
+    expected = with_stumps(ranker, category_order={"grade": GRADES}).fit(X, y)
+    fitted = with_stumps(ranker).fit(typed, y)
+    assert fitted.stump_settings()["category_order"] == {0: [3, 0, 1, 4, 2, -1]}
+    np.testing.assert_array_equal(fitted.decision_function(typed), expected.decision_function(X))
+    without = with_stumps(ranker, category_groups={"grade": []}).fit(typed, y)
+    assert without.stump_settings()["category_order"] == {}
+    data = skops.io.dumps(fitted)
+    skopsed = skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    for other in (pickle.loads(pickle.dumps(fitted)), skopsed):
+        np.testing.assert_array_equal(other.decision_function(X), fitted.decision_function(X))
+
+
+def test_rows_of_weight_zero_have_no_levels():
+    X, y = with_levels(300)
+    weight = (X["grade"] != "middle").astype(float)
+    order = {"category_order": {"grade": GRADES}}
+    one = with_stumps(RankBoost(n_estimators=10), **order).fit(X, y, sample_weight=weight)
+    rows = weight > 0
+    other = with_stumps(RankBoost(n_estimators=10), **order).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"category_order": {"grade": ["low", "high"]}}, r"must name all levels.*'middle'"),
+        ({"category_order": {"grade": [*GRADES, "low"]}}, r"each level once.*'low' twice"),
+        ({"category_order": {"grade": "low"}}, r"must have a list of levels"),
+        ({"category_order": {"grade": [*GRADES, None]}}, r"single levels, none missing"),
+        ({"category_order": {"grade": [[["low"]]]}}, r"single levels, none missing"),
+        ({"category_groups": {"home": ["own"]}}, r"must have lists of levels.*'own'"),
+        ({"category_order": {"amount": [1.0]}}, r"is for categorical features.*'amount'"),
+        ({"category_groups": {"nothing": []}}, r"neither feature names nor indices"),
+        ({"category_order": ["low"]}, r"category_order.* of Stumps must be None or a dict"),
+        (
+            {"category_order": {"grade": GRADES}, "category_groups": {0: []}},
+            r"in category_order and in category_groups",
+        ),
+        ({"monotonic_cst": {"home": 1}}, r"must be 0 for categories, which have no order"),
+    ],
+)
+def test_wrong_levels(options, message):
+    X, y = with_levels(100)
+    with pytest.raises(ValueError, match=message):
+        with_stumps(RankBoost(), **options).fit(X, y)
+
+
+def test_bins_of_a_card_are_ranges_of_the_order():
+    X, y = with_levels(1500)
+    stumps = Stumps(category_order={"grade": ["low", "middle", ["upper", "high"], "top"]})
+    ranker = PNormPushRanker(loss="logistic", solver="corrective", weak_ranker=stumps)
+    for max_pairs in (0, 1):
+        card = Scorecard(ranker, **QUICK | {"max_pairs": max_pairs}).fit(X, y).card_
+        axes = [axis for term in card.terms for axis in term.axes if axis.name == "grade"]
+        assert axes
+        for axis in axes:
+            listed = [level for group in axis.groups for level in group]
+            assert [listed[0], listed[1], {*listed[2:4]}, listed[4:]] == [
+                *("low", "middle", {"upper", "high"}),
+                ["top"],
+            ]
+            assert any({"upper", "high"} <= {*group} for group in axis.groups)
+
+
+def test_the_direction_of_ordered_levels_may_be_told_by_the_rows():
+    X, y = with_levels(1500)
+    X["grade"] = pd.Categorical(X["grade"], categories=GRADES, ordered=True)
+    card = Scorecard(monotonic_cst="auto", **QUICK).fit(X, y).card_
+    assert "grade rising" in card.details["monotone"]
+    (grade,) = [one for one in card.variables if one.name == "grade"]
+    assert (np.diff(grade.points[: len(grade.groups)]) > 0).all()
+    Scorecard(monotonic_cst={"grade": 1}, **QUICK).fit(X, y)
+    with pytest.raises(ValueError, match="no order"):
+        Scorecard(monotonic_cst={"home": 1}, **QUICK).fit(X, y)

@@ -31,10 +31,10 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
-from sklearn_rank.engines import tree_arrays
 from sklearn_rank.models import Stumps
 from sklearn_rank.onnx import register_converters
 from sklearn_rank.scorecard import Scorecard
+from sklearn_rank.search_engines import tree_arrays
 
 pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")

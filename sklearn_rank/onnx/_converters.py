@@ -10,12 +10,6 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import import_onnx
 from sklearn_rank._protocols import Values
-from sklearn_rank.engines.tree_arrays import (
-    LARGEST_ZERO,
-    tree_of_sklearn,
-    trees_of_lightgbm,
-    trees_of_xgboost,
-)
 from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
@@ -37,6 +31,12 @@ from sklearn_rank.onnx._score_graph import (
 from sklearn_rank.onnx._tree_graph import leaf_values
 from sklearn_rank.scorecard.forms.card_graph import card_totals
 from sklearn_rank.scorecard.scorecard import Scorecard
+from sklearn_rank.search_engines.tree_arrays import (
+    LARGEST_ZERO,
+    tree_of_sklearn,
+    trees_of_lightgbm,
+    trees_of_xgboost,
+)
 
 
 def register_converters(*, imputer: bool = False) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Values
-from sklearn_rank.engines.tree_arrays import TreeArrays
+from sklearn_rank.search_engines.tree_arrays import TreeArrays
 
 
 def leaf_values(

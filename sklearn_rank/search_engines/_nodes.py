@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.engines.tree_arrays import LARGEST_ZERO, TreeArrays
 from sklearn_rank.models import StepFunction
+from sklearn_rank.search_engines.tree_arrays import LARGEST_ZERO, TreeArrays
 
 LARGEST = float(np.finfo(np.float32).max)
 

@@ -14,7 +14,6 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats
-from sklearn_rank.engines.tree_arrays import TreeArrays, trees_of_lightgbm, trees_of_xgboost
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -33,6 +32,7 @@ from sklearn_rank.search_engines._nodes import (
     walk,
     with_columns,
 )
+from sklearn_rank.search_engines.tree_arrays import TreeArrays, trees_of_lightgbm, trees_of_xgboost
 
 
 @dataclass(frozen=True)

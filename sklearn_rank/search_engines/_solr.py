@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._warnings import warn
-from sklearn_rank.engines.tree_arrays import LARGEST_ZERO
 from sklearn_rank.search_engines._forms import linear_score
 from sklearn_rank.search_engines._nodes import Leaf, Node, Split, walk
 from sklearn_rank.search_engines._scores import LinearScore, TreeScore, exported
+from sklearn_rank.search_engines.tree_arrays import LARGEST_ZERO
 
 _SLACK = np.float32(1e-6)
 """What Solr adds to each threshold, in single precision."""

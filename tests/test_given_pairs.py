@@ -36,7 +36,8 @@ from sklearn_rank.objectives import MARGIN_LOSSES, ListedExponential, ListedPair
 from sklearn_rank.objectives.pushes import make_push
 from sklearn_rank.pairs import PairKFold, PairRanker, PairTable
 from sklearn_rank.pairs._given import share_in_order
-from sklearn_rank.rows import GivenPairs, PairedItems
+from sklearn_rank.pairs._items import PairedItems
+from sklearn_rank.rows import GivenPairs
 from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

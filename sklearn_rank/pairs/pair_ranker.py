@@ -14,8 +14,8 @@ from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.pairs._able import check_supported
 from sklearn_rank.pairs._given import check_weighted_pairs, share_in_order
+from sklearn_rank.pairs._items import PairedItems
 from sklearn_rank.pairs._table import items_and_pairs
-from sklearn_rank.rows import PairedItems
 
 
 class PairRanker(BaseEstimator):

@@ -1,6 +1,6 @@
 """Rows: what every sum runs over, in groups, in pairs, and on one process or several."""
 
-from sklearn_rank.rows.given_pairs import GivenPairs, PairedItems
+from sklearn_rank.rows.given_pairs import GivenPairs
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.rows import FitRows, Rows
@@ -21,7 +21,6 @@ __all__ = [
     "FitRows",
     "GivenPairs",
     "Groups",
-    "PairedItems",
     "Preferences",
     "Queries",
     "Rows",

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 import warnings
 
 import joblib
@@ -26,7 +27,7 @@ from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.engines import _xgboost, registry
+from sklearn_rank.engines import _lightgbm, _xgboost, registry
 from sklearn_rank.estimators import _early_stopping, _tree_fit
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
@@ -156,6 +157,83 @@ def test_sparse_is_dense(engine, monkeypatch):
         np.testing.assert_array_equal(scores(model, kind(SPARSE)), scores(dense, SPARSE))
         found, wanted = model.contributions(kind(SPARSE)), dense.contributions(SPARSE)
         np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_sparse_rows_whose_bins_xgboost_would_make_dense():
+    """2e4 rows and features with 50 values a row; smaller or denser ones are taken."""
+    n = 20_000
+    rng = np.random.default_rng(0)
+    places = (rng.random(50 * n), rng.integers(0, n, 50 * n), np.arange(0, 50 * n + 1, 50))
+    rows = sparse.csr_array(places, shape=(n, n))
+    y = rng.integers(0, 2, n)
+    model = make("xgboost")
+    with pytest.raises(ValueError, match=r"0\.4 GB .*20000 rows x 20000.*engine='lightgbm'"):
+        model.fit(rows, y)
+    assert not vars(model).get("n_iter_")
+    model.fit(rows[:200, :500], np.arange(200) % 2)
+
+
+def test_the_limit_of_dense_bins_is_that_or_twice_the_rows(monkeypatch):
+    monkeypatch.setattr("sklearn_rank.engines.engine._MOST_BINS", 10)
+    model = make("xgboost", max_bins=255)
+    model.fit(sparse.csr_array(np.ones((20, 3))), np.arange(20) % 2)
+    thin = np.zeros((40, 30))
+    thin[:, 0] = np.arange(40)
+    with pytest.raises(ValueError, match="takes values that are not stored for missing ones"):
+        model.fit(sparse.csr_array(thin), np.arange(40) % 2)
+
+
+# Memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12_345])
+@pytest.mark.parametrize("options", [{}, {"n_iter_no_change": 2, "max_depth": 2}])
+def test_lightgbm_reads_blocks_as_it_reads_a_matrix(options, seed, monkeypatch):
+    """With bins from a sample of the rows, which the engine's seed draws."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(900, 3))
+    y = rows[:, 0] * rows[:, 1] + rng.normal(size=900) > 0
+    sample = {"engine_params": {"bin_construct_sample_cnt": 100}, "random_state": seed}
+    models = []
+    for n_copies in (100, 0):
+        monkeypatch.setattr("sklearn_rank.engines._lightgbm._COPIES_OF_SAMPLE", n_copies)
+        models.append(make("lightgbm", **options, **sample).fit(rows, y))
+    assert_equal(*models, rows)
+    plain = lightgbm.Dataset(rows, params={"seed": seed, **sample["engine_params"]}).construct()
+    seeded = {"data_random_seed": _lightgbm._data_seed(seed), **sample["engine_params"]}
+    ours = lightgbm.Dataset(rows, params=seeded).construct()
+    edges = [
+        one.num_feature() and lightgbm.Booster({"verbosity": -1}, one) for one in (plain, ours)
+    ]
+    infos = [one.model_to_string().split("feature_infos")[1].split("\n")[0] for one in edges]
+    assert infos[0] == infos[1]
+
+
+def peak_above(X, fit):
+    """The most memory that a call has at once, in sizes of X; that of the engine's own code
+    is not counted."""
+    fit()
+    tracemalloc.start()
+    try:
+        fit()
+        return tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+@every_engine
+@pytest.mark.parametrize(("options", "most"), [({}, 1.1), ({"n_iter_no_change": 5}, 1.4)])
+def test_no_copy_of_the_features_beside_that_of_the_engine(engine, options, most, monkeypatch):
+    """40 columns of 25,000 rows; index and sums of a row take about as much as 40 values."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(25_000, 40))
+    y, qid = rng.integers(0, 3, 25_000), np.arange(25_000) // 50
+    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 1 << 16)
+    model = make(engine, relevance="graded", n_estimators=2, **options)
+    if engine == "lightgbm":
+        monkeypatch.setattr(_lightgbm, "_COPIES_OF_SAMPLE", 0)
+        model.set_params(engine_params={"bin_construct_sample_cnt": 5000})
+    assert peak_above(rows, lambda: model.fit(rows, y, qid=qid)) < most
 
 
 def test_hashes_tell_rows_apart():

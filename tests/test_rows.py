@@ -1,13 +1,15 @@
-"""Rows: the sample of distinct rows by hash and weight."""
+"""Rows: the sample of distinct rows by hash and weight, and selections that are not copied."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from shared_fits import run_together
 
 from sklearn_rank.rows import Sums, priority_sample
 from sklearn_rank.rows.distinct import hash_rows
+from sklearn_rank.rows.selected import Selection, as_matrix
 
 CODES = np.random.default_rng(0).integers(1 << 64, size=40, dtype=np.uint64)
 
@@ -105,3 +107,38 @@ def test_sums_of_a_sample_are_near_those_of_the_rows(shape):
     np.testing.assert_allclose(
         stands_for @ X[rows, 1:] / weight.sum(), weight @ X[:, 1:] / weight.sum(), atol=0.08
     )
+
+
+# Selections --------------------------------------------------------------------------------
+
+INDICES = st.lists(st.integers(-5, 4), min_size=5, max_size=9)
+SLICES = st.builds(slice, st.integers(0, 2), st.sampled_from([None, 3, 5]), st.just(1))
+
+
+@given(
+    keys=st.lists(INDICES | SLICES | st.just(slice(None, None, 2)), max_size=3), kind=st.booleans()
+)
+def test_a_selection_of_selections_is_what_indexing_copies(keys, kind):
+    rows = np.random.default_rng(0).normal(size=(5, 3))
+    selected = Selection(sparse.csr_array(rows) if kind else rows)
+    for key in keys:
+        if isinstance(key, list) and len(rows) < 5:
+            return
+        place = np.array(key) if isinstance(key, list) else key
+        rows, selected = rows[place], selected[place]
+    assert selected.shape == rows.shape
+    found = as_matrix(selected)
+    np.testing.assert_array_equal(found.toarray() if kind else found, rows)
+    np.testing.assert_array_equal(hash_rows(selected), hash_rows(rows.copy()))
+    if not kind:
+        np.testing.assert_array_equal(selected[:, 1], rows[:, 1])
+
+
+def test_parts_are_the_rows_in_order(monkeypatch):
+    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 7)
+    X, order = np.arange(30.0).reshape(10, 3), np.array([3, 1, 4, 1, 5, 9, 2])
+    parts = list(Selection(X)[order].parts())
+    assert [len(part) for part in parts] == [2, 2, 2, 1]
+    np.testing.assert_array_equal(np.concatenate(parts), X[order])
+    assert list(Selection(X[:0]).parts()) == []
+    assert Selection(X).copied() is X  # all rows are no copy

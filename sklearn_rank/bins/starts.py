@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.binned_features import SortedValues, rows_for_thresholds
 from sklearn_rank.rows import Rows
+from sklearn_rank.rows.selected import Selection
 
 __all__ = ["bin_starts"]
 
@@ -20,8 +23,9 @@ def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Float
     (n_bins, n_features), of 32 bits, as the engine compares values.
     """
     chosen, weight = rows_for_thresholds(data)
-    rows = data.X[chosen].astype(np.float32)
-    rows = rows.tocsc() if issparse(rows) else rows
+    rows: Any = Selection.of(data.X)[chosen]  # of which only columns are copied
+    if rows.is_sparse:
+        rows = rows.copied().astype(np.float32).tocsc()
     columns = []
     for j in range(data.X.shape[1]):
         if j in categorical:
@@ -29,7 +33,7 @@ def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Float
             columns.append(np.arange(1 + data.largest(largest)))
             continue
         x = rows[:, [j]].toarray().ravel() if issparse(rows) else rows[:, j]
-        known = SortedValues.of(x, weight, data)
+        known = SortedValues.of(x.astype(np.float32), weight, data)
         # Thresholds are the largest values of bins: the next value begins the next bin.
         ends = known.thresholds(max_bins) if len(known.values) else known.values
         following = np.searchsorted(known.values, ends, side="right")

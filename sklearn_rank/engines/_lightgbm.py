@@ -10,12 +10,19 @@ from scipy.sparse import csr_matrix, issparse
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
+from sklearn_rank.rows.selected import Selection
 
 _MOST_LEAVES = 131_072
 
 _MIN_SAMPLES_LEAF = 20
 _MAX_SHARE_IN_LEAF = 1 / 20
 """Rows that a leaf needs, unless this share of all rows is less."""
+
+_ROWS_FOR_BINS = 200_000
+"""How many rows the engine finds bins from."""
+
+_COPIES_OF_SAMPLE = 4
+"""How often it copies them where it gets rows in blocks, and less than one time more."""
 
 _LEAST_CURVATURE = 1e-10
 """Of a leaf: at zero the engine may take a leaf without rows for a split, and fail."""
@@ -60,7 +67,7 @@ class LightGBM(Engine):
         n_rows, has_gradient = rows.X.shape[0], rows.relevance is None
         params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
         label = np.zeros(n_rows) if has_gradient else rows.relevance
-        train = self._dataset(_as_matrix(rows.X), label, rows, params, settings)
+        train = self._dataset(self._readable(rows.X, params), label, rows, params, settings)
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
             # The engine fails where every feature is constant. With one that varies, and no gain
             # large enough for a split, it grows the trees that such features allow: none.
@@ -72,7 +79,7 @@ class LightGBM(Engine):
         if rows.held_out is not None:
             zeros = np.zeros(rows.held_out.shape[0])
             group = None if rows.query_sizes is None else [len(zeros)]
-            matrix = _as_matrix(rows.held_out)
+            matrix = self._readable(rows.held_out, params)
             # Other parameters than those of the training rows would make it warn.
             held_out = train.create_valid(matrix, label=zeros, group=group, params=params)
             booster.add_valid(held_out, "held_out")
@@ -88,6 +95,28 @@ class LightGBM(Engine):
             # A round in which no leaf can be split leaves no tree, after the first.
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
+
+    def _readable(self, X: Selection, params: dict[str, Any]) -> Any:
+        """Return features as the engine takes them: rows in another order one block at a time.
+
+        Sparse rows are copied, since the engine reads blocks of dense rows only, and so are few
+        rows: from blocks it copies those that it finds bins from three times.
+        """
+        n_sampled = params.get("bin_construct_sample_cnt", _ROWS_FOR_BINS)
+        if X.rows is None or X.is_sparse or X.shape[0] < _COPIES_OF_SAMPLE * n_sampled:
+            return _as_matrix(X.copied())
+
+        class Blocks(self.module.Sequence):  # type: ignore[name-defined]
+            def __len__(self) -> int:
+                return int(self.rows.shape[0])
+
+            def __getitem__(self, key: Any) -> Any:
+                # Single rows, which bins are found from, are views.
+                return self.rows.matrix[self.rows.rows[key]]
+
+        found = Blocks()
+        found.rows, found.batch_size = X, X.rows_in_part
+        return found
 
     def _dataset(
         self, matrix: Any, label: Any, rows: TreeData, params: Any, settings: TreeSettings
@@ -116,6 +145,7 @@ class LightGBM(Engine):
             "num_leaves": min(2**settings.max_depth, leaves),
             "bagging_freq": int(settings.subsample < 1),
             "deterministic": True,
+            "data_random_seed": _data_seed(settings.random_state),
             "force_col_wise": True,
             # Equal rows are one row here, so that a weight is still the row so many times.
             "min_data_in_leaf": settings.min_samples_leaf or rows_in_leaf,
@@ -161,6 +191,16 @@ class LightGBM(Engine):
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
         return np.asarray(booster.feature_importance("gain"), dtype=np.float64)
+
+
+def _data_seed(seed: int) -> int:
+    """Return the seed of the rows that bins are found from.
+
+    It is the one that the engine itself derives from `seed` for a matrix, but not for blocks of
+    rows: the first number of its generator.
+    """
+    state = (214_013 * seed + 2_531_011) % (1 << 32)
+    return (state >> 16 & 0x7FFF) % 0x7FFF
 
 
 def _as_matrix(X: Any) -> Any:

@@ -9,9 +9,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import gen_batches
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.starts import bin_starts
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
+from sklearn_rank.rows.selected import Selection
 
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
@@ -23,11 +25,12 @@ class XGBoost(Engine):
     """XGBoost.
 
     A value that a sparse matrix does not store is zero here, where XGBoost takes it for a
-    missing value: sparse rows are made dense, a block at a time.
+    missing value: sparse rows are made dense, a block at a time. The bins stay dense.
     """
 
     name: ClassVar[str] = "xgboost"
     is_distributed: ClassVar[bool] = True
+    keeps_zeros_sparse: ClassVar[bool] = False
     defaults: ClassVar[dict[str, float]] = {"reg_lambda": 1.0, "min_child_weight": 1.0}
     own_names: ClassVar[dict[str, str]] = {
         "learning_rate": "learning_rate",
@@ -63,7 +66,7 @@ class XGBoost(Engine):
         options = {"label": rows.relevance, "group": rows.query_sizes}
         if rows.weighted is not None:
             starts = bin_starts(rows.weighted, settings.max_bins, settings.categorical)
-            options = {"ref": self._matrix(starts, settings)}
+            options = {"ref": self._matrix(Selection(starts), settings)}
         train = self._matrix(rows.X, settings, **options)
         held_out = None
         if rows.held_out is not None:
@@ -100,54 +103,59 @@ class XGBoost(Engine):
     def _make_callback(self, train: Any, held_out: Any, descent: Descent) -> Any:
         to_bytes = self.to_bytes
 
+        # A class waits for the garbage collector: the rows are its object's, which doesn't.
         class AfterRound(self.module.callback.TrainingCallback):  # type: ignore[name-defined]
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+                train, held_out, descent = self.given
                 view = RoundView(
                     lambda: model.predict(train, output_margin=True, training=True),
                     lambda: model.predict(held_out, output_margin=True),
                     lambda n_rounds: to_bytes(model, n_rounds),
                 )
-                return descent.after_round(view)
+                return bool(descent.after_round(view))
 
-        return AfterRound()
+        callback = AfterRound()
+        callback.given = train, held_out, descent
+        return callback
 
-    def _matrix(self, X: Any, settings: TreeSettings, **options: Any) -> Any:
+    def _matrix(self, X: Selection, settings: TreeSettings, **options: Any) -> Any:
         """Return rows as the engine takes them, with bins of the features."""
         options = {**options, **_categories(X.shape[1], settings.categorical)}
         if settings.engine_params.get("tree_method", "hist") != "hist":
             options.pop("ref", None)
-            dense = X.toarray() if issparse(X) else X
-            return self.module.DMatrix(dense, nthread=settings.n_jobs, **options)
+            return self.module.DMatrix(_dense(X.copied()), nthread=settings.n_jobs, **options)
         options = {"max_bin": settings.max_bins, "nthread": settings.n_jobs, **options}
-        if not issparse(X):
-            return self.module.QuantileDMatrix(X, **options)
+        if X.rows is None and not X.is_sparse:
+            return self.module.QuantileDMatrix(X.matrix, **options)
         return self.module.QuantileDMatrix(self._dense_blocks(X, options), **options)
 
-    def _dense_blocks(self, X: Any, options: dict[str, Any]) -> Any:
-        """Return an iterator of the engine's over dense blocks of a sparse matrix."""
+    def _dense_blocks(self, X: Selection, options: dict[str, Any]) -> Any:
+        """Return an iterator of the engine's over dense blocks of rows."""
         label, group = options.pop("label", None), options.pop("group", None)
         types = {k: options.pop(k) for k in ("feature_types",) if k in options}
         # The engine wants queries of rows where rows come in blocks.
         qid = None if group is None else np.repeat(np.arange(len(group)), group)
 
         class Blocks(self.module.DataIter):  # type: ignore[name-defined]
-            def __init__(self) -> None:
-                super().__init__()
-                self.reset()
-
             def next(self, input_data: Any) -> bool:
-                block = next(self.blocks, None)
+                block = next(self.left, None)
                 if block is None:
                     return False
-                rows = {"label": label, "qid": qid}
-                given = {k: v[block] for k, v in rows.items() if v is not None}
-                input_data(data=X[block].toarray(), **given, **types)
+                rows, columns, types = self.given
+                given = {k: v[block] for k, v in columns.items() if v is not None}
+                input_data(data=_dense(rows[block].copied()), **given, **types)
                 return True
 
             def reset(self) -> None:
-                self.blocks = _blocks(X)
+                rows = self.given[0]
+                self.left = (
+                    _blocks(rows) if rows.is_sparse else blocks(rows.shape[0], rows.rows_in_part)
+                )
 
-        return Blocks()
+        found = Blocks()
+        found.given = X, {"label": label, "qid": qid}, types
+        found.reset()
+        return found
 
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
         """Return the first rounds of a booster."""
@@ -174,7 +182,7 @@ class XGBoost(Engine):
 
         if not issparse(X):
             return part(X)
-        return np.concatenate([part(X[block].toarray()) for block in _blocks(X)])
+        return np.concatenate([part(_dense(X[block])) for block in _blocks(X)])
 
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
@@ -182,7 +190,7 @@ class XGBoost(Engine):
         options = {"feature_types": types, "enable_categorical": types is not None}
         parts = []
         for block in _blocks(X):
-            rows = X[block].toarray() if issparse(X) else X[block]
+            rows = _dense(X[block])
             # Beyond single precision they would be infinite, which this call refuses.
             rows = np.clip(rows, -_LARGEST, _LARGEST)
             matrix = self.module.DMatrix(rows, nthread=n_threads, **options)
@@ -203,6 +211,12 @@ def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]
         return {}
     types = ["c" if number in categorical else "q" for number in range(n_features)]
     return {"feature_types": types, "enable_categorical": True}
+
+
+def _dense(rows: Any) -> Floats:
+    """Return rows with the zeros that a sparse matrix does not store."""
+    dense: Floats = rows.toarray() if issparse(rows) else rows
+    return dense
 
 
 def _blocks(X: Any) -> Iterator[slice]:

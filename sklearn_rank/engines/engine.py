@@ -12,6 +12,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.rows import Rows
+from sklearn_rank.rows.selected import Selection
+
+_MOST_BINS = 1 << 27
+"""Bytes of the bins of sparse rows, which are dense: 128 MiB."""
 
 _BLOCK = 32_768
 """Rows handled at a time: what a block needs stays in the cache."""
@@ -57,23 +61,23 @@ class TreeData:
 
     Attributes
     ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
-        Features.
+    X : Selection of shape (n_rows, n_features)
+        Features, which the engine reads block by block.
     weighted : Rows or None
         The rows with their weights, for quantiles; None where the engine finds its bins itself.
     relevance : ndarray of shape (n_rows,) or None
         For the engine's own ranking objective; None when it gets gradients.
     query_sizes : ndarray of shape (n_queries,) or None
         Number of rows of each query, with `relevance`.
-    held_out : {ndarray, sparse matrix} of shape (n_held_out, n_features) or None
+    held_out : Selection of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
     """
 
-    X: Any
+    X: Selection
     weighted: Rows | None = None
     relevance: Floats | None = None
     query_sizes: Any = None
-    held_out: Any = None
+    held_out: Selection | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +114,9 @@ class Engine(ABC):
     is_distributed: ClassVar[bool] = False
     """Whether processes can grow the trees of one model together."""
 
+    keeps_zeros_sparse: ClassVar[bool] = True
+    """Whether sparse rows stay sparse; otherwise their bins are dense."""
+
     own_names: ClassVar[dict[str, str]]
     """The parameter of `BoostedTreesRanker` that decides each main parameter of the engine; "" for
     one that can't be set at all."""
@@ -135,6 +142,13 @@ class Engine(ABC):
     @abstractmethod
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
         """Return the sum of the trees of the rounds from `first` to before `last`, for each row."""
+
+    def scores_of(
+        self, booster: Any, X: Selection, n_threads: int, first: int, last: int
+    ) -> Floats:
+        """Return the same of selected rows, without a copy of all of them."""
+        parts = [self.scores(booster, part, n_threads, first, last) for part in X.parts()]
+        return np.concatenate(parts) if parts else np.zeros(0)
 
     @abstractmethod
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
@@ -163,6 +177,22 @@ class Engine(ABC):
                     f"engine_params of {owner} has {name!r}, which {reason}. "
                     f"Got {name}={given[name]!r}."
                 )
+
+    def check_features(self, owner: str, X: Selection, max_bins: int) -> None:
+        """Raise ValueError for sparse rows whose bins would be far larger than they are."""
+        if self.keeps_zeros_sparse or not X.is_sparse:
+            return
+        n_bytes = X.shape[0] * X.shape[1] * np.min_scalar_type(max_bins - 1).itemsize
+        stored = X.matrix.nnz * (X.matrix.dtype.itemsize + 4)
+        if n_bytes > max(_MOST_BINS, 2 * stored):
+            raise ValueError(
+                f"Sparse X of {owner} is too large for engine={self.name!r}, which would need "
+                f"{n_bytes / 1e9:.2g} GB for its {X.shape[0]} rows x {X.shape[1]} features: it "
+                "takes values that are not stored for missing ones, so that their bins are made "
+                f"dense. The limit is {_MOST_BINS >> 20} MiB, or twice the size of X. Use "
+                "engine='lightgbm', which keeps zeros sparse, or ListNetLinear or "
+                "KernelPairwiseSGDRanker, or select features."
+            )
 
     @contextmanager
     def errors_named(self, owner: str, given: Mapping[str, Any]) -> Any:

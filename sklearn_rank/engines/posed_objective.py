@@ -118,7 +118,7 @@ class PosedObjective:
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the value, and gradient and curvature scaled, in the caller's order."""
-        scores = scores.astype(np.float64)
+        scores = scores.astype(np.float64, copy=False)
         scores = scores if self.order is None else scores[self.order]
         value, gradient, curvature = self.derivatives(scores)
         gradient *= self.factor

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_rank._protocols import Floats, Mask
@@ -16,6 +15,7 @@ from sklearn_rank._warnings import warn
 from sklearn_rank.estimators._held_out import Watched, n_of_rarer_class
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import distinct_rows
+from sklearn_rank.rows.selected import Selection
 
 MIN_ROWS = 10
 """Held-out rows of the rarer class below which there is no early stopping.
@@ -83,6 +83,7 @@ class Phases:
             yield Phase(data, None, n_rounds)
             return
         yield Phase(train, held_out, n_rounds, is_search=ranker.refits)
+        del train, held_out  # and what they have computed
         best = self.fitted["n_iter_"]
         if ranker.refits and best and not self._was_ended:
             yield Phase(data, None, best, "refit round")
@@ -126,7 +127,7 @@ def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows
 def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     splitter = GroupShuffleSplit(n_splits=1, test_size=fraction, random_state=seed)
     try:
-        train, held_out = next(splitter.split(data.X, data.y, data.qid))
+        train, held_out = next(splitter.split(data.y, data.y, data.qid))
     except ValueError as error:
         raise ValueError(
             f"n_iter_no_change holds out {fraction:g} of the queries (validation_fraction), "
@@ -142,10 +143,12 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     on both sides, and weight 2 is held out as the row twice would be.
     """
     rows, *_, number = distinct_rows(data.code, data.y, None, data.weight)
-    X, y = data.X[rows], data.y[rows]
+    X, y = Selection.of(data.X)[rows], data.y[rows]
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        place = (X if issparse(X) else np.nan_to_num(X)) @ direction
+        place = np.concatenate(
+            [(part if X.is_sparse else np.nan_to_num(part)) @ direction for part in X.parts()]
+        )
     # Each of two classes gives its share, and at least one row; grades are one line.
     n_lower = [int(np.count_nonzero(~y))] if y.dtype == np.bool_ else []
     levels = [0, *n_lower, len(y)]

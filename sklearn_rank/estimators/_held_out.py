@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -178,6 +179,7 @@ class HeldOutMetric:
         number = rows.qid
         if number is None:  # by relevance, and then by features
             number = distinct_rows(rows.code, rows.y, None, rows.weight)[-1]
+        rows = replace(rows, X=None)  # no metric reads features, and each group would copy them
         group = np.unique(number, return_inverse=True)[1].ravel() % _MOST_GROUPS
         for one in range(group.max() + 1):
             kept = np.flatnonzero(group != one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.rows import Queries, Rows, shared_property
+from sklearn_rank.rows.selected import Selection
 
 _MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""
@@ -25,7 +26,8 @@ class TreeProblem:
     Attributes
     ----------
     data : Rows
-        Rows to learn from, in the engine's order; equal rows are one.
+        Rows to learn from, in the engine's order; equal rows are one. Their features are
+        `Selection`.
     objective : PosedObjective or None
         What is minimised; None where the engine has an objective of its own.
     query_sizes : ndarray of shape (n_queries,) or None
@@ -47,7 +49,8 @@ class TreeProblem:
     @classmethod
     def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
-        data = data.distinct()
+        # Of another object: what is computed on the way is then not kept beside the caller's rows.
+        data = replace(data).distinct()
         return cls(data, PosedObjective.pose(loss, p, push, data), None)
 
     @shared_property
@@ -56,7 +59,7 @@ class TreeProblem:
         assert self.objective is not None
         return self.objective.unit(self.data)
 
-    def rows(self, held_out: Any) -> TreeData:
+    def rows(self, held_out: Selection | None) -> TreeData:
         """Return the rows as the engine gets them, with features that are scored besides."""
         data = self.data
         if self.objective is not None:
@@ -133,6 +136,10 @@ class TreeDescent:
         self.was_ended = self._observer(self.n_rounds, value, validation)
         return self.was_ended or (self.stopping is not None and self.stopping.is_over)
 
+    def end(self) -> None:
+        """Let go of what refers to this: the rows are then freed before another fit begins."""
+        del self._observer
+
     @property
     def best_round(self) -> int:
         """Number of rounds that the model keeps."""
@@ -142,6 +149,7 @@ class TreeDescent:
         """Return the objective; its derivatives are kept for the next round."""
         if self.problem.objective is None:
             return np.nan
+        self._derivatives = None  # the engine has used them: not two at a time
         value, gradient, curvature = self.problem.objective.evaluate(scores)
         self._derivatives = as_exact_sums(gradient), as_exact_sums(curvature)
         return value

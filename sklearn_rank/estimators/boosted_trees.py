@@ -28,6 +28,7 @@ from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
 from sklearn_rank.pair_sums import as_margin_loss
 from sklearn_rank.rows import Rows
+from sklearn_rank.rows.selected import Selection, as_matrix
 
 NDCG = "ndcg"
 """The loss that is the engine's own: LambdaMART."""
@@ -225,8 +226,12 @@ class BoostedTreesRanker(RoundsRanker):
     rows as in additive rankers.
 
     XGBoost keeps features and scores in single precision. Sparse rows are made dense for it,
-    block by block, since it would take zeros for missing values: bins need one byte per value.
-    LightGBM keeps them sparse.
+    block by block, since it would take zeros for missing values: bins need one byte per value, or
+    two with `max_bins` above 256. More than 128 MiB of them, and more than twice the memory of X,
+    are an error. LightGBM keeps zeros sparse.
+
+    Dense X is not copied: rows are sorted by their positions, and the engine reads them a block at
+    a time. LightGBM gets fewer than 800,000 rows as one copy, which takes less memory there.
 
     References
     ----------
@@ -420,6 +425,8 @@ class BoostedTreesRanker(RoundsRanker):
         engine = get_engine(self.engine, type(self).__name__)
         self._check_parts(engine, data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        data = data.uncopied()
+        engine.check_features(type(self).__name__, data.X, self.max_bins)
         phases = Phases(self, data, seed)
         for phase in phases:
             phases.end(*self._grow(engine, seed, phase))
@@ -432,7 +439,9 @@ class BoostedTreesRanker(RoundsRanker):
             codes.learn(phase.rows.X)
         problem, held_out = self._make_problem(phase.rows), phase.held_out
         if held_out is not None:
-            rows_held_out = held_out.X if codes is None else codes.forget_unknown(held_out.X)
+            rows_held_out = Selection.of(held_out.X)
+            if codes is not None:
+                rows_held_out = Selection(codes.forget_unknown(rows_held_out.copied()))
             patience = self.n_iter_no_change if has_enough(self, held_out) else None
             scores = np.zeros(len(held_out.y))
             stopping = EarlyStopping(scores, self.watched_on(held_out), [], [], patience, 0.0)
@@ -451,7 +460,12 @@ class BoostedTreesRanker(RoundsRanker):
         descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(rows_held_out), descent)
-        return self._collect(engine, descent, descent.best_round), descent.was_ended
+        fitted = self._collect(engine, descent, descent.best_round)
+        descent.end()
+        return fitted, descent.was_ended
+
+    def _rows_as_given(self, X: Any) -> Any:
+        return super()._rows_as_given(as_matrix(X))
 
     def _check_parts(self, engine: Engine, data: Rows) -> None:
         """Raise ValueError for what several processes that hold the rows can't do."""
@@ -468,7 +482,8 @@ class BoostedTreesRanker(RoundsRanker):
         if self._has_own_objective:
             return TreeProblem.of_engine(data)
         if self.relevance == "graded" and not is_listwise(self._loss):
-            data = data.take(data.paired_rows())
+            rows = data.paired_rows()
+            data = data if len(rows) == len(data.y) else data.take(rows)
         return TreeProblem.of_objective(data, self._loss, float(self.p), self.push)
 
     def _settings(
@@ -530,7 +545,7 @@ class BoostedTreesRanker(RoundsRanker):
         if descent.offset is not None:
             scores = descent.scores
             if n_rounds < descent.n_rounds:
-                scores = engine.scores(booster, X, self._n_threads, 0, n_rounds)
+                scores = engine.scores_of(booster, X, self._n_threads, 0, n_rounds)
             find = partial(descent.offset, scores.astype(np.float64), np.arange(len(scores)))
             offset = descent.problem.data.together(find, lambda: descent.offsets[n_rounds - 1])
             fitted["offset_"] = offset

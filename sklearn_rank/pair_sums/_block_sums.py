@@ -6,12 +6,12 @@ are taken one by one, and small ones, many at a time, in batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.pair_sums._batches import batches
+from sklearn_rank.pair_sums._batches import Batch, batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, WeightedScores
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
@@ -45,8 +45,6 @@ class BlockSums:
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
         self._batches = list(batches(small, self._queries))
-        rows = ([batch.rows[role].ravel() for batch in self._batches] for role in (0, 1))
-        self._places = [np.concatenate(one) if one else one for one in rows]
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
         """Return the blocks that are taken one by one, and those that go into batches."""
@@ -89,14 +87,19 @@ class BlockSums:
             second = (part.second_upper, part.second_lower)
             return part.value, gradient, np.concatenate(second) if with_second else EMPTY
         sums = self.sums(scores, weight, weight, with_second)
-        curvature = sums.second_upper + sums.second_lower if with_second else EMPTY
-        return sums.value, sums.upper - sums.lower, curvature
+        gradient, curvature = sums.upper, sums.second_upper
+        gradient -= sums.lower
+        if with_second:
+            curvature += sums.second_lower
+        return sums.value, gradient, curvature
 
     def sums(
         self, scores: Floats, above: Floats, below: Floats, with_second: bool = False
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        value, rows = 0.0, np.zeros((4 if with_second else 2, self.preferences.n_rows))
+        n_rows = self.preferences.n_rows
+        # Apart, so that a caller who puts two together keeps one.
+        value, rows = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
         for first, middle, last in self._large:
             i, k = slice(first, middle), slice(middle, last)
             part = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
@@ -105,11 +108,11 @@ class BlockSums:
                 out[block] += sums
         if self._batches:
             method = self._method(WeightedScores(scores, above, below))
-            parts = [method.sums(batch, with_second) for batch in self._batches]
-            value += sum(part.value for part in parts)
-            found: list[list[Floats]] = [list(part[1:]) for part in parts]
-            for number in range(len(rows)):
-                rows[number] += self._by_row(number % 2, [sums[number] for sums in found])
+            for batch in self._batches:
+                part = method.sums(batch, with_second)
+                value += part.value
+                for number, sums in enumerate(part[1:][: len(rows)]):
+                    _add(rows[number], batch, number % 2, sums)
         return PairSums(self.preferences.lists.total(value), *rows)
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
@@ -126,10 +129,9 @@ class BlockSums:
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         if self._batches:
             method = self._method(WeightedScores(scores, weight, EMPTY, margin))
-            parts = [
-                method.heights(batch if at_top else batch.mirrored()) for batch in self._batches
-            ]
-            out += self._by_row(1 if at_top else 0, parts)
+            for batch in self._batches:
+                found = method.heights(batch if at_top else batch.mirrored())
+                _add(out, batch, 1 if at_top else 0, found)
         return out
 
     def _method(self, rows: WeightedScores) -> BatchSums:
@@ -139,12 +141,6 @@ class BlockSums:
             return each
         n_pairs = max(batch.n_pairs for batch in self._batches)
         return small.at(rows, self._queries, n_pairs, each)
-
-    def _by_row(self, role: int, parts: Sequence[Floats]) -> Floats:
-        """Add up, for each row, sums of the upper (0) or lower (1) rows of the batches."""
-        sums = np.concatenate([part.ravel() for part in parts])
-        totals = np.bincount(self._places[role], sums, self.preferences.n_rows)
-        return totals.astype(np.float64, copy=False)
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
@@ -167,6 +163,11 @@ class BlockSums:
         pieces = _pieces(len(f), len(g))
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))
+
+
+def _add(out: Floats, batch: Batch, role: int, sums: Floats) -> None:
+    """Add sums of the upper (0) or lower (1) rows of a batch, which may hold a row twice."""
+    np.add.at(out, batch.rows[role].ravel(), sums.ravel())
 
 
 def _pieces(n: int, each: int) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values, blocks
 from sklearn_rank.rows.preferences import Preferences
+from sklearn_rank.rows.selected import Selection
 from sklearn_rank.rows.sums import Sums, starts_run
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
@@ -74,6 +75,9 @@ def hash_rows(X: Any) -> Codes:
     A sum over the features, modulo 2**64, in which zeros have no part: a sparse matrix has
     the codes of the dense one.
     """
+    if isinstance(X, Selection):
+        code = hash_rows(X.matrix)
+        return code if X.rows is None else code[X.rows]
     factors = _odd_factors(X.shape[1])
     if issparse(X):
         terms = _mixed(X.data + 0.0) * factors[X.indices]

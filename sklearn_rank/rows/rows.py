@@ -13,6 +13,7 @@ from sklearn_rank.rows.distinct import distinct_rows, hash_rows
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sample import priority_sample
+from sklearn_rank.rows.selected import Selection
 from sklearn_rank.rows.sums import Sums, shared_property
 
 __all__ = ["FitRows", "Rows"]
@@ -30,7 +31,7 @@ class Rows(Sums):
 
     Attributes
     ----------
-    X : {ndarray, sparse matrix} of shape (n_rows, n_features)
+    X : {ndarray, sparse matrix, Selection} of shape (n_rows, n_features)
         Features, or what stands for them; None where nobody needs them.
     y : ndarray of shape (n_rows,)
         True for the upper class (binary), or relevance (graded).
@@ -76,7 +77,7 @@ class Rows(Sums):
 
     def take(self, rows: Indices, weight: Floats | None = None) -> Rows:
         """Return some of the rows, with weights of their own or with others."""
-        return replace(
+        taken = replace(
             self,
             X=None if self.X is None else self.X[rows],
             y=self.y[rows],
@@ -84,6 +85,9 @@ class Rows(Sums):
             weight=self.weight[rows] if weight is None else weight,
             position=self.position[rows],
         )
+        if "code" in vars(self):  # hashing again would cost a pass over the features
+            vars(taken)["code"] = self.code[rows]
+        return taken
 
     def distinct(self) -> Rows:
         """Return equal rows as one with their summed weight, in an order of their own.
@@ -93,6 +97,13 @@ class Rows(Sums):
         """
         rows, weight, qid, _ = distinct_rows(self.code, self.y, self.qid, self.weight)
         return replace(self.take(rows, weight), qid=qid)
+
+    def uncopied(self) -> Rows:
+        """Return rows of which others can be taken without a copy of their features."""
+        rows = replace(self, X=Selection.of(self.X))
+        if "preferences" in vars(self):  # the same pairs, in memory once
+            vars(rows)["preferences"] = self.preferences
+        return rows
 
     def everywhere(self, *, with_features: bool = True) -> tuple[Rows, Indices]:
         """Return the distinct rows of all processes, and the place of each row here among them.

@@ -35,8 +35,8 @@ def test_each_setting_is_searched_at_those_chosen_before():
     assert list(dict.fromkeys(one["parameter"] for one in path)) == [
         "alpha",
         "min_bin_size",
-        "max_pairs",
         "n_terms",
+        "max_pairs",
     ]
     chosen = {one["parameter"]: one["value"] for one in path if one["chosen"]}
     assert chosen == {
@@ -276,5 +276,5 @@ def test_all_terms_may_be_pairs_or_none():
         card = Scorecard(p=1, cv=2, max_terms=max_terms, random_state=0).fit(X, y)
         tried = [one["value"] for one in card.search_ if one["parameter"] == "max_pairs"]
         assert tried == expected
-        assert card.search_[-1]["parameter"] == "n_terms"
+        assert card.search_[-1]["parameter"] == "max_pairs"
         assert "x0 × x1" in card.terms_

@@ -217,9 +217,9 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         The maximum number of terms: `max_terms`, or fewer if the search has chosen that.
     search_ : list of dict
         The path of the search, a record of each candidate in the order of trial: parameter (p,
-        alpha, min_bin_size or n_terms), value, score (mean over the folds), error (standard error
-        of its difference to the best), n_folds and chosen. Empty for frozen rankers and cards of
-        `from_json`.
+        alpha, min_bin_size, n_terms or max_pairs), value, score (mean over the folds), error
+        (standard error of its difference to the best), n_folds and chosen. Empty for frozen
+        rankers and cards of `from_json`.
     p_scores_ : dict of float to ndarray
         The scores of each p by fold, one repeat after another; empty without a search. A p that
         can't be chosen any more is left out of further repeats.
@@ -257,8 +257,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     total whose risk is not. Where the risk of all totals is on one side, it is at their end.
 
     *Search.* Whatever is "auto" is chosen by the same folds: first p, of 4, 2, 1, 8 and 16; with it
-    the ridge, of 5/n and 20/n; then the smallest bin, of 2 and 5 %; then the number of pairs,
-    of 0 and as many as terms; then the number of terms, of all and 60 %. The first candidate
+    the ridge, of 5/n and 20/n; then the smallest bin, of 2 and 5 %; then the number of terms,
+    of all and 60 %; then the number of pairs, of 0 and as many as terms. The first candidate
     within one standard error of the best wins: p = 4, the default of `PNormPushRanker`, no pairs
     and all terms, unless the rows show otherwise. With few rows they seldom do: then the order
     decides. It was chosen on twelve tables, leaving out one at a time: on ten of them cards of ten

@@ -178,12 +178,13 @@ def candidates(ranker: Any, card: Any, n_rows: float) -> Candidates:
         own = None if card.ranker is None else _own(card.ranker, "min_bin_size")
         if isinstance(card.min_bin_size, str) and own is None:
             found["min_bin_size"] = BIN_SIZES
-        if isinstance(card.max_pairs, str) and _own(ranker, "max_pairs") is None:
-            most = MOST_PAIRS if card.max_terms is None else card.max_terms
-            found["max_pairs"] = (0, min(most, MOST_PAIRS))
         if card.max_terms is not None:
             sizes = [max(1, round(share * card.max_terms)) for share in SHARES_OF_TERMS]
             found["n_terms"] = tuple(dict.fromkeys(sizes))
+        if isinstance(card.max_pairs, str) and _own(ranker, "max_pairs") is None:
+            # Last, because fits with pairs take the longest.
+            most = MOST_PAIRS if card.max_terms is None else card.max_terms
+            found["max_pairs"] = (0, min(most, MOST_PAIRS))
     return found
 
 

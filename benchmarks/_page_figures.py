@@ -80,15 +80,15 @@ def wrapped(label: str) -> str:
     return label if at < 0 else f"{label[: at + 1]}\n{label[at + 2 :]}"
 
 
-def draw_lines(panels: dict[str, list[Line]], what: str, path: Path) -> None:
-    """Draw panels beside each other, which share their labels."""
+def draw_lines(panels: dict[str, list[Line]], what: str, path: Path, wide: float = WIDE) -> None:
+    """Draw panels beside each other, which share their labels; a logarithmic axis where `wide`."""
     labels = list(dict.fromkeys(one.label for lines in panels.values() for one in lines))
     height = 1.2 + 0.27 * len(labels) + 0.12 * sum("\n" in wrapped(one) for one in labels)
     figure, axes = new_figure(len(panels), 8.0 + (len(panels) > 3), max(height, 2.4), sharey=True)
     for one, (title, lines) in zip(axes.flat, panels.items(), strict=True):
         panel(one, title, lines, labels)
         smallest, largest = min(line.low for line in lines), max(line.high for line in lines)
-        if 0 < smallest < largest / WIDE:
+        if 0 < smallest < largest / wide:
             one.set_xscale("log")
         else:
             one.axvline(0, color="0.4", linewidth=1, linestyle="-")
@@ -261,6 +261,11 @@ def bench_pairs(report: Report, path: Path) -> None:
     draw_lines(times([without_tenth(report.tables[0])]), "seconds, a million rows", path)
 
 
+def bench_given_pairs(report: Report, path: Path) -> None:
+    """Draw the times of linear rankers of pairs and of logistic regressions."""
+    draw_lines(times(report.tables[:2]), "seconds, a million pairs", path, wide=100.0)
+
+
 def bench_kernel(report: Report, path: Path) -> None:
     """Draw the times of linear rankers and of others."""
     found = next(one for one in report.tables if one.title.startswith("linear rankers"))
@@ -301,8 +306,8 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
     for one in (
         *(as_they_come, limited_classes, scaling),
         *(lists, peers_generated, peers_magic_trees, peers_search, peers_letor),
-        *(trees_lists, scorecards, bench_pairs, bench_kernel, bench_listnet, bench_metrics),
-        cluster,
+        *(trees_lists, scorecards, bench_pairs, bench_given_pairs, bench_kernel, bench_listnet),
+        *(bench_metrics, cluster),
     )
 }
 """What draws the figure of a report, where its own script does not."""

@@ -193,7 +193,8 @@ def _check_signs(card: Any, ranker: Any) -> None:
     if card.monotonic_cst is None or isinstance(card.monotonic_cst, str):
         return
     names, n_features = getattr(ranker, "feature_names_in_", None), int(ranker.n_features_in_)
-    codes, ordered = ranker.category_codes_, ranker.stump_settings()["category_order"]
+    codes, plain = ranker.category_codes_, set_stumps(copy(ranker), monotonic_cst=None)
+    ordered = plain.stump_settings()["category_order"]  # it would blame Stumps for the directions
     categorical = () if codes is None else tuple(set(codes.positions) - set(ordered))
     check_monotonic(type(card).__name__, card.monotonic_cst, names, n_features, categorical)
 

@@ -17,6 +17,7 @@ from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.models.partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.processes import Collective, Together
@@ -179,7 +180,8 @@ def fit_rows(
     estimator.n_features_in_ = rows.X.shape[1]
     if earlier is not None:
         estimator.set_fitted(dict(earlier))
-        estimator.warm_start = True
+        # Trees begin again: further ones would have other bins.
+        estimator.warm_start = not isinstance(estimator, BoostedTreesRanker)
     if card is not None:
         estimator.check_training(data)
         of_card: Attributes = card.fit_rows(data, estimator)

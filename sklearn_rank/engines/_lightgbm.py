@@ -67,14 +67,20 @@ class LightGBM(Engine):
         n_rows, has_gradient = rows.X.shape[0], rows.relevance is None
         params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
         label = np.zeros(n_rows) if has_gradient else rows.relevance
-        train = self._dataset(self._readable(rows.X, params), label, rows, params, settings)
+        matrix = self._readable(rows.X, params, starts=rows.start is not None)
+        train = self._dataset(matrix, label, rows, params, settings)
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
+            if rows.start is not None:  # no further tree has a split
+                return
             # The engine fails where every feature is constant. With one that varies, and no gain
             # large enough for a split, it grows the trees that such features allow: none.
             stand_in = np.zeros(rows.X.shape)
             stand_in[:, 0] = np.arange(n_rows)
             params["min_gain_to_split"] = np.finfo(np.float64).max
             train = self._dataset(stand_in, label, rows, params, settings)
+        if rows.start is not None:
+            self._go_on(params, train, rows, settings.n_estimators, descent)
+            return
         booster = self.module.Booster(params, train)
         if rows.held_out is not None:
             zeros = np.zeros(rows.held_out.shape[0])
@@ -96,14 +102,16 @@ class LightGBM(Engine):
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
 
-    def _readable(self, X: Selection, params: dict[str, Any]) -> Any:
+    def _readable(self, X: Selection, params: dict[str, Any], *, starts: bool = False) -> Any:
         """Return features as the engine takes them: rows in another order one block at a time.
 
         Sparse rows are copied, since the engine reads blocks of dense rows only, and so are few
-        rows: from blocks it copies those that it finds bins from three times.
+        rows: from blocks it copies those that it finds bins from three times. Those that trees so
+        far must score, where it `starts` from some, have to be a matrix, too.
         """
         n_sampled = params.get("bin_construct_sample_cnt", _ROWS_FOR_BINS)
-        if X.rows is None or X.is_sparse or X.shape[0] < _COPIES_OF_SAMPLE * n_sampled:
+        is_small = X.shape[0] < _COPIES_OF_SAMPLE * n_sampled
+        if X.rows is None or X.is_sparse or is_small or starts:
             return _as_matrix(X.copied())
 
         class Blocks(self.module.Sequence):  # type: ignore[name-defined]
@@ -118,6 +126,36 @@ class LightGBM(Engine):
         found.rows, found.batch_size = X, X.rows_in_part
         return found
 
+    def _go_on(
+        self, params: dict[str, Any], train: Any, rows: TreeData, n_rounds: int, descent: Descent
+    ) -> None:
+        """Add rounds to the trees of an earlier fit."""
+        n_trees, over = rows.start.current_iteration(), self.module.callback.EarlyStopException
+
+        def after_round(env: Any) -> None:
+            nonlocal n_trees
+            booster = env.model
+            if booster.current_iteration() == n_trees:  # no leaf could be split
+                return
+            n_trees = booster.current_iteration()
+            view = RoundView(
+                _captured(booster.eval_train),
+                _captured(booster.eval_valid),
+                lambda n_rounds: self.to_bytes(booster, n_rounds),
+            )
+            if descent.after_round(view):
+                raise over(n_trees, [])
+
+        gradient = {} if rows.relevance is not None else {"objective": _function(descent)}
+        self.module.train(
+            {**params, **gradient},
+            train,
+            num_boost_round=n_rounds,
+            init_model=rows.start,
+            callbacks=[after_round],
+            keep_training_booster=True,
+        )
+
     def _dataset(
         self, matrix: Any, label: Any, rows: TreeData, params: Any, settings: TreeSettings
     ) -> Any:
@@ -130,6 +168,7 @@ class LightGBM(Engine):
             group=rows.query_sizes,
             params={**params, "verbosity": verbosity},
             categorical_feature=list(settings.categorical),
+            free_raw_data=rows.start is None,  # which the trees so far score
         ).construct()
 
     def _params(self, settings: TreeSettings, n_rows: int, objective: str) -> dict[str, Any]:
@@ -201,6 +240,10 @@ def _data_seed(seed: int) -> int:
     """
     state = (214_013 * seed + 2_531_011) % (1 << 32)
     return (state >> 16 & 0x7FFF) % 0x7FFF
+
+
+def _function(descent: Descent) -> Callable[[Any, Any], tuple[Floats, Floats]]:
+    return lambda scores, data: descent.gradient()
 
 
 def _as_matrix(X: Any) -> Any:

@@ -15,6 +15,9 @@ from sklearn_rank.bins.starts import bin_starts
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 from sklearn_rank.rows.selected import Selection
 
+_OBJECTIVES = {True: "reg:squarederror", False: "rank:ndcg"}
+"""The engine's name of the objective, by whether it gets gradients, for which any will do."""
+
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
 
@@ -67,16 +70,22 @@ class XGBoost(Engine):
         if rows.weighted is not None:
             starts = bin_starts(rows.weighted, settings.max_bins, settings.categorical)
             options = {"ref": self._matrix(Selection(starts), settings)}
-        train = self._matrix(rows.X, settings, **options)
+        has_gradient, binning = rows.relevance is None, {}
+        if rows.start is None:
+            train = self._matrix(rows.X, settings, **options)
+        else:
+            # The trees so far score exact values: those of bins may lie across a threshold.
+            options.pop("ref", None)
+            train = self._exact_matrix(rows.X, settings, **options)
+            binning = {"max_bin": settings.max_bins}
         held_out = None
         if rows.held_out is not None:
             held_out = self._matrix(rows.held_out, settings, ref=train)
         callback = self._make_callback(train, held_out, descent)
-        has_gradient = rows.relevance is None
         # Rows in `evals` keep their scores from round to round.
         evals = [] if held_out is None else [(held_out, "held_out")]
         self.module.train(
-            self._params(settings, "reg:squarederror" if has_gradient else "rank:ndcg"),
+            {**binning, **self._params(settings, _OBJECTIVES[has_gradient])},
             train,
             settings.n_estimators,
             obj=(lambda scores, matrix: descent.gradient()) if has_gradient else None,
@@ -84,6 +93,7 @@ class XGBoost(Engine):
             custom_metric=lambda scores, matrix: ("none", 0.0),
             callbacks=[callback],
             verbose_eval=False,
+            xgb_model=rows.start,
         )
 
     def _params(self, settings: TreeSettings, objective: str) -> dict[str, Any]:
@@ -123,11 +133,15 @@ class XGBoost(Engine):
         options = {**options, **_categories(X.shape[1], settings.categorical)}
         if settings.engine_params.get("tree_method", "hist") != "hist":
             options.pop("ref", None)
-            return self.module.DMatrix(_dense(X.copied()), nthread=settings.n_jobs, **options)
+            return self._exact_matrix(X, settings, **options)
         options = {"max_bin": settings.max_bins, "nthread": settings.n_jobs, **options}
         if X.rows is None and not X.is_sparse:
             return self.module.QuantileDMatrix(X.matrix, **options)
         return self.module.QuantileDMatrix(self._dense_blocks(X, options), **options)
+
+    def _exact_matrix(self, X: Selection, settings: TreeSettings, **options: Any) -> Any:
+        """Return rows as the engine takes them, with their values."""
+        return self.module.DMatrix(_dense(X.copied()), nthread=settings.n_jobs, **options)
 
     def _dense_blocks(self, X: Selection, options: dict[str, Any]) -> Any:
         """Return an iterator of the engine's over dense blocks of rows."""

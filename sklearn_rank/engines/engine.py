@@ -71,6 +71,8 @@ class TreeData:
         Number of rows of each query, with `relevance`.
     held_out : Selection of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
+    start : booster or None
+        The trees of an earlier fit, which new ones are added to.
     """
 
     X: Selection
@@ -78,6 +80,7 @@ class TreeData:
     relevance: Floats | None = None
     query_sizes: Any = None
     held_out: Selection | None = None
+    start: Any = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,13 +59,16 @@ class TreeProblem:
         assert self.objective is not None
         return self.objective.unit(self.data)
 
-    def rows(self, held_out: Selection | None) -> TreeData:
-        """Return the rows as the engine gets them, with features that are scored besides."""
+    def rows(self, held_out: Selection | None, start: Any = None) -> TreeData:
+        """Return the rows as the engine gets them, with features that are scored besides.
+
+        `start` holds the trees of an earlier fit.
+        """
         data = self.data
         if self.objective is not None:
-            return TreeData(data.X, data, held_out=held_out)
+            return TreeData(data.X, data, held_out=held_out, start=start)
         relevance = data.y.astype(np.float64)
-        return TreeData(data.X, None, relevance, self.query_sizes, held_out)
+        return TreeData(data.X, None, relevance, self.query_sizes, held_out, start)
 
     def sample(self) -> Indices:
         """Return rows at even distances, for what need not know them all.
@@ -93,6 +96,10 @@ class TreeDescent:
         Watches the held-out rows.
     make_observer : callable
         Returns what is told of every round, given this.
+    start : ndarray of shape (n_rows,) or None
+        The scores before the first round; None: zero.
+    n_before : int
+        Number of rounds of earlier fits.
     values, offsets : list of float
         The objective and the offset after each round.
     scores : ndarray of shape (n_rows,)
@@ -105,13 +112,16 @@ class TreeDescent:
     offset: Callable[[Floats, Indices], float] | None
     stopping: EarlyStopping | None
     make_observer: Callable[[TreeDescent], Observer]
+    start: Floats | None = None
+    n_before: int = 0
     values: list[float] = field(default_factory=list)
     offsets: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.n_rounds, self.was_ended = 0, False
         self.last: RoundView | None = None
-        self.scores: Floats = np.zeros(len(self.problem.data.y))
+        n_rows = len(self.problem.data.y)
+        self.scores: Floats = np.zeros(n_rows) if self.start is None else self.start
         self._sample = self.problem.sample()
         self._derivatives: tuple[Floats, Floats] | None = None
         self._evaluate(self.scores)
@@ -133,7 +143,7 @@ class TreeDescent:
         validation = None
         if self.stopping is not None:
             validation = self.stopping.measure(view.held_out().astype(float))
-        self.was_ended = self._observer(self.n_rounds, value, validation)
+        self.was_ended = self._observer(self.n_before + self.n_rounds, value, validation)
         return self.was_ended or (self.stopping is not None and self.stopping.is_over)
 
     def end(self) -> None:

@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Observer
-from sklearn_rank._validation import KEYWORDS, Choice, Constraint, Number, largest_size
+from sklearn_rank._validation import FLAG, KEYWORDS, Choice, Constraint, Number, largest_size
+from sklearn_rank.base import DESCRIBED
 from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
@@ -86,7 +88,7 @@ class BoostedTreesRanker(RoundsRanker):
         at the top cost most) or "both". "ir", the information retrieval push, does not depend
         on p and needs ``loss="exponential"``.
     n_estimators : int in [1, inf), default=200
-        Number of trees.
+        Number of trees; with `warm_start` those of earlier fits included.
     learning_rate : float in (0, 1], default=0.05
         Factor of every tree. Smaller values need more trees.
     max_leaf_nodes : int in [2, inf) or None, default=31
@@ -142,6 +144,12 @@ class BoostedTreesRanker(RoundsRanker):
         two-sample U-statistic or, with queries, of a ratio of sums over queries. Otherwise L is
         minus the metric, with the standard error of a jackknife over 20 groups of rows or queries:
         a name that `metrics.ranking_scorer` accepts, such as "ndcg@10".
+    warm_start : bool, default=False
+        Whether `fit` keeps the trees of the last fit and grows ``n_estimators - n_iter_`` more on
+        the rows that it gets, old ones or new: their gradient is that at the scores of the trees so
+        far. Parameters may change, but for `engine` and `relevance`; features and classes must be
+        the same. Not with features of categories, `n_iter_no_change` or `X_val`. A fit that fails
+        or is interrupted leaves the previous model unchanged.
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
         zero-one p-norm push loss at this power.
@@ -175,7 +183,8 @@ class BoostedTreesRanker(RoundsRanker):
         Binary mode: the offset after each round, computed from up to 4,096 of the rows; the
         last is `offset_`.
     objective_curve_ : ndarray of shape (n_iter_,)
-        The objective after each round. Not with ``loss="ndcg"``, which has none.
+        The objective after each round, on the rows of the fit that it belongs to. Not with
+        ``loss="ndcg"``, which has none.
     validation_scores_ : ndarray of shape (n_rounds_run,)
         With early stopping or `X_val`: the metric (`scoring`; None: `score`) on the held-out rows
         after each round that was run.
@@ -263,6 +272,7 @@ class BoostedTreesRanker(RoundsRanker):
         "subsample": Number(0, 1, "right"),
         "colsample": Number(0, 1, "right"),
         "engine_params": KEYWORDS,
+        "warm_start": FLAG,
         "score_p": Number(1, other=(None,)),
     }
 
@@ -290,6 +300,7 @@ class BoostedTreesRanker(RoundsRanker):
         n_iter_no_change: int | None = None,
         refit_stopped: bool = True,
         scoring: Any = None,
+        warm_start: bool = False,
         score_p: float | None = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
@@ -317,6 +328,7 @@ class BoostedTreesRanker(RoundsRanker):
         self.n_iter_no_change = n_iter_no_change
         self.refit_stopped = refit_stopped
         self.scoring = scoring
+        self.warm_start = warm_start
         self.score_p = score_p
         self.relevance = relevance
         self.n_jobs = n_jobs
@@ -394,6 +406,54 @@ class BoostedTreesRanker(RoundsRanker):
             highest = data.largest(float(np.max(data.y, initial=-np.inf)))
             check_grades(self._loss, highest, name)
         self._monotonic(data.X.shape[1])
+        if self._goes_on:
+            self._check_same_model(data)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit keeps the trees of the last one."""
+        return bool(self.warm_start) and hasattr(self, "_trees_")
+
+    def _fixed_settings(self, engine: Engine, data: Rows) -> dict[str, Any]:
+        """Return the settings that a warm start must not change."""
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "engine": engine.name,
+            "classes": None if data.classes is None else data.classes.tolist(),
+            "number of features": data.X.shape[1],
+            "names of features": None if names is None else names.tolist(),
+        }
+
+    def _check_same_model(self, data: Rows) -> None:
+        """Raise ValueError where the trees of the last fit can't be kept."""
+        name = f"{type(self).__name__} with warm_start=True"
+        engine = get_engine(self.engine, name)
+        now = self._fixed_settings(engine, data)
+        known = getattr(self, "_fixed_", now)
+        for what, value in now.items():
+            if value != known[what]:
+                raise ValueError(
+                    f"{name} continues with the same {what}: it was fitted with "
+                    f"{known[what]!r}. Got {value!r}."
+                )
+        if self.n_estimators <= self.n_iter_:
+            raise ValueError(
+                f"{name} adds rounds: n_estimators={self.n_estimators} must be more than the "
+                f"{self.n_iter_} rounds fitted."
+            )
+        held_out = self.n_iter_no_change is not None or data.held_out is not None
+        is_refused = {"categories": self.category_codes_ is not None, "held-out rows": held_out}
+        for what in (what for what, refused in is_refused.items() if refused):
+            raise ValueError(
+                f"{name} can't continue with {what}: fit anew, or without categorical_features, "
+                "n_iter_no_change and X_val."
+            )
+        if issparse(data.X) and not engine.keeps_zeros_sparse:
+            raise ValueError(
+                f"{name} can't continue with sparse X on {engine.name}, which would need it dense: "
+                "take engine='lightgbm' from the first fit on."
+            )
+        data.refuse_parts(f"{name} on several processes can't continue: fit anew.")
 
     def _check_features(self, X: Any) -> None:
         largest = largest_size(X)
@@ -445,8 +505,13 @@ class BoostedTreesRanker(RoundsRanker):
             patience = self.n_iter_no_change if has_enough(self, held_out) else None
             scores = np.zeros(len(held_out.y))
             stopping = EarlyStopping(scores, self.watched_on(held_out), [], [], patience, 0.0)
-        settings = self._settings(problem, seed, codes)
-        settings = replace(settings, n_estimators=phase.n_rounds)
+        n_before, start, booster = 0, None, None
+        if self._goes_on:
+            n_before, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]
+            start = engine.scores_of(booster, problem.data.X, self._n_threads, 0, n_before)
+        # Other rows and features are drawn than in the first rounds.
+        settings = self._settings(problem, (seed + n_before) % (2**31 - 1), codes)
+        settings = replace(settings, n_estimators=phase.n_rounds - n_before)
 
         def observer_of(descent: TreeDescent) -> Observer:
             return self._make_observer(
@@ -454,12 +519,17 @@ class BoostedTreesRanker(RoundsRanker):
                 phase.unit,
                 phase.n_rounds,
                 lambda: self._collect(engine, descent, descent.n_rounds),
-                n_before=None if phase.is_search else 0,
+                n_before=None if phase.is_search else n_before,
             )
 
-        descent = TreeDescent(problem, self._offset_of(problem), stopping, observer_of)
+        offset = self._offset_of(problem)
+        descent = TreeDescent(
+            problem, offset, stopping, observer_of, start=start, n_before=n_before
+        )
         with engine.errors_named(type(self).__name__, self.engine_params or {}):
-            engine.train(settings, problem.rows(rows_held_out), descent)
+            engine.train(settings, problem.rows(rows_held_out, booster), descent)
+        if descent.last is None:  # no further tree could be split: the model is the last one
+            return self._fitted_before(), False
         fitted = self._collect(engine, descent, descent.best_round)
         descent.end()
         return fitted, descent.was_ended
@@ -525,21 +595,24 @@ class BoostedTreesRanker(RoundsRanker):
         return offset
 
     def _collect(self, engine: Engine, descent: TreeDescent, n_rounds: int) -> dict[str, Any]:
-        """Return the fitted attributes of the first rounds."""
+        """Return the fitted attributes of the first rounds, added to those of earlier fits."""
         assert descent.last is not None
-        trees = StoredBooster(engine.name, descent.last.stored(n_rounds))
+        n_before = descent.n_before
+        trees = StoredBooster(engine.name, descent.last.stored(n_before + n_rounds))
         X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
         gain = engine.importances(booster, X.shape[1])
         fitted: dict[str, Any] = {
             "engine_": engine.name,
             "loss_": self._loss,
             **self._penalties_in_use(engine, descent.problem),
-            "n_iter_": n_rounds,
+            "n_iter_": n_before + n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,
+            "_fixed_": self._fixed_settings(engine, descent.problem.data),
         }
         if descent.problem.objective is not None:
-            fitted["objective_curve_"] = np.array(descent.values[:n_rounds])
+            values = np.array(descent.values[:n_rounds])
+            fitted["objective_curve_"] = self._after("objective_curve_", n_before, values)
         if descent.stopping is not None:
             fitted |= self.validation_curves(descent.stopping.curve, descent.stopping.losses)
         if descent.offset is not None:
@@ -549,8 +622,19 @@ class BoostedTreesRanker(RoundsRanker):
             find = partial(descent.offset, scores.astype(np.float64), np.arange(len(scores)))
             offset = descent.problem.data.together(find, lambda: descent.offsets[n_rounds - 1])
             fitted["offset_"] = offset
-            fitted["staged_offsets_"] = np.array([*descent.offsets[: n_rounds - 1], offset])
+            offsets = np.array([*descent.offsets[: n_rounds - 1], offset])
+            fitted["staged_offsets_"] = self._after("staged_offsets_", n_before, offsets)
         return fitted
+
+    def _fitted_before(self) -> dict[str, Any]:
+        """Return the fitted attributes of the last fit."""
+        own = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        return {name: value for name, value in own.items() if name not in DESCRIBED}
+
+    def _after(self, name: str, n_before: int, values: Floats) -> Floats:
+        """Return a value for each round; NaN for earlier ones that have none."""
+        earlier = getattr(self, name, np.full(n_before, np.nan))
+        return np.concatenate([earlier[:n_before], values])
 
     def _penalties_in_use(self, engine: Engine, problem: TreeProblem) -> dict[str, float]:
         found = penalties_of(self, problem).items()

@@ -7,6 +7,7 @@ import numpy as np
 import oracles_given_pairs as oracle
 import pandas as pd
 import pytest
+import skops.io
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -136,6 +137,11 @@ def test_probabilities_and_score():
     assert search.fit(PAIRS).best_score_ > 0.6
     read = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(read.scores_, model.scores_)
+    for names in (np.array(list("abcdefghijkl")), np.arange(12).astype(str).astype(object)):
+        stored = skops.io.dumps(BradleyTerry().fit(names[PAIRS]))
+        trusted = ["sklearn_rank.pairs.bradley_terry.BradleyTerry"]
+        read = skops.io.loads(stored, trusted=trusted)
+        np.testing.assert_allclose(read.predict(names), model.scores_, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sklearn_rank._validation import (
     check_weight,
     refuse_missing_ids,
 )
-from sklearn_rank.pairs._given import check_weighted_pairs
+from sklearn_rank.pairs._given import check_weighted_pairs, unique_pairs
 
 _WEIGHTS = ("votes", "shares", "majority")
 
@@ -177,11 +177,11 @@ def merge_votes(
     """
     check_parameters("merge_votes", {"weights": weights}, {"weights": Choice(_WEIGHTS)})
     known, weight = check_weighted_pairs("merge_votes", pairs, None, sample_weight)
-    found, place = np.unique(known, axis=0, return_inverse=True)
-    votes = np.bincount(place.ravel(), weight).astype(np.float64, copy=False)
+    found, place = unique_pairs(known)
+    votes = np.bincount(place, weight).astype(np.float64, copy=False)
     if weights == "votes":
         return found, votes
-    sides = np.unique(np.sort(found, axis=1), axis=0, return_inverse=True)[1].ravel()
+    sides = unique_pairs(found, ordered=False)[1]
     share = votes / np.bincount(sides, votes)[sides]
     if weights == "majority":
         share = 2 * share - 1

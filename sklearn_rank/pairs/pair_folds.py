@@ -18,7 +18,7 @@ from sklearn_rank._validation import (
     check_parameters,
     check_qid,
 )
-from sklearn_rank.pairs._given import check_pairs
+from sklearn_rank.pairs._given import check_pairs, unique_pairs
 from sklearn_rank.pairs._table import PairTable
 
 
@@ -134,7 +134,7 @@ class PairKFold(BaseCrossValidator):
         elif self.keep == "items":
             code = np.unique(pairs, return_inverse=True)[1].reshape(-1)
         else:
-            code = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)[1].ravel()
+            code = unique_pairs(pairs, ordered=False)[1]
         size = np.bincount(code)
         if len(size) < self.n_splits:
             raise ValueError(

@@ -146,9 +146,14 @@ class PairKFold(BaseCrossValidator):
         order = random.permutation(len(size))
         order = order[np.argsort(-size[order], kind="stable")]
         fold, filled = np.empty(len(size), dtype=np.intp), np.zeros(self.n_splits)
-        for one in order:
+        n_large = int(np.count_nonzero(size > 1))
+        for one in order[:n_large]:
             fold[one] = np.argmin(filled)
             filled[fold[one]] += size[one]
+        # Those of one pair, which may be most, at once: to the lowest of the places left.
+        n_left = len(order) - n_large
+        places = (filled + np.arange(n_left)[:, None]).ravel()
+        fold[order[n_large:]] = np.argsort(places, kind="stable")[:n_left] % self.n_splits
         by_pair = fold[code]
         return by_pair.reshape(-1, 2) if self.keep == "items" else np.column_stack([by_pair] * 2)
 

@@ -34,7 +34,8 @@ class PairRanker(BaseEstimator):
     j, :math:`k_j` its loser and :math:`w_j` its weight, :math:`\phi` the loss and f the scores of
     the ranker, with its penalty. The cost of an iteration grows with the numbers of items and of
     pairs. The model is the one that the ranker has when every pair is a query of two rows of its
-    own; only LightGBM takes its thresholds from the items, each counted once.
+    own. Trees are the exception: with ``subsample`` below 1 they draw items, not pairs, and
+    LightGBM takes its thresholds from the items, each counted once.
 
     Parameters
     ----------

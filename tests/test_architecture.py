@@ -29,7 +29,7 @@ LAYERS = [
     {"datasets", "inspection"},
     {"dask"},
     {"onnx"},
-    {"scorecard", "pairs", "search_engines"},
+    {"scorecard", "pairs", "clicks", "search_engines"},
     {"plotting"},
     {"ensemble"},
     {"estimators"},

@@ -23,6 +23,7 @@ PACKAGE = Path(sklearn_rank.__file__).parent
 
 MODULES = {
     "sklearn_rank": "Rankers",
+    "sklearn_rank.clicks": "Clicks",
     "sklearn_rank.ensemble": "Ensembles",
     "sklearn_rank.metrics": "Metrics",
     "sklearn_rank.model_selection": "Splitting and selecting",

@@ -1,0 +1,233 @@
+"""How often users look at each position, estimated from a click log."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from sklearn_rank._protocols import Floats
+from sklearn_rank._validation import (
+    SEED,
+    Choice,
+    Constraint,
+    Number,
+    check_lengths,
+    check_parameters,
+    check_qid,
+    unchanged_on_error,
+)
+from sklearn_rank.clicks._click_log import check_clicks, check_positions
+from sklearn_rank.clicks._harvesting import Interventions, all_pairs
+from sklearn_rank.clicks._maximisation import Cells, maximised
+
+_LEVEL = (0.025, 0.975)
+
+
+class PositionPropensity(BaseEstimator):
+    r"""Propensities of positions in proportion to that of the first, from a log of clicks.
+
+    In the position-based model a click on row d at position k of query q has the probability
+
+    .. math:: P(\text{click}) = \theta_k \, \gamma_{qd}
+
+    where
+
+    - :math:`\theta_k` is the probability that a user looks at position k, the propensity;
+    - :math:`\gamma_{qd}` is the probability of a click on a row that is looked at.
+
+    Only products are seen: the propensities are estimated in proportion to :math:`\theta_1`. What
+    tells them apart from relevance are rows of one relevance at several positions. Such rows have
+    the same `group`: the row and the query, where several rankers or versions of one have shown
+    it at different places (intervention harvesting), or, where an experiment swapped rows at
+    random, the place that a row would have had and the pair of positions that were swapped.
+
+    Parameters
+    ----------
+    method : {"auto", "harvesting", "em"}, default="auto"
+        "harvesting": the propensities of the largest likelihood
+
+        .. math:: \sum_{k \ne k'} C_{kk'} \log(\theta_k \gamma_{kk'})
+            + (N_{kk'} - C_{kk'}) \log(1 - \theta_k \gamma_{kk'}),
+            \qquad \gamma_{kk'} = \gamma_{k'k}
+
+        where for each pair of positions :math:`C_{kk'}` is the number of clicks at k on groups
+        that were shown at both, each group weighted alike at k and k', and :math:`N_{kk'}` that of
+        their impressions. A group with n impressions at k and n' at k' has the weight
+        :math:`n n' / (n + n')`, whatever was clicked. Half an impression without a click is added
+        to each N, so that no probability is 1.
+
+        "em": the largest likelihood of all clicks, with a :math:`\gamma` for each group, by
+        expectation maximisation. It needs no group at two positions to end, but is only as good as
+        the groups that are.
+
+        "auto": "harvesting" where pairs of positions connect all positions, else "em".
+    n_bootstrap : int in [2, inf) or 0, default=200
+        Samples of queries for the intervals; 0: none.
+    max_iter : int in [1, inf), default=500
+        Iterations of "em" at most.
+    tol : float in (0, inf), default=1e-6
+        "em" ends where no propensity changes by more than this part of itself.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the bootstrap.
+
+    Attributes
+    ----------
+    propensity_ : ndarray of shape (n_positions,)
+        Of positions 1, 2, ...; the first is 1. Others may exceed 1, if users see them more.
+    interval_ : ndarray of shape (n_positions, 2) or None
+        Ends of the 95 % intervals, quantiles of bootstrap samples of queries. None without
+        bootstrap.
+    method_ : str
+        The method in use.
+    n_impressions_ : ndarray of shape (n_positions, n_positions)
+        Number of impressions of groups that were shown at both of two positions.
+
+    Raises
+    ------
+    ValueError
+        For clicks that are not 0 or 1, positions below 1, positions that nobody was shown or that
+        have no click, and where "harvesting" finds no pairs of positions that connect all.
+
+    Notes
+    -----
+    It needs that users at a position look as often whatever the list, and that clicks on rows that
+    are looked at do not depend on the position (no trust bias).
+
+    References
+    ----------
+    AgarwalHarvest2019 (interventional sets, AllPairs); WangEM2018 (expectation
+    maximisation; here with one parameter a group in place of a regression). The weight of a group
+    is defined here; the paper's is the number of times that rankers were deployed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.clicks import PositionPropensity, make_clicks
+    >>> from sklearn_rank.datasets import make_queries
+    >>> data = make_queries(random_state=0)
+    >>> rankers = np.random.default_rng(0).normal(size=(3, len(data.target)))
+    >>> log = make_clicks(
+    ...     data.target, rankers, data.qid, n_impressions=20_000, n_shown=3, random_state=0
+    ... )
+    >>> bias = PositionPropensity(n_bootstrap=0).fit(log.click, log.position, log.row)
+    >>> bias.propensity_.round(1)  # of 1, 1/2, 1/3
+    array([1. , 0.5, 0.3])
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "method": Choice(("auto", "harvesting", "em")),
+        "n_bootstrap": Number(2, integer=True, other=(0,)),
+        "max_iter": Number(1, integer=True),
+        "tol": Number(0, closed="neither"),
+        "random_state": SEED,
+    }
+
+    propensity_: Floats
+    interval_: Floats | None
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        n_bootstrap: int = 200,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.n_bootstrap = n_bootstrap
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, clicks: Any, position: Any, group: Any, qid: Any = None) -> Self:
+        """Estimate the propensities.
+
+        Parameters
+        ----------
+        clicks : array-like of shape (n_rows,)
+            0 or 1: whether each row shown was clicked.
+        position : array-like of int of shape (n_rows,)
+            Where it was shown, from 1.
+        group : array-like of shape (n_rows,)
+            Rows of one id are equally relevant wherever they are shown.
+        qid : array-like of shape (n_rows,) or None, default=None
+            What the bootstrap redraws: queries or users. None: the groups.
+
+        Returns
+        -------
+        PositionPropensity
+            The estimator.
+        """
+        with unchanged_on_error(self):
+            check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+            return self._fitted(*self._checked(clicks, position, group, qid))
+
+    def _checked(self, clicks: Any, position: Any, group: Any, qid: Any) -> tuple[Cells, int]:
+        """Return the log summed up by query, group and position, and the number of positions."""
+        owner = type(self).__name__
+        is_clicked = check_clicks(owner, clicks)
+        place = check_positions(owner, position, is_clicked) - 1
+        of_group = check_qid(group, len(place), "group")
+        of_query = of_group if qid is None else check_qid(qid, len(place))
+        check_lengths(clicks=is_clicked, position=place)
+        n_positions = int(place.max()) + 1
+        shown = np.bincount(place, minlength=n_positions)
+        clicked = np.bincount(place, is_clicked, n_positions)
+        for number, what in ((shown, "was shown"), (clicked, "was clicked")):
+            if not number.all():
+                raise ValueError(
+                    f"{owner} needs rows and clicks at every position up to the largest. Nothing "
+                    f"{what} at position {int(np.argmin(number)) + 1}."
+                )
+        return Cells.of(is_clicked, place, of_group, of_query), n_positions
+
+    def _fitted(self, cells: Cells, n_positions: int) -> Self:
+        """Estimate from cells; set the fitted attributes."""
+        pairs = Interventions.of(cells, n_positions)
+        is_connected = _connects_all(pairs.total[0])
+        if self.method == "harvesting" and not is_connected:
+            raise ValueError(
+                "PositionPropensity(method='harvesting') needs groups with clicks at two positions "
+                "that connect all positions. Rows were seldom shown at other positions: let two "
+                "rankers make lists, swap rows at random, or use method='em'."
+            )
+        method = self.method
+        if method == "auto":
+            method = "harvesting" if is_connected else "em"
+        random = check_random_state(self.random_state)
+        weights = _poisson(random, self.n_bootstrap, cells.n_queries)
+        found = self._estimates(method, cells, pairs, weights)
+        self.propensity_ = found[0]
+        self.interval_ = np.quantile(found[1:], _LEVEL, axis=0).T if len(found) > 1 else None
+        self.method_, self.n_impressions_ = method, pairs.n_impressions
+        return self
+
+    def _estimates(
+        self, method: str, cells: Cells, pairs: Interventions, weights: Floats
+    ) -> Floats:
+        """Return the propensities of each row of weights of the queries."""
+        if method == "harvesting":
+            return np.array([all_pairs(*pairs.sums(one)) for one in weights])
+        start, found = None, []
+        for one in weights:
+            start = maximised(cells, one, pairs.n_positions, self.max_iter, self.tol, start)
+            found.append(start / start[0])
+        return np.array(found)
+
+
+def _poisson(random: Any, n_samples: int, n_queries: int) -> Floats:
+    """Return the weights of queries in the log itself and in bootstrap samples."""
+    drawn = random.poisson(1.0, (n_samples, n_queries)).astype(np.float64)
+    return np.vstack([np.ones((1, n_queries)), drawn])
+
+
+def _connects_all(clicks: Floats) -> bool:
+    """Whether pairs of positions, with clicks on both sides, connect all positions."""
+    edges = csr_array((clicks > 0) & (clicks.T > 0))
+    return bool(connected_components(edges, directed=False)[0] == 1)

@@ -1,0 +1,295 @@
+"""Clicks: weights, rows, propensities and the simulator."""
+
+import math
+
+import numpy as np
+import oracles_clicks as oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rank import RankBoost
+from sklearn_rank.clicks import PositionPropensity, click_rows, click_weights, make_clicks
+from sklearn_rank.clicks._harvesting import all_pairs, pair_counts
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.objectives import pair_loss_and_gradient
+
+PROPENSITY = [1.0, 0.7, 0.4, 0.2]
+INVERSE = 1 / np.arange(1, 11)
+
+
+@st.composite
+def logs(draw):
+    """Impressions of two to four rows, with as many clicks as there are, and scores."""
+    lists = draw(st.lists(st.lists(st.booleans(), min_size=2, max_size=4), min_size=1, max_size=4))
+    clicks = [clicked for one in lists for clicked in one]
+    impression = [number for number, one in enumerate(lists) for _ in one]
+    position = [place + 1 for one in lists for place in range(len(one))]
+    scores = draw(
+        st.lists(st.floats(-3, 3), min_size=len(clicks), max_size=len(clicks)).map(np.array)
+    )
+    order = draw(st.permutations(range(len(clicks))))
+    return [np.array(one)[order] for one in (clicks, position, impression, scores)]
+
+
+@given(logs())
+def test_weights_of_repeated_impressions_give_the_sum_of_the_paper(log):
+    clicks, position, impression, scores = log
+    if not clicks.any():
+        with pytest.raises(ValueError, match="clicks of click_rows has no click"):
+            click_rows(clicks, impression)
+        return
+    rows = click_rows(clicks, impression)
+    weight = click_weights(rows.y, position[rows.row], PROPENSITY)
+    pairs = {(q, i): y for q, i, y in zip(rows.qid, rows.row, rows.y, strict=True)}
+    assert len(pairs) == len(rows.y) and len(set(rows.qid)) == clicks.sum() == rows.y.sum()
+    found = pair_loss_and_gradient(
+        rows.y, scores[rows.row], loss="logistic", qid=rows.qid, sample_weight=weight
+    )[0]
+    expected = oracles.unbiased_loss(clicks, position, impression, scores, PROPENSITY)
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("n_clicks", [1, 2, 3])
+def test_with_clicks_as_grades_pairs_of_two_clicks_are_missing(n_clicks):
+    clicks = np.arange(4) < n_clicks
+    rows = click_rows(clicks, np.zeros(4))
+    assert rows.y.sum() == n_clicks
+    assert sum(1 - rows.y) == 3 * n_clicks  # three pairs a click
+    assert rows.row.tolist() == list(range(4)) * n_clicks
+
+
+def test_weights_by_mapping_and_clipped():
+    by_position = {1: 1.0, 5: 0.1}
+    assert click_weights([1, 1, 0], [1, 5, 5], by_position).tolist() == [1, 10, 1]
+    assert click_weights([1, 1, 0], [1, 5, 5], by_position, clip=0.25).tolist() == [1, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("clicks", "position", "propensity", "message"),
+    [
+        ([2, 0], [1, 2], [1, 0.5], "clicks of click_weights must be 0 or 1"),
+        ([-1, 0], [1, 2], [1, 0.5], "clicks of click_weights must be 0 or 1"),
+        ([1, 0], None, [1, 0.5], "click_weights needs the position of each row"),
+        ([1, 0], [0, 1], [1, 0.5], "position of click_weights must be a whole number from 1"),
+        ([1, 0], [1.5, 1], [1, 0.5], "position of click_weights must be a whole number from 1"),
+        ([1, 0], [np.nan, 1], [1, 0.5], "position of click_weights must be a whole number from 1"),
+        ([1, 0], [1, 3], [1, 0.5], r"must have a number for every position. Not for \[3\]"),
+        ([1, 0], [1, 3], {1: 1}, r"must have a number for every position. Not for \[3\]"),
+        ([1, 0], [1, 2], [1, 0], "must be above 0 and at most 1. Got 0 at position 2"),
+        ([1, 0], [1, 2], [1.5, 1], "must be above 0 and at most 1. Got 1.5 at position 1"),
+        ([1, 0], [1, 2], [[1, 1]], "must have one dimension"),
+        ([1, 0], [1, 2, 3], [1, 1, 1], "inconsistent numbers of samples"),
+    ],
+)
+def test_what_is_no_click_log_is_refused(clicks, position, propensity, message):
+    with pytest.raises(ValueError, match=message):
+        click_weights(clicks, position, propensity)
+
+
+def small_log(seed, n=400, n_positions=3, n_groups=5):
+    rng = np.random.default_rng(seed)
+    group, place = rng.integers(n_groups, size=n), rng.integers(n_positions, size=n)
+    rate = np.array([0.9, 0.6, 0.4])[place] * np.linspace(0.2, 0.9, n_groups)[group]
+    return rng.random(n) < rate, place, group
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_of_positions_are_counted_and_their_likelihood_is_largest(seed):
+    clicks, place, group = small_log(seed)
+    rows = list(zip(group.tolist(), place.tolist(), clicks.tolist(), strict=True))
+    shown, clicked = (np.zeros((5, 3)) for _ in range(2))
+    np.add.at(shown, (group, place), 1)
+    np.add.at(clicked, (group, place), clicks)
+    found, expected = pair_counts(shown, clicked), oracles.pair_counts(rows, 3)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    pairs = [(0, 1), (0, 2), (1, 2)]
+
+    def loss(logs):
+        theta = [1, *np.exp(logs[:2])]
+        gamma = dict(zip(pairs, np.exp(logs[2:]), strict=True))
+        if max(theta) * max(gamma.values()) >= 1:
+            return 1e9
+        return -oracles.pairs_likelihood(theta, gamma, expected[0], np.add(expected[1], 0.5))
+
+    best = minimize(
+        loss,
+        np.full(5, -0.9),
+        method="Nelder-Mead",
+        options={"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-12},
+    )
+    np.testing.assert_allclose(all_pairs(*found)[1:], np.exp(best.x[:2]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_expectation_maximisation_finds_the_largest_likelihood(seed):
+    clicks, place, group = small_log(seed)
+    rows = list(zip(group.tolist(), place.tolist(), clicks.tolist(), strict=True))
+    model = PositionPropensity("em", n_bootstrap=0, tol=1e-12, max_iter=100_000)
+    found = model.fit(clicks, place + 1, group).propensity_
+
+    def loss(free):
+        theta = [1.0, free[0], free[1]]  # the scale is that of gamma
+        gamma = free[2:]
+        if max(theta) * max(gamma) >= 1 or min(free) <= 0:
+            return 1e9
+        return -oracles.log_likelihood(rows, theta, gamma)
+
+    best = minimize(
+        loss,
+        [0.5] * 7,
+        method="Nelder-Mead",
+        options={
+            "maxiter": 50_000,
+            "maxfev": 50_000,
+            "xatol": 1e-9,
+            "fatol": 1e-12,
+            "adaptive": True,
+        },
+    )
+    np.testing.assert_allclose(found[1:], best.x[:2], rtol=1e-3)
+
+
+def test_the_bootstrap_counts_as_a_log_with_rows_repeated():
+    clicks, place, group = small_log(0)
+    query = group // 2
+    weight = np.array([2, 0, 3])
+    again = np.repeat(np.arange(len(clicks)), weight[query])
+    model = PositionPropensity("harvesting", n_bootstrap=0)
+    cells, n = model._checked(clicks, place + 1, group, query)
+    from sklearn_rank.clicks._harvesting import Interventions
+
+    found = Interventions.of(cells, n).sums(weight.astype(float))
+    repeated, _ = model._checked(clicks[again], place[again] + 1, group[again], query[again])
+    np.testing.assert_allclose(found, Interventions.of(repeated, n).total, rtol=1e-12)
+    # Groups that span queries, as in a swap experiment:
+    crossing, _ = model._checked(clicks, place + 1, group, np.arange(len(group)) % 3)
+    weight_of_row = weight[np.arange(len(group)) % 3]
+    rows = np.repeat(np.arange(len(clicks)), weight_of_row)
+    spread, _ = model._checked(clicks[rows], place[rows] + 1, group[rows], rows % 3)
+    np.testing.assert_allclose(
+        Interventions.of(crossing, n).sums(weight.astype(float)),
+        Interventions.of(spread, n).total,
+        rtol=1e-12,
+    )
+
+
+def simulated(seed, **options):
+    data = make_queries(60, 25, random_state=seed)
+    rng = np.random.default_rng(seed)
+    scores = data.target + 2 * rng.normal(size=(2, len(data.target)))
+    return data, make_clicks(data.target, scores, data.qid, random_state=seed, **options)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_propensities_are_those_of_the_simulator(swap):
+    off, held = [], []
+    for seed in range(5):
+        _, log = simulated(seed, n_impressions=100_000, swap=swap)
+        model = PositionPropensity(n_bootstrap=60, random_state=0)
+        group = log.group if swap else log.row
+        model.fit(log.click, log.position, group, log.qid)
+        assert model.method_ == "harvesting"
+        off.append(model.propensity_ / INVERSE - 1)
+        low, high = model.interval_.T
+        held += ((low <= INVERSE) & (high >= INVERSE))[1:].tolist()
+    assert np.abs(np.median(off, axis=0)).max() <= 0.1
+    assert np.mean(held) >= 0.8  # 45 intervals of 95 %
+
+
+def test_one_ranker_alone_needs_expectation_maximisation():
+    data = make_queries(40, 12, random_state=0)
+    log = make_clicks(data.target, data.data[:, 0], data.qid, n_impressions=4000, random_state=0)
+    assert PositionPropensity(n_bootstrap=0).fit(log.click, log.position, log.row).method_ == "em"
+    with pytest.raises(ValueError, match="connect all positions"):
+        PositionPropensity("harvesting").fit(log.click, log.position, log.row)
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
+        PositionPropensity("em", n_bootstrap=0, max_iter=2).fit(log.click, log.position, log.row)
+
+
+def test_a_failed_fit_changes_nothing():
+    _, log = simulated(0, n_impressions=3000)
+    model = PositionPropensity(n_bootstrap=0).fit(log.click, log.position, log.row)
+    before = model.propensity_
+    with pytest.raises(ValueError, match="Nothing was clicked at position 3"):
+        model.fit([1, 1, 0], [1, 2, 3], [0, 0, 0])
+    with pytest.raises(ValueError, match="Nothing was shown at position 2"):
+        model.fit([1, 1, 0], [1, 3, 3], [0, 0, 0])
+    with pytest.raises(ValueError, match="The 'n_bootstrap' parameter of PositionPropensity"):
+        clone(model).set_params(n_bootstrap=1).fit(log.click, log.position, log.row)
+    assert model.propensity_ is before
+
+
+def test_clicks_have_the_probabilities_of_their_definition():
+    y, scores, qid = np.array([0, 2, 1, 0]), np.array([4.0, 3.0, 2.0, 1.0]), np.zeros(4)
+    n = 40_000
+    log = make_clicks(
+        y, scores, qid, n_impressions=n, n_shown=3, noise=0.2, trust=0.3, random_state=0
+    )
+    assert log.row[:3].tolist() == [0, 1, 2] and log.impression[-1] == n - 1
+    np.testing.assert_allclose(log.attraction, [0.2, 1.0, 0.2 + 0.8 / 3, 0.2])
+    for k in (1, 2, 3):
+        a = log.attraction[k - 1]
+        expected = (a + (1 - a) * 0.3 / k) / k
+        error = math.sqrt(expected * (1 - expected) / n)
+        assert abs(log.click[log.position == k].mean() - expected) < 4 * error
+
+
+def test_a_user_of_the_cascade_ends_after_a_click():
+    _, log = simulated(0, n_impressions=2000, model="cascade", stop=1.0)
+    assert log.examination is None
+    assert np.bincount(log.impression, log.click).max() == 1
+    _, log = simulated(0, n_impressions=2000, model="cascade", stop=0.0)
+    assert np.bincount(log.impression, log.click).max() > 2
+
+
+def test_swaps_show_both_orders_alike():
+    _, log = simulated(1, n_impressions=5000, n_shown=3, swap=True)
+    first = log.position == 1
+    assert abs((log.group[first] % 3 == 0).mean() - 0.5) < 0.05
+    shown = {(g, p) for g, p in zip(log.group, log.position, strict=True)}
+    # In the experiment with place 1 (positions 1 and 2), third rows stay third.
+    assert {(3, 1), (3, 2), (4, 1), (4, 2), (5, 3)} <= shown and (5, 1) not in shown
+
+
+def test_short_queries_are_shown_whole():
+    log = make_clicks([0, 1, 2], [1.0, 2.0, 3.0], [7, 7, 8], n_shown=2, swap=True, random_state=0)
+    assert set(log.qid) == {0, 1}
+    assert (log.position[log.qid == 1] == 1).all()
+    assert (np.bincount(log.impression) == np.where(log.qid[log.position == 1] == 0, 2, 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": 1.0}, "'noise' parameter of make_clicks"),
+        ({"model": "user"}, "'model' parameter of make_clicks"),
+        ({"examination": [1.0, 0.0]}, "examination of make_clicks must have 10 numbers"),
+        ({"n_shown": 0}, "'n_shown' parameter of make_clicks"),
+    ],
+)
+def test_the_simulator_refuses_what_it_can_not_do(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_clicks([0, 1], [1.0, 2.0], [0, 0], **options)
+    with pytest.raises(ValueError, match="grades of at least 0"):
+        make_clicks([-1, 1], [1.0, 2.0], [0, 0])
+
+
+def test_weights_make_a_better_ranker_than_raw_clicks():
+    from sklearn_rank.metrics import ndcg_score
+
+    data, log = simulated(0, n_impressions=3000)
+    test = make_queries(60, 25, random_state=9)
+    rows = click_rows(log.click, log.impression)
+    X = data.data[log.row[rows.row]]
+    weight = click_weights(rows.y, log.position[rows.row], INVERSE)
+    scores = {}
+    for name, of_rows in {"raw": None, "weighted": weight}.items():
+        ranker = RankBoost(relevance="graded", n_estimators=40)
+        ranker.fit(X, rows.y, qid=rows.qid, sample_weight=of_rows)
+        scores[name] = ndcg_score(test.target, ranker.predict(test.data), k=10, qid=test.qid)
+    assert scores["weighted"] > scores["raw"]

@@ -39,7 +39,7 @@ class Cells:
         rows = np.column_stack([query, group, position])
         found, code = np.unique(rows, axis=0, return_inverse=True)
         code = code.ravel()
-        shown = np.bincount(code).astype(np.float64)
+        shown: Floats = np.bincount(code).astype(np.float64)
         clicked = np.bincount(code, clicks, len(found))
         sizes = int(query.max()) + 1, int(group.max()) + 1
         columns = found[:, 0], found[:, 1], found[:, 2]

@@ -390,7 +390,13 @@ def test_text_states_direction_cut_risk_and_details():
 def test_details_are_readable():
     details = {"rows": 30_000.0, "loss": 0.123456, "p": math.inf, "queries": False, "x": "\x1b[1m"}
     text = to_text(replace(CARD, details=details), 80)
-    for line in ("rows: 30,000", "loss: 0.1235", "p: inf", "queries: no", "x: \ufffd[1m"):
+    for line in (
+        "rows: 30,000",
+        "loss: 0.1235",
+        "p: inf",
+        "compared within queries only: no",
+        "x: \ufffd[1m",
+    ):
         assert f"\n{line}" in text
 
 

@@ -193,7 +193,7 @@ def test_values_beside_special_codes_are_other_values():
 def test_details_are_written_in_words():
     text = card().fit(NUMBERS, Y).to_text(width=80)
     assert "made by: sklearn_rank " in text
-    assert "queries: no\n" in text and "scaling: none" in text
+    assert "compared within queries only: no\n" in text and "scaling: none" in text
 
 
 def test_the_example_of_the_html_is_a_sum():

@@ -14,6 +14,7 @@ from sklearn_rank.metrics import auc_score, ks_score, partial_auc_score
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable, to_html
 from sklearn_rank.scorecard.fitting._statements import fingerprint, held_out_figures
+from sklearn_rank.scorecard.monitoring import validation_tables
 
 # What a reader knows: the texts of paragraphs, captions and cells. Nothing here is of the writer.
 
@@ -176,8 +177,46 @@ def test_the_page_states_how_good_the_card_is_and_what_it_was_fitted_to():
         assert f"<b>{details[key]:.3f}</b>" in page
     assert details["held_out_auc"] < auc_score(y, fitted.decision_function(X)) + 0.05
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", details["made_on"])
-    for key in ("made on", "fingerprint of the data"):
-        assert f"<dt>{key}</dt><dd>{details[key.replace(' ', '_')]}</dd>" in page
+    for key, name in (
+        ("made_on", "made on"),
+        ("fingerprint_of_the_data", "fingerprint of the training rows"),
+    ):
+        assert f"<dt>{name}</dt><dd>{details[key]}</dd>" in page
+
+
+def test_the_page_shows_how_the_settings_were_chosen():
+    X, y = telescope(400)
+    fitted = Scorecard(p=1, cv=2, n_repeats=1, max_pairs=0, random_state=0).fit(X, y)
+    page, again = fitted.to_html(), Scorecard.from_json(fitted.to_json())
+    start = page.index("How the settings were chosen")
+    assert page[start:].count('class="chosen"') == sum(one["chosen"] for one in fitted.search_) > 1
+    for one in fitted.search_:
+        assert f"<td>{one['score']:.4g}</td>" in page[start:]
+    assert again.search_ == fitted.search_
+    assert again.to_html() == page
+    for wrong in (5, "text", [1, {"value": 2}]):  # a file that was edited by hand
+        card = replace(fitted.card_, details={**fitted.card_.details, "search": wrong})
+        assert "How the settings were chosen" not in to_html(card)
+
+
+def test_the_page_shows_what_a_validator_asks():
+    X, y = telescope(800)
+    fitted = Scorecard(p=1, cv=2, n_repeats=1, max_pairs=0, random_state=0).fit(X[:500], y[:500])
+    found = validation_tables(fitted, X[500:], y[500:])
+    page = fitted.to_html(validation=found)
+    part = page[page.index("<h2>Validation</h2>") :]
+    assert "300 rows" in part
+    for value in found.terms.information_value:
+        assert f"<td>{value:.3f}</td>" in part
+    assert part.count(">against</td>") == found.steps.is_against.sum()
+    for value in found.bins.woe:
+        assert f"<td>{'-' if np.isnan(value) else f'{value:.2f}'}</td>" in part
+    assert_array_equal(by_hand(page, X), fitted.card_.totals(X))  # the points stand there once
+    other = replace(fitted.card_, variables=fitted.card_.variables[1:])
+    with pytest.raises(ValueError, match="validation must be of this card, whose terms are"):
+        to_html(other, validation=found)
+    with pytest.raises(ValueError, match="what validation_tables has returned"):
+        to_html(other, validation=3)
 
 
 def test_figures_of_rows_held_out():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._adverse import inferred_end
+from sklearn_rank.scorecard._log import SEARCH, search_path
 from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
 from sklearn_rank.scorecard.changes._edit import EditsMixin
 from sklearn_rank.scorecard.changes._recalibration import recalibrated
@@ -63,6 +65,7 @@ from sklearn_rank.scorecard.search._choices import (
     with_parameters,
 )
 from sklearn_rank.scorecard.search._folds import given_folds
+from sklearn_rank.scorecard.terms import plain
 
 SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 """Parameters of the ranker of small cards: a refit of all terms after each choice."""
@@ -219,7 +222,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         The path of the search, a record of each candidate in the order of trial: parameter (p,
         alpha, min_bin_size, n_terms or max_pairs), value, score (mean over the folds), error
         (standard error of its difference to the best), n_folds and chosen. Empty for frozen
-        rankers and cards of `from_json`.
+        rankers. The card has it among its details, under "search".
     p_scores_ : dict of float to ndarray
         The scores of each p by fold, one repeat after another; empty without a search. A p that
         can't be chosen any more is left out of further repeats.
@@ -453,7 +456,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         self.alpha_ = card.details.get("alpha")
         self.min_bin_size_ = card.details.get("smallest_bin")
         self.n_terms_ = card.details.get("most_terms")
-        self.p_scores_, self.search_ = {}, []
+        self.p_scores_, self.search_ = {}, search_path(card)
         self._has_categories_ = True  # any table is taken, and checked column by column
         return self
 
@@ -536,6 +539,9 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         scores, search = plan.run(), plan.search
         held_out = search.held_out()
         found = self._rounded(refit(search.ranker), plan.data, plan.known, held_out)
+        card: Card = found["card_"]
+        path = [{key: plain(value) for key, value in one.items()} for one in search.path]
+        found["card_"] = replace(card, details=card.details | ({SEARCH: path} if path else {}))
         return found | {"p_scores_": scores.get("p", {}), "search_": search.path}
 
     def _rounded(

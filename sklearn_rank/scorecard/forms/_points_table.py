@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from sklearn_rank._imports import import_extra
-from sklearn_rank.scorecard._log import edit_texts, other_details
+from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Bin, Pair, Variable, number_text, plain
 
@@ -193,10 +193,10 @@ def to_excel(card: Card, path: str | os.PathLike[str] | BinaryIO) -> None:
         ["a high total means", card.classes[1]],
         [f"a total above {card.cut} means", card.classes[1]],
         *([["a row whose points are 'none'", "is not scored"]] if is_refusing else []),
-        *other_details(card).items(),
+        *((detail_name(key), value) for key, value in other_details(card).items()),
         *(("edited", one) for one in edit_texts(card)),
     ]
-    _fill(book.create_sheet("about"), ("what", "value"), about, widths=(36, 40))
+    _fill(book.create_sheet("about"), ("what", "value"), about, widths=(56, 40))
     book.save(path)
 
 

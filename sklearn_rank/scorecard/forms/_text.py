@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.scorecard._log import edit_texts, other_details
+from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.forms._points_table import tables_of
 from sklearn_rank.scorecard.terms import Bin, class_label, plain
@@ -232,7 +232,7 @@ def _risks(card: Card, width: int) -> Iterator[str]:
 def _details(card: Card, width: int) -> Iterator[str]:
     """Yield what else the card states."""
     for key, value in other_details(card).items():
-        name = printable(str(key)).replace("_", " ")
+        name = printable(detail_name(key))
         yield from _wrapped(f"{name}: {detail_text(value)}", width, rest="  ")
     for one in edit_texts(card):
         yield from _wrapped(f"edited: {printable(one)}", width, rest="  ")

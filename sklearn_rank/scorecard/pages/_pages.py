@@ -14,10 +14,10 @@ from sklearn_rank._imports import import_extra
 from sklearn_rank._release import __version__
 from sklearn_rank._validation import Described, check_parameters
 from sklearn_rank.plotting.drawing import import_matplotlib
-from sklearn_rank.scorecard._log import edit_texts, other_details
+from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details, search_path
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.forms import _text
-from sklearn_rank.scorecard.monitoring import StabilityTable
+from sklearn_rank.scorecard.monitoring import StabilityTable, ValidationTables
 from sklearn_rank.scorecard.pages import _report_pictures as pictures
 from sklearn_rank.scorecard.pages._report_figures import TOP, figures_of
 from sklearn_rank.scorecard.terms import NOT_SEEN, Bin, Pair, Variable, class_label
@@ -27,6 +27,11 @@ _MAX_RISKS = 90
 _EVENT = Described(
     "a str that is not empty, or None",
     lambda one: one is None or bool(one and isinstance(one, str)),
+)
+
+_VALIDATION = Described(
+    "None or what validation_tables has returned",
+    lambda one: one is None or isinstance(one, ValidationTables),
 )
 
 _FIGURES = {
@@ -87,13 +92,19 @@ def _table(card: Card, term: Variable | Pair) -> _Table:
 
 
 def to_html(
-    card: Card, *, title: str = "Scorecard", event: str | None = None, page: bool = True
+    card: Card,
+    *,
+    title: str = "Scorecard",
+    event: str | None = None,
+    validation: ValidationTables | None = None,
+    page: bool = True,
 ) -> str:
     """Return the card as self-contained HTML.
 
     It explains what a high total means and how to score a row by hand, lists the points, counts and
     event rates of each bin, the risk table and the details, and has lines for signatures. A pair is
-    a grid, with the bins of the first variable down and those of the second across.
+    a grid, with the bins of the first variable down and those of the second across. The path of the
+    search for the settings and, with `validation`, the validator's tables have sections.
 
     Parameters
     ----------
@@ -103,6 +114,8 @@ def to_html(
         The heading.
     event : str, default=None
         What ``classes[1]`` is in words, such as "default within 12 months". None: the class alone.
+    validation : ValidationTables, default=None
+        What `sklearn_rank.scorecard.monitoring.validation_tables` has found for this card.
     page : bool, default=True
         Whether to return a whole page. False: a fragment for another page.
 
@@ -119,7 +132,8 @@ def to_html(
     >>> "A total above 0 means" in to_html(card)
     True
     """
-    check_parameters("to_html", {"event": event}, {"event": _EVENT})
+    given = {"event": event, "validation": validation}
+    check_parameters("to_html", given, {"event": _EVENT, "validation": _VALIDATION})
     upper = class_label(card.classes[1])
     return _render(
         "A scorecard as HTML",
@@ -137,8 +151,29 @@ def to_html(
         edited=EDITED,
         figures={name: card.details[key] for key, name in _FIGURES.items() if key in card.details},
         details={k: one for k, one in other_details(card).items() if k not in _FIGURES},
+        search=search_path(card),
+        validation=None if validation is None else _validated(card, validation),
         edits=edit_texts(card),
     )
+
+
+def _validated(card: Card, tables: ValidationTables) -> dict[str, Any]:
+    """Return the validator's tables as lines."""
+    names = [term.name for term in card.terms]
+    if tables.terms.term.tolist() != names:
+        raise ValueError(
+            f"validation must be of this card, whose terms are {names}. Got tables of "
+            f"{tables.terms.term.tolist()}."
+        )
+    is_first = tables.bins.term == names[0] if names else np.zeros(0, dtype=bool)
+    return {
+        "n_rows": tables.bins.count[is_first].sum(),
+        "n_events": tables.bins.events[is_first].sum(),
+        "terms": list(_lines(tables.terms)),
+        "steps": list(_lines(tables.steps)),
+        "bins": list(_lines(tables.bins)),
+        "correlation": tables.correlation.tolist(),
+    }
 
 
 def report(
@@ -289,6 +324,7 @@ _FILTERS = {
     "count": _text.count_text,
     "rate": _text.rate_text,
     "detail": _text.detail_text,
+    "detail_name": detail_name,
     "percent": _percent,
     "number": _number,
     "interval": _interval,

@@ -40,7 +40,7 @@ class Cells:
         found, code = np.unique(rows, axis=0, return_inverse=True)
         code = code.ravel()
         shown: Floats = np.bincount(code).astype(np.float64)
-        clicked: Floats = np.bincount(code, clicks.astype(np.float64), len(found))
+        clicked = np.bincount(code, clicks, len(found)).astype(np.float64)
         sizes = int(query.max()) + 1, int(group.max()) + 1
         columns = found[:, 0], found[:, 1], found[:, 2]
         return cls(*columns, shown, clicked, *sizes)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import readers_search_engines as readers
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.compose import ColumnTransformer
@@ -42,7 +42,8 @@ from sklearn_rank.search_engines import (
     to_solr,
     to_xgboost_json,
 )
-from sklearn_rank.search_engines._nodes import Leaf, Split
+from sklearn_rank.search_engines._nodes import Leaf, Split, tree_node
+from sklearn_rank.search_engines.tree_arrays import TreeArrays
 
 NAMES = ["title score", "body", "year"]
 FEW = {"n_estimators": 12}
@@ -271,6 +272,39 @@ def test_learned_branches_of_missing_values_are_refused(name, write):
         write(model)
 
 
+# Thresholds of trees -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("threshold", "goes_left", "goes_right"),
+    [
+        (0.5, [0.5, -1.0], [0.50000006]),
+        (0.1, [0.099999994], [0.1]),  # 0.1 of single precision is above that of double
+        (1e-36, [0.0, 1e-36, 1e-35], [1.1e-35]),  # all of these are zero for LightGBM
+        (0.0, [-1.0, 1e-35], [1.1e-35]),
+        (-1e-36, [-1.1e-35], [-1e-35, 0.0]),
+        (1e300, [3.4028235e38, -1.0], []),
+        (-1e300, [], [-3.4028235e38, 1.0]),
+    ],
+)
+def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right):
+    tree = TreeArrays(
+        np.array([0, -1, -1]),
+        np.array([threshold, 0.0, 0.0]),
+        np.array([1, 0, 0]),
+        np.array([2, 0, 0]),
+        np.zeros(3, dtype=bool),
+        np.array([0.0, 7.0, 9.0]),
+    )
+    root = tree_node(tree, "lightgbm")
+    is_leaf = not (goes_left and goes_right)
+    assert isinstance(root, Leaf if is_leaf else Split)
+    for values, leaf in ((goes_left, 7.0), (goes_right, 9.0)):
+        for x in np.array(values, dtype=np.float32).tolist():
+            found = root if is_leaf else root.left if x <= root.limit else root.right
+            assert found == Leaf(leaf)
+
+
 # Solr's slack ------------------------------------------------------------------------------------
 
 
@@ -278,14 +312,19 @@ def test_learned_branches_of_missing_values_are_refused(name, write):
     st.floats(-(2.0**127), 2.0**127, width=32) | st.floats(-(2.0**-16), 2.0**-16, width=32),
     st.booleans(),
 )
+@example(-1.0, False)
+@example(-1.0, True)
+@example(1.25e-35, True)
+@example(3.6005892525281524e-06, False)
 def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below):
+    limit = float(np.float32(limit))
     split = Split(0, limit, Leaf(0.0), Leaf(1.0), is_below)
     written, reached = solr_writer._before_slack(split)
     assert np.float32(written) == written
     assert np.float32(written) + np.float32(1e-6) == np.float32(reached)
     step = float(np.spacing(np.abs(np.float32(limit))))
     assert abs(reached - limit) <= max(2 * step, 1.2e-13)
-    if limit >= 5e-7:
+    if limit >= 4e-6:
         assert reached == limit
     if abs(reached - limit) > 1e-35:
         assert (reached < limit) == is_below

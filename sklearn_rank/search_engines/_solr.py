@@ -67,7 +67,7 @@ def to_solr(
     -----
     UserWarning
         When nothing that can be written gives, with 1e-6 added in single precision, the threshold
-        of the model. This happens nearer to 0 than 1e-6, and from minus a power of two, such as -1,
+        of the model. This happens nearer to 0 than 4e-6, and from minus a power of two, such as -1,
         to 1e-6 above it. The nearest is written, towards the side without training rows, and
         features between both go the other way.
 

@@ -497,9 +497,9 @@ def test_early_stopping_keeps_the_best_round(engine, options, metric, monkeypatc
     assert model.n_iter_ == np.argmin(losses) + 1
     assert len(curve) >= model.n_iter_ + 2 or len(curve) == 30
     short = clone(model).set_params(n_iter_no_change=None, n_estimators=model.n_iter_)
-    short.fit(train.X, train.y, qid=train.qid)
+    short.fit(train.X.copied(), train.y, qid=train.qid)
     np.testing.assert_array_equal(model.predict(X), short.predict(X))
-    found = metric(short, held_out.X, held_out.y, qid=held_out.qid)
+    found = metric(short, held_out.X.copied(), held_out.y, qid=held_out.qid)
     assert found == pytest.approx(curve[model.n_iter_ - 1], rel=1e-12)
 
 
@@ -563,7 +563,7 @@ def test_ndcg_is_the_model_of_lightgbm():
     [
         ({"p": 2}, GRADES, None, r"loss='ndcg' .* needs p=1 and push='top'. Got p=2"),
         ({"push": "both"}, GRADES, None, r"needs p=1 and push='top'.* push='both'"),
-        ({}, GRADES, WEIGHT + 1, "loss='ndcg' of BoostedTreesRanker has no sample weights"),
+        ({}, GRADES, WEIGHT + 1, "loss='ndcg' of BoostedTreesRanker has one weight for each"),
         ({}, GRADES / 2, None, "whole number from 0 to 31"),
         ({}, GRADES + 31, None, "whole number from 0 to 31"),
         ({}, GRADES - 1, None, "whole number from 0 to 31"),
@@ -574,6 +574,145 @@ def test_ndcg_refuses(engine, parameters, y, weight, message):
         make(engine, loss="ndcg", relevance="graded", **parameters).fit(
             X, y, qid=QID, sample_weight=weight
         )
+
+
+ORDER = np.argsort(QID, kind="stable")
+SIZES = np.unique(QID, return_counts=True)[1]
+OF_QUERY = 1.0 + np.arange(len(SIZES)) % 3
+LIGHT = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3, "min_data_in_leaf": 7}
+LIGHT |= {"min_data_in_bin": 1, "verbosity": -1, "num_threads": 1, "feature_pre_filter": False}
+EXTREME = {"objective": "rank:ndcg", "max_depth": 3, "max_bin": 255, "base_score": 0.0}
+EXTREME |= {"learning_rate": 0.1, "nthread": 1, "max_leaves": 31, "grow_policy": "lossguide"}
+
+
+def of_lightgbm(y, params, **columns):
+    """Scores of LightGBM's own model, of rows in the order of their queries."""
+    rows = lightgbm.Dataset(X[ORDER], y[ORDER], group=SIZES, **columns)
+    return lightgbm.train({**LIGHT, **params}, rows, 8).predict(X, raw_score=True)
+
+
+def of_xgboost(y, params, order=ORDER, weight=None):
+    rows = xgboost.QuantileDMatrix(X[order], label=y[order], qid=QID[order], max_bin=255)
+    if weight is not None:
+        rows.set_info(weight=weight)
+    model = xgboost.train({**EXTREME, **params}, rows, 8)
+    return model.predict(xgboost.DMatrix(X), output_margin=True)
+
+
+def ndcg_scores(engine, y, params=None, mixed=False, **arrays):
+    """Scores of the ranker; its rows come in the order of their queries, or mixed."""
+    at_least = {"min_samples_leaf": 7} if engine == "lightgbm" else {}
+    model = make(engine, loss="ndcg", relevance="graded", n_estimators=8, **at_least)
+    model.set_params(engine_params=params)
+    place = np.random.default_rng(1).permutation(len(X)) if mixed else ORDER
+    arrays = {name: array[place] for name, array in arrays.items()}
+    return model.fit(X[place], y[place], qid=QID[place], **arrays).predict(X)
+
+
+def test_weights_of_queries_are_those_of_the_engines():
+    weight = np.repeat(OF_QUERY, SIZES)
+    by_row = np.empty(len(X))
+    by_row[ORDER] = weight
+    found = ndcg_scores("lightgbm", GRADES, sample_weight=by_row)
+    np.testing.assert_allclose(found, of_lightgbm(GRADES, {}, weight=weight), rtol=1e-9)
+    assert np.abs(found - of_lightgbm(GRADES, {})).max() > 0.01
+    found = ndcg_scores("xgboost", GRADES, sample_weight=by_row)
+    np.testing.assert_array_equal(found, of_xgboost(GRADES, {}, weight=OF_QUERY))
+    assert np.abs(found - of_xgboost(GRADES, {})).max() > 0.01
+
+
+def test_grades_and_gains_beyond_those_of_the_engines():
+    gains = {"label_gain": list(range(60))}
+    found = ndcg_scores("lightgbm", GRADES * 14, gains)
+    np.testing.assert_allclose(found, of_lightgbm(GRADES * 14, gains), rtol=1e-9)
+    as_text = {"label_gain": ",".join(map(str, range(60)))}
+    np.testing.assert_array_equal(found, ndcg_scores("lightgbm", GRADES * 14, as_text))
+    real = {"ndcg_exp_gain": False}
+    found = ndcg_scores("xgboost", GRADES * 9.7, real)
+    np.testing.assert_array_equal(found, of_xgboost(GRADES * 9.7, real))
+    with pytest.raises(ValueError, match=r"from 0 to 59.* has a gain for each grade"):
+        ndcg_scores("lightgbm", GRADES * 30, gains)
+    with pytest.raises(ValueError, match=r"ndcg_exp_gain': False} takes any gains"):
+        ndcg_scores("xgboost", GRADES * 9.7)
+    with pytest.raises(ValueError, match="needs relevance of at least 0"):
+        ndcg_scores("xgboost", GRADES - 0.5, real)
+
+
+SHOWN = np.empty(len(X), dtype=int)
+SHOWN[ORDER] = np.concatenate([np.random.default_rng(n).permutation(n) + 1 for n in SIZES])
+
+
+def test_positions_are_those_of_lightgbm():
+    order = np.lexsort((SHOWN, QID))
+    rows = lightgbm.Dataset(X[order], GRADES[order], group=SIZES, position=SHOWN[order])
+    wanted = lightgbm.train(LIGHT, rows, 8).predict(X, raw_score=True)
+    found = ndcg_scores("lightgbm", GRADES, position=SHOWN)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert np.abs(found - of_lightgbm(GRADES, {})).max() > 0.001
+
+
+def test_positions_are_the_order_of_rows_in_xgboost():
+    unbiased = {"lambdarank_unbiased": True}
+    wanted = of_xgboost(GRADES, unbiased, np.lexsort((SHOWN, QID)))
+    np.testing.assert_array_equal(ndcg_scores("xgboost", GRADES, unbiased, position=SHOWN), wanted)
+    assert np.abs(wanted - of_xgboost(GRADES, unbiased)).max() > 0.001
+
+
+@every_engine
+def test_rows_that_come_mixed_keep_their_positions(engine):
+    params = {"lambdarank_unbiased": True} if engine == "xgboost" else None
+    model = make(engine, loss="ndcg", relevance="graded", engine_params=params)
+    kept = np.arange(len(X)) % 7 > 0
+    place = np.random.default_rng(1).permutation(len(X))
+    found = model.fit(
+        X[place],
+        GRADES[place],
+        qid=QID[place],
+        position=SHOWN[place],
+        sample_weight=kept[place].astype(float),
+    ).predict(X)
+    rows = place[kept[place]]
+    rows = rows[np.lexsort((SHOWN[rows], np.unique(QID[place], return_index=True)[1][QID[rows]]))]
+    columns = {"qid": QID[rows], "position": SHOWN[rows]}
+    wanted = model.fit(X[rows], GRADES[rows], **columns).predict(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("engine", "loss", "position", "message"),
+    [
+        ("lightgbm", "logistic", SHOWN, "position of BoostedTreesRanker needs loss='ndcg'"),
+        ("lightgbm", "ndcg", SHOWN - 1, "whole numbers from 1.* Got values from 0 on"),
+        ("lightgbm", "ndcg", SHOWN + 0.5, "whole numbers from 1"),
+        ("lightgbm", "ndcg", np.full(len(X), np.nan), "whole numbers from 1"),
+        ("lightgbm", "ndcg", SHOWN[1:], "one place for each of the 120 rows. Got 119"),
+        ("xgboost", "ndcg", SHOWN, "only with engine_params={'lambdarank_unbiased': True}"),
+    ],
+)
+def test_wrong_positions(engine, loss, position, message):
+    model = make(engine, loss=loss, relevance="graded").fit(X, GRADES, qid=QID)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, GRADES, qid=QID, position=position)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def root_counts(model):
+    trees = model.booster_.dump_model()["tree_info"]
+    return np.array([tree["tree_structure"]["internal_count"] for tree in trees])
+
+
+def test_whole_queries_are_drawn_with_ndcg_or_refused():
+    """The rows of a tree are whole queries of six rows."""
+    drawn = {"subsample": 0.5, "engine_params": {"bagging_by_query": True}, "min_samples_leaf": 1}
+    model = make("lightgbm", loss="ndcg", relevance="graded", **drawn).fit(X, GRADES, qid=QID)
+    assert set(root_counts(model) % 6) == {0}
+    assert root_counts(model).max() < len(X)
+    model.set_params(loss="logistic")
+    with pytest.raises(ValueError, match=r"'bagging_by_query': True} of .* needs loss='ndcg'"):
+        model.fit(X, GRADES, qid=QID)
+    model.set_params(engine_params={"bagging_by_query": False}).fit(X, GRADES, qid=QID)
+    assert root_counts(model).max() < len(X)
 
 
 @pytest.mark.slow

@@ -162,10 +162,13 @@ class LightGBM(Engine):
         # Here the engine warns of names that it does not know, and of aliases without effect. In
         # training it would warn of every leaf that can't be split.
         verbosity = 0 if settings.engine_params else -1
+        weight = rows.query_weight
         return self.module.Dataset(
             matrix,
             label=label,
             group=rows.query_sizes,
+            weight=None if weight is None else np.repeat(weight, rows.query_sizes),
+            position=rows.shown,
             params={**params, "verbosity": verbosity},
             categorical_feature=list(settings.categorical),
             free_raw_data=rows.start is None,  # which the trees so far score

@@ -78,6 +78,8 @@ class XGBoost(Engine):
             options.pop("ref", None)
             train = self._exact_matrix(rows.X, settings, **options)
             binning = {"max_bin": settings.max_bins}
+        if rows.query_weight is not None:  # now: bins have no weights
+            train.set_info(weight=rows.query_weight)
         held_out = None
         if rows.held_out is not None:
             held_out = self._matrix(rows.held_out, settings, ref=train)

@@ -69,6 +69,10 @@ class TreeData:
         For the engine's own ranking objective; None when it gets gradients.
     query_sizes : ndarray of shape (n_queries,) or None
         Number of rows of each query, with `relevance`.
+    query_weight : ndarray of shape (n_queries,) or None
+        Weight of each query, with `relevance`; None: all the same.
+    shown : ndarray of shape (n_rows,) or None
+        The place, from 1, at which each row was shown in its query, with `relevance`.
     held_out : Selection of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
     start : booster or None
@@ -79,6 +83,8 @@ class TreeData:
     weighted: Rows | None = None
     relevance: Floats | None = None
     query_sizes: Any = None
+    query_weight: Floats | None = None
+    shown: Any = None
     held_out: Selection | None = None
     start: Any = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,6 +22,11 @@ from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_lis
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
 from sklearn_rank.estimators._early_stopping import EarlyStopping, Phase, Phases, has_enough
+from sklearn_rank.estimators._own_objective import (
+    check_own_objective,
+    check_position,
+    refuse_drawn_queries,
+)
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
 from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of
@@ -36,9 +41,6 @@ NDCG = "ndcg"
 """The loss that is the engine's own: LambdaMART."""
 
 _LARGEST_FEATURE = float(np.finfo(np.float32).max)
-
-_HIGHEST_GRADE = 31
-"""Highest relevance that the engines take for their own objective."""
 
 
 class BoostedTreesRanker(RoundsRanker):
@@ -77,7 +79,9 @@ class BoostedTreesRanker(RoundsRanker):
         Pairwise: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
         "logistic" or a `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or
         a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's own LambdaMART
-        objective, for queries with integer relevance up to 31, without sample weights.
+        objective, for queries with integer relevance up to 31 (LightGBM with `label_gain` in
+        `engine_params`: as many grades as gains; XGBoost with ``ndcg_exp_gain=False``: any gains
+        of at least 0), one weight for each query, and `position` in `fit`.
     p : float in [1, inf), default=1.0
         How much more the top of the list counts. 1 treats all pairs alike; with a larger p
         errors at the top cost more. At equal scores a query counts by its number of pairs at
@@ -258,6 +262,9 @@ class BoostedTreesRanker(RoundsRanker):
     (569, 31)
     """
 
+    # Requested by default, as qid is.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"position": True}
+
     _allowed: ClassVar[dict[str, Constraint]] = {
         **RoundsRanker._allowed,
         "engine": Choice(("auto", *ENGINES)),
@@ -335,6 +342,98 @@ class BoostedTreesRanker(RoundsRanker):
         self.random_state = random_state
         self.verbose = verbose
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
+            the top. Graded mode: numbers, greater for rows that rank higher.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row: ints, strings or anything that sorts, in any order. Only
+            rows of one query are compared. None means one list.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
+            pair weighs the product of its rows' weights. A number is the weight of every
+            row. With ``loss="ndcg"`` one weight for each query: its gradient is multiplied.
+        position : array-like of shape (n_samples,), default=None
+            The place, from 1, at which each row was shown in its query when `y` was observed,
+            such as clicks. Only with ``loss="ndcg"``, whose engines then correct for it: LightGBM
+            by a bias for each place, XGBoost, with
+            ``engine_params={"lambdarank_unbiased": True}``, by propensities for each place among
+            the rows of a query. `predict` needs no places.
+        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
+            Validation rows, which are scored after each round (`validation_scores_`). With
+            `n_iter_no_change` they decide when to stop, instead of rows held out of `X`; without it
+            all rounds are run.
+        y_val : array-like of shape (n_val,), default=None
+            Classes or relevance of the validation rows.
+        qid_val : array-like of shape (n_val,), default=None
+            Queries of the validation rows; required if `qid` is given.
+        sample_weight_val : float or array-like of shape (n_val,), default=None
+            Weights of the validation rows.
+
+        Returns
+        -------
+        self : object
+            The fitted ranker.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described, when there is no
+            comparable pair, or in binary mode when there are not exactly two classes.
+        """
+        validation = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "qid_val": qid_val,
+            "sample_weight_val": sample_weight_val,
+        }
+        if position is None:
+            return self._learn(X, y, qid, sample_weight, validation)
+
+        def fit(rows: Rows) -> dict[str, Any]:
+            return self._fit(rows, np.asarray(position, dtype=np.intp).ravel())
+
+        return self._learn(X, y, qid, sample_weight, validation, position, fit=fit)
+
+    def _validate_training(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sample_weight: Any,
+        validation: dict[str, Any] | None = None,
+        position: Any = None,
+    ) -> Rows:
+        data = super()._validate_training(X, y, qid, sample_weight, validation)
+        if position is not None:
+            name = type(self).__name__
+            if not self._has_own_objective:
+                raise ValueError(
+                    f"position of {name} needs loss='ndcg', whose engines correct for it. Got "
+                    f"loss={self.loss!r}: weigh clicked rows by 1 / propensity in sample_weight."
+                )
+            engine, n_rows = get_engine(self.engine, name).name, len(np.atleast_1d(y))
+            check_position(name, engine, self.engine_params or {}, position, n_rows)
+        return data
+
     @property
     def booster_(self) -> Any:
         """The trees, as an object of the engine."""
@@ -378,6 +477,7 @@ class BoostedTreesRanker(RoundsRanker):
                 )
         else:
             check_loss(name, self._loss, self.p, self.push)
+            refuse_drawn_queries(name, self.loss, self.engine_params or {})
         engine = get_engine(self.engine, name)
         engine.check_params(name, self.engine_params or {})
         counts_rows = "min_samples_leaf" in engine.own_names.values()
@@ -392,16 +492,8 @@ class BoostedTreesRanker(RoundsRanker):
         super()._check_training(data)
         name = type(self).__name__
         if self._has_own_objective:
-            if len(np.unique(data.weight)) > 1:
-                raise ValueError(
-                    f"loss='ndcg' of {name} has no sample weights: in the engines' own objective "
-                    "a row of weight 2 is not the row twice."
-                )
-            if (data.y < 0).any() or (data.y > _HIGHEST_GRADE).any() or (data.y % 1).any():
-                raise ValueError(
-                    f"loss='ndcg' of {name} needs relevance that is a whole number from 0 to "
-                    f"{_HIGHEST_GRADE}. Got values from {data.y.min():g} to {data.y.max():g}."
-                )
+            engine = get_engine(self.engine, name).name
+            check_own_objective(name, engine, self.engine_params or {}, data)
         elif is_listwise(self._loss):
             highest = data.largest(float(np.max(data.y, initial=-np.inf)))
             check_grades(self._loss, highest, name)
@@ -481,7 +573,7 @@ class BoostedTreesRanker(RoundsRanker):
     def _has_own_objective(self) -> bool:
         return isinstance(self.loss, str) and self.loss == NDCG
 
-    def _fit(self, data: Rows) -> dict[str, Any]:
+    def _fit(self, data: Rows, position: Indices | None = None) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
         self._check_parts(engine, data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -489,15 +581,17 @@ class BoostedTreesRanker(RoundsRanker):
         engine.check_features(type(self).__name__, data.X, self.max_bins)
         phases = Phases(self, data, seed)
         for phase in phases:
-            phases.end(*self._grow(engine, seed, phase))
+            phases.end(*self._grow(engine, seed, phase, position))
         return phases.fitted
 
-    def _grow(self, engine: Engine, seed: int, phase: Phase) -> tuple[dict[str, Any], bool]:
+    def _grow(
+        self, engine: Engine, seed: int, phase: Phase, position: Indices | None
+    ) -> tuple[dict[str, Any], bool]:
         """Return fitted attributes, and whether an observer ended the fit."""
         codes, stopping, rows_held_out = self.category_codes_, None, None
         if codes is not None:
             codes.learn(phase.rows.X)
-        problem, held_out = self._make_problem(phase.rows), phase.held_out
+        problem, held_out = self._make_problem(phase.rows, position), phase.held_out
         if held_out is not None:
             rows_held_out = Selection.of(held_out.X)
             if codes is not None:
@@ -548,9 +642,9 @@ class BoostedTreesRanker(RoundsRanker):
         if self._has_own_objective:
             data.refuse_parts(f"{name} on several processes can't have loss='ndcg'.")
 
-    def _make_problem(self, data: Rows) -> TreeProblem:
+    def _make_problem(self, data: Rows, position: Indices | None) -> TreeProblem:
         if self._has_own_objective:
-            return TreeProblem.of_engine(data)
+            return TreeProblem.of_engine(data, position)
         if self.relevance == "graded" and not is_listwise(self._loss):
             rows = data.paired_rows()
             data = data if len(rows) == len(data.y) else data.take(rows)

@@ -187,7 +187,7 @@ CARD_LAYERS = [
     {"changes"},
     {"explaining", "fitting", "pages"},
     {"forms", "monitoring", "risk", "search"},
-    {"_adverse", "_input", "_log", "_owner"},
+    {"_adverse", "_input", "_log", "_owner", "_texts"},
     {"card"},
     {"terms"},
 ]

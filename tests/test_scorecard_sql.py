@@ -13,6 +13,7 @@ from cards import AWKWARD, cards, column_names, refusing, rows_of, totals_or_non
 from databases import DATABASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from levels import with_levels
 from test_scorecard_exports import CARD
 
 from sklearn_rank.datasets import make_credit
@@ -247,6 +248,36 @@ def test_reasons_are_those_of_the_scorecard(adverse):
     expected = card.reasons(data.data[:200], k=n)
     assert [row[1:] for row in found] == [tuple(row) for row in expected.tolist()]
     assert len({row[1] for row in found}) > 1
+
+
+@pytest.mark.parametrize("max_pairs", [0, 2])
+def test_reasons_are_in_the_users_words(max_pairs):
+    X, y = with_levels(800)
+    card = Scorecard(p=1, adverse="high", max_terms=6, max_pairs=max_pairs, random_state=0)
+    card.fit(X, y)
+    term = card.card_.terms[-1]
+    texts = {(term.name, one): f"It's bin {j}" for j, one in enumerate(term.labels())}
+    texts[card.terms_[0]] = 'The "first" term'
+    n = min(4, len(card.terms_))
+    with DATABASES["sqlite"]() as database:
+        rows = X.astype(object).to_numpy()[:200]
+        _, found = database.answers(card.card_, rows, reasons=True, texts=texts)
+    expected = card.reasons(X[:200], k=n, texts=texts)
+    assert [row[1:] for row in found] == [tuple(row) for row in expected.tolist()]
+    assert len({one for row in found for one in row[1:] if one and one.startswith("It's")}) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"texts": {"age": "Your age"}}, "need reasons=True"),
+        ({"texts": {"agE": "Your age"}, "reasons": True}, "texts of to_sql must have keys"),
+        ({"texts": {"age": ""}, "reasons": True}, "texts of to_sql must be strings"),
+    ],
+)
+def test_texts_that_are_wrong(options, message):
+    with pytest.raises(ValueError, match=message):
+        to_sql(replace(CARD, adverse="low"), table="t", points=True, **options)
 
 
 def test_risk_between_totals_of_the_table_is_that_of_python():

@@ -2,8 +2,8 @@
 
 From the bottom up; imports go down this list only:
 
-1. ``terms``, ``card``: a card as plain data. ``_adverse``, ``_input``, ``_log``, ``_owner``: what
-   all parts ask of one.
+1. ``terms``, ``card``: a card as plain data. ``_adverse``, ``_input``, ``_log``, ``_owner``,
+   ``_texts``: what all parts ask of one.
 2. ``search``, ``risk``: settings chosen by folds; the probability at each total.
    ``forms``: what other systems read. ``monitoring``: tables for validation, from plain arrays.
 3. ``fitting``: a card made of a fitted ranker. ``pages``: HTML. ``explaining``: reasons.

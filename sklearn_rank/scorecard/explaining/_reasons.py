@@ -21,8 +21,9 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.scorecard._adverse import adverse_end, best_bins, best_points, points_lost
 from sklearn_rank.scorecard._owner import CardOwner
+from sklearn_rank.scorecard._texts import Texts
 from sklearn_rank.scorecard.card import Card, probability
-from sklearn_rank.scorecard.terms import NOT_SEEN, plain
+from sklearn_rank.scorecard.terms import plain
 
 OWNER = "reasons"
 _FORMAT = "sklearn_rank.reasons"
@@ -107,65 +108,6 @@ def most_lost(lost: Floats, k: int) -> Indices:
     return found
 
 
-class _Texts:
-    """The sentences of terms and of their bins.
-
-    Parameters
-    ----------
-    card : Card
-        The scorecard.
-    texts : dict or None
-        Sentences by term or by (term, label of the bin).
-    """
-
-    def __init__(self, card: Card, texts: Any) -> None:
-        given = {} if texts is None else texts
-        if not isinstance(given, dict):
-            raise ValueError(
-                f"texts of {OWNER} must be a dict of sentences by term or by (term, label of the "
-                f"bin), or None. Got {texts!r}."
-            )
-        self.labels = {one.name: list(map(_known_label, one.labels())) for one in card.terms}
-        self.names = {*self.labels, *(card.feature_names or ())}
-        self.sentences = {self._checked(key): _sentence(key, one) for key, one in given.items()}
-
-    def _checked(self, key: Any) -> Any:
-        """Return a key of the texts."""
-        if not isinstance(key, tuple) and key in self.names:
-            return key
-        if not isinstance(key, tuple) or len(key) != 2 or key[0] not in self.labels:
-            raise ValueError(
-                f"texts of {OWNER} must have keys that are terms of the card, {list(self.labels)}, "
-                f"or pairs of a term and the label of a bin. Got {key!r}."
-            )
-        label = _known_label(str(key[1]))
-        if label not in self.labels[key[0]]:
-            raise ValueError(
-                f"texts of {OWNER}: the bins of {key[0]!r} are {self.labels[key[0]]}. "
-                f"Got {label!r}."
-            )
-        return key[0], label
-
-    def of(self, term: str, label: str) -> str:
-        """Return the sentence of a bin, that of its term, or the name of the term."""
-        found = self.sentences.get((term, _known_label(label)))
-        return found or self.sentences.get(term, term)
-
-
-def _sentence(key: Any, sentence: Any) -> str:
-    """Return a checked text."""
-    if not isinstance(sentence, str) or not sentence.strip():
-        raise ValueError(
-            f"texts of {OWNER} must be strings that are not empty. Got {sentence!r} for {key!r}."
-        )
-    return sentence
-
-
-def _known_label(label: str) -> str:
-    """Return the label of a bin, whether training has seen it or not."""
-    return label.removesuffix(NOT_SEEN)
-
-
 @dataclass(frozen=True, eq=False)
 class Letters:
     """The reasons of some rows.
@@ -182,7 +124,7 @@ class Letters:
         The numbers of the terms; -1 for none.
     lost : ndarray of shape (n_rows, n_terms)
         Points lost.
-    texts : _Texts
+    texts : Texts
         The sentences.
     """
 
@@ -191,7 +133,7 @@ class Letters:
     bins: Indices
     chosen: Indices
     lost: Floats
-    texts: _Texts
+    texts: Texts
 
     @classmethod
     def of(cls, card: Card, X: Any, k: int, against: Any, texts: Any) -> Letters:
@@ -199,7 +141,7 @@ class Letters:
         reference, bins = reference_points(card, against), card.bins(X)
         lost = points_lost(card, card.points_in(bins), reference, OWNER)
         columns, _ = card.columns_of(X)
-        return cls(card, columns, bins, most_lost(lost, k), lost, _Texts(card, texts))
+        return cls(card, columns, bins, most_lost(lost, k), lost, Texts(OWNER, card, texts))
 
     def names(self) -> Values:
         """Return the texts in an array of shape (n_rows, k); None where no reason is left."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank.scorecard._adverse import adverse_end, best_points, points_lost
+from sklearn_rank.scorecard._texts import Texts
 from sklearn_rank.scorecard.card import Card, known_risk
 from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS, Sqlite
 from sklearn_rank.scorecard.terms import Pair, Variable
@@ -29,6 +30,7 @@ def to_sql(
     points: bool = False,
     risk: bool = False,
     reasons: bool = False,
+    texts: Any = None,
 ) -> str:
     """Return SQL that computes the total of each row.
 
@@ -70,12 +72,14 @@ def to_sql(
         Whether the result has a column ``risk``, the probability of ``classes[1]``. Totals of the
         risk table get its doubles; those between are interpolated, in double precision. The totals
         decide nothing else: no row is rounded.
-
     reasons : bool, default=False
         Whether the result has columns ``reason_1`` to ``reason_4``: the terms that lose the row
         most points compared with the best attainable ones, as `Scorecard.reasons` names them, ties
         in the order of the card; NULL where no more terms lose points. A card has at most as many
         as it has terms that can lose points.
+    texts : dict, default=None
+        With `reasons`: sentences by term, or by (term, label of the bin that the row is in), in
+        place of the terms' names, as in `Scorecard.reasons`.
 
     Returns
     -------
@@ -108,13 +112,16 @@ def to_sql(
         )
     sql = DIALECTS[dialect]
     kept = [keep] if isinstance(keep, str) else list(keep)
+    if texts is not None and not reasons:
+        raise ValueError("texts of to_sql are for reasons: they need reasons=True.")
     _check(card, table, risk, {"keep": kept, "points": points, "risk": risk, "reasons": reasons})
     result = quoted(sql, name)
     source = "" if table is None else ".".join(quoted(sql, part) for part in _parts(table))
     cases = [_points_of(sql, card, term) for term in card.terms]
     if points or risk or reasons:
         lost = _points_lost(card) if reasons else []
-        return _query(sql, card, source, name, kept, cases, points, risk, lost)
+        said = [_said(sql, card, term, Texts("to_sql", card, texts)) for term in card.terms]
+        return _query(sql, card, source, name, kept, cases, points, risk, lost, said)
     expression = "(\n  " + "\n  + ".join([str(int(card.intercept)), *cases]) + "\n)"
     if table is None:
         return expression
@@ -161,7 +168,8 @@ def _query(
     cases: list[str],
     points: bool,
     risk: bool,
-    lost: list[tuple[int, str, str]],
+    lost: list[tuple[int, str]],
+    said: list[str],
 ) -> str:
     """Return a query with more columns than the total: points first, then what needs them."""
     terms = [sql.name(f"points_{number}") for number in range(1, len(cases) + 1)]
@@ -169,8 +177,15 @@ def _query(
     total = sql.name("total")
     inner = [f"{quoted(sql, old)} AS {new}" for old, new in zip(kept, keys, strict=True)]
     inner += [f"{case} AS {term}" for case, term in zip(cases, terms, strict=True)]
-    middle = [*keys, *terms, " + ".join([str(int(card.intercept)), *terms]) + f" AS {total}"]
-    of_terms = [(terms[number], text, formula) for number, text, formula in lost]
+    texts = {number: sql.name(f"text_{number + 1}") for number, _ in lost}
+    inner += [f"{said[number]} AS {new}" for number, new in texts.items()]
+    middle = [
+        *keys,
+        *terms,
+        *texts.values(),
+        " + ".join([str(int(card.intercept)), *terms]) + f" AS {total}",
+    ]
+    of_terms = [(terms[number], texts[number], formula) for number, formula in lost]
     middle += _ranks(sql, of_terms)
     shown = [*zip(keys, kept, strict=True), (total, name)]
     if points:
@@ -224,13 +239,13 @@ def _risk(sql: Sqlite, card: Card, total: str) -> str:
 # Reasons ---------------------------------------------------------------------------------
 
 
-def _points_lost(card: Card) -> list[tuple[int, str, str]]:
-    """Return of each term that can lose points its number, its name, and a formula of them."""
+def _points_lost(card: Card) -> list[tuple[int, str]]:
+    """Return of each term that can lose points its number, and a formula of them."""
     owner = "to_sql(reasons=True)"
     best = best_points(card, owner).tolist()
     is_high = adverse_end(card, owner) == "high"
     return [
-        (number, term.name, f"({{0}} - {one})" if is_high else f"({one} - {{0}})")
+        (number, f"({{0}} - {one})" if is_high else f"({one} - {{0}})")
         for number, (term, one) in enumerate(zip(card.terms, best, strict=True))
         if points_lost(card, term.points, one, owner).max() > 0
     ]
@@ -255,7 +270,7 @@ def _reasons(sql: Sqlite, terms: list[tuple[str, str, str]], total: str) -> list
         lines = [f"WHEN {total} IS NULL THEN NULL"]
         for number, (column, text, formula) in enumerate(terms, start=1):
             is_here = f"{sql.name(f'rank_{number}')} = {rank} AND {formula.format(column)} > 0"
-            lines.append(f"WHEN {is_here} THEN {_text(sql, text)}")
+            lines.append(f"WHEN {is_here} THEN {text}")
         shown.append(("CASE " + "\n    ".join([*lines, "ELSE NULL END"]), f"reason_{rank + 1}"))
     return shown
 
@@ -269,6 +284,17 @@ def _points_of(sql: Sqlite, card: Card, term: Variable | Pair) -> str:
     results = ["NULL" if j in refused else str(int(one)) for j, one in enumerate(term.points)]
     if set(results) == {"NULL"}:
         return "NULLIF(0, 0)"  # NULL alone has no type
+    return _by_bin(sql, card, term, results)
+
+
+def _said(sql: Sqlite, card: Card, term: Variable | Pair, texts: Texts) -> str:
+    """Return the text of the bin that holds the row, as a reason."""
+    labels = term.labels()
+    return _by_bin(sql, card, term, [_text(sql, texts.of(term.name, one)) for one in labels])
+
+
+def _by_bin(sql: Sqlite, card: Card, term: Variable | Pair, results: list[str]) -> str:
+    """Return the result of the bin that holds the row."""
     first, *others = term.axes
     if others:
         width = others[0].n_bins

@@ -120,7 +120,8 @@ def to_sql(
     cases = [_points_of(sql, card, term) for term in card.terms]
     if points or risk or reasons:
         lost = _points_lost(card) if reasons else []
-        said = [_said(sql, card, term, Texts("to_sql", card, texts)) for term in card.terms]
+        known = Texts("to_sql", card, texts)
+        said = {number: _said(sql, card, card.terms[number], known) for number, *_ in lost}
         return _query(sql, card, source, name, kept, cases, points, risk, lost, said)
     expression = "(\n  " + "\n  + ".join([str(int(card.intercept)), *cases]) + "\n)"
     if table is None:
@@ -169,7 +170,7 @@ def _query(
     points: bool,
     risk: bool,
     lost: list[tuple[int, str]],
-    said: list[str],
+    said: dict[int, str],
 ) -> str:
     """Return a query with more columns than the total: points first, then what needs them."""
     terms = [sql.name(f"points_{number}") for number in range(1, len(cases) + 1)]

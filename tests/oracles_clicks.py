@@ -54,3 +54,27 @@ def log_likelihood(rows, theta, gamma):
         rate = theta[k] * gamma[group]
         total += math.log(rate if clicked else 1 - rate)
     return total
+
+
+def dcg_from_clicks(log, scores, qid, alpha, beta, predicted, k, largest_weight):
+    """IPS (predicted all 0) or doubly robust DCG of a log of (impression, row, position, click).
+
+    The mean over impressions of the sum over the new ranker's top k of discount times gain.
+    """
+    impressions = {impression: qid[row] for impression, row, _, _ in log}
+    total = 0.0
+    for query in impressions.values():
+        times = sum(1 for other in impressions.values() if other == query)
+        rows = [row for row in range(len(qid)) if qid[row] == query]
+        rows.sort(key=lambda row: (-scores[row], row))
+        for rank, row in enumerate(rows[:k], start=1):
+            shown = [(position, click) for _, one, position, click in log if one == row]
+            gain = predicted[row]
+            mean = sum(alpha[position - 1] for position, _ in shown) / times
+            if shown:
+                weight = min(1 / mean, largest_weight)
+                for position, click in shown:
+                    expected = alpha[position - 1] * predicted[row] + beta[position - 1]
+                    gain += weight * (click - expected) / times
+            total += gain / math.log2(1 + rank)
+    return total / len(impressions)

@@ -26,7 +26,7 @@ _OWNER = "dcg_from_clicks"
 _ALLOWED: dict[str, Constraint] = {
     "method": Choice(("ips", "snips", "dr")),
     "k": Number(1, integer=True),
-    "clip": Number(1.0, other=(None,)),
+    "clip": Number(0.0, 1.0, closed="right", other=(None,)),
     "min_overlap": Number(0.0, 1.0),
     "n_bootstrap": Number(2, integer=True, other=(0,)),
     "random_state": SEED,
@@ -118,7 +118,7 @@ def dcg_from_clicks(
     :math:`\beta` = `offset`: trust in high positions makes :math:`\beta_k > 0`. The gain
     :math:`\gamma_d` is the probability of a click on a row that is seen, and :math:`r_d` its
     prediction. :math:`N_q / A_d` is the inverse propensity weight of d, averaged over the
-    impressions; with `clip` c, the denominators are at least :math:`N_q / c`.
+    impressions; with `clip` c, the denominators are at least :math:`c N_q`.
 
     The self-normalised estimate ("snips") divides V by the share of the discounts for which the
     weights stand, :math:`\sum_q N_q \sum_d \lambda_d A_d / A_d^{clipped}` over the same sum without
@@ -151,8 +151,8 @@ def dcg_from_clicks(
         Predictions r in [0, 1], for "dr" only; not fitted to the clicks of this log.
     k : int >= 1, default=10
         Rows of a list that count.
-    clip : float >= 1 or None, default=None
-        The largest weight. None: no limit.
+    clip : float in (0, 1] or None, default=None
+        Smaller mean propensities of a row are replaced by it, so that no weight is above 1 / clip.
     min_overlap : float in [0, 1], default=0.5
         The estimate is refused where `ClickEstimate.overlap` is below.
     n_bootstrap : int >= 2 or 0, default=200
@@ -376,7 +376,7 @@ class _Rule:
         mean = log.by_row(alpha)
         clicks = log.n_clicks - log.by_row(self.beta)
         times = log.impressions[log.query]
-        least = mean if self.clip is None else np.maximum(mean, times / self.clip)
+        least = mean if self.clip is None else np.maximum(mean, times * self.clip)
         is_shown = mean > 0
         least = np.where(is_shown, least, 1.0)
         rest = np.where(is_shown, (clicks - mean * self.predicted) / least, 0.0)
@@ -402,7 +402,7 @@ def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, float, int
     seen = counts & (mean > 0)
     n_unseen = int((counts & ~seen).sum())
     inverse = log.impressions[log.query[seen]] / mean[seen]
-    is_clipped = rule.clip is not None and bool((inverse > rule.clip).any())
+    is_clipped = rule.clip is not None and bool((inverse * rule.clip > 1).any())
     kind = "estimate"
     if rule.method == "ips" and (is_clipped or n_unseen):
         kind = "lower bound"

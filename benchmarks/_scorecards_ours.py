@@ -116,11 +116,12 @@ def measured(model: Any, rows: Any) -> Record:
 
 
 def risks_of(card: Scorecard, X: Any) -> tuple[Any, Any, Any, Any]:
-    """Return totals, risks and the ends of their intervals, from the risk table."""
+    """Return totals, risks and the ends of their intervals, interpolated as `predict_risk` does."""
     table = card.risk_table_
     totals = card.decision_function(X) + card.cut_
-    at = np.clip(np.searchsorted(table["total"], totals), 0, len(table) - 1)
-    return totals, *(table[name].to_numpy()[at] for name in ("risk", "low", "high"))
+    return totals, *(
+        np.interp(totals, table["total"], table[one]) for one in ("risk", "low", "high")
+    )
 
 
 def blanked(card: Scorecard, rows: Any, seed: int) -> list[float]:

@@ -5,13 +5,23 @@ import math
 import numpy as np
 from scipy.optimize import brentq, minimize
 
+KNOTS = {2: [0], 4: [-1, 0, 1], 6: [-2, -1, 0, 1, 2]}
+
 
 def log_odds(coefficients, z):
     """The log odds of a curve at one z."""
-    if len(coefficients) == 2:
-        return coefficients[0] + coefficients[1] * z
-    a, below, above = coefficients
-    return a - below * math.log1p(math.exp(-z)) + above * math.log1p(math.exp(z))
+    a, *b = coefficients
+    if len(b) == 1:
+        return a + b[0] * z
+    k, sharp = KNOTS[len(b)], 1 if len(b) == 2 else 2
+
+    def bend(u):
+        return math.log1p(math.exp(sharp * u)) / sharp
+
+    found = a - b[0] * bend(k[0] - z) + b[-1] * bend(z - k[-1])
+    for j in range(1, len(k)):
+        found += b[j] * (bend(z - k[j - 1]) - bend(z - k[j]))
+    return found
 
 
 def likelihood(coefficients, z, events, others):
@@ -27,6 +37,15 @@ def likelihood(coefficients, z, events, others):
         target = 1 / (lower + 2)
         total += other * (target * of_upper + (1 - target) * of_lower)
     return total
+
+
+def criterion(coefficients, z, events, others):
+    """The Akaike criterion of a curve, row by row."""
+    value = 2 * len(coefficients)
+    for one, event, other in zip(z, events, others, strict=True):
+        odds = log_odds(coefficients, one)
+        value -= 2 * (event * -np.logaddexp(0, -odds) + other * -np.logaddexp(0, odds))
+    return value
 
 
 def greatest(z, events, others, n_slopes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -47,7 +48,7 @@ from sklearn_rank.scorecard.changes._edit import EditsMixin
 from sklearn_rank.scorecard.changes._recalibration import recalibrated
 from sklearn_rank.scorecard.explaining._reasons import ReasonsMixin
 from sklearn_rank.scorecard.exports import ExportsMixin
-from sklearn_rank.scorecard.fitting._build import CardBuilder
+from sklearn_rank.scorecard.fitting._build import CardBuilder, card_totals
 from sklearn_rank.scorecard.fitting._scaling import SCALING
 from sklearn_rank.scorecard.forms._json import card_from_json
 from sklearn_rank.scorecard.risk._refits import refitted_table
@@ -537,7 +538,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         check_weight_range(type(self).__name__, data.weight)
         plan = Plan.of(self, data, ranker, folds)
         scores, search = plan.run(), plan.search
-        held_out = search.held_out()
+        held_out = search.held_out(partial(card_totals, points=self._points))
         found = self._rounded(refit(search.ranker), plan.data, plan.known, held_out)
         card: Card = found["card_"]
         path = [{key: plain(value) for key, value in one.items()} for one in search.path]
@@ -552,10 +553,16 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         held_out: Rows | None = None,
     ) -> dict[str, Any]:
         """Return the fitted attributes with the card of a fitted ranker."""
-        points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
         policy = self.unseen, self.adverse
-        card = CardBuilder(ranker, data, known, points, self.scaling, held_out, *policy).build()
+        card = CardBuilder(
+            ranker, data, known, self._points, self.scaling, held_out, *policy
+        ).build()
         return {"card_": card, "ranker_": ranker, "p_scores_": {}, "search_": []}
+
+    @property
+    def _points(self) -> tuple[int, int] | None:
+        """The range of points as integers."""
+        return None if self.points is None else (int(self.points[0]), int(self.points[1]))
 
     @property
     def has_number_of_folds(self) -> bool:

@@ -24,7 +24,7 @@ def recalibrated(card: Card, totals: Floats, positive: Mask, weight: Floats) -> 
     .. math:: \log\frac{p}{1 - p} = a + b T, \qquad \text{pdo} = \frac{\ln 2}{b}, \qquad
         \text{odds} = e^{a + b \, \text{score}}
 
-    where T is the total and score stays as it is; other cards have two slopes.
+    where T is the total and score stays as it is; other cards have at least two slopes.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def recalibrated(card: Card, totals: Floats, positive: Mask, weight: Floats) -> 
         weight * (size / weight.sum()),
         mean,
         deviation,
-        1 if is_scaled else 2,
+        1 if is_scaled else None,
     )
     details = {
         **card.details,

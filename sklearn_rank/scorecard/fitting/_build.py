@@ -54,7 +54,8 @@ class CardBuilder:
     scaling : None, "minmax" or dict
         As in `Scorecard`.
     held_out : Rows or None
-        Rows with standardised scores, to calibrate the totals on; None for the training rows.
+        Rows with standardised totals of cards made without them, for the curve of risk; None for
+        the training rows.
     unseen, adverse : str
         As in `Scorecard`.
     """
@@ -84,12 +85,12 @@ class CardBuilder:
             scale = self._curve(self.training.totals(rounded.tables), 1)
         # What would differ by rounding between processes is that of the first.
         tables, intercept = self.data.agree(self._scaled(rounded, scale))
-        tables = [self._told(number, one) for number, one in enumerate(tables)]
+        tables = told(self.training, tables)
         totals = self.training.totals(tables) + intercept
         near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
         loss = self.training.best_multiplier(totals, near)[1]
         # One curve: with odds on the scale it is the one that they are on.
-        curve = self._curve(totals, 2) if scale is None else scale.on_scale(self.scaling)
+        curve = self._curve(totals) if scale is None else scale.on_scale(self.scaling)
         variables, pairs = self._terms(tables, worst)
         card = Card(
             variables,
@@ -149,19 +150,6 @@ class CardBuilder:
         variables = make_variables(single, tables[: len(single)], known)
         return variables, make_pairs(pairs, tables[len(single) :], known)
 
-    def _told(self, number: int, table: Indices) -> Indices:
-        """Return points, neutral ones for missing values and codes of which no rule tells.
-
-        Where these are enough rows for a bin, the ranker might have told them apart and did not.
-        """
-        step, weight = self.training.steps[number], self.training.weight_by_bin[number]
-        is_untold = (step.values == 0) & (weight < FEW * weight.sum())
-        is_untold[: step.bins.n_values] = False
-        if not is_untold.any() or is_untold.all() or not weight[~is_untold].any():
-            return table
-        neutral = nearest(np.average(table[~is_untold], weights=weight[~is_untold]))
-        return np.where(is_untold, neutral, table)
-
     def _rounded(self) -> Rounded:
         """Return the integer tables before scaling; real ones with points=None."""
         if self.points is None:
@@ -180,7 +168,7 @@ class CardBuilder:
             return scaled_points(rounded.tables, scale.line(), self.scaling)
         return (list(rounded.tables) if self.scaling is None else minmax_points(rounded.tables)), 0
 
-    def _curve(self, totals: Floats, n_slopes: int) -> RiskCurve:
+    def _curve(self, totals: Floats, n_slopes: int | None = None) -> RiskCurve:
         """Return the curve of probabilities, calibrated on rows held out, at totals."""
         rows = self.training.data
         order = self.training.preferences.order
@@ -218,6 +206,54 @@ class CardBuilder:
             "risk_rows": "training rows" if self.held_out is None else "rows held out",
             **fit_statements(self.data, self.known, self.held_out),
         }
+
+
+def told(training: BinnedTraining, tables: Sequence[Any]) -> list[Any]:
+    """Return points, neutral ones for missing values and codes of which no rule tells.
+
+    Where these are enough rows for a bin, the ranker might have told them apart and did not.
+    """
+    return [
+        _told_by_one(step, table, weight)
+        for step, table, weight in zip(training.steps, tables, training.weight_by_bin, strict=True)
+    ]
+
+
+def _told_by_one(step: StepFunction | PairFunction, table: Any, weight: Floats) -> Any:
+    is_untold = (step.values == 0) & (weight < FEW * weight.sum())
+    is_untold[: step.bins.n_values] = False
+    if not is_untold.any() or is_untold.all() or not weight[~is_untold].any():
+        return table
+    neutral = np.average(table[~is_untold], weights=weight[~is_untold])
+    is_rounded = np.issubdtype(table.dtype, np.integer)
+    return np.where(is_untold, nearest(neutral) if is_rounded else neutral, table)
+
+
+def card_totals(
+    ranker: Any, data: Rows, points: tuple[int, int] | None
+) -> Callable[[Floats], Floats]:
+    """Return the totals, a function of features, of the card before scaling.
+
+    Parameters
+    ----------
+    ranker : ranker
+        Fitted.
+    data : Rows
+        Its training rows.
+    points : (int, int) or None
+        As in `CardBuilder`.
+    """
+    training = BinnedTraining.of(ranker, data)
+    tables = training.centred if points is None else round_steps(training, points).tables
+    tables = told(training, data.agree(tables))
+
+    def totals(X: Floats) -> Floats:
+        found = np.zeros(len(X))
+        for step, table in zip(training.steps, tables, strict=True):
+            found += np.asarray(table)[step.bins_of_rows(X)]
+        return found
+
+    return totals
 
 
 def _ratio_of_ranges(before: Sequence[Any], after: Sequence[Any]) -> float:

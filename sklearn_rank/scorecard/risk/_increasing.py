@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_rank._protocols import Floats, Indices
 
-_MOST_STEPS, _MOST_HALVINGS = 60, 12
+_MOST_STEPS, _MOST_HALVINGS = 200, 30
 _LONGEST_STEP = 3.0
 _PRECISION = 1e-8
 
+_NEAR = 0.01
+"""Slopes up to this are near 0."""
+
+SHARP = 2.0
+"""How sharply a curve of more than two slopes bends at its knots."""
+
+
+KNOTS: dict[int, tuple[float, ...]] = {
+    1: (),
+    2: (0.0,),
+    4: (-1.0, 0.0, 1.0),
+    6: (-2.0, -1.0, 0.0, 1.0, 2.0),
+}
+"""Where the slope of the log odds changes, by the number of slopes."""
+
 
 def basis_of(z: Floats, n_slopes: int) -> Floats:
-    """Return the functions of z whose sum is the log odds: 1, and one for each slope."""
-    one = np.ones(len(z))
-    if n_slopes == 1:
+    """Return the functions of z whose sum is the log odds: 1, and one for each slope.
+
+    That of a slope rises between its knots, smoothly, and is constant elsewhere (`RiskCurve`).
+    """
+    knots, one = KNOTS[n_slopes], np.ones(len(z))
+    if not knots:
         return np.column_stack([one, z])
-    return np.column_stack([one, -np.logaddexp(0, -z), np.logaddexp(0, z)])
+    sharp = SHARP if n_slopes > 2 else 1.0
+    above = [np.logaddexp(0, sharp * (z - knot)) / sharp for knot in knots]
+    below = -np.logaddexp(0, -sharp * (z - knots[0])) / sharp
+    between = [here - following for here, following in pairwise(above)]
+    return np.column_stack([one, below, *between, above[-1]])
 
 
 def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
@@ -42,8 +64,8 @@ def fit_increasing(
     .. math:: \max_{c: c_j \ge 0, j \ge 1} \; \sum_i a_i L_i - w_i \log(1 + e^{L_i}),
         \qquad L = B c
 
-    where a is `wanted` and w `weight`. The likelihood is concave: where a slope of the free
-    maximum is negative the answer is the best one with some slopes zero.
+    where a is `wanted` and w `weight`. The likelihood is concave. It is maximised by projected
+    Newton steps: slopes that would become negative are 0.
 
     Parameters
     ----------
@@ -61,33 +83,10 @@ def fit_increasing(
 
     References
     ----------
-    Platt, J. C. (1999). Probabilistic outputs for support vector machines.
+    Platt, J. C. (1999). Probabilistic outputs for support vector machines. Bertsekas, D. P.
+    (1982). Projected Newton methods for optimization problems with simple constraints.
     """
-    n_slopes = basis.shape[1] - 1
-    found = _maximise(basis, wanted, weight, near)
-    left = np.flatnonzero((found[:, 1:] < 0).any(axis=1))
-    best = np.full(len(left), -np.inf)
-    for size in reversed(range(n_slopes)):
-        for slopes in combinations(range(1, n_slopes + 1), size):
-            some = [0, *slopes]
-            tried = np.zeros((len(left), n_slopes + 1))
-            tried[:, some] = _maximise(basis[:, some], wanted[left], weight[left], None)
-            value = _likelihood(basis, wanted[left], weight[left], tried)
-            is_better = (tried[:, 1:] >= 0).all(axis=1) & (value > best)
-            found[left[is_better]] = tried[is_better]
-            best[is_better] = value[is_better]
-    return found
-
-
-def _likelihood(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
-    log_odds = coefficients @ basis.T
-    return np.asarray((wanted * log_odds - weight * np.logaddexp(0, log_odds)).sum(axis=1))
-
-
-def _maximise(basis: Floats, wanted: Floats, weight: Floats, near: Floats | None) -> Floats:
-    """Return the coefficients of the greatest likelihood, by Newton steps that are halved."""
-    size = basis.shape[1]
-    found = np.zeros((len(weight), size))
+    found = np.zeros((len(weight), basis.shape[1]))
     if near is None:
         share = wanted.sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300)
         found[:, 0] = logit(share.clip(1e-9, 1 - 1e-9))
@@ -99,14 +98,26 @@ def _maximise(basis: Floats, wanted: Floats, weight: Floats, near: Floats | None
         if not len(left):
             break
         step = _newton_step(basis, wanted[left], weight[left], found[left])
-        taken = _halved(basis, wanted[left], weight[left], found[left], step, value[left])
-        found[left], value[left] = found[left] + taken[0], taken[1]
-        left = left[np.abs(step).max(axis=1) > _PRECISION]
+        after, value[left] = _halved(
+            basis, wanted[left], weight[left], found[left], step, value[left]
+        )
+        moved = np.abs(after - found[left]).max(axis=1)
+        found[left] = after
+        left = left[moved > _PRECISION]
     return found
 
 
+def _likelihood(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
+    log_odds = coefficients @ basis.T
+    return np.asarray((wanted * log_odds - weight * np.logaddexp(0, log_odds)).sum(axis=1))
+
+
 def _newton_step(basis: Floats, wanted: Floats, weight: Floats, found: Floats) -> Floats:
-    """Return the step of each weighting to the maximum of a parabola, at most 3 long."""
+    """Return the step of each weighting to the maximum of a parabola, at most 3 long.
+
+    A slope near 0 that is to fall goes by itself, so that the others find the best step for it at
+    0: else a step cut off at 0 may lead down (Bertsekas, section 2).
+    """
     size = basis.shape[1]
     chance = expit(found @ basis.T)
     gradient = (wanted - weight * chance) @ basis
@@ -114,9 +125,13 @@ def _newton_step(basis: Floats, wanted: Floats, weight: Floats, found: Floats) -
     curvature = ((weight * chance * (1 - chance)) @ products).reshape(-1, size, size)
     # Coefficients that the points do not tell apart stay where they are.
     trace = np.trace(curvature, axis1=1, axis2=2)
-    ridge = 1e-12 * trace + 1e-300
+    ridge = (1e-12 if size <= 3 else 1e-9) * trace + 1e-300
     curvature = curvature + ridge[:, np.newaxis, np.newaxis] * np.eye(size)
-    step = np.linalg.solve(curvature, gradient[:, :, np.newaxis])[:, :, 0]
+    is_near = (found <= _NEAR) & (gradient <= 0)
+    is_near[:, 0] = False
+    is_free = ~is_near
+    is_used = (is_free[:, :, np.newaxis] & is_free[:, np.newaxis, :]) | np.eye(size, dtype=bool)
+    step = np.linalg.solve(curvature * is_used, gradient[:, :, np.newaxis])[:, :, 0]
     longest = np.abs(step).max(axis=1, keepdims=True)
     return np.asarray(step * np.minimum(1, _LONGEST_STEP / np.maximum(longest, _LONGEST_STEP)))
 
@@ -124,16 +139,19 @@ def _newton_step(basis: Floats, wanted: Floats, weight: Floats, found: Floats) -
 def _halved(
     basis: Floats, wanted: Floats, weight: Floats, found: Floats, step: Floats, before: Floats
 ) -> tuple[Floats, Floats]:
-    """Return steps halved until the likelihood does not fall, and the likelihood after them."""
-    step, value = step.copy(), before.copy()
+    """Return where steps lead, halved until the likelihood does not fall, and the likelihood.
+
+    Slopes that a step would make negative become 0.
+    """
+    after, value = found.copy(), before.copy()
     left: Indices = np.arange(len(step))
-    for _ in range(_MOST_HALVINGS):
-        tried = _likelihood(basis, wanted[left], weight[left], found[left] + step[left])
-        is_good = tried >= before[left] - 1e-12 * np.abs(before[left])
-        value[left[is_good]] = tried[is_good]
+    for number in range(_MOST_HALVINGS):
+        tried = found[left] + step[left] / 2**number
+        tried[:, 1:] = np.maximum(tried[:, 1:], 0)
+        reached = _likelihood(basis, wanted[left], weight[left], tried)
+        is_good = reached >= before[left] - 1e-12 * np.abs(before[left])
+        after[left[is_good]], value[left[is_good]] = tried[is_good], reached[is_good]
         left = left[~is_good]
         if not len(left):
             break
-        step[left] /= 2
-    step[left] = 0
-    return step, value
+    return after, value

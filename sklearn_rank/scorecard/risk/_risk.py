@@ -1,9 +1,10 @@
-"""The probability of the upper class at each total: a logistic curve with one or two slopes."""
+"""The probability of the upper class at each total: a logistic curve with one or more slopes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,15 @@ from scipy.special import expit
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
-from sklearn_rank.scorecard.risk._increasing import basis_of, fit_increasing, targets
+from sklearn_rank.scorecard.risk._increasing import KNOTS, SHARP, basis_of, fit_increasing, targets
 
 N_REDRAWN = 300
 """Number of times that the rows are redrawn."""
+
+CANDIDATES = (2, 4, 6)
+"""Numbers of slopes that are tried."""
+
+_ROWS_OF_A_SLOPE = 10
 
 _SEED = 20_261_123
 NORMAL = 1.959963984540054
@@ -36,15 +42,21 @@ _MOST_DRAWN = 1e15
 class RiskCurve:
     r"""The probability of the upper class as an increasing function of the total.
 
-    .. math:: \log\frac{p}{1 - p} = a - b_1 \log(1 + e^{-z}) + b_2 \log(1 + e^{z}), \qquad
-        z = \frac{T - m}{s}, \quad b_1, b_2 \ge 0
+    .. math:: \log\frac{p}{1 - p} = a - b_1 h(k_1 - z)
+        + \sum_{j=2}^{K-1} b_j \bigl(h(z - k_{j-1}) - h(z - k_j)\bigr) + b_K h(z - k_{K-1}),
+        \qquad z = \frac{T - m}{s}, \quad h(u) = \frac{\log(1 + e^{c u})}{c}, \quad b_j \ge 0
 
     where
 
     - T is the total, and m and s its mean and standard deviation over the training rows;
-    - :math:`b_1` is the slope of the log odds far below the mean and :math:`b_2` far above it.
-      They are equal in a plain logistic curve; a model that is pushed at the top is not on
-      one scale everywhere.
+    - :math:`b_1, \ldots, b_K` are slopes of the log odds: :math:`b_1` far below the knot
+      :math:`k_1`, :math:`b_j` between two knots, :math:`b_K` far above the last. They are equal in
+      a plain logistic curve; a model that is pushed at the top is not on one scale everywhere.
+    - There are 2, 4 or 6 slopes, whichever number has the least Akaike criterion, twice the number
+      of coefficients less twice the log likelihood; of 4 and 6 only those are tried for which each
+      class has ten rows for each slope. The knots are 0; -1, 0 and 1; or -2, -1, 0,
+      1 and 2. c is 1 for two slopes, and 2 for more, whose knots are nearer. Where the total is on
+      a scale of odds there is one slope, and the log odds are :math:`a + b z`.
 
     It is the maximum likelihood fit with the targets of Platt, :math:`(N_+ + 1) / (N_+ + 2)` and
     :math:`1 / (N_- + 2)` in place of 1 and 0, so that it is finite for separated classes.
@@ -57,9 +69,9 @@ class RiskCurve:
 
     - L is the log odds of the curve;
     - :math:`d_+` and :math:`d_-` are how far the quantiles .975 and .025 of the curves of 300
-      bootstrap samples are from it. A sample redraws the rows: each counts as often as a Poisson
-      variable with its weight as mean. The generator has a fixed seed: the interval follows from
-      the rows.
+      bootstrap samples, with as many slopes, are from it. A sample redraws the rows: each counts
+      as often as a Poisson variable with its weight as mean. The generator has a fixed seed: the
+      interval follows from the rows.
     - :math:`\tau` is the scatter of single totals about the curve, for a total sums up rows of
       different kinds and the curve is smooth. It is the root of the posterior mean of
       :math:`\tau^2`, with all :math:`\tau` from 0 to 2 alike before, given groups of neighbouring
@@ -74,9 +86,9 @@ class RiskCurve:
     ----------
     mean, deviation : float
         m and s.
-    coefficients : ndarray of shape (2,) or (3,)
+    coefficients : ndarray of shape (1 + n_slopes,)
         a and the slopes.
-    changes : ndarray of shape (300, 2) or (300, 3)
+    changes : ndarray of shape (300, 1 + n_slopes)
         Coefficients of the bootstrap samples less those of the rows.
     scatter : float
         :math:`\tau`.
@@ -84,7 +96,8 @@ class RiskCurve:
     References
     ----------
     Defined here. Poisson bootstrap: Chamandy, N. et al. (2012), Estimating uncertainty for
-    massive data streams. Groups that vary about a curve: Williams, D. A. (1982),
+    massive data streams. Criterion: Akaike, H. (1974), A new look at the statistical model
+    identification. Groups that vary about a curve: Williams, D. A. (1982),
     Extra-binomial variation in logistic linear models.
     """
 
@@ -102,12 +115,16 @@ class RiskCurve:
         weight: Floats,
         mean: float,
         deviation: float,
-        n_slopes: int = 2,
+        n_slopes: int | None = None,
     ) -> RiskCurve:
-        """Fit the curve to totals in units of z; with one slope both are equal."""
-        basis = basis_of(standardised, n_slopes)
+        """Fit the curve to totals in units of z, with some number of slopes or the best one."""
         of_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
-        coefficients = fit_increasing(basis, *targets(*of_class))[0]
+        tried = [
+            fit_increasing(basis_of(standardised, one), *targets(*of_class))[0]
+            for one in (_candidates(*of_class) if n_slopes is None else (n_slopes,))
+        ]
+        coefficients = min(tried, key=partial(_criterion, standardised, *of_class))
+        n_slopes = len(coefficients) - 1
         nodes = _Nodes.of(standardised, positive, weight)
         scatter = nodes.scatter(expit(basis_of(nodes.z, n_slopes) @ coefficients))
         return cls(mean, deviation, coefficients, nodes.changes(coefficients), scatter)
@@ -122,10 +139,27 @@ class RiskCurve:
         if len(self.coefficients) == 2:
             constant, slope = self.line()
             return f"log odds = {constant:.5g} + {slope:.5g} T"
-        a, below, above = self.coefficients
-        sign = "-" if self.mean >= 0 else "+"
-        z = f"z = (T {sign} {abs(self.mean):.5g}) / {self.deviation:.5g}"
-        return f"log odds = {a:.5g} - {below:.5g} ln(1 + e^-z) + {above:.5g} ln(1 + e^z), {z}"
+        z = f"z = (T {_signed(-self.mean)}) / {self.deviation:.5g}"
+        if len(self.coefficients) == 3:
+            a, below, above = self.coefficients
+            return f"log odds = {a:.5g} - {below:.5g} ln(1 + e^-z) + {above:.5g} ln(1 + e^z), {z}"
+        constant, first, bends = self._bends()
+        terms = [f"log odds = {constant:.5g} + {first:.5g} z"]
+        terms += [
+            f"{_signed(bend)} ln(1 + e^({SHARP:g} (z {_signed(-knot)})))" for knot, bend in bends
+        ]
+        return f"{' '.join(terms)}, {z}"
+
+    def _bends(self) -> tuple[float, float, list[tuple[float, float]]]:
+        """Return a constant, the first slope, and by how much it bends at each knot.
+
+        The log odds are the constant plus the slope times z plus ln(1 + exp(c (z - knot))) times
+        the bend at each knot; for more than two slopes.
+        """
+        constant, *slopes = self.coefficients.tolist()
+        knots = KNOTS[len(slopes)]
+        bends = (np.diff(slopes) / SHARP).tolist()
+        return constant - slopes[0] * knots[0], slopes[0], list(zip(knots, bends, strict=True))
 
     def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:
         """Return the curve of totals T on a scale that this curve, of one slope, has set.
@@ -158,6 +192,24 @@ class RiskCurve:
         risk = np.maximum.accumulate(risk)  # rounding may differ from row to row
         columns = (totals, risk, np.minimum(low, risk), np.maximum(high, risk))
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _signed(number: float) -> str:
+    """Return a number to add, with its sign apart."""
+    return f"{'-' if number < 0 else '+'} {abs(number):.5g}"
+
+
+def _candidates(events: Floats, others: Floats) -> list[int]:
+    """Return the numbers of slopes to try: two, and more with ten rows of each class for each."""
+    rows = min(float(events.sum()), float(others.sum())) * (1 + 1e-9)
+    return [one for one in CANDIDATES if one == CANDIDATES[0] or _ROWS_OF_A_SLOPE * one <= rows]
+
+
+def _criterion(z: Floats, events: Floats, others: Floats, coefficients: Floats) -> float:
+    """Return the Akaike criterion of a curve, rounded so that ties go to fewer slopes."""
+    log_odds = basis_of(z, len(coefficients) - 1) @ coefficients
+    likelihood = float((events * log_odds - (events + others) * np.logaddexp(0, log_odds)).sum())
+    return round(2 * len(coefficients) - 2 * likelihood, 6)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +23,9 @@ from sklearn_rank.models import StumpConstraints, Stumps, as_model
 from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums, shared_property
 
 Fold = tuple[Indices, Indices]
+
+CardTotals = Callable[[Any, Rows], Callable[[Floats], Floats]]
+"""From a fitted ranker and its training rows to the totals of its card, a function of features."""
 
 
 def make_folds(
@@ -98,18 +101,18 @@ def _with_pairs(data: Rows, folds: Iterable[Fold]) -> list[Fold]:
 
 @dataclass(frozen=True, eq=False)
 class FoldFit:
-    """The scores of the rows of a fold by a ranker fitted without them.
+    """A ranker fitted without the rows of a fold.
 
     Attributes
     ----------
     score : float
         The metric, on these rows.
-    standardised : ndarray
-        Their scores less the mean over the other rows, by the standard deviation.
+    fitted : dict of str to object
+        Its fitted attributes.
     """
 
     score: float
-    standardised: Floats
+    fitted: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,19 +165,35 @@ class FoldFits:
             fitted = ranker.fit_rows(rows)
         rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
         scores = rules.scores(data.X, weights, ThreadPool(1))
-        mean, deviation = moments(scores[train], data.weight[train], data)
-        measured = measure(self.scorer, data.take(test), scores[test])
-        return FoldFit(data.agree(measured), (scores[test] - mean) / deviation)
+        return FoldFit(data.agree(measure(self.scorer, data.take(test), scores[test])), fitted)
 
-    def held_out(self, fits: Sequence[FoldFit]) -> Rows:
-        """Return rows whose one feature is the standardised score by a ranker fitted without them.
+    def held_out(self, fits: Sequence[FoldFit], ranker: Any, card_totals: CardTotals) -> Rows:
+        """Return rows whose one feature is their standardised total by a card made without them.
 
-        Of several such rankers it is the first.
+        It is the total less the mean over the training rows of that card, by their standard
+        deviation. Of several such cards it is the first.
+
+        Parameters
+        ----------
+        fits : list of FoldFit
+            Those of a ranker, one for each fold.
+        ranker : ranker
+            That ranker; not fitted, it has validated the data.
+        card_totals : callable
+            Takes a fitted ranker and its training rows, and returns a function from features of
+            rows to the totals of the card that is made of it.
         """
+        found = []
+        for (train, test), fit in zip(self.folds, fits, strict=True):
+            fitted = copy(ranker)
+            fitted.set_fitted(fit.fitted)
+            totals = card_totals(fitted, self.data.take(train).with_moderate_weights())
+            weight, X = self.data.weight[train], self.data.X
+            mean, deviation = moments(totals(X[train]), weight, self.data)
+            found.append((totals(X[test]) - mean) / deviation)
         rows = np.concatenate([test for _, test in self.folds])
-        scores = np.concatenate([one.standardised for one in fits])
         rows, first = np.unique(rows, return_index=True)
-        return _scored(replace(self.data.take(rows), qid=None), scores[first])
+        return _scored(replace(self.data.take(rows), qid=None), np.concatenate(found)[first])
 
 
 class _SharedBins(Stumps):

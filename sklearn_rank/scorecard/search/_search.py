@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics.intervals import error_over_folds
 from sklearn_rank.rows import Rows
-from sklearn_rank.scorecard.search._folds import FoldFit, FoldFits
+from sklearn_rank.scorecard.search._folds import CardTotals, FoldFit, FoldFits
 
 Settings = dict[str, Any]
 """Values by the name of a setting."""
@@ -103,15 +103,15 @@ class Search:
         ratio = self._fits[0].ratio
         return _records(name, scores, ratio, simplest_of_the_best(scores, ratio))
 
-    def held_out(self) -> Rows | None:
-        """Return the rows with the scores of the chosen ranker fitted without them, standardised.
+    def held_out(self, card_totals: CardTotals) -> Rows | None:
+        """Return the rows with their totals by cards made without them (`FoldFits.held_out`).
 
-        None without folds.
+        The cards are of the chosen settings. None without folds.
         """
         if not self._fits:
             return None
         self._run(0, [self.settings])
-        return self._fits[0].held_out(self._first[_key(self.settings)])
+        return self._fits[0].held_out(self._first[_key(self.settings)], self.ranker, card_totals)
 
     def _run(self, number: int, wanted: Sequence[Settings]) -> None:
         """Fit at some settings in the folds of a repeat, where that was not done before."""

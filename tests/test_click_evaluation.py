@@ -187,7 +187,7 @@ def test_a_wrong_propensity_is_noticed():
     assert abs(error) > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_hold_the_truth_with_known_propensities(method):
     assert held(200, lambda _: RATES, method=method, **METHODS[method])[0] >= 0.9
@@ -204,7 +204,7 @@ def estimated(log):
     return propensity
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_hold_the_truth_with_estimated_propensities(method):
     found, _ = held(30, estimated, method=method, **{**METHODS[method], "n_bootstrap": 60})

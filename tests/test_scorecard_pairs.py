@@ -9,6 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.models import Stumps
+from sklearn_rank.models.grid_cuts import GridGain
 from sklearn_rank.scorecard import Scorecard
 
 QUICK = {"p": 1, "cv": 2, "n_repeats": 1, "alpha": 0.01, "min_bin_size": 0.02}
@@ -144,3 +145,10 @@ def test_variables_with_directions_are_in_pairs():
     signs = {"age": 1, "debt": -1}
     card = Scorecard(ranker(), max_pairs=1, monotonic_cst=signs, **QUICK).fit(X, y)
     assert [pair.name for pair in card.card_.pairs] == ["age × debt"]
+
+
+def test_differences_of_both_signs_are_no_division_by_zero():
+    # Sums over reversed ranges of places are negative: one was just minus the ridge.
+    gain = GridGain([(2, np.ones(2)), (2, np.ones(2))], 0.0, 0.003, 0.5, 0)
+    found = gain.of_cells(np.array([[-0.006, 2.0, 3.0], [-0.003, 0.997, 0.0]]))
+    np.testing.assert_allclose(found, [0.0, 3.5, 0.0])

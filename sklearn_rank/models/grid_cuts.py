@@ -109,7 +109,8 @@ class GridGain:
 
     def of_cells(self, sums: Floats) -> Floats:
         """Return the gain of each cell, given sums of shape (2, ...); 0 of an empty one."""
-        gain: Floats = sums[0] ** 2 / (sums[1] + self.ridge) - self.noise
+        # `best_cuts` passes differences of both signs, and reads those of groups alone.
+        gain: Floats = sums[0] ** 2 / np.where(sums[1] > 0, sums[1] + self.ridge, 1.0) - self.noise
         return np.where(sums[1] > 0, gain, 0.0)
 
 

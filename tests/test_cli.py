@@ -510,7 +510,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
 @pytest.mark.parametrize(
     ("argv", "parts"),
     [
-        ([], ["missing command; the commands are compare, train, rank, evaluate, card"]),
+        ([], ["missing command; the commands are compare, train, rank, evaluate, export, card"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
         (["--fast"], ["unknown option --fast", "--version"]),
         ([*COMPARE, "--folds", "3"], ["unknown option --folds of compare", "--cv", "--rankers"]),

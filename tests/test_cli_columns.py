@@ -233,7 +233,8 @@ def test_rows_of_the_training_are_noted_when_a_model_is_evaluated(folder, capsys
     frame[120:].to_csv("new.csv", index=False)
     frame[60:180].sample(frac=1, random_state=0).to_csv("both.csv", index=False)
     model = {"train": "m.skops", "card": "m.json"}[command]
-    run([command, "old.csv", "--target", "y", "-o", model, *(FAST if command == "train" else [])])
+    options = FAST if command == "train" else ["--param", "p=1"]  # a card of both columns
+    run([command, "old.csv", "--target", "y", "-o", model, *options])
     for name, share in {"old": "100%", "new": None, "both": "50%"}.items():
         capsys.readouterr()
         run(["evaluate", model, f"{name}.csv"])

@@ -214,7 +214,7 @@ def test_options_of_a_card(capsys):
     assert variables["debt"].special == (-999.0, -998.0)
     size = variables["size"]
     assert np.all(np.diff(size.points[: size.n_values]) <= 0)
-    assert "lowest points: -5" in capsys.readouterr().out
+    assert "least points allowed: -5" in capsys.readouterr().out
 
 
 def test_dates_are_left_out_and_columns_off_the_card_are_not_needed(capsys):

@@ -164,9 +164,11 @@ class XGBoost(Engine):
 
             def reset(self) -> None:
                 rows = self.given[0]
-                self.left = (
-                    _blocks(rows) if rows.is_sparse else blocks(rows.shape[0], rows.rows_in_part)
-                )
+                # A process without rows gives one block of none: the engine asks for one.
+                self.left = iter((slice(0, 0),))
+                if rows.shape[0]:
+                    several = _blocks(rows) if rows.is_sparse else None
+                    self.left = several or blocks(rows.shape[0], rows.rows_in_part)
 
         found = Blocks()
         found.given = X, {"label": label, "qid": qid}, types

@@ -114,6 +114,17 @@ class GridGain:
         return np.where(sums[1] > 0, gain, 0.0)
 
 
+def rounded(gain: Floats) -> Floats:
+    """Return gains rounded to a billionth of the largest: equal ones differ by rounding errors.
+
+    They are sums over rows, in an order that depends on the number of processes.
+    """
+    unit = 1e-9 * float(
+        np.abs(gain, where=np.isfinite(gain), out=np.zeros_like(gain)).max(initial=0)
+    )
+    return np.asarray(np.round(gain / unit) * unit) if unit > 0 else gain
+
+
 def grouped(sums: Floats, axis: int, cuts: Indices, n_values: int) -> Floats:
     """Return sums over groups of places of ordinary values; other places stay."""
     starts = np.concatenate([[0], cuts, np.arange(n_values, sums.shape[axis])]).astype(np.intp)
@@ -175,6 +186,7 @@ def best_cuts(sums: Floats, gain: GridGain, side: Side, most: int) -> Indices:
     heavy = np.append(0.0, weight[:n_values].cumsum())
     of_group = gain.of_cells(upto[:, np.newaxis] - upto[:, :, np.newaxis]).sum(axis=-1)
     is_enough = heavy - heavy[:, np.newaxis] >= gain.least * (1 - 1e-9)
+    of_group = rounded(of_group)
     of_group[~(is_enough & np.triu(np.ones(is_enough.shape, dtype=bool), 1))] = -np.inf
     so_far, starts = [of_group[0]], []
     for _ in range(most - 1):

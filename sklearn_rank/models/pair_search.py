@@ -13,7 +13,7 @@ from sklearn_rank.bins.binned_features import BinSizes, FeatureBins
 from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.cell_groups import group_cells
 from sklearn_rank.models.cell_order import CellOrder
-from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_grid, equal_cuts
+from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_grid, equal_cuts, rounded
 from sklearn_rank.rows import FitRows
 
 MOST_GROUPS = 4
@@ -264,8 +264,8 @@ class PairSearch:
             gain(table, [equal_cuts(*side, MOST_GROUPS) for side in gain.sides])
             for gain, table in zip(gains, tables, strict=True)
         ]
-        chosen = np.argsort(-np.array(at_equal), kind="stable")[:_N_SWEPT].tolist()
-        largest = [_largest(tables[one], gains[one])[1] for one in chosen]
+        chosen = sorted(np.argsort(-rounded(np.array(at_equal)), kind="stable")[:_N_SWEPT].tolist())
+        largest = rounded(np.array([_largest(tables[one], gains[one])[1] for one in chosen]))
         best = int(np.argmax(largest))
         return candidates[chosen[best]] if largest[best] > 0 else None
 

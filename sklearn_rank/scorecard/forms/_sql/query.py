@@ -79,7 +79,7 @@ def to_sql(
         as it has terms that can lose points.
     texts : dict, default=None
         With `reasons`: sentences by term, or by (term, label of the bin that the row is in), in
-        place of the terms' names, as in `Scorecard.reasons`.
+        place of the terms' names. What is named by term and by bin has the text of the bin.
 
     Returns
     -------

@@ -98,7 +98,7 @@ def test_it_is_the_linear_ranker_of_one_hot_items():
     linear = PNormPushRanker(
         p=1, loss="logistic", solver="lbfgs", weak_ranker="feature", alpha=0, tol=1e-15
     )
-    items = sparse.csr_array(sparse.eye_array(12))
+    items = sparse.csr_array(np.eye(12))
     found = PairRanker(linear).fit(items, PAIRS).predict(items)
     np.testing.assert_allclose(found, BradleyTerry().fit(PAIRS).scores_, atol=1e-5)
     with_ridge = clone(linear).set_params(alpha=0.1)

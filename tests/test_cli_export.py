@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 def train(ranker, *more):
     line = f"train old.csv --target grade --relevance graded --qid q --ranker {ranker}"
     run(f"{line} -o m.skops --force", *more)
-    X = pd.read_csv("old.csv")[NAMES]
+    X = pd.read_csv("old.csv", float_precision="round_trip")[NAMES]
     pipeline = load_model("m.skops", []).pipeline
     return X.to_numpy(np.float32), pipeline.predict(X)
 

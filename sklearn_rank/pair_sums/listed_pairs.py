@@ -176,7 +176,7 @@ class ListedExponential(Push):
     >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
     >>> push = ListedExponential(pairs)
     >>> push.pair_shares(np.zeros(3), np.array([True, False, False]))
-    PairShares(right=0.25, wrong=0.0, tied=0.75)
+    PairShares(right=0.25, wrong=0.0, tied=0.7...)
     """
 
     p = 1.0

@@ -266,7 +266,9 @@ def _columns(X: Any) -> tuple[Values, Values]:
 
 def _is_strongly_connected(above: Indices, below: Indices, n_items: int) -> bool:
     """Whether there is a path of wins from each item to each other."""
-    graph = coo_array((np.ones(len(above)), (above, below)), shape=(n_items, n_items))
+    # SciPy 1.11 finds no components of a graph with indices of 64 bits.
+    ends = above.astype(np.int32), below.astype(np.int32)
+    graph = coo_array((np.ones(len(above)), ends), shape=(n_items, n_items))
     n_parts = connected_components(graph.tocsr(), connection="strong", return_labels=False)
     return int(n_parts) == 1
 

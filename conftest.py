@@ -2,7 +2,7 @@
 
 =====================  ===========================================================
 pytest -m "not slow"   before each commit: a minute on two cores
-pytest                 before each merge, six minutes: all but the tests marked ``nightly``
+pytest                 before each merge, ten minutes: all but the tests marked ``nightly``
 pytest --nightly       each night and before a release: everything
 =====================  ===========================================================
 

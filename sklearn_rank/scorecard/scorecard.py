@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._imports import import_extra
+from sklearn_rank._parallel import one_blas_thread
 from sklearn_rank._predictor import Predictor
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
@@ -414,7 +415,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
                 return clone(chosen).fit(X, y, **arrays)
 
         folds = None if self.has_number_of_folds else given_folds(data, self.cv, y, qid)
-        self.set_fitted(self._fitted(data, ranker, refit, folds))
+        with one_blas_thread():  # of small matrices two threads take longer than one
+            self.set_fitted(self._fitted(data, ranker, refit, folds))
         return self
 
     def check_parameters(self) -> None:

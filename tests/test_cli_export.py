@@ -28,7 +28,9 @@ def folder(tmp_path, monkeypatch):
 def train(ranker, *more):
     line = f"train old.csv --target grade --relevance graded --qid q --ranker {ranker}"
     run(f"{line} -o m.skops --force", *more)
-    X = pd.read_csv("old.csv", float_precision="round_trip")[NAMES]
+    # pandas before 3 reads the last digit of some numbers otherwise.
+    rows = np.loadtxt("old.csv", delimiter=",", skiprows=1)
+    X = pd.DataFrame(rows[:, 1:3], columns=NAMES)
     pipeline = load_model("m.skops", []).pipeline
     return X.to_numpy(np.float32), pipeline.predict(X)
 

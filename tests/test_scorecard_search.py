@@ -242,8 +242,8 @@ def test_a_category_of_noise_costs_little(n_levels):
 
 
 def test_each_category_pays_for_all_of_them():
-    """Of 1,000 rows and 20 categories the rare ones are pooled: 50 rows are enough, 49 are not."""
-    sizes = np.array([350, 50, 49, *[551 // 17] * 16, 551 - 16 * (551 // 17)])
+    """Of 1,000 rows and 20 categories the rare ones are pooled: 60 rows are enough, 59 are not."""
+    sizes = np.array([350, 60, 59, *[531 // 17] * 16, 531 - 16 * (531 // 17)])
     level = np.repeat(np.arange(len(sizes)), sizes)
     table = pd.DataFrame({"level": pd.Categorical(level)})
     y = (level > 0) & (np.arange(1000) % 3 > 0)
@@ -255,9 +255,9 @@ def test_each_category_pays_for_all_of_them():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_levels", "most"), [(20, 0.012), (60, 0.01), (200, 0.01)])
-def test_a_category_of_noise_costs_little_by_default(n_levels, most):
-    assert np.mean([cost_of_noise(n_levels, seed) for seed in range(10)]) <= most
+@pytest.mark.parametrize("n_levels", [20, 60, 200])
+def test_a_category_of_noise_costs_little_by_default(n_levels):
+    assert np.mean([cost_of_noise(n_levels, seed) for seed in range(10)]) <= 0.01
 
 
 @pytest.mark.parametrize(("scoring", "first"), [("auc", 1.0), ("pauc@0.1", 4.0)])

@@ -29,7 +29,7 @@ SubsetKey = tuple[int, bytes]
 """A name that equal subsets share."""
 
 
-ROWS_BY_LEVEL = 2.5
+ROWS_BY_LEVEL = 3.0
 """Rows that a category needs for each category of its feature, where bins have a smallest size."""
 
 SIZE_ROUNDING = 1e-9

@@ -125,7 +125,7 @@ class Stumps(BaseEstimator):
         Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
         bins that are smaller are merged; rare categories are pooled, or counted as missing if
         all of them together are too few. Missing values and special codes that are too few get
-        no weak ranker. Above 0 a category of k also needs 2.5 k rows: the best set of many
+        no weak ranker. Above 0 a category of k also needs 3 k rows: the best set of many
         categories fits their noise.
     min_bin_events : float in [0, inf), default=0
         Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as

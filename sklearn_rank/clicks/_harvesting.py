@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.clicks._maximisation import Cells
 
 _ADDED = 0.5
@@ -16,7 +16,9 @@ _ADDED = 0.5
 _MOST_STEPS, _MOST_HALVINGS, _LONGEST_STEP = 60, 40, 2.0
 
 
-def pair_counts(shown: Floats, clicked: Floats) -> tuple[Floats, Floats]:
+def pair_counts(
+    shown: Floats, clicked: Floats, starts: Indices | None = None
+) -> tuple[Floats, Floats]:
     r"""Return clicks and impressions by pair of positions, groups weighted alike on both sides.
 
     .. math:: C_{kk'} = \sum_g \frac{n_{gk'}}{n_{gk} + n_{gk'}} c_{gk}, \qquad
@@ -28,21 +30,25 @@ def pair_counts(shown: Floats, clicked: Floats) -> tuple[Floats, Floats]:
     ----------
     shown, clicked : ndarray of shape (n_groups, n_positions)
         n and c.
+    starts : ndarray of shape (n_parts,), default=None
+        The first group of each of several parts, which are summed apart. None: one sum.
 
     Returns
     -------
-    clicks, impressions : ndarray of shape (n_positions, n_positions)
+    clicks, impressions : ndarray of shape ([n_parts,] n_positions, n_positions)
         C and N, with 0 on the diagonal.
     """
     n_positions = shown.shape[1]
-    clicks, impressions = np.zeros((2, n_positions, n_positions))
-    for k in range(n_positions):
+    n_parts = 1 if starts is None else len(starts)
+    clicks, impressions = np.zeros((2, n_parts, n_positions, n_positions))
+    for k in range(n_positions if len(shown) else 0):
         both = shown[:, [k]] + shown
         share = np.divide(shown, both, out=np.zeros_like(shown), where=both > 0)
-        clicks[k] = clicked[:, k] @ share
-        impressions[k] = shown[:, k] @ share
-        clicks[k, k] = impressions[k, k] = 0
-    return clicks, impressions
+        share[:, k] = 0
+        first = np.zeros(1, dtype=np.intp) if starts is None else starts
+        clicks[:, k] = np.add.reduceat(clicked[:, [k]] * share, first, axis=0)
+        impressions[:, k] = np.add.reduceat(shown[:, [k]] * share, first, axis=0)
+    return (clicks[0], impressions[0]) if starts is None else (clicks, impressions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +85,8 @@ class Interventions:
         return cls(found, n_positions)
 
     @cached_property
-    def _by_query(self) -> tuple[Floats, Floats] | None:
-        """The counts of each query, where no group is in two; else None.
+    def _by_query(self) -> tuple[Indices, Floats, Floats] | None:
+        """The queries of the groups, and the counts of each, where no group is in two; else None.
 
         A weight of a query multiplies the counts of its groups, so that sums are linear in it.
         """
@@ -90,21 +96,16 @@ class Interventions:
         if (query[cells.group] != cells.query).any():
             return None
         shown, clicked = cells.by_group(np.ones(cells.n_queries), self.n_positions)
-        shape = (cells.n_queries, self.n_positions, self.n_positions)
-        clicks, impressions = np.zeros((2, *shape))
         order = np.argsort(query, kind="stable")
-        ends = np.cumsum(np.bincount(query, minlength=cells.n_queries))
-        for number, of_query in enumerate(np.split(order, ends[:-1])):
-            if len(of_query):
-                counts = pair_counts(shown[of_query], clicked[of_query])
-                clicks[number], impressions[number] = counts
-        return clicks, impressions
+        queries, starts = np.unique(query[order], return_index=True)
+        return queries, *pair_counts(shown[order], clicked[order], starts)
 
     def sums(self, weight: Floats) -> tuple[Floats, Floats]:
         """Return clicks and impressions by pair of positions, given weights of the queries."""
         if self._by_query is None:
             return pair_counts(*self.cells.by_group(weight, self.n_positions))
-        clicks, impressions = (np.tensordot(weight, one, 1) for one in self._by_query)
+        queries, *counts = self._by_query
+        clicks, impressions = (np.tensordot(weight[queries], one, 1) for one in counts)
         return clicks, impressions
 
     @property

@@ -343,6 +343,26 @@ def check_size(owner: str, largest: float, allowed: float) -> None:
         )
 
 
+def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
+    """Return the places at which rows were shown, from 1, as integers; errors name the owner."""
+    if position is None:
+        raise ValueError(f"{owner} needs the position of each row, from 1. Got position=None.")
+    numbers = check_floats(position, "position")
+    if len(numbers) != n_samples:
+        raise ValueError(
+            f"position of {owner} must hold one place for each of the {n_samples} rows. Got "
+            f"{len(numbers)} places."
+        )
+    is_wrong = ~(numbers >= 1) | (numbers != np.floor(numbers)) | (numbers > np.iinfo(np.int32).max)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise ValueError(
+            f"position of {owner} must hold whole numbers from 1, the first place of a list. Got "
+            f"{numbers[row]:g} in row {row}."
+        )
+    return numbers.astype(np.intp)
+
+
 def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
     """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
     is_listed = not hasattr(qid, "dtype") and np.iterable(qid)

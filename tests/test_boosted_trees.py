@@ -682,7 +682,7 @@ def test_rows_that_come_mixed_keep_their_positions(engine):
     ("engine", "loss", "position", "message"),
     [
         ("lightgbm", "logistic", SHOWN, "position of BoostedTreesRanker needs loss='ndcg'"),
-        ("lightgbm", "ndcg", SHOWN - 1, "whole numbers from 1.* Got values from 0 on"),
+        ("lightgbm", "ndcg", SHOWN - 1, "whole numbers from 1.* Got 0 in row"),
         ("lightgbm", "ndcg", SHOWN + 0.5, "whole numbers from 1"),
         ("lightgbm", "ndcg", np.full(len(X), np.nan), "whole numbers from 1"),
         ("lightgbm", "ndcg", SHOWN[1:], "one place for each of the 120 rows. Got 119"),

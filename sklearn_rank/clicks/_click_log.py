@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import check_finite, check_floats, check_lengths
+from sklearn_rank._validation import check_finite, check_floats
 
 
 def check_clicks(owner: str, clicks: Any) -> Mask:
@@ -22,22 +22,6 @@ def check_clicks(owner: str, clicks: Any) -> Mask:
             f"{found[row]:g} in row {row}."
         )
     return found == 1
-
-
-def check_positions(owner: str, position: Any, clicks: Mask) -> Indices:
-    """Return the positions as integers; raise ValueError for what is no position."""
-    if position is None:
-        raise ValueError(f"{owner} needs the position of each row, from 1. Got position=None.")
-    found = check_floats(position, "position")
-    check_lengths(clicks=clicks, position=found)
-    is_wrong = ~(found >= 1) | (found != np.floor(found)) | (found > np.iinfo(np.int32).max)
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        raise ValueError(
-            f"position of {owner} must be a whole number from 1, the first of the list. Got "
-            f"{found[row]:g} in row {row}."
-        )
-    return found.astype(np.intp)
 
 
 def propensity_of_rows(owner: str, propensity: Any, position: Indices) -> Floats:

@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Indices
-from sklearn_rank._validation import Number, check_lengths, check_parameters, check_qid
-from sklearn_rank.clicks._click_log import check_clicks, check_positions, propensity_of_rows
+from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._validation import (
+    Number,
+    check_lengths,
+    check_parameters,
+    check_positions,
+    check_qid,
+)
+from sklearn_rank.clicks._click_log import check_clicks, propensity_of_rows
 
 
-def click_weights(clicks: Any, position: Any, propensity: Any, *, clip: float | None = None) -> Any:
+def click_weights(
+    clicks: Any, position: Any, propensity: Any, *, clip: float | None = None
+) -> Floats:
     r"""Return row weights that undo the bias of positions in a click log.
 
     .. math:: w_i = 1 / \max(\theta_{k_i}, c) \text{ for clicked rows}, \qquad w_i = 1
@@ -66,7 +74,8 @@ def click_weights(clicks: Any, position: Any, propensity: Any, *, clip: float | 
         "click_weights", {"clip": clip}, {"clip": Number(0, 1, closed="right", other=(None,))}
     )
     is_clicked = check_clicks("click_weights", clicks)
-    place = check_positions("click_weights", position, is_clicked)
+    check_lengths(clicks=is_clicked)
+    place = check_positions("click_weights", position, len(is_clicked))
     found = propensity_of_rows("click_weights", propensity, place)
     found = found if clip is None else np.maximum(found, clip)
     return np.where(is_clicked, 1 / found, 1.0)

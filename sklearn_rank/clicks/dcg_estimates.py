@@ -18,9 +18,10 @@ from sklearn_rank._validation import (
     check_floats,
     check_lengths,
     check_parameters,
+    check_positions,
     check_qid,
 )
-from sklearn_rank.clicks._click_log import check_clicks, check_positions, propensity_of_rows
+from sklearn_rank.clicks._click_log import check_clicks, propensity_of_rows
 
 _OWNER = "dcg_from_clicks"
 _ALLOWED: dict[str, Constraint] = {
@@ -269,7 +270,7 @@ def _read(
 ) -> _Log:
     """Check the log and count it by row; queries that it never shows are left out."""
     clicked = check_clicks(_OWNER, clicks)
-    place = check_positions(_OWNER, position, clicked)
+    place = check_positions(_OWNER, position, len(clicked))
     scores = check_finite(y_score, "y_score")
     if scores.ndim != 1:
         raise ValueError(f"y_score of {_OWNER} must have one dimension. Got shape {scores.shape}.")

@@ -18,10 +18,11 @@ from sklearn_rank._validation import (
     Number,
     check_lengths,
     check_parameters,
+    check_positions,
     check_qid,
     unchanged_on_error,
 )
-from sklearn_rank.clicks._click_log import check_clicks, check_positions
+from sklearn_rank.clicks._click_log import check_clicks
 from sklearn_rank.clicks._harvesting import Interventions, all_pairs
 from sklearn_rank.clicks._maximisation import Cells, maximised
 
@@ -172,7 +173,7 @@ class PositionPropensity(BaseEstimator):
         """Return the log summed up by query, group and position, and the number of positions."""
         owner = type(self).__name__
         is_clicked = check_clicks(owner, clicks)
-        place = check_positions(owner, position, is_clicked) - 1
+        place = check_positions(owner, position, len(is_clicked)) - 1
         of_group = check_qid(group, len(place), "group")
         of_query = of_group if qid is None else check_qid(qid, len(place))
         check_lengths(clicks=is_clicked, position=place)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Indices
-from sklearn_rank._validation import check_floats
+from sklearn_rank._validation import check_positions
 from sklearn_rank.rows import Queries, Rows
 
 HIGHEST_GRADE = 31
@@ -91,15 +91,4 @@ def check_position(
             f"position of {owner} has a meaning for engine='xgboost' only with "
             f"engine_params={{'{UNBIASED}': True}}."
         )
-    numbers = check_floats(position, "position")
-    if not np.all((numbers >= 1) & (numbers % 1 == 0)):
-        raise ValueError(
-            f"position of {owner} must hold whole numbers from 1, the place at which each row was "
-            f"shown in its query. Got values from {numbers.min(initial=np.inf):g} on."
-        )
-    if len(numbers) != n_rows:
-        raise ValueError(
-            f"position of {owner} must hold one place for each of the {n_rows} rows. Got "
-            f"{len(numbers)} places."
-        )
-    return numbers.astype(np.intp)
+    return check_positions(owner, position, n_rows)

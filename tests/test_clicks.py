@@ -80,7 +80,7 @@ def test_weights_by_mapping_and_clipped():
         ([1, 0], [1, 3], [1, 0.5], r"must have a number for every position. Not for \[3\]"),
         ([1, 0], [1, 3], {1: 1}, r"must have a number for every position. Not for \[3\]"),
         ([1, 0], [1, 2], [1, 0], "must be above 0 and at most 1. Got 0 at position 2"),
-        ([1, 0], [1, 2], [1.5, 1], "must be above 0 and at most 1. Got 1.5 at position 1"),
+        ([1, 0], [1, 2], [1.5, 1], "at most 1. Got 1.5 at position 1. Divide those in proportion"),
         ([1, 0], [1, 2], [[1, 1]], "must have one dimension"),
         ([1, 0], [1, 2, 3], [1, 1, 1], "must hold one place for each of the 2 rows. Got 3 places"),
     ],

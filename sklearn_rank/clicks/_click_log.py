@@ -59,6 +59,6 @@ def propensity_of_rows(owner: str, propensity: Any, position: Indices) -> Floats
         number = int(np.argmax(is_wrong))
         raise ValueError(
             f"propensity of {owner} must be above 0 and at most 1. Got {of_known[number]:g} at "
-            f"position {known[number]}."
+            f"position {known[number]}. Divide those in proportion to a position by the largest."
         )
     return np.asarray(of_known[code.ravel()])

@@ -169,7 +169,12 @@ def mariadb():
         command = [server, *shared, f"--socket={socket}", "--skip-networking"]
         with _running(command, options):
             where = {"unix_socket": socket, "user": "root", "charset": "utf8mb4"}
-            connection = _connected(lambda: module.connect(**where))
+
+            def connect():
+                Path(socket).stat()  # a failed attempt would leave its own socket open
+                return module.connect(**where)
+
+            connection = _connected(connect)
             with contextlib.closing(connection):
                 connection.cursor().execute("CREATE DATABASE tables CHARACTER SET utf8mb4")
                 connection.select_db("tables")

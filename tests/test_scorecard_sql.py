@@ -147,14 +147,16 @@ EXACT = st.one_of(st.sampled_from(AWKWARD), st.floats(allow_nan=False, allow_inf
 @given(EXACT)
 def test_numbers_of_sql_are_exact(x):
     """Decimals are of few digits; of quotients and products every part is an exact double."""
-    read = sqlite3.connect(":memory:").execute(f"SELECT {DIALECTS['sqlite'].number(x)}")
-    assert float(read.fetchone()[0]) == x
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        read = connection.execute(f"SELECT {DIALECTS['sqlite'].number(x)}")
+        assert float(read.fetchone()[0]) == x
     for name in ("sqlite", "bigquery", "mysql", "tsql"):
         text = DIALECTS[name].number(x)
         assert float(eval(text)) == x
         parts = [Decimal(part) for part in re.split(" [*/] ", text)]
-        if len(parts) > 1 or (not parts[0] % 1 and abs(parts[0]) <= 2**53):
-            assert all(abs(part) <= 2**53 and not part % 1 for part in parts)
+        is_whole = [part == part.to_integral_value() for part in parts]
+        if len(parts) > 1 or (is_whole[0] and abs(parts[0]) <= 2**53):
+            assert all(abs(part) <= 2**53 for part in parts) and all(is_whole)
         else:  # the digits as an integer, and the power of ten, are exact doubles
             _, digits, exponent = parts[0].as_tuple()
             assert len(digits) <= 15 and abs(exponent) <= 22

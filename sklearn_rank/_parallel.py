@@ -24,7 +24,7 @@ _WORTHWHILE = 2_000_000
 class ThreadPool:
     """The calling thread and its workers, which share the tasks of `map`.
 
-    ``joblib.Parallel`` costs about 10 ms a call, more than a whole boosting round, so
+    ``joblib.Parallel`` costs more a call than a whole boosting round, so
     the workers are dispatched once and then wait for tasks. The calling thread works
     too and never waits for a worker to start: where joblib gives fewer threads than
     asked for, it runs the tasks alone.

@@ -21,9 +21,14 @@ def reports(scripts):
 
 def test_pages_are_made_of_the_reports(reports):
     import make_page
+    from _report import Report
 
     assert len(reports) > 10
     made = {f"{name}.md": make_page.page(name, report) for name, report in reports.items()}
+    made |= {
+        name: text_of(Report.load(FOLDER / f"{report}.json"))
+        for name, (report, text_of) in make_page.EXCERPTS.items()
+    }
     made |= {"targets.md": make_page.targets(reports), "../benchmarks.md": make_page.index(reports)}
     assert [name for name, text in made.items() if (FOLDER / name).read_text("utf-8") != text] == []
 
@@ -36,6 +41,7 @@ def test_every_report_has_its_place_and_a_figure(reports):
     assert {name for name in reports if name not in PICTURES} <= {
         "stump_defaults",
         "tree_defaults",
+        "table_3_first_rows",
     }
     assert [name for name in shown if not (FOLDER / f"{name}.png").exists()] == []
 

@@ -114,3 +114,15 @@ def test_the_page_prints_the_tables(title):
         if line.startswith("| ") and " / " in line
     }
     assert found == PAPERS["Rudin2009"][f"table_{title[0]}"]["rows"]
+
+
+def test_readings_of_the_first_rows_change_one_thing(scripts):
+    """The loop with a line search of one's own is the plain algorithm; ties get the order asked."""
+    first_rows = scripts("table_3_first_rows")
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 4)), np.arange(60) % 3 == 0
+    plain = first_rows.boosted(X, y, 1, first_rows.ROUNDS)
+    found = first_rows.boosted_with(X, y, 1, first_rows.line_search)
+    assert_allclose(found, plain, rtol=1e-6, atol=1e-8)
+    ranks = first_rows.in_order(np.array([1.0, 2.0, 1.0]), np.array([5, 1, 4]))
+    assert ranks.tolist() == [1.0, 2.0, 0.0]

@@ -648,7 +648,7 @@ def _no_hook(f: Floats, values: list[float]) -> bool:
 
 
 def _rbf_of_row(X: Floats, Y: Floats, gamma: float) -> Floats:
-    """Return the rbf kernel of one row; scikit-learn's checks would take ten times as long."""
+    """Return the rbf kernel of one row; scikit-learn's checks would take longer than the kernel."""
     distance = np.einsum("ij,ij->i", Y, Y) - 2 * (X @ Y.T) + np.einsum("ij,ij->i", X, X)
     return np.exp(-gamma * np.maximum(distance, 0.0))
 

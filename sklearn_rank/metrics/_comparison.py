@@ -21,7 +21,7 @@ BATCH_VALUES = 1 << 22
 
 MANY_VALUES = 5_000
 """Up to this number of values the interval is BCa. For a skewness of 2 the correction then moves
-an end by a (2 + z^2) = 0.027 standard errors, with the acceleration a = 2 / (6 sqrt(n)): the Monte
+an end by a (2 + z^2) = 0.028 standard errors, with the acceleration a = 2 / (6 sqrt(n)): the Monte
 Carlo error of 9,999 resamples. Its time is quadratic in the number of values."""
 
 _PARAMETERS: dict[str, Constraint] = {

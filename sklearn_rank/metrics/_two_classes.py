@@ -216,7 +216,7 @@ def ks_interval(y_true: Any, y_score: Any, *, confidence: float = 0.95) -> KSInt
     -----
     The interval is for this model on new rows. The largest of many differences is on average too
     large, so that the interval lies too high: of nominal 95 % it covered, with normal scores, 84 to
-    93 % with 20 relevant rows and 92 to 95 % with 200 (400 samples each).
+    95 % with 20 relevant rows and 92 to 93 % with 200 (400 samples each).
 
     References
     ----------

@@ -18,7 +18,7 @@ small enough to be allocated without new pages, whatever the limits of the alloc
 
 _SMALLEST_EXPONENT = -690.0
 _SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
-"""Smaller masses are raised to this: arithmetic on subnormal numbers is 20 times slower."""
+"""Smaller masses are raised to this: arithmetic on subnormal numbers is slow."""
 
 
 def _blocks_of(n_rows: int) -> list[slice]:

@@ -105,7 +105,7 @@ class Batch:
     def _products(self, upper: _Factors, lower: _Factors, out: Floats | None = None) -> Floats:
         """Return sums of two products.
 
-        As a product of matrices: to broadcast over short rows takes three times as long.
+        As a product of matrices: to broadcast over short rows takes longer.
         """
         left, right = (np.empty((len(rows), 2, rows.shape[1])) for rows in self.rows)
         left[:, 0], left[:, 1] = upper

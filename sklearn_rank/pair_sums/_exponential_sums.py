@@ -28,7 +28,7 @@ def safe_log(values: Any) -> Floats:
 
 
 def log_sum_exp(values: Floats) -> float:
-    """Return log(sum(exp(values))): SciPy's costs 100 microseconds on two numbers."""
+    """Return log(sum(exp(values))): SciPy's costs far more on two numbers."""
     top = float(np.max(values, initial=-np.inf))
     return top + float(np.log(np.sum(np.exp(values - top)))) if top > -np.inf else top
 

@@ -18,7 +18,7 @@ def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
     """Return finite numbers sorted, and the order that sorts them.
 
     Each number is rounded down to one of equal buckets, and the number of the bucket packed with
-    the position into one integer: NumPy sorts integers three times as fast as it finds an
+    the position into one integer: NumPy sorts integers faster than it finds an
     order. What shares a bucket and is out of order is sorted once more.
     """
     order = np.argsort(x) if len(x) <= _FEW else None

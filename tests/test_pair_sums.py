@@ -175,7 +175,7 @@ def assert_equals_oracle(problem, f, loss, method):
 
 @every_loss
 @every_method
-@given(problem=problems(), stretch=st.sampled_from([1.0, 0.37, 11.0]))
+@given(problem=problems(), stretch=st.sampled_from([1.0, 0.37, 11.0, 0.0]))
 def test_value_and_gradient_equal_the_definition(loss, method, problem, stretch):
     """Scores on quarters, so that margins of exactly 1 are common; then others."""
     assert_equals_oracle(problem, stretch * problem.f, loss, method)
@@ -541,7 +541,7 @@ def curvature_of(problem, f, loss, method, **options):
 
 @every_curved_loss
 @every_method
-@given(problem=problems(max_rows=20), stretch=st.sampled_from([1.0, 0.37, 11.0]))
+@given(problem=problems(max_rows=20), stretch=st.sampled_from([1.0, 0.37, 11.0, 0.0]))
 def test_curvature_equals_the_definition(loss, method, problem, stretch):
     f = stretch * problem.f
     (value, gradient, curvature), (same, slopes), rows = curvature_of(problem, f, loss, method)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from shared_fits import run_together
 
-from sklearn_rank.rows import Sums, priority_sample
+from sklearn_rank.rows import Preferences, Sums, priority_sample
 from sklearn_rank.rows.distinct import hash_rows
 from sklearn_rank.rows.selected import Selection, as_matrix
 
@@ -142,3 +142,15 @@ def test_parts_are_the_rows_in_order(monkeypatch):
     np.testing.assert_array_equal(np.concatenate(parts), X[order])
     assert list(Selection(X[:0]).parts()) == []
     assert Selection(X).copied() is X  # all rows are no copy
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.data())
+def test_small_integers_are_sorted_like_other_numbers(levels, data):
+    y = np.array(levels, dtype=float)
+    qid = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(y), max_size=len(y))))
+    for other in (y + 0.5, y * 1e6):
+        as_integers = Preferences.from_labels(y, qid, np.ones(len(y)))
+        as_numbers = Preferences.from_labels(other, qid, np.ones(len(y)))
+        np.testing.assert_array_equal(as_integers.order, as_numbers.order)
+        np.testing.assert_array_equal(as_integers.segments.start, as_numbers.segments.start)
+        np.testing.assert_array_equal(as_integers.queries.start, as_numbers.queries.start)

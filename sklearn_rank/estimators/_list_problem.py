@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +65,14 @@ class BlockwiseObjective:
         """Return the sum over the processes."""
         return np.asarray(self._objective.sums.total(values))
 
-    def _each_block(self) -> Iterator[tuple[Any, Any]]:
-        """Yield the blocks, and the model of their rows."""
-        for block in self._blocks:
-            yield block, self._model.at_rows(block.items)
+    def _sum_of_blocks(self, part: Callable[[Any, Any], Floats], zero: Floats) -> Floats:
+        """Return the sum, over blocks and processes, of a function of a block and its model."""
+
+        def at(number: int) -> Floats:
+            block = self._blocks[number]
+            return part(block, self._model.at_rows(block.items))
+
+        return self._reduce(sum(self._threads.map(at, len(self._blocks)), start=zero))
 
     @property
     def is_twice_differentiable(self) -> bool:
@@ -77,12 +81,13 @@ class BlockwiseObjective:
 
     def hessian(self, w: Floats, used: Indices) -> Floats:
         """Return the second derivatives by the coefficients `used`."""
-        matrix = np.zeros((len(used), len(used)))
-        for block, model in self._each_block():
+
+        def part(block: Any, model: Any) -> Floats:
             c, b, p = self._objective.second_derivatives(block, model.scores(w))
             cross = model.group_sums(block, b, used).T @ model.group_sums(block, p, used)
-            matrix += model.weighted_products(c, used) - cross - cross.T
-        return self._reduce(matrix)
+            return np.asarray(model.weighted_products(c, used) - cross - cross.T)
+
+        return self._sum_of_blocks(part, np.zeros((len(used), len(used))))
 
     def query_gradient(self, number: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
@@ -92,15 +97,14 @@ class BlockwiseObjective:
 
     def variance(self) -> Floats:
         """Return the variance of each feature inside the queries: mean curvature at w = 0."""
-        variance = np.zeros(self._model.n_coordinates)
-        square = np.zeros(self._model.n_coordinates)
-        for block, model in self._each_block():
+
+        def part(block: Any, model: Any) -> Floats:
             share = self._objective.shares(block)
-            mean = model.group_sums(block, share)
-            mean_square = model.square_sums(share)
-            square += mean_square
-            variance += mean_square - self._objective.n_queries * (mean * mean).sum(axis=0)
-        variance, square = self._reduce(np.stack([variance, square]))
+            mean, square = model.group_sums(block, share), model.square_sums(share)
+            within = square - self._objective.n_queries * (mean * mean).sum(axis=0)
+            return np.stack([within, square])
+
+        variance, square = self._sum_of_blocks(part, np.zeros((2, self._model.n_coordinates)))
         return np.where(variance > _NO_VARIANCE * square, variance, 0.0)
 
 

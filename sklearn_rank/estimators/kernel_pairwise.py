@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state, gen_batches
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._callbacks import Follower
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
     FLAG,
@@ -38,7 +39,7 @@ from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
-from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
+from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
@@ -145,8 +146,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Number of threads that compute kernels; None means 1, -1 all processors, as in joblib.
-        Matrix products use the threads of the linear algebra library.
+        Number of threads that compute kernels and sums over pairs; None means 1, -1 all
+        processors, as in joblib. Matrix products use the threads of the linear algebra library.
     random_state : int, RandomState or None, default=None
         Seed for the pairs that `batch_size` draws.
     verbose : int, default=0
@@ -200,6 +201,10 @@ class KernelPairwiseSGDRanker(StreamRanker):
     A step costs O(n^2) for the kernel product and O(n) to O(n log n) for the pairs. The
     kernel matrix is stored if it fits into scikit-learn's ``working_memory``; otherwise
     as much as fits is stored, and the rest is computed block by block in every step.
+
+    With ``kernel="linear"``, 16,384 rows or more and L-BFGS, Newton's method first finds the minimum
+    over up to 32,768 pairs drawn from a fixed seed, and L-BFGS goes on from there in the metric of
+    the second derivatives. The minimum is the same; scales of the features matter little.
 
     Scores of different queries are on one scale but were never compared in training.
 
@@ -422,15 +427,21 @@ class KernelPairwiseSGDRanker(StreamRanker):
     # Fitting -------------------------------------------------------------------------
 
     def _fit(self, data: Rows) -> dict[str, Any]:
+        with ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1]).running() as threads:
+            loss: Any = as_margin_loss(self.loss)
+            if hasattr(loss, "in_threads"):
+                loss = loss.in_threads(threads)
+            return self._fit_loss(data, loss, threads)
+
+    def _fit_loss(self, data: Rows, loss: MarginLoss, threads: ThreadPool) -> dict[str, Any]:
         progress = self._open_progress(data)
         data.ahead(lambda: data.feature_means)
         fitted: dict[str, Any] = {}
         if self.kernel in _WITH_GAMMA:
             fitted["gamma_"] = self._find_gamma(data)
         solver, preferences = self.solver_in_use, data.preferences
-        model = self._make_model(data, fitted.get("gamma_"))
+        model = self._make_model(data, fitted.get("gamma_"), threads)
         order = np.arange(model.n_coordinates) if self.kernel == "linear" else preferences.order
-        loss = as_margin_loss(self.loss)
 
         def reconstruct() -> dict[str, Any]:
             x = follower.x  # stochastic steps have no elements, only coefficients
@@ -529,11 +540,13 @@ class KernelPairwiseSGDRanker(StreamRanker):
         fitted |= {"dual_coef_": coefficients, "fit_rows_": data.position}
         return fitted if self.kernel == "precomputed" else {**fitted, "X_fit_": data.X}
 
-    def _make_model(self, data: Rows, gamma: float | None) -> LinearModel | KernelModel:
+    def _make_model(
+        self, data: Rows, gamma: float | None, threads: ThreadPool | None = None
+    ) -> LinearModel | KernelModel:
         """Return the functions over the rows in fit order."""
         order = data.preferences.order
         if self.kernel == "linear":
-            return LinearModel(data.X, order, data)
+            return LinearModel(data.X, order, data, threads)
         if self.kernel == "precomputed":
             matrix = data.X[np.ix_(order, data.position[order])]
             return KernelModel(self._kernel(None), data.X, matrix)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from sklearn_rank._arrays import blocks
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
 from sklearn_rank.models.bin_sums import ROUNDING, first_positive
 from sklearn_rank.models.rules import FeatureRules
@@ -15,6 +18,12 @@ from sklearn_rank.rows import ALL_HERE, FitRows, Groups, Sums, shared_property
 
 _FEW_ROWS = 16_384
 """Rows whose copy fits into the cache."""
+
+_STRIPE, _MOST_STRIPES = 1 << 20, 8
+"""Values in a stripe of a sparse matrix, about, and the most stripes.
+
+Their number is not that of the threads, so that sums are the same with any.
+"""
 
 
 class Features:
@@ -45,22 +54,56 @@ class LinearModel:
         ``X[order]`` is in fit order; None when X is.
     rows : Sums
         Sums over all training rows, if they are not all here.
+    threads : ThreadPool or None
+        Threads that share the products with a sparse X, for which the linear algebra library
+        has none.
     """
 
-    def __init__(self, X: Any, order: Indices | None = None, rows: Sums = ALL_HERE) -> None:
+    def __init__(
+        self,
+        X: Any,
+        order: Indices | None = None,
+        rows: Sums = ALL_HERE,
+        threads: ThreadPool | None = None,
+    ) -> None:
         self.X = X
         self._order = order
         self._rows = rows
+        self._threads = threads or ThreadPool(1)
         self.n_coordinates: int = X.shape[1]
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the training rows."""
-        scores = np.asarray(self.X @ coefficients)
+        parts = self._each_stripe(lambda rows, X: X @ coefficients)
+        scores = np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
         return scores if self._order is None else scores[self._order]
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, given that by the scores."""
-        return np.asarray(self._rows.total(self._by_row(gradient) @ self.X))
+        values = self._by_row(gradient)
+        slopes = sum(self._each_stripe(lambda rows, X: values[rows] @ X))
+        return np.asarray(self._rows.total(slopes))
+
+    def _each_stripe(self, product: Callable[[slice, Any], Floats]) -> list[Floats]:
+        """Return a product for each stripe of X."""
+        return self._threads.map(lambda number: product(*self._stripes[number]), len(self._stripes))
+
+    @cached_property
+    def _stripes(self) -> list[tuple[slice, Any]]:
+        """Rows, and X of these rows: views of a large CSR matrix, and any other X as it is."""
+        n_rows = self.X.shape[0]
+        if not sparse.issparse(self.X) or self.X.format != "csr" or self.X.nnz < 2 * _STRIPE:
+            return [(slice(0, n_rows), self.X)]
+        values, columns, start = self.X.data, self.X.indices, self.X.indptr
+        n_stripes = min(_MOST_STRIPES, self.X.nnz // _STRIPE)
+        ends = np.searchsorted(start, np.linspace(0, self.X.nnz, n_stripes + 1)[1:-1])
+        found = []
+        for first, last in zip([0, *ends], [*ends, n_rows], strict=True):
+            stored = slice(start[first], start[last])
+            parts = values[stored], columns[stored], start[first : last + 1] - start[first]
+            one = sparse.csr_array(parts, shape=(last - first, self.X.shape[1]))
+            found.append((slice(int(first), int(last)), one))
+        return found
 
     def _by_row(self, values: Floats) -> Floats:
         """Return values of the rows in fit order in the order of X."""
@@ -177,10 +220,16 @@ class LinearModel:
         """Return, as an element, the gradient by the coefficients."""
         return self.element(self.pull_back(gradient))
 
+    def differences(self, upper: Indices, lower: Indices) -> Values:
+        """Return the differences of the features of some pairs of rows; sparse if X is."""
+        if self._order is not None:
+            upper, lower = self._order[upper], self._order[lower]
+        return self.X[upper] - self.X[lower]
+
     def square_norms(self) -> Floats:
         """Return the squared norm of each row."""
         if sparse.issparse(self.X):
-            return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+            return np.asarray(_squared(self.X).sum(axis=1)).ravel()
         square = np.empty(self.X.shape[0])
         for rows in blocks(len(square), _FEW_ROWS):
             some = self.X[rows]
@@ -208,7 +257,7 @@ class LinearModel:
     def square_sums(self, weight: Floats) -> Floats:
         """Return ``sum_n weight_n x_nj^2`` of each feature."""
         if sparse.issparse(self.X):
-            return np.asarray(self.X.multiply(self.X).T @ weight)
+            return np.asarray(_squared(self.X).T @ weight)
         return np.asarray(np.einsum("i,ij,ij->j", weight, self.X, self.X))
 
     def weighted_products(self, weight: Floats, used: Indices) -> Floats:
@@ -218,6 +267,13 @@ class LinearModel:
             return np.asarray((some.multiply(weight[:, None]).T @ some).toarray())
         products = np.zeros((len(used), len(used)))
         for rows in blocks(len(weight), _FEW_ROWS):
-            some = self.X[rows][:, used]
+            some = self.X[rows] if len(used) == self.X.shape[1] else self.X[rows][:, used]
             products += (some * weight[rows, None]).T @ some
         return products
+
+
+def _squared(X: Any) -> Any:
+    """Return the squares of the entries of a sparse matrix."""
+    if not getattr(X, "has_canonical_format", False):  # an entry may be stored in parts
+        return X.multiply(X)
+    return type(X)((X.data**2, X.indices, X.indptr), shape=X.shape)

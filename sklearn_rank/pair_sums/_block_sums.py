@@ -144,6 +144,8 @@ class BlockSums:
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
+        if self.preferences.are_all_here and _are_zero(f, g):
+            return self._sums_at_zero(a, b, with_second)
         if self._fast is not None:
             return self._fast.sums(f, a, g, b, *[True] * with_second)
         n_orders = 2 if with_second else 1
@@ -156,6 +158,14 @@ class BlockSums:
                 lower[order] += a[piece] @ slope
         return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
 
+    def _sums_at_zero(self, a: Floats, b: Floats, with_second: bool) -> PairSums:
+        """Return the sums of one block at scores of zero, where every fit begins."""
+        loss, *slopes = (float(x[0]) for x in derivatives(self.loss, np.zeros(1), with_second))
+        above, below = float(a.sum()), float(b.sum())
+        upper = [np.full(len(a), slope * below) for slope in slopes]
+        lower = [np.full(len(b), slope * above) for slope in slopes]
+        return PairSums(loss * above * below, upper[0], lower[0], *upper[1:], *lower[1:])
+
     def _heights_of(self, f: Floats, a: Floats, g: Floats) -> Floats:
         """Return the heights of the lower rows of one block."""
         if self._fast is not None:
@@ -163,6 +173,11 @@ class BlockSums:
         pieces = _pieces(len(f), len(g))
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))
+
+
+def _are_zero(f: Floats, g: Floats) -> bool:
+    """Whether all scores of a block are zero; of other blocks one score is read, mostly."""
+    return bool(f[0] == 0 and g[0] == 0 and not f.any() and not g.any())
 
 
 def _add(out: Floats, batch: Batch, role: int, sums: Floats) -> None:

@@ -1,5 +1,6 @@
 """Rows: what every sum runs over, in groups, in pairs, and on one process or several."""
 
+from sklearn_rank.rows.drawn_pairs import PairDraws
 from sklearn_rank.rows.given_pairs import GivenPairs
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
@@ -21,6 +22,7 @@ __all__ = [
     "FitRows",
     "GivenPairs",
     "Groups",
+    "PairDraws",
     "Preferences",
     "Queries",
     "Rows",

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sklearn_rank._arrays import Floats, Indices, Mask, blocks
+from sklearn_rank.rows.drawn_pairs import ListedDraws
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.sums import shared_property
 
@@ -119,6 +120,10 @@ class GivenPairs(Preferences):
         In each pair one row has: it counts as often as it has.
         """
         return self.pair_weight
+
+    def draws(self, order: Indices | None = None) -> Any:
+        """Return a function that draws pairs of the list; the order of the rows plays no part."""
+        return ListedDraws(self.above, self.below, self.pair_weight)
 
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs."""

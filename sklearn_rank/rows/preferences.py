@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._arrays import Floats, Indices, Mask, Values
+from sklearn_rank.rows.drawn_pairs import PairDraws
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sums import (
     ALL_HERE,
@@ -22,6 +23,9 @@ from sklearn_rank.rows.sums import (
 __all__ = ["Preferences"]
 
 _CACHED_ROWS = 16_384
+
+_SMALL = 1000
+"""Largest absolute value of relevance that counts as a small integer."""
 
 _WIDEST = 600.0
 """Range of exponents whose exponentials, shifted together, are all far from underflow."""
@@ -105,7 +109,7 @@ class Preferences(Sums):
             starts = np.array([0, n_above] if 0 < n_above < len(y) else [0])
             queries = Groups(np.zeros(1, dtype=np.intp), len(starts))
             return cls(order, weight[order], Groups(starts, len(y)), queries)
-        level = np.unique(y, return_inverse=True)[1].ravel()
+        level = _levels(y)
         query = np.zeros_like(level) if qid is None else qid
         order = np.lexsort((-level, query))
         return cls(order, weight[order], *nested_runs(query[order], level[order]), collective)
@@ -340,6 +344,10 @@ class Preferences(Sums):
         largest = self.lists.largest(float(np.max(paired, initial=0.0)))
         return np.log(np.divide(paired, largest, out=np.ones_like(paired), where=has_pair))
 
+    def draws(self, order: Indices | None = None) -> Any:
+        """Return a function that draws pairs of the rows here, see `PairDraws`."""
+        return PairDraws(self, order)
+
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs; inf without pairs."""
         lowest = self.reduce(np.minimum, above)
@@ -351,3 +359,15 @@ class Preferences(Sums):
         values = values.astype(np.float64)
         upward = -self.smallest_difference(-values, -values)
         return max(upward, -self.smallest_difference(values, values))
+
+
+def _levels(y: Values) -> Indices:
+    """Return integers in the order of y: small integers as they are, other values by rank.
+
+    16 bits are sorted by radix, without the comparisons of a rank.
+    """
+    if float(np.abs(y).max(initial=0)) <= _SMALL:
+        level = y.astype(np.int16)
+        if np.array_equal(level, y):
+            return level
+    return np.unique(y, return_inverse=True)[1].ravel()

@@ -387,6 +387,11 @@ class Sums:
         """These sums or, where this process acts alone, those of the rows here."""
         return ALL_HERE if getattr(self.collective, "is_alone", False) else self
 
+    @property
+    def are_all_here(self) -> bool:
+        """Whether this process holds all rows."""
+        return self.collective is None
+
     def refuse_parts(self, message: str) -> None:
         """Raise ValueError with a message where the rows here may be a part of all."""
         if self.collective is not None:

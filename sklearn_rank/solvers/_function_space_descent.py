@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import line_search
@@ -92,6 +92,13 @@ class GivenSteps:
         return Iterate.at(function, at.f - step * gradient)
 
 
+class Metric(Protocol):
+    """An approximation of the second derivatives at the minimum, in the inner product."""
+
+    def solved(self, element: Floats) -> Floats:
+        """Return its inverse, applied to an element."""
+
+
 class QuasiNewtonSteps:
     """L-BFGS: SciPy's has only the inner product of R^n.
 
@@ -99,9 +106,18 @@ class QuasiNewtonSteps:
     the kernel matrix; in the inner product of the function space it is not. A step
     costs one product with the kernel matrix: scores are linear in f, so that
     the line search needs none.
+
+    Parameters
+    ----------
+    metric : Metric or None
+        What stands for the second derivatives before any step has told of them; None: a multiple
+        of the inner product.
+    first : ndarray or None
+        The first move, an element, if one is known that is better than along the gradient.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metric: Metric | None = None, first: Floats | None = None) -> None:
+        self._metric, self._first = metric, first
         self._memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
         self._last: tuple[Floats, Floats] | None = None  # the last move, and the gradient before it
 
@@ -116,22 +132,27 @@ class QuasiNewtonSteps:
             if curvature > 0 and change[0] @ change[1] > 0:  # rounding can make either zero
                 self._memory.append((move, change, curvature))
             self._last = None
-        return -self._preconditioned(gradient), bool(self._memory)
+        if self._first is not None:
+            return self._first, True
+        is_more = bool(self._memory) or self._metric is not None
+        return -self._preconditioned(gradient), is_more
 
     def move(
         self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Any
     ) -> Iterate | None:
         """Return the end of a line search, the second one along the gradient."""
-        along, has_memory = direction
-        first = 1.0 if self._memory else min(1.0, float(gradient[0] @ gradient[1]) ** -0.5)
+        along, is_more = direction
+        first = 1.0 if is_more else min(1.0, float(gradient[0] @ gradient[1]) ** -0.5)
         line = _Line(function, at, along)
         step = line.search(first)
+        is_given, self._first = self._first is not None, None
         if step is not None:
-            self._last = step * along, gradient
+            # Along a given move the curvature is that of a long way, not that at its end.
+            self._last = None if is_given else (step * along, gradient)
             return line.at(step)
         self._memory.clear()
         again = function.rows.agree((-gradient, False))
-        return self.move(function, at, gradient, again) if has_memory else None
+        return self.move(function, at, gradient, again) if is_more else None
 
     def _preconditioned(self, gradient: Floats) -> Floats:
         """Return the inverse Hessian, as far as the last moves tell, times the gradient."""
@@ -141,9 +162,12 @@ class QuasiNewtonSteps:
             share = float(move[0] @ out[1]) / curvature
             out -= share * change
             shares.append(share)
+        if self._metric is not None:
+            out = self._metric.solved(out)
         if self._memory:
             _, change, curvature = self._memory[-1]
-            out *= curvature / float(change[0] @ change[1])
+            solved = change if self._metric is None else self._metric.solved(change)
+            out *= curvature / float(change[0] @ solved[1])
         for (move, change, curvature), share in zip(self._memory, reversed(shares), strict=True):
             out += (share - float(change[0] @ out[1]) / curvature) * move
         return out

@@ -35,6 +35,21 @@ Hessian = Callable[[Floats, Indices], Floats]
 """Maps coefficients and indices to the second derivatives by the coefficients of these indices."""
 
 
+def _remembered(function: Function) -> Function:
+    """Return the function, which knows its last values: solvers ask for some of them again."""
+    known: deque[tuple[Floats, tuple[float, Floats]]] = deque(maxlen=2)
+
+    def call(x: Floats) -> tuple[float, Floats]:
+        for seen, found in known:
+            if np.array_equal(x, seen):
+                return found
+        found = function(x)
+        known.append((x.copy(), found))
+        return found
+
+    return call
+
+
 @dataclass(frozen=True, eq=False)
 class _Point:
     """Coefficients, the gradient of the function there, function plus penalty, and the error."""
@@ -80,6 +95,7 @@ class RegularisedProblem:
     is_stopped: bool = False
 
     def __post_init__(self) -> None:
+        self.objective = _remembered(self.objective)
         # In this metric the scales of the features matter little.
         self._metric = without_zeros(self.curvature)
         zero = np.zeros_like(self.curvature)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Solution, require
+from sklearn_rank.solvers._drawn_guide import drawn_guide
 from sklearn_rank.solvers._function_space_descent import (
     GivenSteps,
     QuasiNewtonSteps,
@@ -141,17 +142,20 @@ class FunctionSpaceLBFGS(KernelSolver):
             return bool(problem.on_iterate(f, progress.values))
 
         f, left, message = problem.model.element(start), problem.max_iter, ""
+        guide = drawn_guide(problem)
+        first = None if guide is None else guide.move_from(f)
         for function, tol in self._path(problem, exact, f, progress.values):
             solution = minimise_in_space(
                 function,
                 f,
-                QuasiNewtonSteps(),
+                QuasiNewtonSteps(guide, first),
                 max_iter=left,
                 tol=tol,
                 is_relative=is_smooth,
                 on_iterate=on_iterate,
             )
             f, left, message = solution.x, left - solution.n_iter, solution.message
+            first = None
             if message:
                 break
         if not progress.values:

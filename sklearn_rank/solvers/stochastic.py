@@ -65,9 +65,7 @@ def _is_level(values: list[float], tol: float) -> bool:
 class PairSampler:
     """Draws pairs with probability proportional to their weight.
 
-    First the upper row is drawn, by the weight of its pairs, then a row below it, by its
-    weight. Equal rows are neighbours, so that a row of weight 2 is drawn exactly as the
-    row twice would be.
+    Equal rows are neighbours, so that a row of weight 2 is drawn exactly as the row twice would be.
     """
 
     def __init__(self, problem: Any, rng: np.random.RandomState) -> None:
@@ -75,23 +73,9 @@ class PairSampler:
         segment = rows.spread(np.arange(rows.segments.n_groups))
         # Equal rows have the same score by any element of the space, as by this one.
         scores = problem.model.element_scores(problem.model.representer(rows.weight))
-        self._order = np.lexsort((scores, segment))
-        weight = rows.weight[self._order]
-        below = rows.scan_below(np.add, rows.reduce(np.add, weight), 0.0)
-        self._pairs = np.cumsum(weight * rows.spread(below))
-        self._upto = np.concatenate([[0.0], np.cumsum(weight)])
-        # The rows below a row: from the end of its segment to the end of its query.
-        self._begin = rows.spread(rows.segments.end)
-        self._end = rows.spread(rows.queries.spread(rows.segments.end[rows.queries.end - 1]))
+        self._draws = rows.draws(np.lexsort((scores, segment)))
         self._size, self._rng = problem.batch_size, rng
 
     def __call__(self) -> tuple[Indices, Indices]:
         """Return the upper and the lower rows of some pairs, in fit order."""
-        first, second = self._rng.random_sample((2, self._size))
-        upper = np.searchsorted(self._pairs, first * self._pairs[-1], "right")
-        upper = np.minimum(upper, len(self._pairs) - 1)
-        begin, end = self._begin[upper], self._end[upper]
-        start = self._upto[begin]
-        place = start + second * (self._upto[end] - start)
-        lower = np.clip(np.searchsorted(self._upto, place, "right") - 1, begin, end - 1)
-        return self._order[upper], self._order[lower]
+        return self._draws(self._size, self._rng)

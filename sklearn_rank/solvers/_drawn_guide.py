@@ -1,0 +1,126 @@
+"""A first step and a metric for L-BFGS, from some pairs drawn at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import issparse
+
+from sklearn_rank._protocols import Floats
+
+_ROWS_PER_PAIR, _FEWEST_PAIRS, _MOST_PAIRS = 4, 4096, 32_768
+"""One pair is drawn for so many rows. With fewer pairs a fit is fast anyway; more add little."""
+
+_PAIRS_PER_FEATURE, _MOST_FEATURES = 64, 200
+"""Pairs that a matrix needs for each feature, and its most features; of more it is diagonal."""
+
+_NEWTON_STEPS, _HALVINGS, _NEAR = 20, 20, 1e-5
+"""Most Newton steps; halvings of one; decrease of the last step, relative to the value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    r"""Where the minimum is, about, and the second derivatives H there.
+
+    Attributes
+    ----------
+    minimum : ndarray of shape (n_features,) or None
+        The minimum over the drawn pairs; None where only the diagonal of H is known.
+    curvature : tuple or ndarray of shape (n_features,)
+        The Cholesky factor of H, or its diagonal.
+    """
+
+    minimum: Floats | None
+    curvature: Any
+
+    def move_from(self, f: Floats) -> Floats | None:
+        """Return the move from an element to the minimum over the drawn pairs, if that is known."""
+        return None if self.minimum is None else np.stack([self.minimum, self.minimum]) - f
+
+    def solved(self, element: Floats) -> Floats:
+        """Return the inverse of H times the coefficients of an element, as an element."""
+        if isinstance(self.curvature, tuple):
+            one = cho_solve(self.curvature, element[0], check_finite=False)
+        else:
+            one = element[0] / self.curvature
+        return np.stack([one, one])
+
+
+def drawn_guide(problem: Any) -> Guide | None:
+    r"""Return a guide to the minimum of mean pair loss plus ridge; None where none is to be had.
+
+    With d the differences of the features of m drawn pairs, Newton's method minimises
+
+    .. math:: \frac1m \sum_j \phi(d_j \cdot w) + \frac\alpha2 \|w\|^2
+
+    whose minimum and second derivatives are those over all pairs, but for the error of the sample.
+    A fit that begins there needs a third of the passes over X, or less where features are
+    correlated or have different scales. The minimum over all pairs does not depend on it.
+    """
+    model, rows, loss = problem.model, problem.preferences, problem.loss
+    n_pairs = min(rows.n_rows // _ROWS_PER_PAIR, _MOST_PAIRS)
+    loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
+    is_able = hasattr(model, "differences") and hasattr(loss, "second_derivative")
+    if not is_able or not rows.are_all_here or n_pairs < _FEWEST_PAIRS:
+        return None
+    differences = model.differences(*rows.draws()(n_pairs, np.random.RandomState(0)))
+    with np.errstate(over="ignore", invalid="ignore"):  # then there is no guide
+        if model.n_coordinates > min(_MOST_FEATURES, n_pairs // _PAIRS_PER_FEATURE):
+            return _diagonal(differences, loss, problem.alpha)
+        if issparse(differences):
+            differences = differences.toarray()
+        return _DrawnPairs(differences, loss, problem.alpha).guide()
+
+
+def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
+    """Return the diagonal of the second derivatives at zero coefficients."""
+    square = differences.multiply(differences) if issparse(differences) else differences**2
+    second = float(loss.second_derivative(np.zeros(1))[0])
+    curvature = second * np.asarray(square.mean(axis=0)).ravel() + alpha
+    return Guide(None, curvature) if np.isfinite(curvature).all() else None
+
+
+class _DrawnPairs:
+    """The mean loss of drawn pairs plus the ridge, a function of the coefficients."""
+
+    def __init__(self, differences: Floats, loss: Any, alpha: float) -> None:
+        self._differences, self._loss, self._alpha = differences, loss, alpha
+
+    def guide(self) -> Guide | None:
+        """Return the minimum and the second derivatives there; None where numbers overflow."""
+        w, margin = np.zeros(self._differences.shape[1]), np.zeros(len(self._differences))
+        value, slopes = self._value(w, margin)
+        for _ in range(_NEWTON_STEPS):
+            gradient = slopes @ self._differences / len(margin) + self._alpha * w
+            try:
+                factor = cho_factor(self._hessian(margin))
+            except (LinAlgError, ValueError):  # not positive definite, or not finite
+                return None
+            step = cho_solve(factor, -gradient)
+            along = self._differences @ step
+            for share in 0.5 ** np.arange(_HALVINGS):
+                new, new_slopes = self._value(w + share * step, margin + share * along)
+                if new <= value:
+                    break
+            else:
+                break
+            w, margin, slopes = w + share * step, margin + share * along, new_slopes
+            decrease, value = value - new, new
+            if decrease <= _NEAR * value:
+                break
+        return Guide(w, factor) if np.isfinite(w).all() else None
+
+    def _value(self, w: Floats, margin: Floats) -> tuple[float, Floats]:
+        """Return the value, and the derivatives of the losses."""
+        losses, slopes = self._loss.value_and_derivative(margin)
+        return float(losses.mean()) + self._alpha / 2 * float(w @ w), slopes
+
+    def _hessian(self, margin: Floats) -> Floats:
+        """Return the second derivatives."""
+        second = self._loss.second_derivative(margin)
+        matrix = (self._differences * second[:, None]).T @ self._differences / len(margin)
+        matrix[np.diag_indices_from(matrix)] += self._alpha
+        return np.asarray(matrix)

@@ -272,6 +272,12 @@ def bench_kernel(report: Report, path: Path) -> None:
     draw_lines(times([found]), "seconds to fit 100,000 rows of 20 features", path)
 
 
+def linear(report: Report, path: Path) -> None:
+    """Draw the times of linear rankers and of logistic regression."""
+    panels = times([without_tenth(table) for table in report.tables], "processor s")
+    draw_lines(panels, "seconds of the processor, a million rows", path, wide=100.0)
+
+
 def bench_listnet(report: Report, path: Path) -> None:
     """Draw the times of the parts of a fit."""
     panels = times([without_tenth(table) for table in report.tables])
@@ -306,7 +312,15 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
     for one in (
         *(as_they_come, limited_classes, scaling),
         *(lists, peers_generated, peers_magic_trees, peers_search, peers_letor),
-        *(trees_lists, scorecards, bench_pairs, bench_given_pairs, bench_kernel, bench_listnet),
+        *(
+            trees_lists,
+            scorecards,
+            bench_pairs,
+            bench_given_pairs,
+            bench_kernel,
+            bench_listnet,
+            linear,
+        ),
         *(bench_metrics, cluster),
     )
 }

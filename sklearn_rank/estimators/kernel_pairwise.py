@@ -202,9 +202,9 @@ class KernelPairwiseSGDRanker(StreamRanker):
     kernel matrix is stored if it fits into scikit-learn's ``working_memory``; otherwise
     as much as fits is stored, and the rest is computed block by block in every step.
 
-    With ``kernel="linear"``, 16,384 rows or more and L-BFGS, Newton's method first finds the minimum
-    over up to 32,768 pairs drawn from a fixed seed, and L-BFGS goes on from there in the metric of
-    the second derivatives. The minimum is the same; scales of the features matter little.
+    With ``kernel="linear"``, 16,384 rows or more and L-BFGS, Newton's method first finds the
+    minimum over up to 32,768 pairs drawn from a fixed seed, and L-BFGS goes on from there in the
+    metric of the second derivatives. The minimum is the same; scales of the features matter little.
 
     Scores of different queries are on one scale but were never compared in training.
 

@@ -16,6 +16,7 @@ from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
+from sklearn_rank.scorecard.forms._points_table import no_formula
 from sklearn_rank.tables.columns import Schema
 from sklearn_rank.tables.dataset import Dataset, model_data
 from sklearn_rank.tables.errors import InputError, count
@@ -125,7 +126,10 @@ def _select(
 
 
 def _reasons(model: Model, X: Any) -> dict[str, Any]:
-    """Return columns of the largest contributions to each score, such as "income +0.31"."""
+    """Return columns of the largest contributions to each score, such as "income +0.31".
+
+    A spreadsheet shows them as they are, also where the name of a column begins like a formula.
+    """
     ranker = model.pipeline[-1]
     is_card = hasattr(ranker, "card_")
     if not is_card and not hasattr(ranker, "contributions"):
@@ -139,7 +143,8 @@ def _reasons(model: Model, X: Any) -> dict[str, Any]:
     parts = np.zeros((X.shape[1], len(X)))
     np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
     order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
-    names, texts = np.asarray(X.columns, dtype=object)[order], np.vectorize("{:+.3g}".format)
+    shown = np.asarray([no_formula(str(name)) for name in X.columns], dtype=object)
+    names, texts = shown[order], np.vectorize("{:+.3g}".format)
     values = np.take_along_axis(parts, order, axis=0)
     reasons = np.where(values == 0, "", names + " " + texts(values).astype(object))
     return {f"reason_{number}": of_rows for number, of_rows in enumerate(reasons, 1)}

@@ -94,6 +94,17 @@ def read_table(name: str, reading: Reading, notes: list[str]) -> Table:
     return replace(table, path="standard input")
 
 
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    SyntaxError,
+)
+"""What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
+
+
 def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
     kind = _CSV
     try:
@@ -105,8 +116,7 @@ def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except RecursionError as error:
         raise InputError(f"{path}: its objects are nested too deeply") from error
-    except (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile) as error:
-        # Readers of our own name the file.
+    except _UNREADABLE as error:  # readers of our own name the file
         start = f"{path}: is not {kind.what}: " if kind.what else ""
         raise InputError(f"{start}{error}") from error
     if len(table.frame) == 0:

@@ -124,7 +124,7 @@ def to_csv(card: Card) -> str:
     for names, (title, bins) in zip(features, tables_of(card), strict=True):
         for line in bins:
             _, _, points, *numbers = _columns(title, line)
-            texts = [_no_formula(title), _no_formula(line.label)]
+            texts = [no_formula(title), no_formula(line.label)]
             first, *others = line.parts or (line,)
             places = [*_place_cells(first), *(_place_cells(*others) if others else [""] * 4)]
             counted = [points, *map(_cell, numbers)]
@@ -138,7 +138,7 @@ def _place_cells(line: Bin) -> list[str]:
     return [line.kind, _cell(line.above), _cell(line.up_to), listed]
 
 
-def _no_formula(text: str) -> str:
+def no_formula(text: str) -> str:
     """Return a text that a spreadsheet shows as it is; the apostrophe can be removed again."""
     return f"'{text}" if text.startswith((*_STARTS_OF_FORMULAS, "'")) else text
 

@@ -1,0 +1,282 @@
+"""What the page on security says: each line of its tables names tests, and those that are here.
+
+What others write (a model, a card, a table, a name of a column) may give an error or other scores;
+it runs no code, reads no other file, and loads nothing from the network.
+"""
+
+import csv
+import importlib.util
+import pickle
+import re
+import shlex
+import socket
+import sqlite3
+import zipfile
+from contextlib import closing
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from sklearn_rank.cli import main
+from sklearn_rank.scorecard import Card, Variable, to_html, to_pmml, to_sql
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "guide" / "security.md"
+HOSTILE = (
+    'x"; DROP TABLE t; --',
+    "x'); DELETE FROM t; --",
+    "<script>alert(1)</script>",
+    "]]><!ENTITY a SYSTEM 'file:///etc/passwd'>",
+    "=HYPERLINK(1)",
+    "\x1b[2J\u202e",
+    "{{ 7 * 7 }}{% raw %}",
+)
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def test_every_test_that_the_page_names_exists():
+    text = PAGE.read_text(encoding="utf-8")
+    code = "".join(file.read_text(encoding="utf-8") for file in ROOT.glob("tests/test_*.py"))
+    named = re.findall(r"`(test_\w+)`", text)
+    assert len(named) > 20
+    assert [name for name in named if f"def {name}(" not in code] == []
+
+
+def test_every_line_of_the_threat_model_has_a_test_or_says_that_nothing_prevents_it():
+    text = PAGE.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    rows = [line for line in rows if not line.startswith(("| an attacker", "| package"))]
+    threats = [line for line in rows if line.count("|") == 4]
+    assert len(threats) > 15
+    for line in threats:
+        assert "`test_" in line or "nothing" in line.rsplit("|", 2)[1], line
+
+
+def test_the_page_has_the_oldest_releases_that_are_allowed():
+    floors = dict(
+        re.findall(
+            r'"([a-z][\w-]*)(?:\[[\w,]+\])?>=([\d.]+)', (ROOT / "pyproject.toml").read_text()
+        )
+    )
+    floors["distributed"] = floors["dask"]
+    text = PAGE.read_text(encoding="utf-8").partition("| package |")[2]
+    rows = re.findall(r"^\| ([a-z]+) \|.*\| ([\d.]+) \|$", text, re.M)
+    assert len(rows) > 5
+    assert {name: floors[name] for name, _ in rows} == dict(rows)
+
+
+# --- model files ---------------------------------------------------------------------------------
+
+
+class Planted:
+    """What pickle runs when it is loaded."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return (Path.touch, (self.marker,))
+
+
+@pytest.mark.parametrize("name", ["m.skops", "m.pkl", "m.joblib", "m.json"])
+def test_the_command_opens_no_pickle(tmp_path, capsys, name):
+    marker, model, rows = tmp_path / "marker", tmp_path / name, tmp_path / "t.csv"
+    model.write_bytes(pickle.dumps(Planted(marker)))
+    rows.write_text("x\n1\n2\n")
+    assert main(["rank", str(model), str(rows), "-o", str(tmp_path / "o.csv")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not marker.exists()
+    pickle.loads(model.read_bytes())  # it would run
+    assert marker.exists()
+
+
+# --- cards and names -----------------------------------------------------------------------------
+
+
+def card_of(name):
+    """Return a card with a hostile name as variable, as category and as class."""
+    return Card(
+        (Variable(name, 0, (1, 2, 0), (0.5,)), Variable("c", 1, (1, 2), groups=((name, "b"),))),
+        *(0, 0, (name, "good"), 1, (name, "c")),
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_run_nothing_in_sql(name):
+    """Two tables stay as they are, and the totals are right."""
+    card = card_of(name)
+    with closing(sqlite3.connect(":memory:")) as database:
+        column = '"' + name.replace('"', '""') + '"'
+        database.execute(f'CREATE TABLE t ({column}, "c")')
+        database.execute("INSERT INTO t VALUES (?, ?)", (0.2, name))
+        (row,) = database.execute(to_sql(card, "sqlite", table="t")).fetchall()
+        assert row[0] == 2
+        assert database.execute("SELECT count(*) FROM t").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_texts_of_pmml(name):
+    """The document declares nothing and reads back the name; what XML can't hold is refused."""
+    card = replace(card_of(name), adverse="low")
+    if "\x1b" in name:
+        with pytest.raises(ValueError, match="XML cannot hold all characters"):
+            to_pmml(card)
+        return
+    text = to_pmml(card)
+    assert "<!" not in text
+    assert name in {one.get("name") for one in ElementTree.fromstring(text).iter()}
+
+
+class Loads(HTMLParser):
+    """What a page would load or run."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        for key, value in attrs:
+            address = key in ("src", "href", "action", "data", "srcset", "poster")
+            if key.startswith("on") or (address and not str(value).startswith(("data:", "#"))):
+                self.found.append((tag, key, value))
+        if tag in ("script", "iframe", "object", "embed", "link", "base", "meta", "form"):
+            self.found += [(tag, *dict(attrs))] if tag != "meta" else []
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_page_runs_and_loads_nothing(name):
+    page = to_html(card_of(name), title=name)
+    loads = Loads()
+    loads.feed(page)
+    assert loads.found == []
+    assert "url(" not in page and "@import" not in page
+    assert ("{{ 7 * 7 }}" in page) == ("{{ 7 * 7 }}" in name)  # no template of its own
+
+
+# --- data files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["rank m.skops", "train", "compare", "evaluate m.skops"])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{}/t.csv", "//127.0.0.1:{}/t.csv"])
+def test_no_address_is_opened(tmp_path, monkeypatch, capsys, command, address):
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        words = [*shlex.split(command), address.format(server.getsockname()[1])]
+        more = {"rank": ["-o", "o.csv"], "train": ["--target", "y", "-o", "n.skops"]}
+        assert main([*words, *more.get(words[0], ["--target", "y"])]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def workbook(path, sheet):
+    """Write a workbook of one sheet, with XML of one's own."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["x", "y"], *([number, number % 2] for number in range(12))]:
+        book.active.append(row)
+    book.save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    text = members["xl/worksheets/sheet1.xml"].decode()
+    members["xl/worksheets/sheet1.xml"] = sheet(text).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def laughs(text):
+    """Return XML with entities that stand for a billion letters."""
+    entities = ['<!ENTITY a0 "1111111111">']
+    entities += [f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 10)]
+    return f"<!DOCTYPE worksheet [{''.join(entities)}]>{text}".replace("<v>3</v>", "<v>&a9;</v>")
+
+
+@pytest.mark.parametrize("kind", ["entities", "a file"])
+def test_a_workbook_expands_no_entities(tmp_path, capsys, kind):
+    secret, path = tmp_path / "secret.txt", tmp_path / "t.xlsx"
+    secret.write_text("777777")
+    entity = f'<!DOCTYPE worksheet [<!ENTITY a SYSTEM "{secret.as_uri()}">]>'
+    workbook(
+        path,
+        laughs
+        if kind == "entities"
+        else lambda xml: entity + xml.replace("<v>3</v>", "<v>&a;</v>"),
+    )
+    out = tmp_path / "m.skops"
+    code = main(["train", str(path), "--target", "y", "-o", str(out)])
+    text = capsys.readouterr()
+    assert "777777" not in text.out + text.err
+    assert code == 2 and len(text.err.splitlines()) == 1
+
+
+def test_reasons_are_no_formulas(tmp_path, monkeypatch, capsys):
+    """A spreadsheet computes no cell that `rank` makes of a column's name."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X.sum(axis=1) + rng.normal(size=60) > 0
+    lines = [f"{a},{b},{int(c)}" for (a, b), c in zip(X, y, strict=True)]
+    Path("t.csv").write_text("\n".join(["=1+1,@x,y", *lines]))
+    model = ["--ranker", "RankBoost", "--param", "n_estimators=5"]
+    assert main(["train", "t.csv", "--target", "y", "-o", "m.skops", *model]) == 0
+    assert main(["rank", "m.skops", "t.csv", "-o", "r.csv", "--explain"]) == 0
+    with open("r.csv", newline="", encoding="utf-8") as file:
+        found = [row["reason_1"] for row in csv.DictReader(file)]
+    assert {text[:3] for text in found} == {"'=1", "'@x"}
+
+
+# --- clusters ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_workers_of_this_machine_listen_on_it_only():
+    pytest.importorskip("distributed")
+    pytest.importorskip("xgboost")
+    from sklearn_rank.cli._cluster import _client
+    from sklearn_rank.dask._cluster_fit import begin_turn, start_tracker
+
+    with _client("local") as client:
+        info = client.scheduler_info(n_workers=-1)
+        workers = [one for found in info["workers"].values() for one in (found["nanny"],)]
+        addresses = [info["address"], *info["workers"], *workers, client.dashboard_link]
+        assert client.run_on_scheduler(begin_turn, "fit", client.id)
+        tracker = client.run_on_scheduler(start_tracker, 1)
+        addresses.append(f"tcp://{tracker['dmlc_tracker_uri']}:0")
+        hosts = {re.match(r"\w+://([^:/]+)", one)[1] for one in addresses}
+    assert hosts == {"127.0.0.1"}
+
+
+# --- actions of the workflows --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pin_actions():
+    path = str(ROOT / ".ci" / "pin-actions")
+    if not Path(path).exists():
+        pytest.skip("the archive of the source has no .ci")
+    loader = SourceFileLoader("pin_actions", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_actions_are_pinned_to_the_commit_of_their_tag(pin_actions):
+    sha = "0123456789" * 4
+    lines = f"{'a' * 40}\trefs/tags/v4\n{sha}\trefs/tags/v4^{{}}\n"
+    assert pin_actions.commit_of(lines, "v4") == sha  # an annotated tag: what it points at
+    assert pin_actions.commit_of(f"{sha}\trefs/heads/release/v1\n", "release/v1") == sha
+    with pytest.raises(SystemExit, match="v5"):
+        pin_actions.commit_of(lines, "v5")
+    text = "steps:\n  - uses: actions/checkout@v4\n  - uses: ./.github/workflows/tests.yml\n"
+    pinned = pin_actions.pinned(text, {("actions/checkout", "v4"): sha})
+    assert pinned == text.replace("@v4", f"@{sha} # v4")
+    assert pin_actions.pinned(pinned, {}) == pinned  # those that are pinned stay

@@ -206,6 +206,11 @@ class BoundedStumps(StumpColumns):
 
     # The choice ---------------------------------------------------------------------------
 
+    @property
+    def _skips_curvature(self) -> bool:
+        # Where the number of stumps is bounded, the best may be one of those in the model.
+        return super()._skips_curvature and self._largest[1] is None
+
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
         most, (is_tried, _) = self._largest[0], super()._allowed()
         if most is not None:
@@ -246,7 +251,8 @@ class BoundedStumps(StumpColumns):
         feature, h = np.array([j for j, _ in members]), np.array([one for _, one in members])
         bounds = None
         if curvature is not None:
-            bounds = smaller_side((curvature[feature] * h).sum(axis=-1), curvature[0].sum())
+            of_feature = curvature[feature]
+            bounds = smaller_side((of_feature * h).sum(axis=-1), of_feature.sum(axis=-1))
         one, totals = (by_bin[:, feature] * h).sum(axis=-1), by_bin[:, 0].sum(axis=-1)
         best = first_positive(gain(one, totals, bounds, self._step_limits(np.array(left))))
         return None if best is None else left[best]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.pair_sums._packed_sort import sort_with_order
+from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._row_histogram import scattered
 
 
@@ -51,9 +51,11 @@ class SortedSides:
         return rows[: self.n_upper], rows[self.n_upper :]
 
 
-def sort_sides(places: Floats, n_upper: int) -> tuple[Floats, SortedSides]:
+def sort_sides(
+    places: Floats, n_upper: int, sort: MovingOrder | None = None
+) -> tuple[Floats, SortedSides]:
     """Return places sorted, and the rows in this order; those of the upper rows come first."""
-    x, order = sort_with_order(places)
+    x, order = (sort or MovingOrder())(places)
     return x, SortedSides(order, order < n_upper, np.diff(x), n_upper)
 
 

@@ -16,16 +16,17 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._moment_sums import with_constant_second
+from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, running_masses, sort_sides
 from sklearn_rank.pair_sums.group_sums import PairSums
 
 
-def _line(f: Floats, g: Floats) -> SortedSides:
+def _line(f: Floats, g: Floats, sort: MovingOrder | None = None) -> SortedSides:
     """Sort the keys of the upper rows together with the scores of the lower rows."""
     place = np.concatenate([f, g])
     place[: len(f)] -= 1.0
-    return sort_sides(place, len(f))[1]
+    return sort_sides(place, len(f), sort)[1]
 
 
 def _masses(line: SortedSides, a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -52,9 +53,14 @@ def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Fl
     return _split(line, below, above)
 
 
-def hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    line = _line(f, g)
+def hinge_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, sort: MovingOrder | None = None
+) -> PairSums:
+    """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
+
+    `sort` keeps the order of the rows, from which it finds the next one.
+    """
+    line = _line(f, g, sort)
     masses = _masses(line, a, b)
     value = sum(
         float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
@@ -64,25 +70,32 @@ def hinge_sums(f: Floats, a: Floats, g: Floats, b: Floats) -> PairSums:
     return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
 
 
-def hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
+def hinge_heights(f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
-    line = _line(f, g)
+    line = _line(f, g, sort)
     height = integral(line.gap, _masses(line, a, np.zeros(len(g)))[0])
     return _split(line, height, height)[1]
 
 
 def squared_hinge_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    with_second: bool = False,
+    sort: MovingOrder | None = None,
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    line = _line(f, g)
+    line = _line(f, g, sort)
     sums = _squared(line, *_masses(line, a, b))
     return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
 
 
-def squared_hinge_heights(f: Floats, a: Floats, g: Floats) -> Floats:
+def squared_hinge_heights(
+    f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None
+) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
-    line = _line(f, g)
+    line = _line(f, g, sort)
     above = _masses(line, a, np.zeros(len(g)))[0]
     growth = _growth(line.gap, above[:-1], integral(line.gap, above)[:-1])
     height = integral(growth, np.ones(len(above)))

@@ -18,6 +18,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, Number, check_parameters
 from sklearn_rank.pair_sums._logistic import RowExponentials, logistic_heights, logistic_sums
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
+from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._sorted_sums import (
     hinge_heights,
     hinge_sums,
@@ -54,6 +55,8 @@ class MarginLoss(ABC):
       smooth loss close to it, which second-order boosting uses;
     - ``growth``: q and C of :math:`|\phi'(t)| \le C (1 + |t|)^{q-1}`, both smallest, for losses
       of polynomial growth, which the theorems of Chen2012 are about;
+    - ``second_rate``: a number r with :math:`|\phi^{(3)}| \le r \phi''`, by which boosting knows
+      how far second derivatives can have changed, and sums fewer of them anew;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
@@ -148,6 +151,7 @@ class LeastSquares(MarginLoss):
 
     fast_sums: FastSums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
     self_bound = 2.0
+    second_rate = 0.0
     growth = 2, 2
 
     def in_processes(self, rows: Sums) -> MarginLoss:
@@ -182,9 +186,10 @@ def _curved_hinge_sums(
     b: Floats,
     with_second: bool = False,
     threads: ThreadPool | None = None,
+    sort: MovingOrder | None = None,
 ) -> PairSums:
     """Return the sums of the hinge loss, and those of the curvature of `CurvedHinge`."""
-    sums = hinge_sums(f, a, g, b)
+    sums = hinge_sums(f, a, g, b, sort)
     if not with_second:
         return sums
     curved = logistic_sums(f - 1.0, a, g, b, True, _CURVATURE_ERROR, threads)
@@ -223,11 +228,12 @@ class CurvedHinge(Hinge):
     """
 
     fast_sums: FastSums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
+    second_rate = 1.0
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
-        """Return the loss with sums that the threads share."""
-        sums = partial(_curved_hinge_sums, threads=threads)
-        return self._with(self.fast_sums._replace(sums=sums))
+        """Return the loss with sums that the threads share, and that keep the order of the rows."""
+        fast = self.fast_sums.given(sort=MovingOrder(threads))
+        return self._with(fast._replace(sums=partial(fast.sums, threads=threads)))
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -237,8 +243,13 @@ class CurvedHinge(Hinge):
 class SquaredHinge(MarginLoss):
     r"""Squared hinge loss, :math:`(1 - m)_+^2`."""
 
-    fast_sums = FastSums(squared_hinge_sums, squared_hinge_heights, 100e3, 130.0)
+    fast_sums: FastSums = FastSums(squared_hinge_sums, squared_hinge_heights, 100e3, 130.0)
+    second_rate = 0.0  # of the bound
     growth = 2, 2
+
+    def in_threads(self, threads: ThreadPool) -> MarginLoss:
+        """Return the loss with sums that the threads share, and that keep the order of the rows."""
+        return self._with(self.fast_sums.given(sort=MovingOrder(threads)))
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -284,6 +295,7 @@ class Logistic(MarginLoss):
 
     fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
     small_sums = SmallSums(RowExponentials, 3.0)
+    second_rate = 1.0
     growth = 1, 1
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:

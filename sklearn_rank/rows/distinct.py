@@ -78,6 +78,8 @@ def hash_rows(X: Any) -> Codes:
     if isinstance(X, Selection):
         code = hash_rows(X.matrix)
         return code if X.rows is None else code[X.rows]
+    if hasattr(X, "row_codes"):  # their values were hashed when they were read
+        return np.asarray(X.row_codes)
     factors = _odd_factors(X.shape[1])
     if issparse(X):
         terms = _mixed(X.data + 0.0) * factors[X.indices]

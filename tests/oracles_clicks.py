@@ -16,6 +16,20 @@ def unbiased_loss(clicks, position, impression, scores, propensity):
     return total
 
 
+def pooled_pairs(log, propensity, clip):
+    """Weights of `click_pairs(pool="item")` of a log of (impression, row, position, click)."""
+    weights = {}
+    shows = {row: {t for t, one, _, _ in log if one == row} for _, row, _, _ in log}
+    for i, of_i in shows.items():
+        clicks = sum(click for _, row, _, click in log if row == i)
+        seen = sum(propensity[position - 1] for _, row, position, _ in log if row == i)
+        gain = clicks / max(seen, len(of_i) * clip)
+        for j, of_j in shows.items():
+            if i != j and gain and of_i & of_j:
+                weights[i, j] = gain * len(of_i & of_j)
+    return weights
+
+
 def pair_counts(rows, n_positions):
     """Clicks and impressions by pair of positions, of (group, position from 0, clicked)."""
     groups = {group for group, _, _ in rows}

@@ -140,7 +140,9 @@ def test_bad_rows_of_a_log_are_refused():
 DATA = make_queries(n_queries=60, rows_per_query=8, random_state=0)
 RANKERS = np.random.default_rng(1).normal(size=(3, len(DATA.target))) + DATA.target / 2
 NEW = DATA.data[:, 0] + DATA.data[:, 1]
-RATES = np.maximum(1.0 / np.arange(1, 9), 0.02)  # weights up to 50 would be allowed
+RATES = 1.0 / np.arange(1, 9)
+STEEP = np.maximum(RATES**2, 0.02)
+"""Propensities whose weights go up to 50."""
 
 
 def truth(attraction):
@@ -159,56 +161,66 @@ def of_log(log, propensity, **options):
     return dcg_from_clicks(*columns, NEW, random_state=0, **options)
 
 
-def held(n_logs, propensity_of, **options):
+def held(n_logs, propensity, users=None, **options):
     """Return the share of simulated logs whose interval holds the truth, and the mean error."""
-    inside, errors = [], []
+    inside, errors, weights = [], [], []
     for seed in range(n_logs):
-        log = simulated(seed)
-        found = of_log(log, propensity_of(log), **options)
+        log = simulated(seed, **(users or {}))
+        found = of_log(log, propensity, **options)
         true = truth(log.attraction)
         assert found.kind == "estimate"
-        assert found.largest_weight <= 50
+        weights.append(found.largest_weight)
         inside.append(found.low <= true <= found.high)
         errors.append(found.dcg - true)
+    assert not isinstance(propensity, np.ndarray) or max(weights) <= 50.0001
     return np.mean(inside), np.mean(errors)
 
 
+STEEP_LOG = {"n_impressions": 20_000, "examination": STEEP}
+SHORT_LOG = {"n_impressions": 20_000, "n_shown": 6, "examination": RATES[:6]}
+"""Does not show all rows of the new ranker: predictions, right ones, stand for the others."""
 METHODS = {"ips": {}, "dr": {"attraction": np.full(len(DATA.target), 0.3)}}
+RIGHT = make_clicks(DATA.target, RANKERS, DATA.qid, n_impressions=1).attraction
+COVERED = {
+    "ips": (STEEP_LOG, {}),
+    "dr": (STEEP_LOG, {"method": "dr", **METHODS["dr"]}),
+    "dr with rows never shown": (SHORT_LOG, {"method": "dr", "attraction": RIGHT}),
+}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_estimates_are_unbiased(method):
-    _, error = held(20, lambda _: RATES, method=method, n_bootstrap=2, **METHODS[method])
+    _, error = held(20, RATES, method=method, n_bootstrap=2, **METHODS[method])
     assert abs(error) < 0.02
 
 
 def test_a_wrong_propensity_is_noticed():
-    _, error = held(5, lambda _: RATES**0.5, n_bootstrap=2)
+    _, error = held(5, RATES**0.5, n_bootstrap=2)
     assert abs(error) > 0.1
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("method", METHODS)
-def test_intervals_hold_the_truth_with_known_propensities(method):
-    assert held(200, lambda _: RATES, method=method, **METHODS[method])[0] >= 0.9
-
-
-def estimated(log):
-    """Return a function that estimates propensities from some rows of a log."""
-
-    def propensity(rows):
-        model = PositionPropensity(n_bootstrap=0, method="harvesting")
-        found = model.fit(log.click[rows], log.position[rows], log.row[rows]).propensity_
-        return np.minimum(found, 1.0)
-
-    return propensity
+@pytest.mark.parametrize(("users", "options"), COVERED.values(), ids=COVERED)
+def test_intervals_hold_the_truth_with_known_propensities(users, options):
+    assert held(200, users["examination"], users, **options)[0] >= 0.9
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("method", METHODS)
-def test_intervals_hold_the_truth_with_estimated_propensities(method):
-    found, _ = held(30, estimated, method=method, **{**METHODS[method], "n_bootstrap": 60})
-    assert found >= 0.88
+@pytest.mark.parametrize(("users", "options"), COVERED.values(), ids=COVERED)
+def test_intervals_hold_the_truth_with_estimated_propensities(users, options):
+    assert held(200, PositionPropensity(), users, **options)[0] >= 0.88
+
+
+def test_an_estimator_of_propensities_counts_as_a_function_that_fits_it():
+    log = simulated(0)
+
+    def propensity(rows):
+        model = PositionPropensity(n_bootstrap=0)
+        found = model.fit(log.click[rows], log.position[rows], log.row[rows]).propensity_
+        return np.minimum(found, 1.0)
+
+    found = of_log(log, PositionPropensity(n_bootstrap=7), n_bootstrap=5)
+    assert astuple(found) == pytest.approx(astuple(of_log(log, propensity, n_bootstrap=5)))
 
 
 def test_propensities_are_estimated_again_in_each_sample():

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sklearn_rank import RankBoost
-from sklearn_rank.clicks import PositionPropensity, click_rows, click_weights, make_clicks
+from sklearn_rank.clicks import (
+    PositionPropensity,
+    click_pairs,
+    click_rows,
+    click_weights,
+    make_clicks,
+)
 from sklearn_rank.clicks._harvesting import all_pairs, pair_counts
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import pair_loss_and_gradient
@@ -51,6 +58,77 @@ def test_weights_of_repeated_impressions_give_the_sum_of_the_paper(log):
     )[0]
     expected = oracles.unbiased_loss(clicks, position, impression, scores, PROPENSITY)
     assert found == pytest.approx(expected, rel=1e-10)
+
+
+@given(logs(), st.integers(0, 3))
+def test_pairs_of_a_log_give_the_sum_of_the_paper(log, n_repeated):
+    clicks, position, impression, _ = log
+    scores = np.linspace(-1, 1, 4) ** 3
+    row = position - 1  # the same four rows in all impressions
+    again = np.concatenate([np.arange(len(clicks)), np.flatnonzero(impression < n_repeated)])
+    several = np.where(np.arange(len(again)) < len(clicks), 0, 100) + impression[again]
+    columns = clicks[again], position[again], row[again], several
+    try:
+        found = click_pairs(*columns, PROPENSITY, pool="click")
+    except ValueError as error:
+        assert "no click in a list" in str(error) and not clicks.any()
+        return
+    assert len(np.unique(found.pairs, axis=0)) == len(found.pairs) and (found.weight > 0).all()
+    margin = scores[found.pairs[:, 0]] - scores[found.pairs[:, 1]]
+    expected = oracles.unbiased_loss(
+        columns[0], columns[1], several, scores[row[again]], PROPENSITY
+    )
+    assert found.weight @ np.logaddexp(0, -margin) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_pairs_pooled_by_item_are_those_of_the_definition(clip):
+    rng = np.random.default_rng(0)
+    impression = np.repeat(np.arange(60), 3)
+    row = np.concatenate([rng.permutation(4)[:3] for _ in range(60)]) + 10
+    position, clicks = np.tile([1, 2, 4], 60), rng.integers(0, 2, 180)
+    found = click_pairs(clicks, position, row, impression, PROPENSITY, clip=clip)
+    log = list(zip(impression, row, position, clicks, strict=True))
+    expected = oracles.pooled_pairs(log, PROPENSITY, clip or 0.0)
+    assert {tuple(pair) for pair in found.pairs.tolist()} == set(expected)
+    for pair, weight in zip(found.pairs.tolist(), found.weight, strict=True):
+        assert weight == pytest.approx(expected[tuple(pair)], rel=1e-12)
+
+
+def test_pooled_pairs_have_the_mean_of_the_paper_and_less_variance():
+    y, qid = np.array([2, 1, 0, 0, 1]), np.zeros(5)
+    scores = np.array([[5.0, 4, 3, 2, 1], [1.0, 2, 3, 4, 5]])
+    found = {"click": [], "item": []}
+    for seed in range(200):
+        log = make_clicks(y, scores, qid, n_impressions=200, n_shown=5, random_state=seed)
+        columns = log.click, log.position, log.row, log.impression
+        for pool, weights in found.items():
+            pairs = click_pairs(*columns, INVERSE, pool=pool)
+            weights.append(pairs.weight[(pairs.pairs == (0, 4)).all(axis=1)].sum())
+    expected = 200 * log.attraction[0]
+    for weights in found.values():
+        assert abs(np.mean(weights) - expected) < 4 * np.std(weights) / np.sqrt(200)
+    assert np.std(found["item"]) < 0.9 * np.std(found["click"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"row": [0, 0]}, "must show each row once"),
+        ({"row": [0, -1]}, "row of click_pairs must hold whole numbers from 0.*Got -1"),
+        ({"row": [0, 0.5]}, "row of click_pairs must hold whole numbers from 0.*Got 0.5"),
+        ({"clicks": [0, 0]}, "no click in a list with another row"),
+        ({"impression": [0, 1]}, "no click in a list with another row"),
+        ({"position": [0, 1]}, "position of click_pairs must hold whole numbers from 1"),
+        ({"clicks": [2, 0]}, "clicks of click_pairs must be 0 or 1"),
+        ({"pool": "query"}, "'pool' parameter of click_pairs"),
+        ({"clip": 0.0}, "'clip' parameter of click_pairs"),
+    ],
+)
+def test_what_gives_no_pairs_is_refused(changed, message):
+    given = {"clicks": [1, 0], "position": [1, 2], "row": [0, 1], "impression": [0, 0]}
+    with pytest.raises(ValueError, match=message):
+        click_pairs(**{**given, "propensity": PROPENSITY, **changed})
 
 
 @pytest.mark.parametrize("n_clicks", [1, 2, 3])
@@ -185,20 +263,94 @@ def simulated(seed, **options):
     return data, make_clicks(data.target, scores, data.qid, random_state=seed, **options)
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_propensities_are_those_of_the_simulator(swap):
+def errors_and_coverage(seeds, swap, n_bootstrap):
+    """Return relative errors of propensities by seed, and the share of intervals with the truth."""
     off, held = [], []
-    for seed in range(5):
+    for seed in seeds:
         _, log = simulated(seed, n_impressions=100_000, swap=swap)
-        model = PositionPropensity(n_bootstrap=60, random_state=0)
-        group = log.group if swap else log.row
-        model.fit(log.click, log.position, group, log.qid)
+        model = PositionPropensity(n_bootstrap=n_bootstrap, random_state=0)
+        model.fit(log.click, log.position, log.group, log.qid)
         assert model.method_ == "harvesting"
         off.append(model.propensity_ / INVERSE - 1)
         low, high = model.interval_.T
         held += ((low <= INVERSE) & (high >= INVERSE))[1:].tolist()
+    return np.array(off), np.mean(held)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_propensities_are_those_of_the_simulator(swap):
+    off, held = errors_and_coverage(range(5), swap, n_bootstrap=60)
     assert np.abs(np.median(off, axis=0)).max() <= 0.1
-    assert np.mean(held) >= 0.8  # 45 intervals of 95 %
+    assert held >= 0.8  # 45 intervals of 95 %
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("swap", [False, True])
+def test_intervals_of_propensities_hold_the_truth(swap):
+    assert errors_and_coverage(range(100, 140), swap, n_bootstrap=200)[1] >= 0.9
+
+
+def test_expectation_maximisation_alone_finds_propensities_of_two_rankers():
+    off = []
+    for seed in range(5):
+        _, log = simulated(seed, n_impressions=100_000)
+        model = PositionPropensity("em", n_bootstrap=0, tol=1e-5, max_iter=5000)
+        off.append(model.fit(log.click, log.position, log.row).propensity_ / INVERSE - 1)
+    assert np.abs(np.median(off, axis=0)).max() <= 0.25
+
+
+def log_of_one_ranker(seed, **options):
+    """A log of one ranker that sorts by features, which are relative to those of the query."""
+    data = make_queries(60, 25, random_state=seed)
+    X = data.data - np.repeat(data.data.reshape(60, 25, -1).mean(axis=1), 25, axis=0)
+    scores = X[:, 0] + X[:, 1] + np.random.default_rng(seed).normal(size=len(X))
+    return X, make_clicks(data.target, scores, data.qid, random_state=seed, **options)
+
+
+def test_features_tell_positions_from_relevance_in_the_log_of_one_ranker():
+    off, without = [], []
+    for seed in range(5):
+        X, log = log_of_one_ranker(seed, n_impressions=100_000)
+        model = PositionPropensity("em", n_bootstrap=0, tol=1e-4)
+        off.append(model.fit(log.click, log.position, log.row, X=X).propensity_ / INVERSE - 1)
+        without.append(model.fit(log.click, log.position, log.row).propensity_ / INVERSE - 1)
+    assert np.abs(np.median(off, axis=0)).max() <= 0.25
+    assert np.abs(np.median(without, axis=0)).max() > 0.5  # nothing else tells them apart
+
+
+def test_the_likelihood_of_a_regression_is_largest():
+    clicks, place, group = small_log(0, n=3000)
+    X = np.column_stack([np.linspace(-1, 1, 5), [0.5, -1, 0.3, 1, -0.8]])
+    regression = LogisticRegression(C=1e6, tol=1e-10, max_iter=1000)
+    model = PositionPropensity("em", regression=regression, n_bootstrap=0, tol=1e-8, max_iter=5000)
+    found = model.fit(clicks, place + 1, group, X=X).propensity_
+
+    def loss(free):
+        theta, gamma = free[:3], 1 / (1 + np.exp(-(free[3] + X @ free[4:])))
+        if min(theta) <= 0 or max(theta) * max(gamma) >= 1:
+            return 1e9
+        return -oracles.log_likelihood(rows, theta, gamma)
+
+    rows = list(zip(group.tolist(), place.tolist(), clicks.tolist(), strict=True))
+    options = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-6, "fatol": 1e-8, "adaptive": True}
+    best = minimize(loss, [0.8, 0.5, 0.3, 0, 0, 0], method="Nelder-Mead", options=options).x
+    np.testing.assert_allclose(found, best[:3] / best[0], rtol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "options", "message"),
+    [
+        ({"method": "em", "regression": LogisticRegression()}, {}, "needs X, the features of the"),
+        ({}, {"X": np.ones((5, 2))}, "reads X with method='em' only"),
+        ({"method": "em"}, {"X": np.ones((4, 2))}, "row numbers of X, 0 to 3.*Got 4"),
+        ({"method": "em", "regression": LinearRegression()}, {"X": np.ones((5, 2))}, "classifier"),
+        ({"method": "em", "regression": 1}, {"X": np.ones((5, 2))}, "None or a classifier"),
+    ],
+)
+def test_a_regression_without_its_features_is_refused(parameters, options, message):
+    clicks, place, group = small_log(0)
+    with pytest.raises(ValueError, match=message):
+        PositionPropensity(n_bootstrap=0, **parameters).fit(clicks, place + 1, group, **options)
 
 
 def test_one_ranker_alone_needs_expectation_maximisation():

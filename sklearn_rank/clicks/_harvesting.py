@@ -100,13 +100,20 @@ class Interventions:
         queries, starts = np.unique(query[order], return_index=True)
         return queries, *pair_counts(shown[order], clicked[order], starts)
 
-    def sums(self, weight: Floats) -> tuple[Floats, Floats]:
-        """Return clicks and impressions by pair of positions, given weights of the queries."""
-        if self._by_query is None:
-            return pair_counts(*self.cells.by_group(weight, self.n_positions))
-        queries, *counts = self._by_query
-        clicks, impressions = (np.tensordot(weight[queries], one, 1) for one in counts)
-        return clicks, impressions
+    def sums(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return clicks and impressions by pair of positions, given weights of the queries.
+
+        Of shape (n_samples, n_positions, n_positions) for weights (n_samples, n_queries), all at
+        once where no group is in two queries; without samples for (n_queries,).
+        """
+        if self._by_query is not None:
+            queries, *counts = self._by_query
+            clicks, impressions = (np.tensordot(weights[..., queries], one, 1) for one in counts)
+            return clicks, impressions
+        if weights.ndim == 1:
+            return pair_counts(*self.cells.by_group(weights, self.n_positions))
+        both = [self.sums(one) for one in weights]
+        return np.array([one for one, _ in both]), np.array([one for _, one in both])
 
     @property
     def total(self) -> tuple[Floats, Floats]:

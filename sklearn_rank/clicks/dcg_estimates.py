@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from sklearn_rank._validation import (
     check_qid,
 )
 from sklearn_rank.clicks._click_log import check_clicks, propensity_of_rows
+from sklearn_rank.clicks.propensity import PositionPropensity
 
 _OWNER = "dcg_from_clicks"
 _ALLOWED: dict[str, Constraint] = {
@@ -139,11 +142,13 @@ def dcg_from_clicks(
         Scores by the new ranker of all rows that it could show. Ties are in the order of the rows.
     qid : array-like of shape (n_samples,)
         Query of each entry of `y_score`.
-    propensity : array-like, dict or callable
+    propensity : array-like, dict, PositionPropensity or callable
         Propensities :math:`\alpha` of positions 1, 2, ... They must be chances, not only
-        proportional to them, or V has the same unknown factor. A function gets an array of rows
-        of the log and returns propensities estimated from them; it is called for each bootstrap
-        sample, so that the interval holds their uncertainty.
+        proportional to them, or V has the same unknown factor. A `PositionPropensity` estimates
+        them from this log, with `row` as groups, and anew in each bootstrap sample, so that the
+        interval holds their uncertainty; its own bootstrap is not used, and estimates above 1
+        count as 1. Any other function gets an array of rows of the log and returns propensities
+        estimated from them; it is called for each bootstrap sample.
     offset : array-like or None, default=None
         :math:`\beta`, in [0, 1). None: no trust bias.
     method : {"ips", "snips", "dr"}, default="ips"
@@ -205,30 +210,59 @@ def dcg_from_clicks(
     check_parameters(_OWNER, dict(zip(_ALLOWED, given, strict=True)), _ALLOWED)
     log = _read(clicks, position, row, impression, y_score, qid, k)
     predicted = _predictions(method, attraction, len(log.discount))
-    first = propensity(np.arange(len(log.query_of_row))) if callable(propensity) else propensity
-    alpha = propensity_of_rows(_OWNER, first, log.position)
+    rng = check_random_state(random_state)
+    weights = _draws(rng, log.n_queries, n_bootstrap)
+    columns = clicks, position, row, log.query_of_row
+    propensities = _propensities(propensity, columns, weights)
+    alpha = propensity_of_rows(_OWNER, next(propensities), log.position)
     beta = np.zeros(len(alpha)) if offset is None else _offsets(offset, log.position)
     _refuse(log, min_overlap)
     rule = _Rule(method, clip, predicted, beta)
     numbers = rule.of_queries(log, alpha)
     sums = [_value(method, np.ones(log.n_queries) @ numbers)]
-    rng = check_random_state(random_state)
-    if n_bootstrap and log.n_queries < 2:
-        raise ValueError(
-            f"{_OWNER} needs two queries for an interval; n_bootstrap=0 goes without. Got 1."
-        )
-    for _ in range(n_bootstrap):
-        weight = np.bincount(
-            rng.randint(log.n_queries, size=log.n_queries), minlength=log.n_queries
-        )
-        if callable(propensity):
-            again = propensity(
-                np.repeat(np.arange(len(log.query_of_row)), weight[log.query_of_row])
-            )
+    for weight, again in zip(weights[1:], propensities, strict=True):
+        if again is not propensity:
             numbers = rule.of_queries(log, propensity_of_rows(_OWNER, again, log.position))
         sums.append(_value(method, weight @ numbers))
     low, high = np.quantile(sums[1:], _LEVEL) if n_bootstrap else (np.nan, np.nan)
     return ClickEstimate(sums[0], float(low), float(high), *_diagnostics(log, rule, alpha))
+
+
+def _draws(rng: Any, n_queries: int, n_bootstrap: int) -> Indices:
+    """Return how often each query is drawn: once in the log, then in each bootstrap sample."""
+    if n_bootstrap and n_queries < 2:
+        raise ValueError(
+            f"{_OWNER} needs two queries for an interval; n_bootstrap=0 goes without. Got 1."
+        )
+    drawn = [
+        np.bincount(rng.randint(n_queries, size=n_queries), minlength=n_queries)
+        for _ in range(n_bootstrap)
+    ]
+    return np.array([np.ones(n_queries, dtype=np.intp), *drawn])
+
+
+def _propensities(propensity: Any, columns: tuple[Any, ...], weights: Indices) -> Iterator[Any]:
+    """Yield the propensities for each row of weights of the queries; the given ones as they are.
+
+    Parameters
+    ----------
+    propensity
+        As in `dcg_from_clicks`.
+    columns : tuple
+        Clicks, positions, rows and the number of the query of each row of the log.
+    weights : ndarray of shape (1 + n_bootstrap, n_queries)
+        How often each query is drawn; in the first row once.
+    """
+    if isinstance(propensity, PositionPropensity):
+        clicks, position, row, query = columns
+        found = propensity.by_weight(clicks, position, row, query, weights.astype(np.float64))
+        yield from np.minimum(found, 1.0)
+    elif callable(propensity):
+        query = columns[-1]
+        for weight in weights:
+            yield propensity(np.repeat(np.arange(len(query)), weight[query]))
+    else:
+        yield from repeat(propensity, len(weights))
 
 
 @dataclass(frozen=True, eq=False)

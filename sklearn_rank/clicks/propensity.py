@@ -8,14 +8,18 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import (
     SEED,
     Choice,
     Constraint,
+    Described,
     Number,
+    check_floats,
     check_lengths,
     check_parameters,
     check_positions,
@@ -24,7 +28,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.clicks._click_log import check_clicks
 from sklearn_rank.clicks._harvesting import Interventions, all_pairs
-from sklearn_rank.clicks._maximisation import Cells, maximised
+from sklearn_rank.clicks._maximisation import Attraction, Cells, by_regression, maximised
 
 _LEVEL = (0.025, 0.975)
 
@@ -64,15 +68,23 @@ class PositionPropensity(BaseEstimator):
 
         "em": the largest likelihood of all clicks, with a :math:`\gamma` for each group, by
         expectation maximisation. It needs no group at two positions to end, but is only as good as
-        the groups that are.
+        the groups that are. With `X` in `fit`, :math:`\gamma` is a function of the features, fitted
+        by `regression` in each iteration: rows with like features at several positions then tell
+        positions from relevance, even in the log of a single ranker.
 
         "auto": "harvesting" where pairs of positions connect all positions, else "em".
+    regression : classifier or None, default=None
+        With `X` in `fit` only: a classifier with `predict_proba`, whose `fit` takes
+        `sample_weight`, such as HistGradientBoostingClassifier. It is cloned, and fitted once an
+        iteration to each group as attractive and as not, with the expected numbers of both as
+        weights. None: LogisticRegression. Features that ranked the rows must be among X, and
+        comparable between queries.
     n_bootstrap : int in [2, inf) or 0, default=200
         Samples of queries for the intervals; 0: none.
     max_iter : int in [1, inf), default=500
         Iterations of "em" at most.
     tol : float in (0, inf), default=1e-6
-        "em" ends where no propensity changes by more than this part of itself.
+        "em" ends where no propensity changes by more than this part of the largest.
     random_state : int, RandomState instance or None, default=None
         Seed of the bootstrap.
 
@@ -102,8 +114,9 @@ class PositionPropensity(BaseEstimator):
     References
     ----------
     AgarwalHarvest2019 (interventional sets, AllPairs); WangEM2018 (expectation
-    maximisation; here with one parameter a group in place of a regression). The weight of a group
-    is defined here; the paper's is the number of times that rankers were deployed.
+    maximisation with a regression; expected labels as weights in place of labels drawn at random.
+    One parameter a group is defined here). The weight of a group is defined here; the paper's is
+    the number of times that rankers were deployed.
 
     Examples
     --------
@@ -122,6 +135,10 @@ class PositionPropensity(BaseEstimator):
 
     _allowed: ClassVar[dict[str, Constraint]] = {
         "method": Choice(("auto", "harvesting", "em")),
+        "regression": Described(
+            "None or a classifier with predict_proba whose fit takes sample_weight",
+            lambda value: value is None or _is_weighted_classifier(value),
+        ),
         "n_bootstrap": Number(2, integer=True, other=(0,)),
         "max_iter": Number(1, integer=True),
         "tol": Number(0, closed="neither"),
@@ -135,18 +152,22 @@ class PositionPropensity(BaseEstimator):
         self,
         method: str = "auto",
         *,
+        regression: Any = None,
         n_bootstrap: int = 200,
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
         self.method = method
+        self.regression = regression
         self.n_bootstrap = n_bootstrap
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, clicks: Any, position: Any, group: Any, qid: Any = None) -> Self:
+    def fit(
+        self, clicks: Any, position: Any, group: Any, qid: Any = None, *, X: Any = None
+    ) -> Self:
         """Estimate the propensities.
 
         Parameters
@@ -159,6 +180,8 @@ class PositionPropensity(BaseEstimator):
             Rows of one id are equally relevant wherever they are shown.
         qid : array-like of shape (n_rows,) or None, default=None
             What the bootstrap redraws: queries or users. None: the groups.
+        X : {array-like, sparse matrix} of shape (n_groups, n_features), default=None
+            Features of the groups, for "em" with a regression: groups are then row numbers of X.
 
         Returns
         -------
@@ -167,7 +190,59 @@ class PositionPropensity(BaseEstimator):
         """
         with unchanged_on_error(self):
             check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
-            return self._fitted(*self._checked(clicks, position, group, qid))
+            attraction = self._attraction(group, X)
+            return self._fitted(*self._checked(clicks, position, group, qid), attraction)
+
+    def by_weight(
+        self, clicks: Any, position: Any, group: Any, qid: Any, weights: Floats
+    ) -> Floats:
+        """Return the propensities at several weights of the queries, without a bootstrap.
+
+        The log is counted once; each row of weights gives the estimate of a log in which each query
+        is there as often as its weight says.
+
+        Parameters
+        ----------
+        clicks, position, group, qid : array-like of shape (n_rows,)
+            As in `fit`.
+        weights : ndarray of shape (n_samples, n_queries)
+            Weights of the queries in sorted order of their ids.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_positions)
+            The propensities in proportion to the first.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+        attraction = self._attraction(group, None)
+        cells, n_positions = self._checked(clicks, position, group, qid)
+        pairs = Interventions.of(cells, n_positions)
+        return self._estimates(self._method_for(pairs), cells, pairs, weights, attraction)
+
+    def _attraction(self, group: Any, X: Any) -> Attraction | None:
+        """Return the function of features that "em" fits in each iteration; None without one."""
+        owner = type(self).__name__
+        if X is None:
+            if self.regression is not None:
+                raise ValueError(
+                    f"{owner}(regression=...) needs X, the features of the groups. Got None."
+                )
+            return None
+        if self.method != "em":
+            raise ValueError(
+                f"{owner} reads X with method='em' only, the one that has a regression. Got "
+                f"method={self.method!r}."
+            )
+        features = check_array(X, accept_sparse="csr")
+        model = LogisticRegression() if self.regression is None else self.regression
+        number, n_groups = check_floats(group, "group"), features.shape[0]
+        wrong = ~((number >= 0) & (number < n_groups) & (number == np.floor(number)))
+        if wrong.any():
+            raise ValueError(
+                f"group of {owner} must be row numbers of X, 0 to {n_groups - 1}, where X is "
+                f"given. Got {number[np.argmax(wrong)]:g}."
+            )
+        return by_regression(model, features[np.unique(number).astype(np.intp)])
 
     def _checked(self, clicks: Any, position: Any, group: Any, qid: Any) -> tuple[Cells, int]:
         """Return the log summed up by query, group and position, and the number of positions."""
@@ -188,9 +263,20 @@ class PositionPropensity(BaseEstimator):
                 )
         return Cells.of(is_clicked, place, of_group, of_query), n_positions
 
-    def _fitted(self, cells: Cells, n_positions: int) -> Self:
+    def _fitted(self, cells: Cells, n_positions: int, attraction: Attraction | None) -> Self:
         """Estimate from cells; set the fitted attributes."""
         pairs = Interventions.of(cells, n_positions)
+        method = self._method_for(pairs)
+        random = check_random_state(self.random_state)
+        weights = _poisson(random, self.n_bootstrap, cells.n_queries)
+        found = self._estimates(method, cells, pairs, weights, attraction)
+        self.propensity_ = found[0]
+        self.interval_ = np.quantile(found[1:], _LEVEL, axis=0).T if len(found) > 1 else None
+        self.method_, self.n_impressions_ = method, pairs.n_impressions
+        return self
+
+    def _method_for(self, pairs: Interventions) -> str:
+        """Return the method in use; raise ValueError where the log has too few groups for it."""
         is_connected = _connects_all(pairs.total[0])
         if self.method == "harvesting" and not is_connected:
             raise ValueError(
@@ -198,28 +284,33 @@ class PositionPropensity(BaseEstimator):
                 "that connect all positions. Rows were seldom shown at other positions: let two "
                 "rankers make lists, swap rows at random, or use method='em'."
             )
-        method = self.method
-        if method == "auto":
-            method = "harvesting" if is_connected else "em"
-        random = check_random_state(self.random_state)
-        weights = _poisson(random, self.n_bootstrap, cells.n_queries)
-        found = self._estimates(method, cells, pairs, weights)
-        self.propensity_ = found[0]
-        self.interval_ = np.quantile(found[1:], _LEVEL, axis=0).T if len(found) > 1 else None
-        self.method_, self.n_impressions_ = method, pairs.n_impressions
-        return self
+        if self.method == "auto":
+            return "harvesting" if is_connected else "em"
+        return self.method
 
     def _estimates(
-        self, method: str, cells: Cells, pairs: Interventions, weights: Floats
+        self,
+        method: str,
+        cells: Cells,
+        pairs: Interventions,
+        weights: Floats,
+        attraction: Attraction | None,
     ) -> Floats:
         """Return the propensities of each row of weights of the queries."""
         if method == "harvesting":
-            return np.array([all_pairs(*pairs.sums(one)) for one in weights])
+            return np.array([all_pairs(*one) for one in zip(*pairs.sums(weights), strict=True)])
+        limits = pairs.n_positions, self.max_iter, self.tol
         start, found = None, []
         for one in weights:
-            start = maximised(cells, one, pairs.n_positions, self.max_iter, self.tol, start)
+            start = maximised(cells, one, *limits, start, attraction)
             found.append(start / start[0])
         return np.array(found)
+
+
+def _is_weighted_classifier(value: Any) -> bool:
+    """Whether a value is an estimator that gives probabilities and takes weights of rows."""
+    can_fit = hasattr(value, "fit") and hasattr(value, "predict_proba")
+    return can_fit and has_fit_parameter(value, "sample_weight")
 
 
 def _poisson(random: Any, n_samples: int, n_queries: int) -> Floats:

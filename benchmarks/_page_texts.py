@@ -173,7 +173,7 @@ PAGES = {
     "linear": Page(
         "Linear rankers beside logistic regression",
         "A linear ranker over all pairs, or of whole lists, takes as long as a logistic "
-        "regression of the same rows, and half of it or less where features are correlated or "
+        "regression of the same rows, and .3 to .6 of it where features are correlated or "
         "sparse: it begins at the minimum over some drawn pairs. Other programs used the "
         "processors of this run, so that the times are those of one processor.",
         "time to the minimum, dense, correlated and sparse, and growth",

@@ -58,7 +58,8 @@ FIGURE = _pattern(
     rf"|\d[\d,]*(?= of (?:the |its |our |all |){COUNTED})"
     rf"|(?<=\|\x20)\d[\d,]*(?=\x20\|)"
     rf")(?![\w]|\.\d)"
-    rf"|\b{RATIO}(?= (?:(?:as|the|of|that|its|more|less) ){{0,2}}(?:\w+ )?{COST}\b)"
+    rf"|\b{RATIO}(?= (?:(?:as|the|of|that|its|more|less) ){{0,2}}(?:\w+ )?{COST}\b"
+    rf"| (?:of (?:it|that|theirs)|(?:or|and) (?:less|more))\b)"
 )
 """A number with a decimal point, a power of ten, a unit, or a whole that it is a part of; a number
 alone in the cell of a table; a ratio in words beside words of time or memory."""
@@ -116,7 +117,15 @@ def texts(name: str) -> list[str]:
     if name.startswith("benchmarks/"):
         strings = [one.value for one in ast.walk(tree) if isinstance(one, ast.Constant)]
         return [one for one in strings if isinstance(one, str) and " " in one]
-    return [_unindented(one) for one in _docstrings(tree)]
+    found = [_unindented(one) for one in _docstrings(tree)]
+    if name.startswith("docs/"):  # the text of the gallery
+        found += ["\n".join(re.findall(r"^# ?(.*)$", one, re.M)) for one in _cells(text)]
+    return found
+
+
+def _cells(text: str) -> list[str]:
+    """Return the blocks of comments of a script of the gallery."""
+    return re.findall(r"^# %%.*\n((?:#.*\n)+)", text, re.M)
 
 
 def _docstrings(tree: ast.Module) -> Iterator[str]:

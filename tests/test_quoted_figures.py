@@ -82,6 +82,7 @@ FOUND = {
     "It takes 10 to 20 minutes.": ["10", "20"],
     "| fits | 1,000 | 3 |": ["1,000", "3"],
     "It takes half the time and a third of the memory.": ["half", "a third"],
+    "It takes as long, or half of it.": ["half"],
 }
 LEFT_OUT = {
     "versions": "You need Python 3.11 or newer and PMML 4.4.",

@@ -42,10 +42,11 @@ def values_of(entry: dict[str, Any], figures: Sequence[str]) -> list[tuple[float
     """Return the values of a quote's figures in their order, each with what says how to round."""
     if "test" in entry:
         known = _numbers_of_test(entry["test"])
-        missing = [one for one in figures if one not in known]
+        written = entry.get("written", figures)
+        missing = [one for one in written if one not in known]
         if missing:
             raise SourceError(f"{entry['test']} does not hold {', '.join(missing)}")
-        return [(float(one.replace(",", "")), {}) for one in figures]
+        return [(float(one.replace(",", "")) * entry.get("times", 1), {}) for one in written]
     defaults = {key: entry[key] for key in INHERITED if key in entry}
     return [
         (value, source) for one in entry["of"] for value, source in _values(defaults | dict(one))

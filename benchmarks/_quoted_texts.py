@@ -50,6 +50,10 @@ RATIO = (
     r"|fifty|seventy|hundred|thousand) times)"
 )
 COST = r"(?:time|times|long|longer|fast|faster|slow|slower|memory|processor|costs?|seconds)"
+SPAN = (
+    r"(?:(?:half|about|under|over) an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve"
+    r"|fifteen|twenty|thirty|forty|fifty|sixty) (?:(?:milli|micro)?seconds?|minutes?|hours?)"
+)
 FIGURE = _pattern(
     rf"(?<![\w.,/^])[-+−±]?(?:"
     rf"(?:\d[\d,]*)?\.\d+(?:e-?\d+)?|\d+e-?\d+"
@@ -60,9 +64,10 @@ FIGURE = _pattern(
     rf")(?![\w]|\.\d)"
     rf"|\b{RATIO}(?= (?:(?:as|the|of|that|its|more|less) ){{0,2}}(?:\w+ )?{COST}\b"
     rf"| (?:of (?:it|that|theirs)|(?:or|and) (?:less|more))\b)"
+    rf"|\b{SPAN}\b"
 )
 """A number with a decimal point, a power of ten, a unit, or a whole that it is a part of; a number
-alone in the cell of a table; a ratio in words beside words of time or memory."""
+alone in the cell of a table; a ratio in words beside words of time or memory; minutes in words."""
 
 LEFT_OUT = {
     "versions": _pattern(

@@ -30,6 +30,12 @@ WORDS = {
     **{"a twelfth": 1 / 12, "a twentieth": 1 / 20, "twice": 2, "three times": 3, "ten times": 10},
     **{"seventy times": 70, "a hundred times": 100, "a thousand times": 1000},
 }
+NUMBERS = {
+    **{"a": 1, "an": 1, "half a": 0.5, "half an": 0.5, "one": 1, "two": 2, "three": 3, "four": 4},
+    **{"five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12},
+    **{"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60},
+}
+SECONDS = {"microsecond": 1e-6, "millisecond": 1e-3, "second": 1, "minute": 60, "hour": 3600}
 NEAR = 0.15
 KINDS = ("of", "test", "by_hand")
 """Where a quote's figures are from: reports, the code of a test, or a measurement by hand."""
@@ -97,11 +103,12 @@ def agrees(text: str, value: float, entry: dict[str, Any]) -> bool:
     By default to the digits that are printed; "up" is for limits ("at most .02"), `digits` for a
     figure with so many significant digits ("about 250"). Of words the ratio may be off by `NEAR`.
     """
-    if text in WORDS:
-        ratio = value / WORDS[text]
+    in_words = _in_words(text)
+    if in_words is not None:
+        ratio = value / in_words
         return 1 - NEAR <= ratio <= 1 + NEAR or (entry.get("rounded") == "up" and 0 <= ratio <= 1)
     if not DIGITS.fullmatch(text):
-        raise ValueError(f"{text!r} is neither a number nor one of {', '.join(WORDS)}")
+        raise ValueError(f"{text!r} is neither a number nor known words")
     printed, step = number(text), last_digit(text)
     if "digits" in entry and printed:
         step = 10.0 ** (math.floor(math.log10(abs(printed))) + 1 - entry["digits"])
@@ -111,6 +118,19 @@ def agrees(text: str, value: float, entry: dict[str, Any]) -> bool:
     if entry.get("rounded") == "up":
         return -1e-6 <= gap < 1 - 1e-6
     return abs(gap) <= 0.5 + 1e-6
+
+
+def _in_words(text: str) -> float | None:
+    """Return what words such as "half" or "ten minutes" (in seconds) stand for."""
+    if text in WORDS:
+        return WORDS[text]
+    number, _, unit = text.rpartition(" ")
+    number = number.removeprefix("about ").removeprefix("under ")
+    return (
+        NUMBERS.get(number, math.nan) * SECONDS[unit.rstrip("s")]
+        if unit.rstrip("s") in SECONDS
+        else None
+    )
 
 
 def last_digit(text: str) -> float:

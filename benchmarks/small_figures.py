@@ -9,6 +9,7 @@ figure stands in.
 
 import argparse
 import json
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -154,6 +155,66 @@ def memory_of(case, engine):
     return watch(lambda: ranker.fit(X, y, **qid))
 
 
+FILE_CASES = ("one list, 20", "queries, 20", "one list, 50", "queries, 50")
+
+
+def files(folder):
+    """Trees from Parquet files beside `fit` to what pandas reads of them, each in a process."""
+    rows = []
+    for case in FILE_CASES:
+        n_features = int(case.rpartition(" ")[2])
+        with tempfile.TemporaryDirectory() as parquet:
+            write_rows(case.startswith("queries"), n_features, Path(parquet))
+            row = [case]
+            for way in ("files", "rows"):
+                found = run_in_process(__file__, ["--fit", way, case, parquet], threads=1)
+                if "error" in found:
+                    raise RuntimeError(found["error"])
+                row += [found["extra_mb"] * 1e6 / (8 * N_MEMORY * n_features), found["cpu"]]
+        rows.append(row)
+    columns = ["rows", "fit_files", "its processor s", "fit", "its processor s "]
+    title = "Trees of a million rows in Parquet files, 20 rounds: memory in sizes of X"
+    return Table(title, columns, rows)
+
+
+def write_rows(has_queries, n_features, folder):
+    """Write a million rows to ten files, in one list or in queries of 100 rows."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    for number in range(10):
+        X = rng.standard_normal((N_MEMORY // 10, n_features))
+        raw = X[:, 0] + rng.standard_normal(len(X))
+        y = np.digitize(raw, [-1, 0, 1, 2]) if has_queries else (raw > 0).astype(int)
+        frame = pd.DataFrame(X).add_prefix("x").assign(target=y)
+        if has_queries:
+            frame["query"] = np.arange(len(X)) // 100 + number * 1000
+        frame.to_parquet(folder / f"{number}.parquet")
+
+
+def fit_of(way, case, folder):
+    """Return memory and processor time of a fit to files, by itself or to what pandas reads."""
+    import pandas as pd
+
+    has_queries = case.startswith("queries")
+    relevance = "graded" if has_queries else "binary"
+    sizes = {"engine": "xgboost", "n_estimators": 20, "n_jobs": 1, "random_state": 0}
+    ranker = BoostedTreesRanker(relevance=relevance, **sizes)
+    few = pd.read_parquet(Path(folder) / "0.parquet").head(1000)
+    BoostedTreesRanker(**sizes).fit(few.to_numpy()[:, :2], np.arange(1000) % 2)  # imports
+    qid = {"qid": "query"} if has_queries else {}
+
+    def of_rows():
+        table = pd.read_parquet(folder)
+        rows = {"qid": table.pop("query")} if has_queries else {}
+        y = table.pop("target")
+        ranker.fit(table, y, **rows)
+
+    started = time.process_time()
+    fit = of_rows if way == "rows" else lambda: ranker.fit_files(folder, target="target", **qid)
+    return {**watch(fit), "cpu": time.process_time() - started}
+
+
 def one_row(folder):
     """Milliseconds of one row, processor time, in Python and in onnxruntime."""
     import onnxruntime
@@ -256,7 +317,7 @@ def cards(folder):
 PARTS = {
     one.__name__: one
     for one in (
-        *(stopping, pairs, small_lists, memory, one_row),
+        *(stopping, pairs, small_lists, memory, files, one_row),
         *(exposure, credit, coverage, cards),
     )
 }
@@ -267,10 +328,14 @@ def main():
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
     parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--fit", nargs=3, help=argparse.SUPPRESS)
     add_data_option(parser)
     options = parser.parse_args()
     if options.memory:
         print(json.dumps(memory_of(*options.memory)))
+        return
+    if options.fit:
+        print(json.dumps(fit_of(*options.fit)))
         return
     known = {}
     if options.json is not None and options.json.exists():

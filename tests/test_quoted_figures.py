@@ -83,6 +83,7 @@ FOUND = {
     "| fits | 1,000 | 3 |": ["1,000", "3"],
     "It takes half the time and a third of the memory.": ["half", "a third"],
     "It takes as long, or half of it.": ["half"],
+    "It takes about a minute, or two hours.": ["about a minute", "two hours"],
 }
 LEFT_OUT = {
     "versions": "You need Python 3.11 or newer and PMML 4.4.",

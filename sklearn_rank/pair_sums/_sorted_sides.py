@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._row_histogram import scattered
@@ -25,12 +26,15 @@ class SortedSides:
         Distance from each place to the next.
     n_upper : int
         Number of upper rows.
+    threads : ThreadPool
+        Threads that may share the work.
     """
 
     order: Indices
     is_upper: Mask
     gap: Floats
     n_upper: int
+    threads: ThreadPool
 
     def weights(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Return the weights of the sorted upper rows and of the sorted lower ones, else 0."""
@@ -45,6 +49,17 @@ class SortedSides:
             below -= above
         return above, below
 
+    def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+        """Return the weight of the upper rows up to each place, and of the lower from it on."""
+        if (a == a[0]).all() and (b == b[0]).all():
+            n_above = np.cumsum(self.is_upper, dtype=np.int32)  # counts are summed faster
+            above = n_above * float(a[0])
+            n_above -= self.is_upper
+            n_above += len(self.order) - self.n_upper
+            n_above -= np.arange(len(self.order), dtype=np.int32)
+            return above, n_above * float(b[0])
+        return running_masses(*self.weights(a, b))
+
     def split(self, values: Floats) -> tuple[Floats, Floats]:
         """Return values of the sorted rows to the upper and to the lower rows."""
         rows = scattered(values, self.order)
@@ -55,8 +70,9 @@ def sort_sides(
     places: Floats, n_upper: int, sort: MovingOrder | None = None
 ) -> tuple[Floats, SortedSides]:
     """Return places sorted, and the rows in this order; those of the upper rows come first."""
-    x, order = (sort or MovingOrder())(places)
-    return x, SortedSides(order, order < n_upper, np.diff(x), n_upper)
+    sort = sort or MovingOrder()
+    x, order = sort(places)
+    return x, SortedSides(order, order < n_upper, np.diff(x), n_upper, sort.threads)
 
 
 def running_masses(above: Floats, below: Floats) -> tuple[Floats, Floats]:

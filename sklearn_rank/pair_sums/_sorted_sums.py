@@ -18,7 +18,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._moment_sums import with_constant_second
 from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._row_histogram import blocks
-from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, running_masses, sort_sides
+from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, sort_sides
 from sklearn_rank.pair_sums.group_sums import PairSums
 
 
@@ -29,11 +29,6 @@ def _line(f: Floats, g: Floats, sort: MovingOrder | None = None) -> SortedSides:
     return sort_sides(place, len(f), sort)[1]
 
 
-def _masses(line: SortedSides, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return A up to each place and B from each place on."""
-    return running_masses(*line.weights(a, b))
-
-
 def _split(line: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
     """Return values at places, separate ones for the two sides, to their rows."""
     return line.split(np.where(line.is_upper, upper, lower))
@@ -42,10 +37,11 @@ def _split(line: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Flo
 def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Floats]:
     """Return the weight of each row's active pairs: of upper rows, and of lower rows.
 
-    All rows of one place take its last A and its first B.
+    All rows of one place take its last A and its first B: those that are there already where the
+    upper rows of a place come first.
     """
     is_new = line.gap != 0
-    if not is_new.all():
+    if (~is_new & (line.is_upper[1:] > line.is_upper[:-1])).any():
         first = np.flatnonzero(np.concatenate([[True], is_new]))
         length = np.diff(first, append=len(line.order))
         above = np.repeat(above[first + length - 1], length)
@@ -61,7 +57,7 @@ def hinge_sums(
     `sort` keeps the order of the rows, from which it finds the next one.
     """
     line = _line(f, g, sort)
-    masses = _masses(line, a, b)
+    masses = line.masses(a, b)
     value = sum(
         float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
         for some in blocks(len(line.gap))
@@ -73,7 +69,7 @@ def hinge_sums(
 def hinge_heights(f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
     line = _line(f, g, sort)
-    height = integral(line.gap, _masses(line, a, np.zeros(len(g)))[0])
+    height = integral(line.gap, line.masses(a, np.zeros(len(g)))[0])
     return _split(line, height, height)[1]
 
 
@@ -87,7 +83,7 @@ def squared_hinge_sums(
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
     line = _line(f, g, sort)
-    sums = _squared(line, *_masses(line, a, b))
+    sums = _squared(line, *line.masses(a, b))
     return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
 
 
@@ -96,7 +92,7 @@ def squared_hinge_heights(
 ) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
     line = _line(f, g, sort)
-    above = _masses(line, a, np.zeros(len(g)))[0]
+    above = line.masses(a, np.zeros(len(g)))[0]
     growth = _growth(line.gap, above[:-1], integral(line.gap, above)[:-1])
     height = integral(growth, np.ones(len(above)))
     return _split(line, height, height)[1]
@@ -115,7 +111,7 @@ def rounded_hinge_sums(
     """
     scale = 1.0 - width
     lines = _line(f, g), _line(f / scale, g / scale)
-    masses = [_masses(line, a, b) for line in lines]
+    masses = [line.masses(a, b) for line in lines]
     outer, inner = (_squared(line, *mass) for line, mass in zip(lines, masses, strict=True))
     sums = PairSums(
         (outer.value - scale**2 * inner.value) / (2 * width),
@@ -140,10 +136,15 @@ def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floa
 
 def _squared(line: SortedSides, above: Floats, below: Floats) -> PairSums:
     """Return the sums of the squared hinge loss, given A and B at each place."""
+
     # The derivative of a row is the integral of the weight on the other side: its active pairs,
     # each times its residual.
-    behind = integral(line.gap, above)
-    ahead = integral(line.gap[::-1], below[::-1])[::-1]
+    def integrate(side: int) -> Floats:
+        if side == 0:
+            return integral(line.gap, above)
+        return integral(line.gap[::-1], below[::-1])[::-1]
+
+    behind, ahead = line.threads.map(integrate, 2)
     upper, lower = _split(line, ahead, behind)
     upper *= -2.0
     lower *= -2.0

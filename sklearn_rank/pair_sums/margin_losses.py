@@ -16,7 +16,12 @@ import numpy as np
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, Number, check_parameters
-from sklearn_rank.pair_sums._logistic import RowExponentials, logistic_heights, logistic_sums
+from sklearn_rank.pair_sums._logistic import (
+    RowExponentials,
+    logistic_curvatures,
+    logistic_heights,
+    logistic_sums,
+)
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
 from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._sorted_sums import (
@@ -192,8 +197,8 @@ def _curved_hinge_sums(
     sums = hinge_sums(f, a, g, b, sort)
     if not with_second:
         return sums
-    curved = logistic_sums(f - 1.0, a, g, b, True, _CURVATURE_ERROR, threads)
-    return sums._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
+    upper, lower = logistic_curvatures(f - 1.0, a, g, b, _CURVATURE_ERROR, threads)
+    return sums._replace(second_upper=upper, second_lower=lower)
 
 
 class Hinge(MarginLoss):

@@ -32,14 +32,14 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._logistic._axis import shared_axis, shorten_gaps
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest, shared_grid
-from sklearn_rank.pair_sums._logistic._grid import grid_sums
+from sklearn_rank.pair_sums._logistic._grid import grid_curvatures, grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows import Sums as RowSums
 
-__all__ = ["RowExponentials", "logistic_heights", "logistic_sums"]
+__all__ = ["RowExponentials", "logistic_curvatures", "logistic_heights", "logistic_sums"]
 
 
 def logistic_sums(
@@ -74,6 +74,26 @@ def logistic_heights(
 ) -> Floats:
     """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
     return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads, rows).heights
+
+
+def logistic_curvatures(
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    error: float = ERROR,
+    threads: ThreadPool | None = None,
+) -> tuple[Floats, Floats]:
+    """Return the sums of sigmoid'(z) alone: of each upper row, times b, and of each lower, times a.
+
+    On a grid they cost less than half of all sums, and are as exact as the others.
+    """
+    axis = shorten_gaps(f, a, g, b)
+    grid = cheapest(axis, error)
+    if grid is None:
+        sums = by_sweep(axis, a, b, error, 2)
+        return sums.upper_sums[1], sums.lower_sums[1]
+    return grid_curvatures(axis, a, b, grid, threads or ThreadPool())
 
 
 def _evaluate(

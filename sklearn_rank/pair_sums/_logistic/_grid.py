@@ -101,6 +101,10 @@ class Grid:
         ramp = np.concatenate([[0.0], np.cumsum(np.cumsum(nodal[:-1]))])
         return self.step * ramp + self._convolved(nodal, _even_rest)
 
+    def curvature_sums(self, nodal: Floats) -> Floats:
+        """Return, at each node, the sum of weight * sigmoid'(z)."""
+        return self._convolved(nodal, _slope)
+
     def _convolved(self, nodal: Floats, rest: Callable[[Floats], Floats]) -> Floats:
         reach = min(int(REACH / self.step), self.n_nodes)
         kernel = rest(self.step * np.arange(-reach, reach + 1))
@@ -193,6 +197,20 @@ def grid_sums(
     return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
 
 
+def grid_curvatures(
+    axis: Axis, a: Floats, b: Floats, grid: Grid, threads: ThreadPool
+) -> tuple[Floats, Floats]:
+    """Return the sums of the derivative of the sigmoid, of the upper and of the lower rows."""
+    above = _SideOnGrid.of(grid, axis.f, a, threads)
+    below = _SideOnGrid.of(grid, axis.g, b, threads)
+    upper, lower = above.to_nodes(), below.to_nodes()
+    of_upper = above.interpolate(grid.curvature_sums(lower))[0]
+    of_lower = below.interpolate(grid.curvature_sums(upper))[0]
+    for sums in (of_upper, of_lower):
+        np.maximum(sums, 0.0, out=sums)  # rounding where no row is near
+    return of_upper, of_lower
+
+
 def _polynomials(
     coefficient: Floats, interval: Indices, place: Floats, n_values: int, scratch: Floats
 ) -> Floats:
@@ -224,6 +242,11 @@ def _lagrange_basis(degree: int) -> Floats:
 def _odd_rest(z: Floats) -> Floats:
     """Return sigmoid(z) - [z > 0]; the step counts one half at z = 0."""
     return -np.sign(z) * expit(-np.abs(z))
+
+
+def _slope(z: Floats) -> Floats:
+    """Return the derivative of the sigmoid."""
+    return np.asarray(expit(z) * expit(-z))
 
 
 def _even_rest(z: Floats) -> Floats:

@@ -6,10 +6,12 @@ are taken one by one, and small ones, many at a time, in batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import Batch, batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
@@ -19,6 +21,11 @@ from sklearn_rank.rows import Groups, Preferences
 
 BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""
+
+_AT_ONCE = 8
+"""Batches for each thread whose sums are kept until they are added, in order."""
+
+Result = TypeVar("Result")
 
 _PER_PAIR = 8.0
 """Cost of a pair visited on its own, in the nanoseconds of `FastSums`."""
@@ -45,6 +52,7 @@ class BlockSums:
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
         self._batches = list(batches(small, self._queries))
+        self._threads = loss.threads or ThreadPool()
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
         """Return the blocks that are taken one by one, and those that go into batches."""
@@ -108,8 +116,7 @@ class BlockSums:
                 out[block] += sums
         if self._batches:
             method = self._method(WeightedScores(scores, above, below))
-            for batch in self._batches:
-                part = method.sums(batch, with_second)
+            for batch, part in self._of_batches(lambda batch: method.sums(batch, with_second)):
                 value += part.value
                 for number, sums in enumerate(part[1:][: len(rows)]):
                     _add(rows[number], batch, number % 2, sums)
@@ -129,10 +136,24 @@ class BlockSums:
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         if self._batches:
             method = self._method(WeightedScores(scores, weight, EMPTY, margin))
-            for batch in self._batches:
-                found = method.heights(batch if at_top else batch.mirrored())
+
+            def find(batch: Batch) -> Floats:
+                return method.heights(batch if at_top else batch.mirrored())
+
+            for batch, found in self._of_batches(find):
                 _add(out, batch, 1 if at_top else 0, found)
         return out
+
+    def _of_batches(self, find: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
+        """Yield the batches in order, with what a function finds of them: some at a time."""
+        n = 1 if self._threads.size == 1 else _AT_ONCE * self._threads.size
+        for start in range(0, len(self._batches), n):
+            some = self._batches[start : start + n]
+
+            def find_at(number: int, some: list[Batch] = some) -> Result:
+                return find(some[number])
+
+            yield from zip(some, self._threads.map(find_at, len(some)), strict=True)
 
     def _method(self, rows: WeightedScores) -> BatchSums:
         """Return how the batches are summed."""

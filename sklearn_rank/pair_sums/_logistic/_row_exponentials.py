@@ -13,6 +13,10 @@ keeps their digits however small they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
@@ -64,15 +68,19 @@ class RowExponentials:
         self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
         self._heaviest = queries.reduce(np.maximum, rows.above)
         self._is_even = queries.reduce(np.minimum, rows.above) == self._heaviest
-        self._buffers = np.empty((2, n_pairs))
+        self._n_pairs, self._buffers = n_pairs, SimpleQueue[Floats]()
 
     def sums(self, batch: Batch, with_second: bool) -> PairSums:
         """Return the sums, of the shapes of the batch."""
         spread = self._widest(batch)
         if spread > _WIDEST:
             return self._each.sums(batch, with_second)
-        upper, lower, total = self._start(batch)
-        heights = self._heights(batch, upper, lower, total, spread)
+        with self._buffer() as buffer:
+            return self._sums(batch, with_second, spread, buffer)
+
+    def _sums(self, batch: Batch, with_second: bool, spread: float, buffer: Floats) -> PairSums:
+        upper, lower, total = self._start(batch, buffer)
+        heights = self._heights(batch, upper, lower, total, spread, buffer)
         value = float(_weighted(heights, self._below, batch.lower).sum())
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
@@ -89,21 +97,38 @@ class RowExponentials:
         spread = self._widest(batch)
         if spread > _WIDEST:
             return self._each.heights(batch)
-        return self._heights(batch, *self._start(batch), spread)
+        with self._buffer() as buffer:
+            return self._heights(batch, *self._start(batch, buffer), spread, buffer)
+
+    @contextmanager
+    def _buffer(self) -> Iterator[Floats]:
+        """Lend room for the pairs of a batch, twice; threads have one each."""
+        try:
+            buffer = self._buffers.get_nowait()
+        except Empty:
+            buffer = np.empty((2, self._n_pairs))
+        yield buffer
+        self._buffers.put(buffer)
 
     def _widest(self, batch: Batch) -> float:
         """Return the largest difference of the scores of a query of a batch."""
         return float(self._spread[batch.query].max())
 
-    def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
+    def _start(self, batch: Batch, buffer: Floats) -> tuple[Floats, Floats, Floats]:
         """Return P, Q and 1 + P Q; in places without a row P and Q are 0."""
         upper, lower = batch.of_upper(self._falling), batch.of_lower(self._rising)
         if self._factor != 1:
             lower *= self._factor
-        return upper, lower, batch.one_plus_products(upper, lower, out=self._buffers[0])
+        return upper, lower, batch.one_plus_products(upper, lower, out=buffer[0])
 
     def _heights(
-        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, spread: float
+        self,
+        batch: Batch,
+        upper: Floats,
+        lower: Floats,
+        total: Floats,
+        spread: float,
+        buffer: Floats,
     ) -> Floats:
         """Return the weighted sums of log(1 + x) over the upper rows."""
         heaviest: Floats = np.ones((1, 1))
@@ -116,7 +141,7 @@ class RowExponentials:
             logs = batch.multiply_upper(total, n_factors)
             heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
         else:
-            logs = np.log(total, out=self._buffers[1, : total.size].reshape(total.shape))
+            logs = np.log(total, out=buffer[1, : total.size].reshape(total.shape))
             heights = batch.sum_upper(self._above[batch.upper], logs)
         # What is at most the sum of small x; places without a row, too, have height 0.
         is_low = heights <= heaviest * (_SMALL * upper.shape[batch.row_axis])

@@ -261,6 +261,23 @@ def bench_pairs(report: Report, path: Path) -> None:
     draw_lines(times([without_tenth(report.tables[0])]), "seconds, a million rows", path)
 
 
+def clicks(report: Report, path: Path) -> None:
+    """Draw what weights add to raw clicks, of large logs."""
+    found = [
+        one
+        for one in report.tables
+        if one.title.endswith("bias 1 / rank, 100,000 impressions")
+        or one.title.endswith("bias sqrt(1 / rank), 100,000 impressions")
+    ]
+    panels = {
+        one.title.removesuffix(", 100,000 impressions").replace(", bias", "\n"): lines_of(
+            one, "weights minus raw"
+        )
+        for one in found
+    }
+    draw_lines(panels, "NDCG@10, weights minus raw clicks", path, wide=float("inf"))
+
+
 def bench_given_pairs(report: Report, path: Path) -> None:
     """Draw the times of linear rankers of pairs and of logistic regressions."""
     draw_lines(times(report.tables[:2]), "seconds, a million pairs", path, wide=100.0)

@@ -41,7 +41,6 @@ def test_every_report_has_its_place_and_a_figure(reports):
     assert {name for name in reports if name not in PICTURES} <= {
         "stump_defaults",
         "tree_defaults",
-        "query_growth",
         "table_3_first_rows",
     }
     assert [name for name in shown if not (FOLDER / f"{name}.png").exists()] == []

@@ -73,41 +73,6 @@ def assert_equal(model, other, rows):
         np.testing.assert_array_equal(vars(model).get(name, 0), vars(other).get(name, 0))
 
 
-# Random thresholds for queries --------------------------------------------------------------
-
-
-def params_of(model):
-    return dict(
-        line.strip("[]").split(": ", 1)
-        for line in model.booster_.model_to_string().split("parameters:")[1].splitlines()
-        if line.startswith("[") and ": " in line
-    )
-
-
-@pytest.mark.parametrize(
-    ("parameters", "qid", "expected"),
-    [
-        ({}, QID, "1"),
-        ({"loss": "cross_entropy"}, QID, "1"),
-        ({}, None, "0"),
-        ({}, np.zeros(len(X)), "0"),  # one query is one list
-        ({"loss": "ndcg"}, QID, "0"),  # the engine's own model
-        ({"engine_params": {"extra_trees": False}}, QID, "0"),
-        ({"engine_params": {"extra_tree": "false"}}, QID, "0"),  # another name that it knows
-        ({"engine_params": {"extra_trees": True}}, None, "1"),
-    ],
-)
-def test_thresholds_are_drawn_for_queries(parameters, qid, expected):
-    model = make("lightgbm", relevance="graded", **parameters).fit(X, GRADES, qid=qid)
-    assert params_of(model)["extra_trees"] == expected
-
-
-def test_thresholds_are_not_drawn_for_many_rows(monkeypatch):
-    monkeypatch.setattr(_lightgbm, "_MOST_RANDOM", len(X) - 1)
-    model = make("lightgbm", relevance="graded").fit(X, GRADES, qid=QID)
-    assert params_of(model)["extra_trees"] == "0"
-
-
 # Weights, order, threads -------------------------------------------------------------------
 
 KINDS = {"dense": X, "missing": MISSING, "sparse": sparse.csr_array(SPARSE), "categories": FRAME}

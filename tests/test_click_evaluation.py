@@ -211,6 +211,36 @@ def test_intervals_hold_the_truth_with_estimated_propensities(users, options):
     assert held(200, PositionPropensity(), users, **options)[0] >= 0.88
 
 
+MANY = make_queries(n_queries=3000, rows_per_query=8, random_state=0)
+
+
+def covered_of_drawn_queries(n_logs, propensity):
+    """Return the share of logs of 60 of 3,000 queries whose interval holds the DCG of them all.
+
+    Logs of the same queries differ less than the intervals say, which are of queries drawn anew.
+    """
+    rng, inside = np.random.default_rng(2), []
+    rankers = rng.normal(size=(3, len(MANY.target))) + MANY.target / 2
+    new = MANY.data[:, 0] + MANY.data[:, 1]
+    gain = make_clicks(MANY.target, new, MANY.qid, n_impressions=1).attraction
+    order = np.lexsort((-new, MANY.qid)).reshape(3000, 8)[:, :5]
+    true = float((gain[order] @ (1 / np.log2(np.arange(2, 7)))).mean())
+    for seed in range(n_logs):
+        rows = np.flatnonzero(np.isin(MANY.qid, rng.choice(3000, 60, replace=False)))
+        y, qid = MANY.target[rows], MANY.qid[rows]
+        log = make_clicks(y, rankers[:, rows], qid, random_state=seed, n_shown=8, **STEEP_LOG)
+        columns = log.click, log.position, log.row, log.impression
+        options = {"qid": qid, "propensity": propensity, "k": 5, "n_bootstrap": 100}
+        found = dcg_from_clicks(*columns, new[rows], random_state=0, **options)
+        inside.append(found.low <= true <= found.high)
+    return np.mean(inside)
+
+
+@pytest.mark.nightly
+def test_intervals_of_few_queries_are_somewhat_narrow():
+    assert covered_of_drawn_queries(200, STEEP) >= 0.85  # measured: 0.88
+
+
 def test_an_estimator_of_propensities_counts_as_a_function_that_fits_it():
     log = simulated(0)
 

@@ -25,8 +25,7 @@ every_engine = pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
 
 def make(engine, **parameters):
     kept = {"subsample": 1.0, "colsample": 1.0, "max_leaf_nodes": 6, "learning_rate": 0.3}
-    exact = {"engine_params": {"extra_trees": False}} if engine == "lightgbm" else {}
-    return BoostedTreesRanker(engine=engine, **{"n_estimators": 4, **kept, **exact, **parameters})
+    return BoostedTreesRanker(engine=engine, **{"n_estimators": 4, **kept, **parameters})
 
 
 FORMS = {
@@ -42,7 +41,7 @@ FORMS = {
 @every_engine
 @pytest.mark.parametrize(("parameters", "arrays"), FORMS.values(), ids=FORMS)
 def test_on_the_same_rows_it_is_one_fit(engine, parameters, arrays):
-    """Without random rows, features and thresholds, and with as many bins as values."""
+    """Without random rows and features, and with as many bins as values."""
     whole = make(engine, n_estimators=9, **parameters).fit(X, **arrays)
     model = make(engine, warm_start=True, **parameters).fit(X, **arrays)
     first = model.predict(X) if parameters.get("relevance") else model.decision_function(X)

@@ -24,12 +24,6 @@ _ROWS_FOR_BINS = 200_000
 _COPIES_OF_SAMPLE = 4
 """How often it copies them where it gets rows in blocks, and less than one time more."""
 
-_RANDOM_THRESHOLDS = ("extra_trees", "extra_tree")
-"""The engine's names of trees that draw one threshold for each feature, and take the best."""
-
-_MOST_RANDOM = 20_000
-"""Rows of queries up to which thresholds are drawn: about as many as there is evidence for."""
-
 _LEAST_CURVATURE = 1e-10
 """Of a leaf: at zero the engine may take a leaf without rows for a split, and fail."""
 
@@ -207,9 +201,6 @@ class LightGBM(Engine):
         if settings.min_child_weight is not None:
             least = max(settings.min_child_weight, _LEAST_CURVATURE)
             params["min_sum_hessian_in_leaf"] = least
-        is_set = any(name in settings.engine_params for name in _RANDOM_THRESHOLDS)
-        if settings.has_queries and n_rows <= _MOST_RANDOM and not is_set:
-            params["extra_trees"] = True  # which ranks new queries better: query_growth.py
         if "force_row_wise" in settings.engine_params:
             del params["force_col_wise"]
         return {**params, **settings.engine_params}

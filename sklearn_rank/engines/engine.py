@@ -36,8 +36,6 @@ min_child_weight, reg_lambda, subsample, colsample, random_state, engine_params
         Features whose values are codes 0, 1, ... or NaN.
     n_jobs : int
         Number of threads.
-    has_queries : bool
-        Whether the rows have several queries, and the engine gets gradients.
     """
 
     n_estimators: int = 100
@@ -55,7 +53,6 @@ min_child_weight, reg_lambda, subsample, colsample, random_state, engine_params
     engine_params: Mapping[str, Any] = field(default_factory=dict)
     random_state: int = 0
     n_jobs: int = 1
-    has_queries: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,8 +145,6 @@ class BoostedTreesRanker(RoundsRanker):
     engine_params : dict or None, default=None
         Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Those that
         parameters of the ranker set can't be set here. The engine warns of names it does not know.
-        LightGBM gets ``{"extra_trees": True}`` for at most 20,000 rows of several queries, unless
-        `loss` is "ndcg": of each feature one threshold is drawn, and the best of these is taken.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
@@ -778,7 +776,6 @@ class BoostedTreesRanker(RoundsRanker):
             "engine_params": self.engine_params or {},
             "random_state": seed,
             "n_jobs": self._n_threads,
-            "has_queries": problem.objective is not None and problem.data.has_several_queries,
         }
         names = [name for name in vars(TreeSettings()) if name not in own]
         # Engines write numbers as text, and NumPy's have one of their own.

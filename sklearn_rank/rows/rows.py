@@ -189,11 +189,6 @@ class Rows(Sums):
         """Return the rows that belong to at least one comparable pair."""
         return np.sort(self.preferences.order[self.preferences.is_paired])
 
-    @property
-    def has_several_queries(self) -> bool:
-        """Whether the rows of this process are of more than one query."""
-        return self.qid is not None and bool((self.qid != self.qid[:1]).any())
-
     @shared_property
     def feature_means(self) -> Floats:
         """The weighted mean of each feature."""

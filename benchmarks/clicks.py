@@ -1,0 +1,267 @@
+"""Rankers that learn from clicks: raw, with weights of estimated propensities; and from grades.
+
+    python benchmarks/clicks.py --data DIR --store clicks.jsonl
+    python benchmarks/clicks.py --data DIR --impressions 5000    # a quick look
+
+MQ2008 and LightGBM's example, five parts whose queries test, one seed of the simulator each. Users
+look at position k with the chance 1 / k or its square root, and click on a tenth of the rows of
+grade 0 that they see. The regime was set before any figure was seen: 100,000 impressions of two
+production rankers, each of 1 % of the training queries as in Joachims et al. (2017), ten rows a
+list; 5,000 impressions for a small log.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import isnan
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from _clicks_fits import (
+    KINDS,
+    LIGHTGBM_TREES,
+    N_PARTS,
+    OURS,
+    RAW,
+    TITLES,
+    TRUE,
+    WEIGHTED,
+    XGBOOST,
+    Cell,
+    measure_cell,
+)
+from _harness import describe_machine
+from _lists_fits import signed
+from _real_data import add_data_option
+from _report import Cell as Shown
+from _report import Report, Table, Verdict, judged
+
+LARGE, SMALL = 100_000, 5_000
+BIASES = {1.0: "1 / rank", 0.5: "sqrt(1 / rank)"}
+CLOSED, LEAST_LOSS = 0.4, 0.003
+
+Found = dict[Cell, dict[str, list[float]]]
+"""For each cell the NDCG@10 of each test query (NaN: no relevant row) by "system: labels"."""
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def cells_of(impressions: Iterable[int]) -> list[Cell]:
+    """Return all cases, part by part."""
+    return [
+        Cell(data, eta, n, part)
+        for n, part, eta, data in product(impressions, range(N_PARTS), BIASES, TITLES)
+    ]
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measure what is not in the store yet; return all records."""
+    store = options.store
+    records = []
+    if store is not None and store.exists():
+        records = [json.loads(line) for line in store.read_text().splitlines()]
+    known = {(Cell(*one["cell"]), one["kind"]) for one in records}
+    for kind, cell in product(options.kinds, cells_of(options.impressions)):
+        if (cell, kind) in known:
+            continue
+        print(f"{kind}: {TITLES[cell.data]}, {cell[1:]}", file=sys.stderr, flush=True)
+        records.append(measure_cell(options.data, cell, kind))
+        if store is not None:
+            with store.open("a") as file:
+                file.write(json.dumps(records[-1]) + "\n")
+    return records
+
+
+def joined(records: Iterable[dict[str, Any]]) -> Found:
+    """Return the figures of all kinds of systems by cell."""
+    found: Found = {}
+    for one in records:
+        found.setdefault(Cell(*one["cell"]), {}).update(one["ndcg"])
+    return found
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def paired(found: Found, cells: Iterable[Cell], one: str, other: str) -> list[float]:
+    """Return the differences of two systems in the cells that have both.
+
+    By query: a query that is in two cells, of two biases, counts once, with its mean.
+    """
+    by_query: dict[Any, list[float]] = {}
+    for cell in cells:
+        if one in found[cell] and other in found[cell]:
+            values = zip(found[cell][one], found[cell][other], strict=True)
+            for number, (a, b) in enumerate(values):
+                if not isnan(a - b):
+                    key = cell.data, cell.part, number
+                    by_query.setdefault(key, []).append(a - b)
+    return [fmean(values) for values in by_query.values()]
+
+
+def mean_of(found: Found, cells: Iterable[Cell], system: str) -> float | None:
+    """Return the mean over the queries of the cells; None where a cell lacks the system."""
+    values: list[float] = []
+    for cell in cells:
+        if system not in found[cell]:
+            return None
+        values += [value for value in found[cell][system] if not isnan(value)]
+    return fmean(values)
+
+
+def has_gap(found: Found, cell: Cell, system: str) -> bool:
+    """Whether true grades are better than raw clicks by more than two standard errors."""
+    gap = paired(found, [cell], f"{system}: {TRUE}", f"{system}: {RAW}")
+    return bool(gap) and fmean(gap) > 2 * stdev(gap) / len(gap) ** 0.5
+
+
+def sums(found: Found, cells: Sequence[Cell], system: str) -> tuple[float, float, int]:
+    """Return the sums over queries of what weights gain, of the gap, and the number of queries."""
+    gains, gaps = [], []
+    for cell in cells:
+        gains += paired(found, [cell], f"{system}: {WEIGHTED}", f"{system}: {RAW}")
+        gaps += paired(found, [cell], f"{system}: {TRUE}", f"{system}: {RAW}")
+    return sum(gains), sum(gaps), len(gains)
+
+
+def table_of(found: Found, data: str, eta: float, n: int) -> Table:
+    """Return what each system reaches on one data set with one bias."""
+    cells = [cell for cell in found if cell[:3] == (data, eta, n)]
+    rows: list[list[Shown]] = []
+    for system in (*OURS, LIGHTGBM_TREES, XGBOOST):
+        if mean_of(found, cells, f"{system}: {WEIGHTED}") is None:
+            continue  # measured on some parts only, which have other queries
+        means = [mean_of(found, cells, f"{system}: {of}") for of in (RAW, WEIGHTED, TRUE)]
+        gain = paired(found, cells, f"{system}: {WEIGHTED}", f"{system}: {RAW}")
+        gap = paired(found, cells, f"{system}: {TRUE}", f"{system}: {RAW}")
+        share = f"{sum(gain) / sum(gap):.0%}" if gain and sum(gap) > 0 else None
+        difference = signed(gain) if gain else None
+        rows.append([system, *(m and f"{m:.4f}" for m in means), difference, share])
+    title = f"{TITLES[data]}, bias {BIASES[eta]}, {n:,} impressions"
+    columns = ["system", RAW, WEIGHTED, TRUE, "weights minus raw", "of the gap"]
+    return Table(title, columns, rows)
+
+
+def gaps_table(found: Found, n: int) -> Table:
+    """Return the share of the gap that weights close, by ranker, where there is a gap."""
+    cells = [cell for cell in found if cell.n_impressions == n]
+    rows: list[list[Shown]] = []
+    for system in OURS:
+        wide = [cell for cell in cells if has_gap(found, cell, system)]
+        others = [cell for cell in cells if cell not in wide]
+        gain, gap, _ = sums(found, wide, system)
+        more, _, n_queries = sums(found, others, system)
+        share = f"{gain / gap:.0%}" if wide else None
+        rows.append([system, len(wide), share, more / n_queries if others else None])
+    columns = ["ranker", "cells with a gap", "closed there", "weights minus raw elsewhere"]
+    title = f"Share of the gap closed, {n:,} impressions, {len(cells)} cells"
+    return Table(title, columns, rows)
+
+
+# --- targets -------------------------------------------------------------------------------------
+
+
+def targets(found: Found) -> list[Verdict]:
+    """Return the targets, which are stated for large logs."""
+    cells = [cell for cell in found if cell.n_impressions == LARGE]
+    verdicts = []
+    for system in OURS:
+        wide = [cell for cell in cells if has_gap(found, cell, system)]
+        others = [cell for cell in cells if cell not in wide]
+        gain, gap, _ = sums(found, wide, system)
+        label = f"{system}, {len(wide)} cells with a gap: share that weights close"
+        verdicts.append(Verdict(label, CLOSED, gain / gap if wide else None, at_least=True))
+        more, _, n = sums(found, others, system)
+        label = f"{system}, {len(others)} other cells: weights minus raw clicks"
+        verdicts.append(Verdict(label, -LEAST_LOSS, more / n if n else None, at_least=True))
+    best = max(OURS, key=lambda one: mean_of(found, cells, f"{one}: {WEIGHTED}") or 0)
+    for peer in (LIGHTGBM_TREES, XGBOOST):
+        both = paired(found, cells, f"{best}: {WEIGHTED}", f"{peer}: {WEIGHTED}")
+        n_cells = sum(f"{peer}: {WEIGHTED}" in found[cell] for cell in cells)
+        label = f"best of ours ({best}) minus {peer}, {n_cells} of {len(cells)} cells: "
+        if peer == LIGHTGBM_TREES:
+            mean = fmean(both) if both else None
+            verdicts.append(Verdict(f"{label}mean", 0.0, mean, at_least=True))
+        else:
+            verdicts.append(
+                judged(f"{label}upper end", 0.0, lambda b=both: upper(b), at_least=True)
+            )
+    return verdicts
+
+
+def upper(differences: Sequence[float]) -> float:
+    """Return the upper end of the 95 % interval of a mean; KeyError without differences."""
+    if not differences:
+        raise KeyError("differences")
+    return fmean(differences) + 1.96 * stdev(differences) / len(differences) ** 0.5
+
+
+def beside_peers(found: Found, n: int) -> Table:
+    """Return what each of our rankers has more than the trees of others, paired by query."""
+    cells = [cell for cell in found if cell.n_impressions == n]
+    rows: list[list[Shown]] = []
+    for system in OURS:
+        row: list[Shown] = [system]
+        for peer in (LIGHTGBM_TREES, XGBOOST):
+            both = paired(found, cells, f"{system}: {WEIGHTED}", f"{peer}: {WEIGHTED}")
+            row.append(signed(both) if both else None)
+        rows.append(row)
+    columns = ["ranker", "minus LightGBM, position", "minus XGBoost, lambdarank_unbiased"]
+    counts = (sum(f"{p}: {WEIGHTED}" in found[c] for c in cells) for p in (LIGHTGBM_TREES, XGBOOST))
+    note = "Cells that the others were measured on: {} and {} of {}.".format(*counts, len(cells))
+    return Table(f"Weights beside others, {n:,} impressions", columns, rows, note)
+
+
+def report_of(records: list[dict[str, Any]]) -> Report:
+    """Return tables and targets of all records."""
+    found = joined(records)
+    numbers = sorted({cell.n_impressions for cell in found}, reverse=True)
+    tables = [gaps_table(found, n) for n in numbers]
+    measured = {(cell.n_impressions, name) for cell in found for name in found[cell]}
+    peers = [f"{peer}: {WEIGHTED}" for peer in (LIGHTGBM_TREES, XGBOOST)]
+    tables += [
+        beside_peers(found, n) for n in numbers if any((n, peer) in measured for peer in peers)
+    ]
+    tables += [table_of(found, data, eta, n) for n, data, eta in product(numbers, TITLES, BIASES)]
+    off = [one["off"] for one in records if one["kind"] == "ours" and one["cell"][2] == LARGE]
+    notes = [
+        "A gap counts where training on true grades is better than on raw clicks by more than two "
+        "standard errors in a cell, paired by query. Weights are those of "
+        "`click_pairs` with estimated propensities, raw clicks the same with propensities of 1; "
+        "ListNetLinear has clicks over propensities as odds. For LightGBM and XGBoost the column "
+        "is `position` and `lambdarank_unbiased`."
+    ]
+    if off:
+        notes.append(
+            f"Largest relative error of a propensity at ranks 2 to 10, of {len(off)} large logs: "
+            f"{sorted(off)[len(off) // 2]:.3f} on the median, {max(off):.3f} at most."
+        )
+    settings = (
+        "NDCG@10 on test queries, five parts, a log each; two production rankers on the true "
+        "grades of 1 % of the training queries, ten rows a list, 10 % noise; 100 rounds, "
+        "otherwise defaults, nothing searched; differences with 95 % intervals, by query."
+    )
+    machine = describe_machine("xgboost", "xgboost-cpu", "lightgbm")
+    runs = [{"cell": one["cell"], "kind": one["kind"], "off": one["off"]} for one in records]
+    return Report("clicks", settings, machine, tables, targets(found), notes, runs)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add_data_option(parser)
+    add("--impressions", type=int, nargs="+", default=[LARGE, SMALL], help="impressions of a log")
+    add("--kinds", nargs="+", default=KINDS, choices=KINDS, help="whose systems are measured")
+    add("--store", type=Path, metavar="FILE", help="keep figures there, and go on from them")
+    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    options = parser.parse_args()
+    report_of(measure(options)).publish(options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ import copy
 import pickle
 import tracemalloc
 import warnings
+import weakref
 
 import joblib
 import lightgbm
@@ -32,6 +33,7 @@ from sklearn_rank.estimators import _early_stopping, _tree_fit
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.rows.distinct import hash_rows
+from sklearn_rank.rows.selected import Selection
 
 ENGINES = ["xgboost", "lightgbm"]
 every_engine = pytest.mark.parametrize("engine", ENGINES)
@@ -234,6 +236,27 @@ def test_no_copy_of_the_features_beside_that_of_the_engine(engine, options, most
         monkeypatch.setattr(_lightgbm, "_COPIES_OF_SAMPLE", 0)
         model.set_params(engine_params={"bin_construct_sample_cnt": 5000})
     assert peak_above(rows, lambda: model.fit(rows, y, qid=qid)) < most
+
+
+def test_copies_for_the_engine_are_freed_before_the_rounds(monkeypatch):
+    """LightGBM gets few rows, and held-out ones, as a matrix: it keeps bins alone."""
+    copies, alive = [], []
+    copied, after_round = Selection.copied, _tree_fit.TreeDescent.after_round
+
+    def noted(self):
+        copies.append(weakref.ref(found := copied(self)))
+        return found
+
+    def look(self, view):
+        alive.append(sum(one() is not None for one in copies))
+        return after_round(self, view)
+
+    monkeypatch.setattr(Selection, "copied", noted)
+    monkeypatch.setattr(_tree_fit.TreeDescent, "after_round", look)
+    make("lightgbm", relevance="graded", **STOPPED).fit(X, GRADES, qid=QID)
+    assert len(copies) >= 2
+    assert alive
+    assert max(alive) == 0
 
 
 def test_hashes_tell_rows_apart():

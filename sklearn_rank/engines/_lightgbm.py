@@ -67,8 +67,14 @@ class LightGBM(Engine):
         n_rows, has_gradient = rows.X.shape[0], rows.relevance is None
         params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
         label = np.zeros(n_rows) if has_gradient else rows.relevance
-        matrix = self._readable(rows.X, params, starts=rows.start is not None)
-        train = self._dataset(matrix, label, rows, params, settings)
+        # No name is bound to what may be a copy: it is freed when its bins are made.
+        train = self._dataset(
+            self._readable(rows.X, params, starts=rows.start is not None),
+            label,
+            rows,
+            params,
+            settings,
+        )
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
             if rows.start is not None:  # no further tree has a split
                 return
@@ -85,9 +91,10 @@ class LightGBM(Engine):
         if rows.held_out is not None:
             zeros = np.zeros(rows.held_out.shape[0])
             group = None if rows.query_sizes is None else [len(zeros)]
-            matrix = self._readable(rows.held_out, params)
             # Other parameters than those of the training rows would make it warn.
-            held_out = train.create_valid(matrix, label=zeros, group=group, params=params)
+            held_out = train.create_valid(
+                self._readable(rows.held_out, params), label=zeros, group=group, params=params
+            )
             booster.add_valid(held_out, "held_out")
         gradient = (lambda scores, data: descent.gradient()) if has_gradient else None
         view = RoundView(

@@ -26,7 +26,8 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
-from sklearn_rank.models import LinearModel
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.theory import chen_schedule
 
@@ -1025,3 +1026,30 @@ def test_no_line_search_outlives_its_step():
     finally:
         gc.enable()
     assert left == []
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_the_kernel_matrix_in_stripes_is_the_matrix(n):
+    """The lower triangle is computed, by any number of threads, and mirrored."""
+    X = np.random.default_rng(n).normal(size=(n, 3))
+
+    def kernel(some, others):
+        return np.asarray(some @ others.T)
+
+    with ThreadPool(2).running() as threads:
+        for working_memory in (1024, 1e-4, 1e-6):  # whole, and in blocks of which few are kept
+            with config_context(working_memory=working_memory):
+                model = KernelModel(kernel, X, threads=threads)
+                np.testing.assert_allclose(model.element(X[:, 0])[1], X @ (X.T @ X[:, 0]))
+                np.testing.assert_allclose(model.square_norms(), (X**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+def test_n_jobs_does_not_change_a_kernel_fit(kernel):
+    X = np.random.default_rng(0).normal(size=(400, 6000))  # enough values for two threads
+    y = X[:, 0] > 0
+    first, second = (
+        KernelPairwiseSGDRanker(kernel=kernel, n_jobs=n_jobs).fit(X, y).dual_coef_
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(first, second)

@@ -172,7 +172,9 @@ class FeatureBins:
             bins = self._digitizer(x)
         for number, code in enumerate(self.special):
             bins[x == code] = self.n_values + number
-        bins[np.isnan(x)] = self.missing
+        is_missing = np.isnan(x)
+        if is_missing.any():  # a mask takes longer to apply than to look at
+            bins[is_missing] = self.missing
         return bins
 
     @cached_property

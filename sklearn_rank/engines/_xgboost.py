@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import gen_batches
 
 from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
@@ -239,5 +238,4 @@ def _dense(rows: Any) -> Floats:
 
 def _blocks(X: Any) -> Iterator[slice]:
     """Return blocks of rows that are not large when they are dense."""
-    blocks: Iterator[slice] = gen_batches(X.shape[0], max(1, _BLOCK_VALUES // X.shape[1]))
-    return blocks
+    return blocks(X.shape[0], max(1, _BLOCK_VALUES // X.shape[1]))

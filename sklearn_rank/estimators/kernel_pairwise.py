@@ -12,9 +12,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
-from sklearn.utils import Tags, check_random_state, gen_batches
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._callbacks import Follower
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, require
@@ -550,26 +551,27 @@ class KernelPairwiseSGDRanker(StreamRanker):
         if self.kernel == "precomputed":
             matrix = data.X[np.ix_(order, data.position[order])]
             return KernelModel(self._kernel(None), data.X, matrix)
-        return KernelModel(self._kernel(gamma), data.X[order])
+        return KernelModel(self._kernel(gamma, n_jobs=1), data.X[order], threads=threads)
 
-    def _kernel(self, gamma: float | None) -> Any:
+    def _kernel(self, gamma: float | None, n_jobs: int | None = None) -> Any:
         """Return the kernel as a function of two sets of rows."""
         if callable(self.kernel):
             options = dict(self.kernel_params or {})
         else:
             options = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
             options["filter_params"] = True
-        return partial(self._kernel_matrix, options)
+        return partial(self._kernel_matrix, {**options, "n_jobs": n_jobs or self.n_jobs})
 
     def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
-        if self.kernel == "rbf" and not issparse(Y):
-            # Distances are differences of squares, which cancel far from the origin.
-            centre = Y.mean(axis=0)
-            X, Y = X - centre, Y - centre
-        if self.kernel == "rbf" and X.shape[0] == 1 and not issparse(Y):
+        is_dense_rbf = self.kernel == "rbf" and not issparse(Y)
+        if is_dense_rbf and X.shape[0] == 1:
             matrix = _rbf_of_row(X, Y, options["gamma"])
         else:
-            matrix = pairwise_kernels(X, Y, metric=self.kernel, n_jobs=self.n_jobs, **options)
+            if is_dense_rbf:
+                # Distances are differences of squares, which cancel far from the origin.
+                centre = Y.mean(axis=0)
+                X, Y = X - centre, Y - centre
+            matrix = pairwise_kernels(X, Y, metric=self.kernel, **options)
         if not np.isfinite(matrix).all():
             raise ValueError(
                 f"kernel={self.kernel!r} of KernelPairwiseSGDRanker must give finite numbers. Got "
@@ -633,8 +635,10 @@ class KernelPairwiseSGDRanker(StreamRanker):
             return np.asarray(X[:, self.fit_rows_[support]] @ coefficients)
         scores = np.zeros(X.shape[0])
         if len(support):
-            kernel, rows = self._kernel(getattr(self, "gamma_", None)), self.X_fit_[support]
-            for block in gen_batches(len(scores), working_rows(len(support))):
+            kernel, rows = self._kernel(getattr(self, "gamma_", None)), self.X_fit_
+            if len(support) < rows.shape[0]:
+                rows = rows[support]
+            for block in blocks(len(scores), working_rows(len(support))):
                 scores[block] = kernel(X[block], rows) @ coefficients
         return scores
 
@@ -662,8 +666,8 @@ def _no_hook(f: Floats, values: list[float]) -> bool:
 
 def _rbf_of_row(X: Floats, Y: Floats, gamma: float) -> Floats:
     """Return the rbf kernel of one row; scikit-learn's checks would take longer than the kernel."""
-    distance = np.einsum("ij,ij->i", Y, Y) - 2 * (X @ Y.T) + np.einsum("ij,ij->i", X, X)
-    return np.exp(-gamma * np.maximum(distance, 0.0))
+    difference = Y - X
+    return np.exp(-gamma * np.einsum("ij,ij->i", difference, difference))[np.newaxis]
 
 
 def _variance(X: Any, weight: Floats) -> float:

@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.utils import gen_batches
 
+from sklearn_rank._arrays import blocks
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, RowView
 
 Kernel = Callable[[Any, Any], Floats]
 """Maps two sets of rows to the matrix of their kernel values."""
 
 _MEBIBYTE = 1 << 20
+_STRIPES, _PIECES = 16, 4
+"""Stripes of rows in which a matrix, and pieces in which a block of it is shared by threads."""
+
 _PARTS = 16
 """A block takes this part of the working memory: kernels need more than their result."""
 
@@ -41,17 +45,53 @@ class KernelModel:
         The training rows.
     matrix : ndarray of shape (n_rows, n_rows) or None
         The kernel matrix where it is known.
+    threads : ThreadPool or None
+        Threads that share its computation, each with some rows.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, matrix: Floats | None = None) -> None:
-        self._kernel, self._X = kernel, X
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        matrix: Floats | None = None,
+        threads: ThreadPool | None = None,
+    ) -> None:
+        self._kernel, self._X, self._threads = kernel, X, threads or ThreadPool(1)
         self.n_coordinates = int(X.shape[0])
         if matrix is None and working_rows(self.n_coordinates, 1) >= self.n_coordinates:
-            matrix = kernel(X, X)
+            matrix = self._whole_matrix()
         self._matrix = matrix
         self._block_rows = working_rows(self.n_coordinates)
         self._kept: dict[int, Floats] = {}
         self._diagonal = self._keep_blocks() if matrix is None else np.diagonal(matrix)
+
+    def _whole_matrix(self) -> Floats:
+        """Compute the stripes of the lower triangle, the longest first, and mirror them."""
+        matrix = np.empty((self.n_coordinates, self.n_coordinates))
+        stripes = list(blocks(self.n_coordinates, -(-self.n_coordinates // _STRIPES)))[::-1]
+
+        def fill(number: int) -> None:
+            rows = stripes[number]
+            stripe = self._kernel(self._X[rows], self._X[: rows.stop])
+            matrix[rows, : rows.stop] = stripe
+            matrix[: rows.start, rows] = stripe[:, : rows.start].T
+
+        self._threads.map(fill, len(stripes))
+        return matrix
+
+    def _block(self, rows: slice) -> Floats:
+        """Compute the kernel of some rows with themselves and all rows before."""
+        n_rows = rows.stop - rows.start
+        block = np.empty((n_rows, rows.stop))
+        pieces = list(blocks(n_rows, -(-n_rows // _PIECES)))
+
+        def fill(number: int) -> None:
+            piece = pieces[number]
+            some = self._X[rows.start + piece.start : rows.start + piece.stop]
+            block[piece] = self._kernel(some, self._X[: rows.stop])
+
+        self._threads.map(fill, len(pieces))
+        return block
 
     def _keep_blocks(self) -> Floats:
         """Compute every block once, keep the largest that fit, and return the diagonal."""
@@ -59,7 +99,7 @@ class KernelModel:
         # Beside those kept there is one more block, and the kernel may need twice its size.
         room = working_rows(1, 1) - 3 * working_rows(1)
         for rows in reversed(list(self._blocks())):
-            block = self._kernel(self._X[rows], self._X[: rows.stop])
+            block = self._block(rows)
             diagonal[rows] = np.diagonal(block, offset=rows.start)
             if block.size <= room:
                 room -= block.size
@@ -67,7 +107,7 @@ class KernelModel:
         return diagonal
 
     def _blocks(self) -> Iterator[slice]:
-        return gen_batches(self.n_coordinates, self._block_rows)
+        return blocks(self.n_coordinates, self._block_rows)
 
     def square_norms(self) -> Floats:
         """Return the kernel of each row with itself."""
@@ -99,7 +139,7 @@ class KernelModel:
         for rows in self._blocks():
             block = self._kept.get(rows.start)
             if block is None:
-                block = self._kernel(self._X[rows], self._X[: rows.stop])
+                block = self._block(rows)
             out[rows] += block @ coefficients[: rows.stop]
             out[: rows.start] += block[:, : rows.start].T @ coefficients[rows]
         return out

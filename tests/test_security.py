@@ -6,13 +6,15 @@ it runs no code, reads no other file, and loads nothing from the network.
 
 import csv
 import importlib.util
+import os
 import pickle
 import re
 import shlex
 import socket
 import sqlite3
 import zipfile
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.machinery import SourceFileLoader
@@ -253,6 +255,44 @@ def test_workers_of_this_machine_listen_on_it_only():
         addresses.append(f"tcp://{tracker['dmlc_tracker_uri']}:0")
         hosts = {re.match(r"\w+://([^:/]+)", one)[1] for one in addresses}
     assert hosts == {"127.0.0.1"}
+
+
+def listeners(pid):
+    """Return the addresses of IPv4 at which a process and those below it listen, of Linux."""
+    inodes, children = set(), []
+    for folder in Path(f"/proc/{pid}/fd").glob("*"):
+        with suppress(OSError):
+            inodes.add(str(folder.readlink()).removeprefix("socket:[").removesuffix("]"))
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    found = {line[1].split(":")[0] for line in lines if line[3] == "0A" and line[9] in inodes}
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            children += task.read_text().split()
+    return found.union(*map(listeners, children))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc of Linux")
+def test_workers_of_xgboost_listen_on_all_addresses():
+    """As the page says: it is to be changed when this fails."""
+    pytest.importorskip("xgboost")
+    array = pytest.importorskip("dask.array")
+    pytest.importorskip("distributed")
+    from sklearn_rank import RankBoost
+    from sklearn_rank.cli._cluster import _client
+    from sklearn_rank.dask import DaskRanker
+
+    X = array.from_array(np.random.default_rng(0).random((20_000, 5)), chunks=(5_000, 5))
+    y = (X[:, 0] > 0.5).astype(int)
+    with _client("local") as client, ThreadPoolExecutor(1) as threads:
+        ranker = DaskRanker(RankBoost(n_estimators=100), client=client)
+        fit, found = threads.submit(ranker.fit, X, y), set()
+        while not fit.done():
+            found |= listeners(os.getpid())
+        fit.result()
+        afterwards = listeners(os.getpid())
+    assert "00000000" in found
+    assert afterwards == {"0100007F"}
 
 
 # --- actions of the workflows --------------------------------------------------------------------

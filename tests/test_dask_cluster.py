@@ -360,7 +360,7 @@ def test_other_versions_are_named(client, monkeypatch):
     found = client.get_versions(packages=["scipy", "xgboost", "xgboost-cpu"])
     worker = next(iter(found["workers"]))
     found["workers"][worker]["packages"]["scipy"] = "0.1"
-    found["workers"][worker]["packages"]["xgboost-cpu"] = None
+    found["workers"][worker]["packages"] |= {"xgboost": None, "xgboost-cpu": None}
     monkeypatch.setattr(Client, "get_versions", lambda self, packages: found)
     with pytest.raises(RuntimeError, match=r"On .*: scipy 0\.1 \(client: .*xgboost missing"):
         fit_on_chunks(RankBoost(), client)

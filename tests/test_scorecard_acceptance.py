@@ -1,5 +1,6 @@
 """Rows for the acceptance test of another system reach all bins, and their totals are exact."""
 
+import contextlib
 import csv
 import io
 import math
@@ -74,11 +75,10 @@ def test_another_system_reads_them_from_csv():
         ]
         for line in lines
     ]
-    connection = sqlite3.connect(":memory:")
-    connection.execute(f"CREATE TABLE t ({', '.join(header)})")
-    connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(header))})", rows)
-    found = connection.execute(f"SELECT {to_sql(card.card_)}, expected_total FROM t").fetchall()
-    connection.close()
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"CREATE TABLE t ({', '.join(header)})")
+        connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(header))})", rows)
+        found = connection.execute(f"SELECT {to_sql(card.card_)}, expected_total FROM t").fetchall()
     assert len(found) > 40
     assert all(one == total for one, total in found)
     risk = [row[header.index("expected_risk")] for row in rows]

@@ -216,7 +216,8 @@ def _solve(gain: Floats, seen: Floats, compared: Floats, ratio: float) -> Floats
         high, low = (np.array(side) for side in zip(*pairs, strict=True))
         lack = ratio * compared[high] - compared[low]
         scale = np.abs(lack).max(axis=1, keepdims=True)  # small merits make large numbers
-        limits = {"A_ub": kron(lack / scale, seen[np.newaxis]), "b_ub": np.zeros(len(pairs))}
+        of_pairs = kron(csr_array(lack / scale), seen[np.newaxis])
+        limits = {"A_ub": of_pairs, "b_ub": np.zeros(len(pairs))}
     found = linprog(
         -np.outer(gain, seen).ravel(),
         A_eq=vstack([of_rows, of_ranks]),

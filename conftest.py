@@ -19,6 +19,9 @@ os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anything imports matplotlib
 
 import doctest
+import subprocess
+import sys
+from functools import cache
 
 import pytest
 
@@ -35,9 +38,25 @@ def pytest_addoption(parser, pluginmanager):
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     result = yield
+    first_example()
     gc.freeze()  # what was collected stays to the end: no need to look there
     gc.enable()
     return result
+
+
+def first_example():
+    """Have Hypothesis make its generator of random numbers.
+
+    It then asks who refers to it, which from Python 3.14 on is among what has been frozen.
+    """
+    from hypothesis import given, settings, strategies
+
+    @settings(database=None, max_examples=1)
+    @given(strategies.none())
+    def draw(_):
+        pass
+
+    draw()
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
@@ -52,13 +71,33 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
+    """Skip what needs a package that is not there, or an engine that does not load."""
     try:
         return (yield)
     except doctest.UnexpectedException as failure:
-        missing = missing_package(failure.exc_info[1])
-        if missing is None:
-            raise
-        pytest.skip(f"the example needs {missing}")
+        error = failure.exc_info[1]
+        missing = missing_package(error)
+        if missing is not None:
+            pytest.skip(f"the example needs {missing}")
+        skip_without_engine(error)
+        raise
+    except ImportError as error:
+        skip_without_engine(error)
+        raise
+
+
+def skip_without_engine(error):
+    """Skip the test if this is the error of an engine, and the engine really does not load."""
+    engine = getattr(error, "name", None) if isinstance(error, ImportError) else None
+    if engine in ("lightgbm", "xgboost") and not loads(engine):
+        pytest.skip(str(error))
+
+
+@cache
+def loads(package):
+    """Say whether a new interpreter can import a package: in this one a test may have hidden it."""
+    command = [sys.executable, "-c", f"import {package}"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def missing_package(error):

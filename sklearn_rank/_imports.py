@@ -7,7 +7,7 @@ from typing import Any
 
 
 def import_extra(module: str, extra: str, owner: str, kind: type[Exception] = ImportError) -> Any:
-    """Import a module; without its package the error, of class `kind`, names the extra."""
+    """Import a module; the error, of class `kind`, says what is to be installed."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
@@ -18,3 +18,12 @@ def import_extra(module: str, extra: str, owner: str, kind: type[Exception] = Im
         raise kind(
             f'{owner} needs {package}. pip install "sklearn-rank[{extra}]" brings it.'
         ) from error
+    except OSError as error:  # of ctypes, for a shared library that no wheel brings
+        raise kind(f"{owner} needs {package}: {not_loaded(package, error)}") from error
+
+
+def not_loaded(package: str, error: Exception) -> str:
+    """Say why an installed package can't be loaded, and which package of the system it lacks."""
+    text = str(error).strip().partition("\n")[0] or type(error).__name__
+    hint = " (on Debian and Ubuntu: apt install libgomp1)" if "libgomp" in str(error) else ""
+    return f"{package} is installed but can't be loaded: {text}{hint}"

@@ -7,13 +7,12 @@ import warnings
 import weakref
 
 import joblib
-import lightgbm
 import numpy as np
 import oracles
 import pandas as pd
 import polars as pl
 import pytest
-import xgboost
+from libraries import library, need
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -36,6 +35,7 @@ from sklearn_rank.rows.distinct import hash_rows
 from sklearn_rank.rows.selected import Selection
 
 ENGINES = ["xgboost", "lightgbm"]
+lightgbm, xgboost = library("lightgbm"), library("xgboost")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
 
 DATA = make_queries(n_queries=20, rows_per_query=6, n_features=4, random_state=0)
@@ -373,6 +373,7 @@ def test_xgboost_cannot_limit_the_rows_of_a_leaf():
 
 
 def test_lightgbm_is_the_first_engine():
+    need("lightgbm")
     assert BoostedTreesRanker(n_estimators=1).fit(X, Y).engine_ == "lightgbm"
 
 

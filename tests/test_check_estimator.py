@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from libraries import need
 from rankers import BOOSTERS, RANKERS
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
@@ -133,6 +134,8 @@ pytestmark = [
 
 def assert_checks_pass(estimator):
     """Run every check, and raise the errors of those that fail, each with the check's name."""
+    if isinstance(estimator, BoostedTreesRanker):
+        need(estimator.engine)
     errors = []
     for one in check_estimator(estimator, on_skip=None, on_fail=None):
         if one["status"] not in ("passed", "skipped"):

@@ -1,13 +1,16 @@
 """Which engine is found, and what is said of one that can't be used."""
 
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from sklearn_rank import BoostedTreesRanker
+from sklearn_rank import BoostedTreesRanker, _imports
 from sklearn_rank.engines import registry
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
@@ -89,6 +92,61 @@ def test_a_stored_model_names_no_module_to_import(importing):
     with pytest.raises(ValueError, match="Got 'antigravity' instead"):
         _ = StoredBooster("antigravity", b"").loaded(1)
     assert imported == []
+
+
+def test_the_error_has_the_name_of_the_engine(importing):
+    importing(lightgbm=OSError(LIBGOMP), xgboost=absent("xgboost"))
+    for name, last in (("auto", "xgboost"), ("lightgbm", "lightgbm")):
+        with pytest.raises(ImportError) as caught:
+            get_engine(name, "x")
+        assert caught.value.name == last
+
+
+def test_a_package_of_an_extra_that_cannot_be_loaded(importing):
+    importing(pandas=OSError(LIBGOMP))
+    with pytest.raises(ImportError) as caught:
+        _imports.import_extra("pandas", "cli", "x")
+    assert str(caught.value) == (
+        f"x needs pandas: pandas is installed but can't be loaded: {LIBGOMP} "
+        "(on Debian and Ubuntu: apt install libgomp1)"
+    )
+
+
+@pytest.fixture
+def with_broken_xgboost(tmp_path):
+    """Return the environment of a machine on which XGBoost can't be loaded."""
+    (tmp_path / "xgboost.py").write_text("raise ValueError('no libxgboost.so')\n")
+    paths = [str(tmp_path), *filter(None, sys.path)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@pytest.mark.slow
+def test_a_cluster_says_that_xgboost_cannot_be_loaded(with_broken_xgboost):
+    command = [sys.executable, "-c", "import sklearn_rank.dask"]
+    done = subprocess.run(
+        command, env=with_broken_xgboost, capture_output=True, text=True, check=False
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: sklearn_rank.dask needs dask[dataframe], distributed and")
+    assert last.endswith("no libxgboost.so")
+
+
+@pytest.mark.slow
+def test_tests_of_an_engine_that_cannot_be_loaded_are_skipped(with_broken_xgboost):
+    names = [
+        "test_early_stopping.py::test_early_stopping_of_trees_warns_of_nothing",
+        "test_engines.py::test_a_clone_of_a_model_has_the_objective",
+    ]
+    tests = [str(Path(__file__).with_name(name)) for name in names]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(
+        command, env=with_broken_xgboost, capture_output=True, text=True, check=False
+    )
+    reasons = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert len(reasons) == 2
+    for reason in reasons:
+        assert "xgboost is installed but can't be loaded: no libxgboost.so" in reason
+    assert re.search(r"\b2 passed, 2 skipped\b", done.stdout)
 
 
 @pytest.mark.slow

@@ -3,13 +3,12 @@
 import copy
 import pickle
 
-import lightgbm
 import numpy as np
 import oracles
 import oracles_listwise
 import pytest
-import xgboost
 from hypothesis import assume, given
+from libraries import library
 from sklearn.base import clone
 from strategies import problems
 from tiers import crossed
@@ -17,6 +16,8 @@ from tiers import crossed
 from sklearn_rank.engines import RankingObjective
 from sklearn_rank.engines.engine import as_exact_sums
 from sklearn_rank.objectives import SmoothedDcg
+
+lightgbm, xgboost = library("lightgbm"), library("xgboost")
 
 OBJECTIVES = {
     f"{loss}-{p:g}-{push}": {"loss": loss, "p": p, "push": push}
@@ -244,11 +245,13 @@ def test_equal_parameters_are_equal_objects():
 
 
 @pytest.mark.parametrize(
-    "model", [xgboost.XGBRegressor(n_jobs=1), lightgbm.LGBMRegressor(**LGB)], ids=["xgb", "lgb"]
+    "make",
+    [lambda: xgboost.XGBRegressor(n_jobs=1), lambda: lightgbm.LGBMRegressor(**LGB)],
+    ids=["xgb", "lgb"],
 )
-def test_a_clone_of_a_model_has_the_objective(model):
+def test_a_clone_of_a_model_has_the_objective(make):
     objective = RankingObjective("exponential", p=4)
-    first = clone(model).set_params(objective=objective, n_estimators=2).fit(X, GRADES)
+    first = clone(make()).set_params(objective=objective, n_estimators=2).fit(X, GRADES)
     assert np.ptp(first.predict(X)) > 0
     second = clone(first)
     assert second.get_params()["objective"] == objective

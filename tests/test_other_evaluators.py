@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from libraries import library
 
 from sklearn_rank import metrics
 
@@ -71,7 +72,7 @@ def test_trec_eval(problem):
 @pytest.mark.parametrize("k", CUT_OFFS)
 def test_mean_average_precision_of_xgboost(k):
     """At a cut-off XGBoost and LightGBM divide by the relevant rows that k ranks can hold."""
-    xgboost = pytest.importorskip("xgboost")
+    xgboost = library("xgboost")
     rng = np.random.default_rng(k)
     size = rng.integers(1, 15, 50)
     qid = np.repeat(np.arange(50), size)

@@ -55,7 +55,6 @@ def test_contributions_are_exact_shapley_values_over_the_training_rows(name):
 
 @pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
 def test_the_explainer_of_trees_gives_the_contributions(engine):
-    pytest.importorskip(engine)
     ranker = fit(BoostedTreesRanker(engine=engine, n_estimators=5, min_child_weight=0.0))
     found = shap.TreeExplainer(ranker.booster_)(X)
     parts = ranker.contributions(X)

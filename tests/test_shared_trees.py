@@ -6,6 +6,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from libraries import library, need
 from shared_fits import run_together
 from sklearn.base import clone
 
@@ -16,7 +17,7 @@ from sklearn_rank.estimators.boosted_trees import StoredBooster
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.rows import Rows
 
-xgboost = pytest.importorskip("xgboost")
+xgboost = library("xgboost")
 TIMEOUT = 120
 
 
@@ -197,7 +198,7 @@ def test_the_scale_of_the_objective_is_that_of_all_rows(loss, n_queries):
     ],
 )
 def test_what_processes_cannot_share_is_refused(parameters, message):
-    pytest.importorskip(parameters["engine"])
+    need(parameters["engine"])
     ranker = BoostedTreesRanker(relevance="graded", **parameters)
     X, y, *_ = make_rows()
     rows = Rows(X, y.astype(float), None, np.ones(len(y)))

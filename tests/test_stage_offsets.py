@@ -180,7 +180,6 @@ def test_models_of_callbacks_have_the_offset_of_all_rows(loss):
 
 @pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
 def test_trees_above_p_1_have_the_cut_with_the_fewest_errors(engine):
-    pytest.importorskip(engine)
     model = BoostedTreesRanker(engine=engine, p=4, n_estimators=5).fit(X, Y, sample_weight=WEIGHT)
     decision = model.decision_function(X)
     assert error(decision) == fewest_errors(decision - model.offset_, Y, WEIGHT)

@@ -7,6 +7,7 @@ import oracles_stopping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from libraries import need
 from rankers import BOOSTERS
 from sklearn.base import clone
 
@@ -37,7 +38,7 @@ def standard_error(watched, before, after):
 
 def make(ranker, **parameters):
     if ranker is BoostedTreesRanker:
-        pytest.importorskip("lightgbm")
+        need("lightgbm")
         parameters = {"engine": "lightgbm", "max_bins": 31, **parameters}
     options = {"n_estimators": 60, "learning_rate": 0.5, "n_iter_no_change": 4}
     return ranker(**{**options, "validation_fraction": 0.3, "random_state": 0, **parameters})

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from libraries import need
 from rankers import BOOSTERS, RANKERS
 from scipy import sparse
 from sklearn import config_context
@@ -37,7 +38,7 @@ every_mode = pytest.mark.parametrize(
 
 def make(ranker=RankBoost, relevance="graded", **parameters):
     if ranker is BoostedTreesRanker:
-        pytest.importorskip("lightgbm")
+        need("lightgbm")
         parameters = {"engine": "lightgbm", "max_bins": 31, **parameters}
     elif "tol" not in parameters:
         parameters["tol"] = 0
@@ -169,7 +170,6 @@ def test_categories_have_the_codes_of_training(ranker):
 
 
 def test_missing_values_and_sparse_rows_are_taken_as_in_training():
-    pytest.importorskip("xgboost")
     model = make(BoostedTreesRanker, engine="xgboost")
     dense = fit(model, X_val=np.where(X_VAL > 1, np.nan, X_VAL)).validation_scores_
     assert len(dense) == 12

@@ -8,7 +8,7 @@ try:
     import dask.dataframe  # noqa: F401
     import distributed  # noqa: F401
     import xgboost.collective  # noqa: F401
-except ImportError as error:
+except Exception as error:  # a library that the wheel doesn't bring can show in any way
     raise ImportError(
         "sklearn_rank.dask needs dask[dataframe], distributed and xgboost "
         f'(pip install "sklearn-rank[dask]"): {error}'

@@ -6,6 +6,7 @@ import importlib
 from functools import cache
 from typing import Any
 
+from sklearn_rank._imports import not_loaded
 from sklearn_rank.engines._lightgbm import LightGBM
 from sklearn_rank.engines._xgboost import XGBoost
 from sklearn_rank.engines.engine import Engine
@@ -22,9 +23,7 @@ def _loaded(name: str) -> tuple[Any, str]:
     except Exception as error:  # a library that the wheel doesn't bring can show in any way
         if isinstance(error, ModuleNotFoundError) and error.name == name:
             return None, f'{name} is not installed (pip install "sklearn-rank[{name}]")'
-        text = str(error).strip().partition("\n")[0] or type(error).__name__
-        hint = " (on Debian and Ubuntu: apt install libgomp1)" if "libgomp" in str(error) else ""
-        return None, f"{name} is installed but can't be loaded: {text}{hint}"
+        return None, not_loaded(name, error)
 
 
 def get_engine(name: str, owner: str) -> Engine:
@@ -46,4 +45,5 @@ def get_engine(name: str, owner: str) -> Engine:
         if module is not None:
             return ENGINES[candidate](module)
         reasons.append(reason)
-    raise ImportError(f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}")
+    why = f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}"
+    raise ImportError(why, name=candidate)

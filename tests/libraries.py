@@ -1,0 +1,30 @@
+"""The libraries of trees, whether or not they can be loaded here."""
+
+import pytest
+
+from sklearn_rank.engines import registry
+
+
+class Missing:
+    """In place of a module that can't be loaded: a test that uses it is skipped with the reason."""
+
+    def __init__(self, reason):
+        self._reason = reason
+
+    def __getattr__(self, name):
+        if name.startswith("__"):  # of those who collect tests
+            raise AttributeError(name)
+        pytest.skip(self._reason, allow_module_level=True)
+
+
+def need(name):
+    """Skip a test where an engine can't be loaded."""
+    module, reason = registry._loaded(name)
+    if module is None:
+        pytest.skip(reason)
+
+
+def library(name):
+    """Return the module of an engine, or what skips the tests that use it."""
+    module, reason = registry._loaded(name)
+    return Missing(reason) if module is None else module

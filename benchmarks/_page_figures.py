@@ -318,6 +318,11 @@ def cluster(report: Report, path: Path) -> None:
     draw_lines(panels, "seconds, 4,000,000 rows", path)
 
 
+def start(report: Report, path: Path) -> None:
+    """Draw the times of imports and of the command's help."""
+    draw_lines(times(report.tables, "processor s"), "seconds of the processor", path)
+
+
 def without_tenth(table: Table) -> Table:
     """Return a table without the cases of a tenth of the rows."""
     rows = [row for row in table.rows if not str(row[0]).endswith("a tenth")]
@@ -338,7 +343,7 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
             bench_listnet,
             linear,
         ),
-        *(bench_metrics, cluster),
+        *(bench_metrics, cluster, start),
     )
 }
 """What draws the figure of a report, where its own script does not."""

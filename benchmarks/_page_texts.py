@@ -29,7 +29,7 @@ GROUPS = {
     "The papers": ("paper_tables", "table_3_first_rows", "limited_classes"),
     "Time and memory": (
         *("bench_boosting", "bench_pairs", "bench_given_pairs", "bench_kernel"),
-        *("linear", "bench_listnet", "bench_metrics", "trees_speed", "scaling", "cluster"),
+        *("linear", "bench_listnet", "bench_metrics", "trees_speed", "scaling", "cluster", "start"),
     ),
 }
 """The reports in the order of the index."""
@@ -213,6 +213,13 @@ PAGES = {
         "longer: a cluster is for rows that one machine cannot hold.",
         "a cluster beside one process: time, memory, overhead",
     ),
+    "start": Page(
+        "Until a ranker can be used",
+        "Most of an import of a ranker is scikit-learn's. What `RankBoost` adds is its own "
+        "modules, which import nothing else, and a pass of Python's collector over what "
+        "scikit-learn has made, due about then. Other programs used the processors of this run.",
+        "imports beside scikit-learn's, and the command's help",
+    ),
 }
 
 PICTURES = {
@@ -286,5 +293,8 @@ PICTURES = {
         "and lists, and metrics, beside a broad line of slope 1"
     },
     "cluster": {"cluster": "Seconds of a fit on the cluster and in one process, by loss"},
+    "start": {
+        "start": "Seconds of the processor of an import with and without RankBoost, and of help"
+    },
 }
 """The pictures of each page, and what they show to those who can't see them."""

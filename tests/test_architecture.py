@@ -296,6 +296,32 @@ def run_python(script):
     return done.stdout.strip()
 
 
+def test_a_ranker_imports_nothing_but_this_package_beside_scikit_learn():
+    """What takes time: benchmarks/start.py. This counts modules, which a busy machine does too."""
+    script = """
+import sys
+from sklearn.ensemble import HistGradientBoostingClassifier
+before = set(sys.modules)
+from sklearn_rank import RankBoost
+new = set(sys.modules) - before
+print(len(new), *sorted(name for name in new if not name.startswith("sklearn_rank")))
+"""
+    count, *others = run_python(script).split()
+    assert int(count) <= 140
+    assert {name.partition(".")[0] for name in others} <= {"sklearn", "scipy", "numpy", "joblib"}
+
+
+def test_the_help_of_the_command_does_not_wait_for_scikit_learn():
+    script = """
+import contextlib, io, sys
+from sklearn_rank.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main(["--help"])
+print(*{"numpy", "scipy", "sklearn"} & set(sys.modules))
+"""
+    assert run_python(script) == ""
+
+
 @pytest.mark.slow
 def test_importing_loads_no_optional_dependency():
     """None, that is, besides those that scikit-learn loads on its own where they are installed.

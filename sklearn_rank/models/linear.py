@@ -224,7 +224,12 @@ class LinearModel:
         """Return the differences of the features of some pairs of rows; sparse if X is."""
         if self._order is not None:
             upper, lower = self._order[upper], self._order[lower]
-        return self.X[upper] - self.X[lower]
+        found = self.X[upper]
+        if sparse.issparse(self.X):
+            return found - self.X[lower]
+        for some in blocks(len(lower), _FEW_ROWS // 4):  # without a second matrix of this size
+            found[some] -= self.X[lower[some]]
+        return found
 
     def square_norms(self) -> Floats:
         """Return the squared norm of each row."""

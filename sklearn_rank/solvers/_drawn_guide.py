@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
 
 _ROWS_PER_PAIR, _FEWEST_PAIRS, _MOST_PAIRS = 4, 4096, 32_768
@@ -16,6 +17,9 @@ _ROWS_PER_PAIR, _FEWEST_PAIRS, _MOST_PAIRS = 4, 4096, 32_768
 
 _PAIRS_PER_FEATURE, _MOST_FEATURES = 64, 200
 """Pairs that a matrix needs for each feature, and its most features; of more it is diagonal."""
+
+_BLOCK = 4096
+"""Pairs of which a copy is made at a time."""
 
 _NEWTON_STEPS, _HALVINGS, _NEAR = 20, 20, 1e-5
 """Most Newton steps; halvings of one; decrease of the last step, relative to the value."""
@@ -77,9 +81,12 @@ def drawn_guide(problem: Any) -> Guide | None:
 
 def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
     """Return the diagonal of the second derivatives at zero coefficients."""
-    square = differences.multiply(differences) if issparse(differences) else differences**2
+    if issparse(differences):
+        square = np.asarray(differences.multiply(differences).sum(axis=0)).ravel()
+    else:
+        square = np.einsum("ij,ij->j", differences, differences)
     second = float(loss.second_derivative(np.zeros(1))[0])
-    curvature = second * np.asarray(square.mean(axis=0)).ravel() + alpha
+    curvature = second * square / differences.shape[0] + alpha
     return Guide(None, curvature) if np.isfinite(curvature).all() else None
 
 
@@ -120,7 +127,10 @@ class _DrawnPairs:
 
     def _hessian(self, margin: Floats) -> Floats:
         """Return the second derivatives."""
-        second = self._loss.second_derivative(margin)
-        matrix = (self._differences * second[:, None]).T @ self._differences / len(margin)
+        second = self._loss.second_derivative(margin)[:, None]
+        matrix = np.zeros((self._differences.shape[1],) * 2)
+        for some in blocks(len(margin), _BLOCK):
+            matrix += (self._differences[some] * second[some]).T @ self._differences[some]
+        matrix /= len(margin)
         matrix[np.diag_indices_from(matrix)] += self._alpha
         return np.asarray(matrix)

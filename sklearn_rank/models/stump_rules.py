@@ -17,7 +17,9 @@ from sklearn_rank.bins.pair_bins import PairBins
 __all__ = ["PairFunction", "StepFunction", "StumpRules"]
 
 _LAST = "_last"
-_CHUNK = 65_536
+_CHUNK = 32_768
+"""Rows scored at a time, by all features: their columns stay in the cache meanwhile."""
+
 _FEW_COMPARISONS = 2_048
 """Comparisons of a feature up to which it is fastest to make all of them at once."""
 

@@ -183,10 +183,10 @@ PAGES = {
     ),
     "linear": Page(
         "Linear rankers beside logistic regression",
-        "A linear ranker over all pairs, or of whole lists, takes as long as a logistic "
-        "regression of the same rows, and .3 to .6 of it where features are correlated or "
-        "sparse: it begins at the minimum over some drawn pairs. Other programs used the "
-        "processors of this run, so that the times are those of one processor.",
+        "A linear ranker over all pairs, or of whole lists, takes at most about as long as a "
+        "logistic regression of the same rows, and half of it or less where features are "
+        "correlated or sparse: it begins at the minimum over some drawn pairs. Other programs used "
+        "the processors of this run: read the ratios, which are of fits in turns.",
         "time to the minimum, dense, correlated and sparse, and growth",
     ),
     "bench_listnet": Page(
@@ -279,8 +279,8 @@ PICTURES = {
     },
     "bench_kernel": {"bench_kernel": "Seconds to fit 100,000 rows, a row for each system"},
     "linear": {
-        "linear": "Seconds of the processor for a million rows, a row for each system, for dense, "
-        "correlated and sparse features"
+        "linear": "Seconds for a million rows, a row for each system, for dense, correlated and "
+        "sparse features"
     },
     "bench_listnet": {
         "bench_listnet": "Seconds of two matrix products, of value and gradient, and of a fit"

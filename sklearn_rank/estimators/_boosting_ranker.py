@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, Objective, WeakRankers
 from sklearn_rank._validation import FLAG, Constraint, Number, check_size, largest_size
 from sklearn_rank._warnings import warn
@@ -194,7 +194,8 @@ class BoostingRanker(RoundsRanker):
     def _fit(self, data: Rows) -> dict[str, Any]:
         history = self._open_history(data)
         n_rows, n_features = data.X.shape
-        with ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
+        # Dot products of the rows in BLAS threads, beside those of the fit, take longer.
+        with one_blas_thread(), ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
             if getattr(self, "n_bags", 1) > 1:
                 return fit_bags(self, data, history, threads)
             phases = Phases(self, data, history.seed)

@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rank._parallel import one_blas_thread
 from sklearn_rank._protocols import Floats, Indices, Observer
 from sklearn_rank._validation import (
     FLAG,
@@ -731,7 +732,8 @@ class BoostedTreesRanker(RoundsRanker):
         descent = TreeDescent(
             problem, offset, stopping, observer_of, start=start, n_before=n_before
         )
-        with engine.errors_named(type(self).__name__, self.engine_params or {}):
+        # Beside the engine's threads those of BLAS would wait for a core.
+        with one_blas_thread(), engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(rows_held_out, booster), descent)
         if descent.last is None:  # no further tree could be split: the model is the last one
             return self._fitted_before(), False

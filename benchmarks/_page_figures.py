@@ -256,6 +256,44 @@ def scorecards(report: Report, path: Path) -> None:
     draw_lines(panels, "difference", path)
 
 
+def bench_boosting(report: Report, path: Path) -> None:
+    """Draw the times of fits to all rows."""
+    panels = {}
+    for title, table in zip(("one list", "queries of 100"), report.tables, strict=True):
+        most = max(row[1] for row in table.rows)
+        rows = [row for row in table.rows if row[1] == most and "rank:pairwise" not in str(row[0])]
+        panels |= {title: times([Table(title, table.columns, rows)])[title]}
+    draw_lines(panels, "seconds, a million rows of 20 features, 100 rounds", path, wide=100.0)
+
+
+PARTS = ("scatter", "choice", "stump", "objective", "step", "record", "loop")
+"""The parts of a round, as the columns of the tables of `round.py`."""
+
+
+def parts_of_round(report: Report, path: Path) -> None:
+    """Draw the parts of a round as stacked bars, at the most rows of either kind."""
+    tables = [
+        [table for table in report.tables if table.title.startswith(kind)][-1]
+        for kind in ("One list", "Queries")
+    ]
+    figure, axes = new_figure(1, 8.0, 5.2, n_rows=2, sharex=True)
+    for one, table in zip(axes.flat, tables, strict=True):
+        names, left = [str(row[0]) for row in table.rows], [0.0] * len(table.rows)
+        for part in PARTS:
+            at = table.columns.index(part)
+            widths = [float(str(row[at])) for row in table.rows]
+            one.barh(names, widths, left=left, label=part, height=0.7)
+            left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
+        limit = float(NUMBER.findall(table.note.partition("at a time")[2])[0])
+        one.axvline(limit, color="0.3", linewidth=1, label="limit of one scatter")
+        one.invert_yaxis()
+        one.set_title(table.title.partition(":")[0], fontsize="medium")
+        one.tick_params(labelsize="small")
+    axes[-1, 0].set_xlabel("nanoseconds a row and round", fontsize="medium")
+    legend_below(figure, axes[0, 0], 4)
+    save_figure(figure, path)
+
+
 def bench_pairs(report: Report, path: Path) -> None:
     """Draw the times of losses over all pairs."""
     draw_lines(times([without_tenth(report.tables[0])]), "seconds, a million rows", path)
@@ -338,6 +376,7 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
         *(
             trees_lists,
             scorecards,
+            bench_boosting,
             bench_pairs,
             bench_given_pairs,
             bench_kernel,
@@ -346,5 +385,5 @@ FIGURES: dict[str, Callable[[Report, Path], None]] = {
         ),
         *(bench_metrics, cluster, start),
     )
-}
+} | {"round": parts_of_round}
 """What draws the figure of a report, where its own script does not."""

@@ -28,7 +28,7 @@ GROUPS = {
     ),
     "The papers": ("paper_tables", "table_3_first_rows", "limited_classes"),
     "Time and memory": (
-        *("bench_boosting", "bench_pairs", "bench_given_pairs", "bench_kernel"),
+        *("bench_boosting", "round", "bench_pairs", "bench_given_pairs", "bench_kernel"),
         *("linear", "bench_listnet", "bench_metrics", "trees_speed", "scaling", "cluster", "start"),
     ),
 }
@@ -151,8 +151,15 @@ PAGES = {
     ),
     "bench_boosting": Page(
         "Boosting with every loss and push",
-        "What a round of boosting costs, by loss and push.",
-        "a round of boosting, by loss and push",
+        "What boosting costs, by loss and push, beside the stumps of XGBoost and LightGBM.",
+        "whole fits of stumps, by loss and push",
+    ),
+    "round": Page(
+        "Where the time of a round goes",
+        "A round of boosting, part by part, beside what it must cost: one scatter of the gradient "
+        "into the bins of all features. The exponential loss is close to it. Sums over pairs with "
+        "other losses come on top.",
+        "a round of boosting, part by part, beside the limits of the machine",
     ),
     "bench_pairs": Page(
         "Sums over all pairs",
@@ -268,6 +275,13 @@ PICTURES = {
         "end",
         "figure_6_ionosphere": "ROC curves on Ionosphere, the same panels, of one fold",
         "figure_7_housing": "ROC curves on Boston housing, the same panels, of one fold",
+    },
+    "bench_boosting": {
+        "bench_boosting": "Seconds of whole fits, a row for each loss and push and for each peer"
+    },
+    "round": {
+        "round": "Nanoseconds of a row and round, stacked by part, a bar for each loss, for one "
+        "list and for queries"
     },
     "bench_pairs": {"bench_pairs": "Seconds for a million rows, a row for each loss, and one sort"},
     "clicks": {

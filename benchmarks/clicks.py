@@ -5,9 +5,10 @@
 
 MQ2008 and LightGBM's example, five parts whose queries test, one seed of the simulator each. Users
 look at position k with the chance 1 / k or its square root, and click on a tenth of the rows of
-grade 0 that they see. The regime was set before any figure was seen: 100,000 impressions of two
-production rankers, each of 1 % of the training queries as in Joachims et al. (2017), ten rows a
-list; 5,000 impressions for a small log.
+grade 0 that they see. A large log has 100,000 impressions of two production rankers, each of 1 %
+of the training queries as in Joachims et al. (2017), ten rows a list; a small one has 5,000. A
+pilot with production rankers of 5 % of the queries came before: there raw clicks were level with
+true grades, which leaves nothing to correct.
 """
 
 import argparse

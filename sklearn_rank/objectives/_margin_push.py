@@ -295,7 +295,7 @@ class MarginPush(Push):
             power = side.log_weight + (self.p - 1) * log_height
             outer = np.exp(power + (log_value - log_sum))
             above, below = side.by_role(weight, outer)
-            sums = self._pair_loss.sums(scores, above, below, with_second)
+            sums = self._pair_loss.sums(scores, above, below, with_second, False)
             sides.append(_SideSums(side, height, above, below, sums))
         return float(np.exp(log_value)), sides
 
@@ -310,7 +310,7 @@ class MarginPush(Push):
         # of first derivatives, with other weights, give it.
         ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
         above, below = at.side.by_role(self.preferences.weight, (self.p - 1) * outer * ratio)
-        sums = self._pair_loss.sums(scores, above, below)
+        sums = self._pair_loss.sums(scores, above, below, with_value=False)
         return curvature - above * sums.upper - below * sums.lower
 
     def _log_sum(self, log_heights: list[Floats]) -> float:

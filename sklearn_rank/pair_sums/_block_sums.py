@@ -102,7 +102,12 @@ class BlockSums:
         return sums.value, gradient, curvature
 
     def sums(
-        self, scores: Floats, above: Floats, below: Floats, with_second: bool = False
+        self,
+        scores: Floats,
+        above: Floats,
+        below: Floats,
+        with_second: bool = False,
+        with_value: bool = True,
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         n_rows = self.preferences.n_rows
@@ -116,7 +121,11 @@ class BlockSums:
                 out[block] += sums
         if self._batches:
             method = self._method(WeightedScores(scores, above, below))
-            for batch, part in self._of_batches(lambda batch: method.sums(batch, with_second)):
+
+            def find(batch: Batch) -> PairSums:
+                return method.sums(batch, with_second, with_value)
+
+            for batch, part in self._of_batches(find):
                 value += part.value
                 for number, sums in enumerate(part[1:][: len(rows)]):
                     _add(rows[number], batch, number % 2, sums)

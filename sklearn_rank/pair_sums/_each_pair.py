@@ -28,15 +28,16 @@ class EachPair:
     def __init__(self, loss: MarginLoss, rows: WeightedScores) -> None:
         self.loss, self.rows = loss, rows
 
-    def sums(self, batch: Batch, with_second: bool) -> PairSums:
-        """Return the sums, of the shapes of the batch."""
+    def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
         a, b = batch.of_upper(self.rows.above), batch.of_lower(self.rows.below)
         value, *slopes = derivatives(self.loss, self._margins(batch), with_second)
         found = []
         for slope in slopes:
             found.append(batch.clear_upper(batch.sum_lower(slope, b)))
             found.append(batch.clear_lower(batch.sum_upper(a, slope)))
-        return PairSums(float(np.vdot(a, batch.sum_lower(value, b))), *found)
+        total = float(np.vdot(a, batch.sum_lower(value, b))) if with_value else 0.0
+        return PairSums(total, *found)
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""

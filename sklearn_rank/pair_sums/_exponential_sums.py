@@ -251,9 +251,15 @@ class FactoredSums:
         return value, _unlogged(log_value, gradient), _unlogged(log_value, curvature)
 
     def sums(
-        self, scores: Floats, above: Floats, below: Floats, with_second: bool = False
+        self,
+        scores: Floats,
+        above: Floats,
+        below: Floats,
+        with_second: bool = False,
+        with_value: bool = True,
     ) -> PairSums:
-        """Return the sums with separate weights for the two roles of a row."""
+        """Return the sums with separate weights for the two roles of a row; always with a value."""
+        del with_value
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
         value = float(above @ np.where(above > 0, upper, 0.0))
         value = self._sides["top"].preferences.total(value)

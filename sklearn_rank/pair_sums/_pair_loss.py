@@ -152,16 +152,22 @@ class PairLoss(Push):
         return PairLoss(self.preferences, loss, method=self.method, mean=self.mean)
 
     def sums(
-        self, scores: Floats, above: Floats, below: Floats, with_second: bool = False
+        self,
+        scores: Floats,
+        above: Floats,
+        below: Floats,
+        with_second: bool = False,
+        with_value: bool = True,
     ) -> PairSums:
         r"""Return the sums with separate weights for the two roles of a row.
 
         With a = `above` and b = `below`: the value :math:`\sum_{ik} a_i b_k
         \phi(f_i - f_k)`, for each row as the upper one :math:`\sum_k b_k \phi'`, and
         for each row as the lower one :math:`\sum_i a_i \phi'`; `with_second` also those of
-        :math:`\phi''`; each of shape (n_rows,). Never a mean.
+        :math:`\phi''`; each of shape (n_rows,). Never a mean. Without `with_value` the value is
+        any number.
         """
-        return self._sums.sums(scores, above, below, with_second)
+        return self._sums.sums(scores, above, below, with_second, with_value)
 
     def heights(
         self, scores: Floats, weight: Floats, side: str = "top", margin: float = 0.0

@@ -27,7 +27,7 @@ class PairSums(NamedTuple):
     Attributes
     ----------
     value : float
-        :math:`\sum_{ik} a_i b_k \phi(f_i - g_k)`.
+        :math:`\sum_{ik} a_i b_k \phi(f_i - g_k)`; any number when not asked for.
     upper : ndarray of shape (n_upper,)
         :math:`\sum_k b_k \phi'(f_i - g_k)`.
     lower : ndarray of shape (n_lower,)
@@ -93,8 +93,8 @@ class WeightedScores:
 class BatchSums(Protocol):
     """Sums over the pairs of batches of small blocks, at given scores and weights."""
 
-    def sums(self, batch: Batch, with_second: bool) -> PairSums:
-        """Return the sums, of the shapes of the batch."""
+    def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs, with the weights above."""

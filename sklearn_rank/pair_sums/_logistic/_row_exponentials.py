@@ -70,27 +70,35 @@ class RowExponentials:
         self._is_even = queries.reduce(np.minimum, rows.above) == self._heaviest
         self._n_pairs, self._buffers = n_pairs, SimpleQueue[Floats]()
 
-    def sums(self, batch: Batch, with_second: bool) -> PairSums:
-        """Return the sums, of the shapes of the batch."""
+    def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
         spread = self._widest(batch)
         if spread > _WIDEST:
-            return self._each.sums(batch, with_second)
+            return self._each.sums(batch, with_second, with_value)
         with self._buffer() as buffer:
-            return self._sums(batch, with_second, spread, buffer)
+            upper, lower, total = self._start(batch, buffer)
+            value = 0.0
+            if with_value:
+                heights = self._heights(batch, upper, lower, total, spread, buffer)
+                value = float(_weighted(heights, self._below, batch.lower).sum())
+            return PairSums(value, *self._slopes(batch, upper, lower, total, with_second))
 
-    def _sums(self, batch: Batch, with_second: bool, spread: float, buffer: Floats) -> PairSums:
-        upper, lower, total = self._start(batch, buffer)
-        heights = self._heights(batch, upper, lower, total, spread, buffer)
-        value = float(_weighted(heights, self._below, batch.lower).sum())
+    def _slopes(
+        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, with_second: bool
+    ) -> list[Floats]:
+        """Return the sums of first and second derivatives; 1 + P Q is overwritten."""
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
         # x / (1 + x) = P Q / (1 + P Q): the factors of a row leave the sum over the other rows.
         share = np.reciprocal(total, out=total)
-        sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
+        sums: list[Floats] = [
+            -upper * batch.sum_lower(share, below),
+            -lower * batch.sum_upper(above, share),
+        ]
         if with_second:
             np.square(share, out=share)
             sums += [upper * batch.sum_lower(share, below), lower * batch.sum_upper(above, share)]
-        return PairSums(value, *sums)
+        return sums
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""

@@ -7,9 +7,10 @@
         --page docs/benchmarks/mutation_table.md
 
 The operators of cosmic-ray plant one fault at a time in the modules that every ranker relies
-on: a comparison, an operator, a number or a condition is another one. The sample is spread over
-the files in proportion to their lines; in a file each line that can be changed is as likely as
-any other.
+on, or with `--group further` in those made of rankers: a comparison, an operator, a number or a
+condition is another one. The sample is spread over the files in proportion to their lines; in a
+file each line that can be changed is as likely as any other. `--packages` takes some of its
+packages, for which `--tests` may name fewer tests.
 
 A fault is tried in a forked process that has all tests loaded: functions take the faulty code
 before the tests start. A fault outside of functions is written to the file, and a new
@@ -33,6 +34,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
@@ -43,15 +45,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {
-    "pair_sums": ["pair_sums"],
-    "objectives": ["objectives"],
-    "rows": ["rows"],
-    "bins": ["bins"],
-    "solvers": ["solvers"],
-    "metrics": ["metrics"],
-}
-TESTS = [
+GROUPS = {
+    "core": ["pair_sums", "objectives", "rows", "bins", "solvers", "metrics"],
+    "further": [
+        "models", "engines", "model_selection", "estimators", "ensemble", "scorecard", "pairs",
+        "clicks", "search_engines", "onnx", "dask", "cli",
+    ],
+}  # fmt: skip
+CORE_TESTS = [
     "test_adaboost", "test_bags", "test_batches", "test_binning", "test_boosting", "test_bad_input",
     "test_constrained_stumps", "test_corrective", "test_early_stopping", "test_kernel_ranker",
     "test_list_net", "test_listwise", "test_margin_push", "test_metamorphic", "test_metrics",
@@ -61,6 +62,10 @@ TESTS = [
     "test_weight_scales", "test_validation_rows", "test_shared_linear_fits", "test_warnings",
     "test_sklearn_behaviour", "test_engines", "test_shared_fits", "test_shared_objectives",
     "test_shared_cards", "test_dask_partitions", "test_boosted_trees",
+]  # fmt: skip
+OF_THE_REPOSITORY = [
+    "test_benchmark_*", "test_docs_pages", "test_installed", "test_paper_tables",
+    "test_printed_numbers", "test_quoted_figures", "test_readme", "test_reference",
 ]  # fmt: skip
 LIMIT = 60
 OPEN = ["open: no quick test of these runs the line", "open"]
@@ -73,18 +78,25 @@ Mutant = dict[str, Any]
 
 def files_of(package: str) -> list[Path]:
     """Return the modules of one package."""
-    paths = [ROOT / "sklearn_rank" / part for part in PACKAGES[package]]
-    return sorted(chain.from_iterable(p.rglob("*.py") if p.is_dir() else [p] for p in paths))
+    return sorted((ROOT / "sklearn_rank" / package).rglob("*.py"))
 
 
 def package_of(file: str) -> str:
     """Return the package a file belongs to."""
-    return next(name for name in PACKAGES if ROOT / file in files_of(name))
+    return Path(file).parts[1]
 
 
-def every_file() -> list[Path]:
-    """Return the modules of all packages."""
-    return list(chain.from_iterable(map(files_of, PACKAGES)))
+def files_of_group(group: str) -> list[Path]:
+    """Return the modules of all packages of a group."""
+    return list(chain.from_iterable(map(files_of, GROUPS[group])))
+
+
+def tests_of(group: str) -> list[str]:
+    """Return the files of tests of a group; of "further" all but those of pages and reports."""
+    if group == "core":
+        return CORE_TESTS
+    names = {path.stem for path in (ROOT / "tests").glob("test_*.py")}
+    return sorted(name for name in names if not any(map(Path(name).match, OF_THE_REPOSITORY)))
 
 
 def skipped_lines(tree: ast.AST) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -171,12 +183,12 @@ def faulty(source: str, name: str, number: int, variant: int) -> str | None:
     return None if ast.dump(ast.parse(text)) == ast.dump(ast.parse(source)) else text
 
 
-def sample(count: int, seed: int, packages: Sequence[str]) -> list[Mutant]:
+def sample(count: int, seed: int, group: str, packages: Sequence[str]) -> list[Mutant]:
     """Return faults in random order, spread over the files in proportion to their lines.
 
-    Those of some packages are the same that the sample of all packages has.
+    Those of some packages are the same that the sample of all packages of the group has.
     """
-    files = every_file()
+    files = files_of_group(group)
     sizes = [len(path.read_text().splitlines()) for path in files]
     quotas = [count * size / sum(sizes) for size in sizes]
     numbers = [math.floor(quota) for quota in quotas]
@@ -219,23 +231,24 @@ def drawn(path: Path, count: int, rng: random.Random) -> Iterator[Mutant]:
 # --- which test runs which lines -----------------------------------------------------------------
 
 
-def arguments(names: Sequence[str]) -> list[str]:
-    """Return the command line of pytest that collects the quick tests of these files."""
-    tests = [f"tests/{name}.py" for name in names]
+def arguments(options: argparse.Namespace) -> list[str]:
+    """Return the command line of pytest that collects the quick tests, examples of code too."""
+    tests = [f"tests/{name}.py" for name in options.tests or tests_of(options.group)]
+    if not options.tests:
+        tests += [str(path.relative_to(ROOT)) for path in files_of_group(options.group)]
     return [
-        "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly",
-        *tests, *(str(p.relative_to(ROOT)) for p in every_file() if len(names) == len(TESTS)),
+        "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly", *tests,
     ]  # fmt: skip
 
 
 class Map:
     """Notes the lines, seconds and outcome of every test."""
 
-    def __init__(self) -> None:
+    def __init__(self, group: str) -> None:
         import coverage
 
         self.coverage = coverage.Coverage(
-            data_file=None, config_file=False, include=[str(path) for path in every_file()]
+            data_file=None, config_file=False, include=[str(path) for path in files_of_group(group)]
         )
         self.tests: dict[str, dict[str, Any]] = {}
 
@@ -253,15 +266,15 @@ class Map:
         entry["passed"] = entry.get("passed", True) and report.passed
 
 
-def make_map(folder: Path, names: Sequence[str]) -> None:
+def make_map(folder: Path, options: argparse.Namespace) -> None:
     """Run the quick tests once, and write which lines each of them runs."""
-    plugin = Map()
+    plugin = Map(options.group)
     plugin.coverage.start()
-    pytest.main(arguments(names), plugins=[plugin])
+    pytest.main(arguments(options), plugins=[plugin])
     plugin.coverage.stop()
     data = plugin.coverage.get_data()
     lines: dict[str, dict[int, list[str]]] = {}
-    for path in every_file():
+    for path in files_of_group(options.group):
         contexts = data.contexts_by_lineno(str(path))
         lines[str(path.relative_to(ROOT))] = {
             line: [name for name in names if name and plugin.tests[name]["passed"]]
@@ -342,7 +355,9 @@ def plant(mutant: Mutant, functions: dict[str, list[FunctionType]]) -> None:
     """Give all functions of a module the code of the faulty source."""
     path = str(ROOT / mutant["file"])
     old = by_name(list(codes(compile(Path(path).read_text(), path, "exec"))))
-    new = by_name(list(codes(compile(mutant["text"], path, "exec"))))
+    with warnings.catch_warnings():  # of "is" beside a text, which is no end of this process
+        warnings.simplefilter("ignore", SyntaxWarning)
+        new = by_name(list(codes(compile(mutant["text"], path, "exec"))))
     names = {(code.co_qualname, code.co_firstlineno): name for name, code in old.items()}
     for function in functions[path]:
         code = function.__code__
@@ -455,10 +470,12 @@ def in_interpreter(mutant: Mutant, chosen: list[str]) -> tuple[str, str]:
 def try_all(folder: Path, options: argparse.Namespace) -> None:
     """Try the faults of the sample that have no result yet."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a file that is changed is put back
-    mutants = sample(options.count, options.seed, options.packages)
+    mutants = sample(
+        options.count, options.seed, options.group, options.packages or GROUPS[options.group]
+    )
     choice = Choice(folder, options.budget)
     pytest.main(
-        arguments(options.tests),
+        arguments(options),
         plugins=[Trial(folder, mutants, choice, time.time() + 60 * options.minutes)],
     )
 
@@ -497,7 +514,8 @@ def report(folder: Path, output: Path | None, page: Path | None) -> None:
     for record in results:
         if record["outcome"] == "survived":
             record["verdict"] = known.get(record["key"], OPEN[bool(record["tests"])])
-    packages = {name: [r for r in results if package_of(r["file"]) == name] for name in PACKAGES}
+    names = chain.from_iterable(GROUPS.values())
+    packages = {name: [r for r in results if package_of(r["file"]) == name] for name in names}
     columns = ["modules", "faults", "killed", "survived", "equivalent", "share killed", "95 %"]
     rows = [[name, *counted(found)] for name, found in packages.items() if found]
     tables = [Table("Planted faults", columns, [*rows, ["all", *counted(results)]])]
@@ -534,10 +552,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["map", "run", "report"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument(
-        "--tests", nargs="+", default=TESTS, help="files of tests, for a quick look"
-    )
-    parser.add_argument("--packages", nargs="+", default=list(PACKAGES), choices=list(PACKAGES))
+    parser.add_argument("--group", default="core", choices=list(GROUPS))
+    parser.add_argument("--tests", nargs="+", help="files of tests, for a quick look")
+    parser.add_argument("--packages", nargs="+", choices=list(chain(*GROUPS.values())))
     parser.add_argument("--count", type=int, default=408, help="some files have fewer places")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=8, help="seconds of tests for each fault")
@@ -549,7 +566,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     folder = options.folder.resolve()
     if options.part == "map":
-        make_map(folder, options.tests)
+        make_map(folder, options)
     elif options.part == "run":
         try_all(folder, options)
     else:

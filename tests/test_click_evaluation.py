@@ -102,6 +102,12 @@ def test_doubly_robust_estimates_take_predictions_where_nothing_was_shown():
     assert found.dcg == pytest.approx(1 / (2 * 0.9) + 0.4 / np.log2(3))
 
 
+def test_positions_that_the_log_does_not_have_may_have_an_offset():
+    scores = [3.0, 2.0, 1.0, 0, 0, 0, 0, 0]
+    found = [estimate(TWO, scores, offset=offset).dcg for offset in (BETA, BETA[:2])]
+    assert found[0] == found[1] != estimate(TWO, scores).dcg
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TypeVar, cast
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
@@ -35,13 +35,14 @@ class ThreadPool:
         Number of threads, with joblib's meaning.
     n_values : int, default=None
         Number of values that the tasks read. Below a limit one thread is faster than
-        several, which must start and wait for each other.
+        several, which must start and wait for each other; above it there are at most as
+        many as cores.
     """
 
     def __init__(self, n_jobs: int | None = None, n_values: int | None = None) -> None:
         self.size = effective_n_jobs(n_jobs)
-        if n_values is not None and n_values < _WORTHWHILE:
-            self.size = 1
+        if n_values is not None:  # more threads than cores would only wait for each other
+            self.size = min(self.size, cpu_count()) if n_values >= _WORTHWHILE else 1
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._results: SimpleQueue[TaskResult] = SimpleQueue()
         self._has_workers = False

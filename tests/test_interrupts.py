@@ -8,6 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
@@ -238,3 +239,9 @@ def test_a_long_run_keeps_neither_threads_nor_files(monkeypatch, scripts, loop, 
     found = scripts("long_runs").LOOPS[loop][0](n_steps)
     assert found["threads more"] <= 0
     assert found["files more"] <= 0
+
+
+def test_a_fit_has_no_more_threads_than_cores():
+    assert _parallel.ThreadPool(1_000, 10**9).size == min(1_000, joblib.cpu_count())
+    assert _parallel.ThreadPool(1_000, 10).size == 1
+    assert _parallel.ThreadPool(3).size == 3

@@ -1,6 +1,6 @@
 """Where the time of a boosting round goes, part by part, beside what the machine allows.
 
-    python benchmarks/round.py                   # to a million rows, five minutes
+    python benchmarks/round.py                   # to a million rows, a tenth of them in queries
     python benchmarks/round.py --rows 10000      # a quick look
 
 A fit of stumps is taken apart by clocks around its parts; what one part calls of another counts
@@ -24,7 +24,7 @@ from _report import Cell, Report, Table
 
 FULL_ROWS, SIZES = 1_000_000, (10_000, 100_000, 1_000_000)
 FEATURES, BINS, ROUNDS, QUERY, GRADES = 20, 64, 100, 100, 4
-REPEATS = 3
+REPEATS = 2
 
 ON_LIST: dict[str, dict[str, Any]] = {
     "exponential, p=1": {"p": 1},
@@ -221,7 +221,7 @@ def table_of(kind: str, n_rows: str, found: Record) -> Table:
 
 
 NOTE = (
-    f"Nanoseconds of the wall clock for each row and round, {FEATURES} features, medians of "
+    f"Nanoseconds of the wall clock for each row and round, {FEATURES} features, means of "
     f"{REPEATS} fits of {ROUNDS} rounds. scatter: sums of the gradient, and of second derivatives, "
     "by bin; scatters: how many times the limit of one that is. choice: gains of all stumps. "
     "stump: the chosen one on the rows. objective: masses, or sums over pairs, after the step. "
@@ -254,7 +254,8 @@ def main() -> None:
     add("--json", type=Path, metavar="FILE", help="write the report there as well")
     add("--child", choices=("list", "queries"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.sizes = [n for n in SIZES if n <= options.rows] or [options.rows]
+    most = options.rows // 10 if options.child == "queries" else options.rows
+    options.sizes = [n for n in SIZES if n <= most] or [most]
     if options.child:
         print(json.dumps(run_child(options.child, options)))
     else:

@@ -24,6 +24,7 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
+from sklearn_rank.pair_sums._logistic import _grid
 from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.rows import Preferences
@@ -1009,3 +1010,25 @@ def test_a_sweep_with_crowds(n_orders, is_weighted):
     for order, terms in enumerate([slope, slope * special.expit(-z)][:n_orders]):
         np.testing.assert_allclose(found.upper_sums[order], terms @ b, atol=1e-12 * pairs)
         np.testing.assert_allclose(found.lower_sums[order], a @ terms, atol=1e-12 * pairs)
+
+
+@pytest.mark.parametrize("n", [1, 7, 60, 1_000, 5_003])
+@pytest.mark.parametrize("reach", [1, 4, 30])
+def test_convolution_in_blocks_is_that_of_the_whole(n, reach):
+    rng = np.random.default_rng(n)
+    values, kernel = rng.random(n), rng.standard_normal(2 * reach + 1)
+    found = _grid._convolved_in_blocks(values, kernel)
+    wanted = np.convolve(values, kernel)[reach : reach + n]
+    np.testing.assert_allclose(found, wanted, atol=1e-12 * n)
+
+
+def test_wide_grids_are_convolved_in_blocks():
+    f = np.random.default_rng(0).uniform(-3_000, 3_000, 20_000)
+    y = np.arange(20_000) % 2
+    with patch.object(_grid, "_convolved_in_blocks", wraps=_grid._convolved_in_blocks) as blocks:
+        found = pair_loss_and_gradient(y, f)
+        assert blocks.called
+    with patch.object(_grid, "_MANY_REACHES", np.inf):
+        wanted = pair_loss_and_gradient(y, f)
+    assert found[0] == pytest.approx(wanted[0], rel=1e-12)
+    np.testing.assert_allclose(found[1], wanted[1], atol=1e-12 * len(y))

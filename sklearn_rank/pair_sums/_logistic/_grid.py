@@ -23,6 +23,12 @@ from sklearn_rank.rows import Sums as RowSums
 TILE = 1 << 14
 """Intervals handled at a time: their tables stay in the second-level cache."""
 
+_MANY_REACHES = 32
+"""A kernel this much shorter than the grid is convolved block by block."""
+
+_REACHES_OF_BLOCK = 8
+"""Length of such a block, in lengths of the kernel."""
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -108,6 +114,8 @@ class Grid:
     def _convolved(self, nodal: Floats, rest: Callable[[Floats], Floats]) -> Floats:
         reach = min(int(REACH / self.step), self.n_nodes)
         kernel = rest(self.step * np.arange(-reach, reach + 1))
+        if self.n_nodes > _MANY_REACHES * reach:
+            return _convolved_in_blocks(nodal, kernel)
         # Circular, and long enough for what wraps round to stay outside the part returned.
         size = next_fast_len(self.n_nodes + reach, real=True)
         beyond = kernel[size:]
@@ -209,6 +217,23 @@ def grid_curvatures(
     for sums in (of_upper, of_lower):
         np.maximum(sums, 0.0, out=sums)  # rounding where no row is near
     return of_upper, of_lower
+
+
+def _convolved_in_blocks(values: Floats, kernel: Floats) -> Floats:
+    """Return a convolution with a short kernel about zero, by transforms that stay in the cache.
+
+    Blocks overlap by the length of the kernel: what wraps round in one is right in another.
+    """
+    overlap = len(kernel) - 1
+    size = next_fast_len(_REACHES_OF_BLOCK * len(kernel), real=True)
+    hop = size - overlap
+    n_blocks = -(-len(values) // hop)
+    padded = np.zeros(n_blocks * hop + overlap)
+    padded[overlap // 2 : overlap // 2 + len(values)] = values
+    blocks = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]
+    product = rfft(blocks, axis=1)
+    product *= rfft(kernel, size)
+    return np.asarray(irfft(product, size, axis=1)[:, overlap:].ravel()[: len(values)])
 
 
 def _polynomials(

@@ -187,8 +187,8 @@ def test_listed_pairs_take_few_iterations():
 def test_stripes_of_a_sparse_matrix_are_the_matrix(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
-    X = sparse.random_array((n, 5), density=0.4, format="csr", rng=rng)
-    X.data[:] = rng.integers(1, 4, X.nnz)  # sums are exact
+    values = rng.integers(1, 4, (n, 5)) * (rng.random((n, 5)) < 0.4)
+    X = sparse.csr_array(values.astype(float))  # of integers, so that sums are exact
     order, w, g = rng.permutation(n), np.arange(5.0), rng.integers(0, 5, n).astype(float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_rank.models.linear._STRIPE", max(1, X.nnz // 3))

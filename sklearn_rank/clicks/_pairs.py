@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import (
@@ -148,7 +148,7 @@ def click_pairs(
         times = np.bincount(item)
         seen = np.maximum(np.bincount(item, theta), 0.0 if clip is None else times * clip)
         gain = np.bincount(item, clicked) / seen
-        weight = diags_array(gain) @ (shown.T @ shown)
+        weight = (shown.T @ shown).multiply(gain[:, np.newaxis])
     found = weight.tocoo()
     kept = (found.row != found.col) & (found.data > 0)
     winner, loser, value = found.row[kept], found.col[kept], found.data[kept]

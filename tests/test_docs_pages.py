@@ -71,7 +71,7 @@ def test_the_page_of_the_installation_has_every_extra():
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]
     table = "".join(re.findall(r"^\| (`.*?) \|", page, re.M))
-    assert set(re.findall(r"`(\w+)`", table)) == set(extras)
+    assert set(re.findall(r"`([\w-]+)`", table)) == set(extras)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

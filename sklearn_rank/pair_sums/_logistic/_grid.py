@@ -59,7 +59,7 @@ class Grid:
 
     def to_nodes(self, rows: RowsByPanel) -> Floats:
         """Return weights of the nodes that stand for the weights of the rows."""
-        basis, nodal = _lagrange_basis(self.degree), np.zeros(self.n_nodes)
+        basis, nodal = lagrange_basis(self.degree), np.zeros(self.n_nodes)
         for number, tile in enumerate(self._tiles()):
             # Interpolation transposed: a row's weights of its nodes are the Lagrange polynomials at
             # its place, sums of powers of it, so that powers are summed and then combined once.
@@ -82,7 +82,7 @@ class Grid:
         The second value of two is the derivative of the first, that of its polynomial.
         Shape (n_values, n_rows).
         """
-        basis, out = _lagrange_basis(self.degree), np.empty((n_values, len(rows.x)))
+        basis, out = lagrange_basis(self.degree), np.empty((n_values, len(rows.x)))
         scratch = np.empty((3, BLOCK))  # pages of fresh arrays cost more than the sums
         for number, tile in enumerate(self._tiles()):
             near = nodal[tile.start : tile.stop + self.degree - 1]
@@ -100,12 +100,12 @@ class Grid:
     def sigmoid_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * sigmoid(z), z the height above it."""
         # The step as a running sum, exact over any distance; what is left decays.
-        return np.cumsum(nodal) - nodal / 2 + self._convolved(nodal, _odd_rest)
+        return np.cumsum(nodal) - nodal / 2 + self._convolved(nodal, odd_rest)
 
     def softplus_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * log(1 + exp(z))."""
         ramp = np.concatenate([[0.0], np.cumsum(np.cumsum(nodal[:-1]))])
-        return self.step * ramp + self._convolved(nodal, _even_rest)
+        return self.step * ramp + self._convolved(nodal, even_rest)
 
     def curvature_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * sigmoid'(z)."""
@@ -253,7 +253,7 @@ def _polynomials(
 
 
 @cache
-def _lagrange_basis(degree: int) -> Floats:
+def lagrange_basis(degree: int) -> Floats:
     """Return the Lagrange basis: column s holds the coefficients of node s by power."""
     nodes = np.arange(degree) - (degree - 1) / 2
     basis = np.empty((degree, degree))
@@ -264,7 +264,7 @@ def _lagrange_basis(degree: int) -> Floats:
     return basis
 
 
-def _odd_rest(z: Floats) -> Floats:
+def odd_rest(z: Floats) -> Floats:
     """Return sigmoid(z) - [z > 0]; the step counts one half at z = 0."""
     return -np.sign(z) * expit(-np.abs(z))
 
@@ -274,6 +274,6 @@ def _slope(z: Floats) -> Floats:
     return np.asarray(expit(z) * expit(-z))
 
 
-def _even_rest(z: Floats) -> Floats:
+def even_rest(z: Floats) -> Floats:
     """Return log(1 + exp(z)) - max(z, 0)."""
     return np.log1p(np.exp(-np.abs(z)))

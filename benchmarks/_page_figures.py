@@ -268,6 +268,8 @@ def bench_boosting(report: Report, path: Path) -> None:
 
 PARTS = ("scatter", "choice", "stump", "objective", "step", "record", "loop")
 """The parts of a round, as the columns of the tables of `round.py`."""
+COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""One for each part."""
 
 
 def parts_of_round(report: Report, path: Path) -> None:
@@ -279,13 +281,14 @@ def parts_of_round(report: Report, path: Path) -> None:
     figure, axes = new_figure(1, 8.0, 5.2, n_rows=2, sharex=True)
     for one, table in zip(axes.flat, tables, strict=True):
         names, left = [str(row[0]) for row in table.rows], [0.0] * len(table.rows)
-        for part in PARTS:
+        for part, colour in zip(PARTS, COLOURS, strict=True):
             at = table.columns.index(part)
             widths = [float(str(row[at])) for row in table.rows]
-            one.barh(names, widths, left=left, label=part, height=0.7)
+            one.barh(range(len(names)), widths, left=left, label=part, height=0.7, color=colour)
             left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
         limit = float(NUMBER.findall(table.note.partition("at a time")[2])[0])
         one.axvline(limit, color="0.3", linewidth=1, label="limit of one scatter")
+        one.set_yticks(range(len(names)), names)
         one.invert_yaxis()
         one.set_title(table.title.partition(":")[0], fontsize="medium")
         one.tick_params(labelsize="small")

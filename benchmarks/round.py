@@ -216,7 +216,7 @@ def table_of(kind: str, n_rows: str, found: Record) -> Table:
         rows.append([line, *cells, f"{scatters:.2f}", f"{middle['once']:.0f}"])
     what = "One list" if kind == "list" else f"Queries of {QUERY} rows, grades 0 to {GRADES - 1}"
     note = "In the same run: " + ", ".join(f"{name} {limits[name]:.2f} ns" for name in LIMITS) + "."
-    columns = ["objective", "round", "fastest to slowest", *PARTS, "scatters", "once"]
+    columns = ["loss", "round", "fastest to slowest", *PARTS, "scatters", "once"]
     return Table(f"{what}, {int(n_rows):,} rows: nanoseconds a row", columns, rows, note)
 
 

@@ -233,25 +233,6 @@ def test_optimal_where_no_decrease_is_known_is_an_error():
     np.testing.assert_array_equal(auto.coef_, steepest.coef_)
 
 
-@pytest.mark.parametrize("loss", sorted(MARGIN_LOSSES.keys() - {"exponential"}))
-def test_sums_of_many_queries_are_the_same_in_any_number_of_threads(loss):
-    """To the last digit: batches are added in their order."""
-    data = make_queries(400, 30, random_state=0)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(data.target))
-    preferences = Preferences.from_labels(data.target, data.qid, weight)
-    scores = np.random.default_rng(1).normal(size=len(weight))
-    with ThreadPool(3).running() as threads:
-        for p in (1, 3):
-            push = push_of(loss, preferences, p)
-            other = MarginPush(preferences, push.loss.in_threads(threads), push.p)
-            for found, wanted in zip(
-                other.value_gradient_curvature(scores),
-                push.value_gradient_curvature(scores),
-                strict=True,
-            ):
-                np.testing.assert_array_equal(found, wanted)
-
-
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 @pytest.mark.parametrize("n_above", [1, 3_000, 40_000])
 def test_sums_in_threads_are_those_of_one_thread(loss, n_above):

@@ -6,12 +6,10 @@ are taken one by one, and small ones, many at a time, in batches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import Batch, batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
@@ -21,11 +19,6 @@ from sklearn_rank.rows import Groups, Preferences
 
 BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""
-
-_AT_ONCE = 8
-"""Batches for each thread whose sums are kept until they are added, in order."""
-
-Result = TypeVar("Result")
 
 _PER_PAIR = 8.0
 """Cost of a pair visited on its own, in the nanoseconds of `FastSums`."""
@@ -52,7 +45,6 @@ class BlockSums:
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
         self._batches = list(batches(small, self._queries))
-        self._threads = loss.threads or ThreadPool()
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
         """Return the blocks that are taken one by one, and those that go into batches."""
@@ -121,11 +113,8 @@ class BlockSums:
                 out[block] += sums
         if self._batches:
             method = self._method(WeightedScores(scores, above, below))
-
-            def find(batch: Batch) -> PairSums:
-                return method.sums(batch, with_second, with_value)
-
-            for batch, part in self._of_batches(find):
+            for batch in self._batches:
+                part = method.sums(batch, with_second, with_value)
                 value += part.value
                 for number, sums in enumerate(part[1:][: len(rows)]):
                     _add(rows[number], batch, number % 2, sums)
@@ -145,24 +134,10 @@ class BlockSums:
             out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         if self._batches:
             method = self._method(WeightedScores(scores, weight, EMPTY, margin))
-
-            def find(batch: Batch) -> Floats:
-                return method.heights(batch if at_top else batch.mirrored())
-
-            for batch, found in self._of_batches(find):
+            for batch in self._batches:
+                found = method.heights(batch if at_top else batch.mirrored())
                 _add(out, batch, 1 if at_top else 0, found)
         return out
-
-    def _of_batches(self, find: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
-        """Yield the batches in order, with what a function finds of them: some at a time."""
-        n = 1 if self._threads.size == 1 else _AT_ONCE * self._threads.size
-        for start in range(0, len(self._batches), n):
-            some = self._batches[start : start + n]
-
-            def find_at(number: int, some: list[Batch] = some) -> Result:
-                return find(some[number])
-
-            yield from zip(some, self._threads.map(find_at, len(some)), strict=True)
 
     def _method(self, rows: WeightedScores) -> BatchSums:
         """Return how the batches are summed."""

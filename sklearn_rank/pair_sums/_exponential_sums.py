@@ -258,11 +258,12 @@ class FactoredSums:
         with_second: bool = False,
         with_value: bool = True,
     ) -> PairSums:
-        """Return the sums with separate weights for the two roles of a row; always with a value."""
-        del with_value
+        """Return the sums with separate weights for the two roles of a row."""
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
-        value = float(above @ np.where(above > 0, upper, 0.0))
-        value = self._sides["top"].preferences.total(value)
+        value = 0.0
+        if with_value:
+            here = float(above @ np.where(above > 0, upper, 0.0))
+            value = self._sides["top"].preferences.total(here)
         return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
 
     def heights(

@@ -53,6 +53,7 @@ class MarginLoss(ABC):
       within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
     - ``single_precision()``: the same loss with sums that are less exact and faster to compute, for
       engines that keep gradients as 32-bit floats;
+    - ``in_threads(threads)``: the same loss with `fast_sums` shared among the threads of a fit;
     - ``in_processes(rows)``: the same loss with `fast_sums` over the rows of all processes,
       for one list whose rows several processes hold (`sklearn_rank.dask`);
     - ``with_curvature()``: for losses with kinks, the same loss with the ``second_derivative`` of a
@@ -63,8 +64,6 @@ class MarginLoss(ABC):
       how far second derivatives can have changed, and sums fewer of them anew;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
-
-    Threads of a fit may call the methods at the same time.
 
     All of these, and the attributes below, are those of one phi. A class with another
     `value_and_derivative` than its parent's would inherit them wrongly, and is refused: derive it
@@ -80,8 +79,6 @@ class MarginLoss(ABC):
         How to sum over the pairs of two groups without visiting each pair.
     small_sums : SmallSums or None, default=None
         How to sum over the pairs of many small groups at less than phi costs pair by pair.
-    threads : ThreadPool or None, default=None
-        Threads that share the sums.
     factorises : bool, default=False
         Whether phi is the exponential :math:`e^{-m}`, whose sums over pairs are products.
 
@@ -107,7 +104,6 @@ class MarginLoss(ABC):
     is_smooth: ClassVar[bool] = True
     fast_sums: FastSums | None = None
     small_sums: SmallSums | None = None
-    threads: ThreadPool | None = None
     factorises: ClassVar[bool] = False
 
     @abstractmethod
@@ -126,12 +122,6 @@ class MarginLoss(ABC):
     def derivative(self, margin: Floats) -> Floats:
         """Return the left derivative of phi."""
         return self.value_and_derivative(margin)[1]
-
-    def in_threads(self, threads: ThreadPool) -> Self:
-        """Return the same loss with sums that the threads of a fit share."""
-        loss = copy(self)
-        loss.threads = threads
-        return loss
 
     def _with(self, fast_sums: FastSums) -> Self:
         """Return the same loss with other sums."""
@@ -245,11 +235,10 @@ class CurvedHinge(Hinge):
     fast_sums: FastSums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
     second_rate = 1.0
 
-    def in_threads(self, threads: ThreadPool) -> Self:
+    def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share, and that keep the order of the rows."""
         fast = self.fast_sums.given(sort=MovingOrder(threads))
-        fast = fast._replace(sums=partial(fast.sums, threads=threads))
-        return super().in_threads(threads)._with(fast)
+        return self._with(fast._replace(sums=partial(fast.sums, threads=threads)))
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -263,10 +252,9 @@ class SquaredHinge(MarginLoss):
     second_rate = 0.0  # of the bound
     growth = 2, 2
 
-    def in_threads(self, threads: ThreadPool) -> Self:
+    def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share, and that keep the order of the rows."""
-        fast = self.fast_sums.given(sort=MovingOrder(threads))
-        return super().in_threads(threads)._with(fast)
+        return self._with(self.fast_sums.given(sort=MovingOrder(threads)))
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -329,9 +317,9 @@ class Logistic(MarginLoss):
         """Return 1/4."""
         return 0.25
 
-    def in_threads(self, threads: ThreadPool) -> Self:
+    def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        return super().in_threads(threads)._with(self.fast_sums.given(threads=threads))
+        return self._with(self.fast_sums.given(threads=threads))
 
     def in_processes(self, rows: Sums) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""

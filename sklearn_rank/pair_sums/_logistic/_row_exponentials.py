@@ -13,10 +13,6 @@ keeps their digits however small they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from queue import Empty, SimpleQueue
-
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
@@ -68,75 +64,48 @@ class RowExponentials:
         self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
         self._heaviest = queries.reduce(np.maximum, rows.above)
         self._is_even = queries.reduce(np.minimum, rows.above) == self._heaviest
-        self._n_pairs, self._buffers = n_pairs, SimpleQueue[Floats]()
+        self._buffers = np.empty((2, n_pairs))
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
         """Return the sums, of the shapes of the batch; the value only where it is asked for."""
         spread = self._widest(batch)
         if spread > _WIDEST:
             return self._each.sums(batch, with_second, with_value)
-        with self._buffer() as buffer:
-            upper, lower, total = self._start(batch, buffer)
-            value = 0.0
-            if with_value:
-                heights = self._heights(batch, upper, lower, total, spread, buffer)
-                value = float(_weighted(heights, self._below, batch.lower).sum())
-            return PairSums(value, *self._slopes(batch, upper, lower, total, with_second))
-
-    def _slopes(
-        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, with_second: bool
-    ) -> list[Floats]:
-        """Return the sums of first and second derivatives; 1 + P Q is overwritten."""
+        upper, lower, total = self._start(batch)
+        value = 0.0
+        if with_value:
+            heights = self._heights(batch, upper, lower, total, spread)
+            value = float(_weighted(heights, self._below, batch.lower).sum())
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
         # x / (1 + x) = P Q / (1 + P Q): the factors of a row leave the sum over the other rows.
         share = np.reciprocal(total, out=total)
-        sums: list[Floats] = [
-            -upper * batch.sum_lower(share, below),
-            -lower * batch.sum_upper(above, share),
-        ]
+        sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
         if with_second:
             np.square(share, out=share)
             sums += [upper * batch.sum_lower(share, below), lower * batch.sum_upper(above, share)]
-        return sums
+        return PairSums(value, *sums)
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
         spread = self._widest(batch)
         if spread > _WIDEST:
             return self._each.heights(batch)
-        with self._buffer() as buffer:
-            return self._heights(batch, *self._start(batch, buffer), spread, buffer)
-
-    @contextmanager
-    def _buffer(self) -> Iterator[Floats]:
-        """Lend room for the pairs of a batch, twice; threads have one each."""
-        try:
-            buffer = self._buffers.get_nowait()
-        except Empty:
-            buffer = np.empty((2, self._n_pairs))
-        yield buffer
-        self._buffers.put(buffer)
+        return self._heights(batch, *self._start(batch), spread)
 
     def _widest(self, batch: Batch) -> float:
         """Return the largest difference of the scores of a query of a batch."""
         return float(self._spread[batch.query].max())
 
-    def _start(self, batch: Batch, buffer: Floats) -> tuple[Floats, Floats, Floats]:
+    def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
         """Return P, Q and 1 + P Q; in places without a row P and Q are 0."""
         upper, lower = batch.of_upper(self._falling), batch.of_lower(self._rising)
         if self._factor != 1:
             lower *= self._factor
-        return upper, lower, batch.one_plus_products(upper, lower, out=buffer[0])
+        return upper, lower, batch.one_plus_products(upper, lower, out=self._buffers[0])
 
     def _heights(
-        self,
-        batch: Batch,
-        upper: Floats,
-        lower: Floats,
-        total: Floats,
-        spread: float,
-        buffer: Floats,
+        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, spread: float
     ) -> Floats:
         """Return the weighted sums of log(1 + x) over the upper rows."""
         heaviest: Floats = np.ones((1, 1))
@@ -149,7 +118,7 @@ class RowExponentials:
             logs = batch.multiply_upper(total, n_factors)
             heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
         else:
-            logs = np.log(total, out=buffer[1, : total.size].reshape(total.shape))
+            logs = np.log(total, out=self._buffers[1, : total.size].reshape(total.shape))
             heights = batch.sum_upper(self._above[batch.upper], logs)
         # What is at most the sum of small x; places without a row, too, have height 0.
         is_low = heights <= heaviest * (_SMALL * upper.shape[batch.row_axis])

@@ -385,7 +385,7 @@ class StumpColumns:
 
         Sets of categories are found by it, and several processes would have to agree.
         """
-        return not self._categorical and self._pairs is None and self._rows.are_here
+        return not self._categorical and self._pairs is None and self._rows.are_all_here
 
     def _curvature_at_least(self, gradient: RowGradient, by_bin: Floats, gain: Gain) -> Floats:
         """Return the curvature by bin: of features that can't be the best, too large a one."""

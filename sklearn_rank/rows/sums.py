@@ -280,11 +280,6 @@ class Sums:
     def __init__(self, collective: Collective | None = None) -> None:
         self.collective = collective
 
-    @property
-    def are_here(self) -> bool:
-        """Whether all rows are in this process."""
-        return self.collective is None
-
     def total(self, values: Any) -> Any:
         """Return the sum over all rows, item by item, given that over the rows here."""
         return values if self.collective is None else self.collective.reduce(np.add, values)

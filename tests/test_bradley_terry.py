@@ -94,6 +94,15 @@ def test_a_large_season_and_a_long_chain():
     np.testing.assert_allclose(np.diff(found.scores_), -np.log(3), atol=1e-8)
 
 
+def test_steps_that_go_too_far_are_halved():
+    # A round of three with unequal weights: whole Newton steps go to and fro.
+    weight = np.array([1e-2, 1e-1, 1e4])
+    s = BradleyTerry().fit([(0, 1), (1, 2), (2, 0)], sample_weight=weight).scores_
+    # At the minimum each item loses as much as it wins: w (1 - P(win)) is the same of all duels.
+    lost = weight / (1 + np.exp(s - np.roll(s, -1)))
+    np.testing.assert_allclose(lost, lost[0], rtol=1e-6)
+
+
 def test_it_is_the_linear_ranker_of_one_hot_items():
     linear = PNormPushRanker(
         p=1, loss="logistic", solver="lbfgs", weak_ranker="feature", alpha=0, tol=1e-15

@@ -97,6 +97,16 @@ def test_the_self_normalised_estimate_divides_by_the_share_that_stands():
     assert divided.dcg == pytest.approx(plain.dcg / plain.overlap)
 
 
+def test_effective_rows_are_the_squared_sum_of_weights_over_the_sum_of_squares():
+    scores = [1.0, 2.0, 3.0, 0, 0, 0, 0, 0]
+    log = [*TWO, (2, 1, 1, 0)]
+    found = estimate(log, scores, k=3)
+    # The ranker puts row 2 first, which is never shown, then row 1, then row 0.
+    weight = {1: 3 / (2 * 0.5 + 0.9) / np.log2(3), 0: 3 / (2 * 0.9) / np.log2(4)}
+    each = np.array([weight[row] for _, row, _, _ in log])
+    assert found.effective_rows == pytest.approx(each.sum() ** 2 / (each**2).sum())
+
+
 def test_doubly_robust_estimates_take_predictions_where_nothing_was_shown():
     found = estimate(TWO, [3.0, 1.0, 2.0, 0, 0, 0, 0, 0], method="dr", attraction=[0.4] * 8)
     assert found.dcg == pytest.approx(1 / (2 * 0.9) + 0.4 / np.log2(3))
@@ -247,16 +257,19 @@ def test_intervals_of_few_queries_are_somewhat_narrow():
     assert covered_of_drawn_queries(200, STEEP) >= 0.85  # measured: 0.88
 
 
-def test_an_estimator_of_propensities_counts_as_a_function_that_fits_it():
-    log = simulated(0)
+@pytest.mark.parametrize("examination", [RATES, np.roll(RATES, 1)], ids=["falls", "rises"])
+def test_an_estimator_of_propensities_counts_as_a_function_that_fits_it(examination):
+    log, largest = simulated(0, examination=examination), []
 
     def propensity(rows):
         model = PositionPropensity(n_bootstrap=0)
         found = model.fit(log.click[rows], log.position[rows], log.row[rows]).propensity_
+        largest.append(found.max())
         return np.minimum(found, 1.0)
 
     found = of_log(log, PositionPropensity(n_bootstrap=7), n_bootstrap=5)
     assert astuple(found) == pytest.approx(astuple(of_log(log, propensity, n_bootstrap=5)))
+    assert (max(largest) > 1) == (examination is not RATES)  # more than at position 1: taken as 1
 
 
 def test_propensities_are_estimated_again_in_each_sample():

@@ -203,6 +203,20 @@ def test_pairs_of_positions_are_counted_and_their_likelihood_is_largest(seed):
     np.testing.assert_allclose(all_pairs(*found)[1:], np.exp(best.x[:2]), rtol=1e-4)
 
 
+def test_impressions_at_a_position_are_those_of_groups_that_were_also_shown_at_the_other():
+    clicks, place, group = small_log(0, n=60)
+    kept = (group > 1) | (place > 0)  # groups 0 and 1 never come first
+    clicks, place, group = clicks[kept], place[kept], group[kept]
+    found = PositionPropensity("em", n_bootstrap=0).fit(clicks, place + 1, group).n_impressions_
+    at = [set(group[place == k].tolist()) for k in range(3)]
+    expected = [
+        [sum(place[i] == k and k != m and group[i] in at[m] for i in range(len(place)))
+         for m in range(3)]
+        for k in range(3)
+    ]  # fmt: skip
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_expectation_maximisation_finds_the_largest_likelihood(seed):
     clicks, place, group = small_log(seed)

@@ -1,6 +1,6 @@
-"""What it takes until a ranker can be used: imports, and the command's help.
+"""What it takes until a ranker can be used: imports, the command's help, a comparison's rest.
 
-    python benchmarks/start.py               # 20 processes of each, in turns: two minutes
+    python benchmarks/start.py               # 20 processes of each, in turns: three minutes
     python benchmarks/start.py --repeats 3   # a quick look
 
 The modules are compiled before: an installer does that, too.
@@ -8,11 +8,12 @@ The modules are compiled before: an installer does that, too.
 
 import argparse
 import os
+import resource
 import sys
 import time
 from pathlib import Path
-from statistics import median
-from subprocess import DEVNULL, run
+from statistics import median, quantiles
+from subprocess import DEVNULL, PIPE, run
 from typing import Any
 
 from _harness import LIBRARIES, Record, describe_machine, medians
@@ -26,19 +27,44 @@ CASES = {
     BOTH: ["-c", f"{BOOSTING}; from sklearn_rank import RankBoost"],
     HELP: ["-m", "sklearn_rank.cli", "--help"],
 }
-ADDED, HELPED = 0.06, 0.3
+ADDED, HELPED, OUTSIDE = 0.06, 0.3, 3.0
+COMPARISONS = 5
+COMPARE = """
+import sys, time
+from sklearn_rank.cli import _crossval, main
+fit_pipeline, seconds = _crossval.fit_pipeline, []
+def timed(*given):
+    start = time.process_time()
+    try:
+        return fit_pipeline(*given)
+    finally:
+        seconds.append(time.process_time() - start)
+_crossval.fit_pipeline = timed
+sys.exit(main(["compare"]) or print(time.process_time() - sum(seconds)))
+"""
+"""The comparison of the example; its last line is the processor's seconds outside fits."""
+
+
+def start_process(arguments: list[str], output: int) -> str:
+    """Run Python with some arguments and return what it prints, where that is kept."""
+    one_thread = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}
+    path = os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, **one_thread, "PYTHONPATH": path}
+    command, kept = [sys.executable, *arguments], {"stdout": output, "stderr": DEVNULL}
+    return run(command, env=environment, check=True, text=True, **kept).stdout
 
 
 def measure_process(arguments: list[str]) -> Record:
     """Return the seconds of a process, of the clock and of the processor."""
-    one_thread = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}
-    path = os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, **one_thread, "PYTHONPATH": path}
-    before, start = os.times(), time.perf_counter()
-    run([sys.executable, *arguments], check=True, stdout=DEVNULL, env=environment)
-    seconds, after = time.perf_counter() - start, os.times()
-    busy = after.children_user + after.children_system
-    return {"s": seconds, "processor s": busy - before.children_user - before.children_system}
+    before, start = children_seconds(), time.perf_counter()
+    start_process(arguments, DEVNULL)
+    return {"s": time.perf_counter() - start, "processor s": children_seconds() - before}
+
+
+def children_seconds() -> float:
+    """Return the processor's seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def measure(options: argparse.Namespace) -> Report:
@@ -51,21 +77,32 @@ def measure(options: argparse.Namespace) -> Report:
             found = measure_process(arguments)
             if number:  # the first ones read from the disk
                 runs[name].append(found)
+    outside = [float(start_process(["-c", COMPARE], PIPE).split()[-1]) for _ in range(COMPARISONS)]
 
     def seconds(name: str) -> float:
         return median(one[options.clock] for one in runs[name])
 
     added = seconds(BOTH) - seconds(SCIKIT_LEARN)
+    turns = zip(runs[BOTH], runs[SCIKIT_LEARN], strict=True)
+    differences = [with_ours[options.clock] - alone[options.clock] for with_ours, alone in turns]
     verdicts = [
         Verdict("what RankBoost adds to the import of HistGradientBoosting", ADDED, added, "s"),
         Verdict("sklearn-rank --help", HELPED, seconds(HELP), "s"),
+        Verdict("sklearn-rank compare, outside fits", OUTSIDE, median(outside), "s"),
     ]
     table = times_table("Processes", {name: medians(one) for name, one in runs.items()})
     settings = (
         f"Medians of {options.repeats} processes, in turns, one thread each; judged: "
         f"{'seconds of the clock' if options.clock == 's' else 'seconds of the processor'}."
     )
-    return Report("start", settings, machine, [table], verdicts, [], runs)
+    if options.repeats > 1:
+        low, _, high = quantiles(differences, n=4)
+        settings += f" RankBoost adds {low:.3f} to {high:.3f} s in the middle half of the turns."
+    settings += (
+        f" Outside the fits of its comparison the command takes {min(outside):.2f} to "
+        f"{max(outside):.2f} s of the processor in {COMPARISONS} runs."
+    )
+    return Report("start", settings, machine, [table], verdicts, [], {**runs, "outside": outside})
 
 
 def main() -> None:

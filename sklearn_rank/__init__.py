@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rank._release import __version__ as __version__
@@ -41,11 +42,11 @@ _HOMES = {
 _EXPLICIT = {"cli", "dask", "onnx"}
 """The command, and modules that need packages of an extra: imported by their own names alone."""
 
-_SUBMODULES = {
-    module.name
-    for module in pkgutil.iter_modules(__path__)
-    if not module.name.startswith("_") and module.name not in _EXPLICIT
-}
+
+@cache
+def _submodules() -> set[str]:
+    names = {module.name for module in pkgutil.iter_modules(__path__)} - _EXPLICIT
+    return {name for name in names if not name.startswith("_")}
 
 
 def __getattr__(name: str) -> Any:
@@ -53,10 +54,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
-    if name in _SUBMODULES:
+    if name in _submodules():
         return importlib.import_module(f"sklearn_rank.{name}")
     raise AttributeError(f"module 'sklearn_rank' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+    return sorted({*globals(), *__all__, *_submodules()})

@@ -16,7 +16,6 @@ from sklearn_rank._validation import (
     check_relevance,
     is_upper_label,
 )
-from sklearn_rank.metrics import auc_score, p_norm_push_loss
 
 
 def is_binary(ranker: Any) -> bool:
@@ -141,6 +140,9 @@ class Predictor(BaseEstimator):
 
     def _score_order(self, relevance: Floats, scores: Floats, qid: Any, weight: Any) -> float:
         """Return the metric of `score` for known scores."""
+        # Metrics take a quarter of the import of a ranker, and a fit needs none.
+        from sklearn_rank.metrics import auc_score, p_norm_push_loss
+
         p = getattr(self, "score_p", None)
         if p is None:
             return float(auc_score(relevance, scores, qid=qid, sample_weight=weight))

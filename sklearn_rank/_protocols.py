@@ -99,7 +99,7 @@ class CurvatureChange:
     log_ratio: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowGradient:
     """A gradient by the scores, as one signed group or as the two sides of one list.
 
@@ -173,7 +173,7 @@ class ObjectiveState(Protocol):
 # Models ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A weak ranker that a search has chosen.
 

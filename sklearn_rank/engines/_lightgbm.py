@@ -97,17 +97,18 @@ class LightGBM(Engine):
             )
             booster.add_valid(held_out, "held_out")
         gradient = (lambda scores, data: descent.gradient()) if has_gradient else None
-        view = RoundView(
-            _captured(booster.eval_train),
-            _captured(booster.eval_valid),
-            lambda n_rounds: self.to_bytes(booster, n_rounds),
-        )
+        view = self._view(booster)
         for _ in range(settings.n_estimators):
             n_trees = booster.current_iteration()
             booster.update(fobj=gradient)
             # A round in which no leaf can be split leaves no tree, after the first.
             if booster.current_iteration() > n_trees and descent.after_round(view):
                 break
+
+    def _view(self, booster: Any) -> RoundView:
+        """Return the scores of training and validation rows, and the model, after any round."""
+        train, valid = _captured(booster.eval_train), _captured(booster.eval_valid)
+        return RoundView(train, valid, lambda n_rounds: self.to_bytes(booster, n_rounds))
 
     def _readable(self, X: Selection, params: dict[str, Any], *, starts: bool = False) -> Any:
         """Return features as the engine takes them: rows in another order one block at a time.
@@ -145,12 +146,7 @@ class LightGBM(Engine):
             if booster.current_iteration() == n_trees:  # no leaf could be split
                 return
             n_trees = booster.current_iteration()
-            view = RoundView(
-                _captured(booster.eval_train),
-                _captured(booster.eval_valid),
-                lambda n_rounds: self.to_bytes(booster, n_rounds),
-            )
-            if descent.after_round(view):
+            if descent.after_round(self._view(booster)):
                 raise over(n_trees, [])
 
         gradient = {} if rows.relevance is not None else {"objective": _function(descent)}

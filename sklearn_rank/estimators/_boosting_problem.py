@@ -79,7 +79,7 @@ class History:
             del curve[n_rounds:]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Posing:
     """The settings from which a boosting ranker poses its problem.
 

@@ -20,9 +20,9 @@ from sklearn_rank.bins.binned_features import Binning
 from sklearn_rank.estimators._bags import fit_bags
 from sklearn_rank.estimators._boosting_problem import BoostingProblem, History, Posing
 from sklearn_rank.estimators._early_stopping import Phases
+from sklearn_rank.estimators._held_out import scorers
 from sklearn_rank.estimators._record import Coefficients, FitRecord
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
-from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
     WEAK_RANKER,
     PairFunction,
@@ -242,7 +242,7 @@ class BoostingRanker(RoundsRanker):
             ),
             _GIVEN: None if data.held_out is None else data.held_out.X.shape,
             "refit after early stopping": splits and self.refits,
-            "scoring": as_scorer(self.scoring).label if measures else None,
+            "scoring": scorers().as_scorer(self.scoring).label if measures else None,
             **self.stump_settings(),
         }
 

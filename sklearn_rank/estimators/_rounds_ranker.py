@@ -17,8 +17,13 @@ from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import FLAG, Constraint, Number, OrNone, is_data_frame, refuse_dates
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.bins.categories import CategoryCodes, as_table
-from sklearn_rank.estimators._held_out import HeldOutLoss, HeldOutMetric, Watched, metric_of_rows
-from sklearn_rank.metrics.scorers import SCORING
+from sklearn_rank.estimators._held_out import (
+    HeldOutLoss,
+    HeldOutMetric,
+    Scoring,
+    Watched,
+    metric_of_rows,
+)
 from sklearn_rank.models.stumps import CATEGORICAL, Positions
 from sklearn_rank.rows import Rows
 
@@ -68,7 +73,7 @@ class RoundsRanker(BaseRanker):
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
         "refit_stopped": FLAG,
-        "scoring": OrNone(SCORING),
+        "scoring": OrNone(Scoring()),
     }
 
     scoring: Any
@@ -156,12 +161,8 @@ class RoundsRanker(BaseRanker):
         >>> len(ranker.validation_scores_) - ranker.n_iter_ >= 10  # later rounds that were tried
         True
         """
-        validation = {
-            "X_val": X_val,
-            "y_val": y_val,
-            "qid_val": qid_val,
-            "sample_weight_val": sample_weight_val,
-        }
+        validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
+        validation |= {"sample_weight_val": sample_weight_val}
         return self._learn(X, y, qid, sample_weight, validation)
 
     @available_if(has_binary_stages)

@@ -415,12 +415,8 @@ class BoostedTreesRanker(RoundsRanker):
             When a parameter or an array is not as described, when there is no
             comparable pair, or in binary mode when there are not exactly two classes.
         """
-        validation = {
-            "X_val": X_val,
-            "y_val": y_val,
-            "qid_val": qid_val,
-            "sample_weight_val": sample_weight_val,
-        }
+        validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
+        validation |= {"sample_weight_val": sample_weight_val}
         if position is None:
             return self._learn(X, y, qid, sample_weight, validation)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.bin_sums import first_positive
 from sklearn_rank.models.cell_order import CellOrder
-from sklearn_rank.models.pair_columns import PairColumns
 from sklearn_rank.models.stump_columns import (
     SIZE_ROUNDING,
     StumpColumns,
@@ -25,6 +24,9 @@ from sklearn_rank.models.stump_columns import (
     subset_key,
 )
 from sklearn_rank.rows import FitRows
+
+if TYPE_CHECKING:
+    from sklearn_rank.models.pair_columns import PairColumns
 
 
 class BoundedStumps(StumpColumns):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from sklearn_rank.bins.binned_features import BinnedFeatures, Binning, BinSizes,
 from sklearn_rank.bins.pair_bins import PairBins
 from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
 from sklearn_rank.models.curvature_sums import CurvatureSums
-from sklearn_rank.models.pair_columns import PairColumns
-from sklearn_rank.models.pair_search import Slopes
 from sklearn_rank.models.stump_rules import StumpRules, shared_by_pairs
 from sklearn_rank.rows import FitRows, shared_property
 from sklearn_rank.rows.distinct import number_of_rows
+
+if TYPE_CHECKING:
+    from sklearn_rank.models.pair_columns import PairColumns
 
 _BELOW, _ALL_BUT_ONE = 1, 2
 """The sides of a subset of categories where h is 1 for those below a place, or all but one."""
@@ -37,7 +38,7 @@ SIZE_ROUNDING = 1e-9
 """How much less, relatively, sums of weights and shares of a size may be than they should."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StumpConstraints:
     """What stumps may be; features are column numbers.
 
@@ -123,6 +124,8 @@ class StumpConstraints:
         """Return the pairs of a fit, none of them found; None if there are to be none."""
         if not self.max_pairs or len(binned.bins) < 2:
             return None
+        from sklearn_rank.models.pair_columns import PairColumns  # few fits have pairs
+
         return PairColumns(binned, rows, self.bin_sizes(rows), self.max_pairs, self.monotonic)
 
 
@@ -252,6 +255,8 @@ class StumpColumns:
         assert self._pairs is not None
         number = self._next_known_pair()
         if number is None:
+            from sklearn_rank.models.pair_search import Slopes
+
             slopes = Slopes.of(gradient, self._weight, self._rows, power, ridge)
             found = self._pairs.find(slopes, self._may_pair, self._levels)
             if found is None:

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn_rank._protocols import Floats, Model, Values
 from sklearn_rank._validation import Constraint, Described, Number, check_parameters
 from sklearn_rank.bins.binned_features import BinnedFeatures, FeatureBins, encode
-from sklearn_rank.models.bounded_stumps import BoundedStumps
 from sklearn_rank.models.category_levels import category_bins
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.linear import Features
@@ -369,6 +368,8 @@ class Stumps(BaseEstimator):
         if not (found.monotonic or found.max_features or found.max_thresholds):
             is_free = not any(found.settings.values())
             return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets, pairs=pairs)
+        from sklearn_rank.models.bounded_stumps import BoundedStumps
+
         return BoundedStumps(binned, rows, found, subsets, pairs)
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:

@@ -20,7 +20,6 @@ from sklearn_rank._validation import (
     check_relevance,
     check_weight,
 )
-from sklearn_rank.pair_sums._array_api import library_loss_and_gradient, other_library
 from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
 from sklearn_rank.pair_sums._push import Push
@@ -250,6 +249,8 @@ def pair_loss_and_gradient(
     >>> gradient
     array([ 1., -1.,  0.])
     """
+    from sklearn_rank.pair_sums._array_api import library_loss_and_gradient, other_library
+
     xp = other_library(y_score)
     if xp is not None:
         return library_loss_and_gradient(xp, y_true, y_score, loss, qid, sample_weight)

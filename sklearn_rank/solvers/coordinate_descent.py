@@ -98,7 +98,7 @@ def step_to_slope(slope: Callable[[float], float], target: float, bound: float) 
     return float(root)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PushStep:
     r"""The step that minimises the objective, or a bound of it; never too long.
 
@@ -169,7 +169,7 @@ def smooth_margin_root(shares: PairShares, g: float) -> float:
     return float(np.log(2 * (1 - g) * shares.right / denominator))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Round:
     """What one round did.
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sklearn_rank._protocols import Candidate, Floats, Indices, Mask, Solution
 from sklearn_rank._validation import Number
 from sklearn_rank.solvers._bounded_newton import TwiceDifferentiable, bounded_newton
-from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers._solver import BoostingSolver
+
+if TYPE_CHECKING:
+    from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
 __all__ = ["Corrective"]
 
@@ -162,6 +164,8 @@ class _Descent:
         self._weak_rankers = problem.weak_rankers
         self._step_rule = problem.push_step()
         self._n_kept = 0  # stumps, one after the other, that no swap of the model replaces
+        from sklearn_rank.solvers._chosen_columns import ChosenColumns
+
         none = ChosenColumns.none(problem)
         empty = np.zeros(0)
         self.model = _Refit([], empty, [], empty, none, self._value(none, empty))

@@ -5,21 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Solution, require
-from sklearn_rank.solvers._drawn_guide import drawn_guide
-from sklearn_rank.solvers._function_space_descent import (
-    GivenSteps,
-    QuasiNewtonSteps,
-    SpaceFunction,
-    minimise_in_space,
-)
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
-from sklearn_rank.solvers.stochastic import stochastic_descent
+
+if TYPE_CHECKING:
+    from sklearn_rank.solvers._function_space_descent import SpaceFunction
 
 _WIDEST, _NARROWEST, _RATIO = 0.1, 1e-8, 0.1
 """First and last width over which a kink is rounded, and their ratio."""
@@ -69,6 +64,8 @@ class KernelSolver(Solver):
 
 def _function(problem: Any, loss: Any) -> SpaceFunction:
     """Return mean pair loss plus ridge, with a loss in place of that of the problem."""
+    from sklearn_rank.solvers._function_space_descent import SpaceFunction
+
     return SpaceFunction(problem.model, loss, problem.alpha, problem.preferences)
 
 
@@ -97,6 +94,8 @@ class GradientDescent(KernelSolver):
             return float(problem.eta0 * (before + number + 1.0) ** -problem.theta)
 
         if problem.batch_size is None:
+            from sklearn_rank.solvers._function_space_descent import GivenSteps, minimise_in_space
+
             solution = minimise_in_space(
                 _function(problem, problem.mean_loss()),
                 model.element(start),
@@ -107,6 +106,8 @@ class GradientDescent(KernelSolver):
             )
         else:
             rng = np.random.RandomState([problem.seed, before])
+            from sklearn_rank.solvers.stochastic import stochastic_descent
+
             drawn = stochastic_descent(problem, start, step_size, rng)
             assert drawn.average is not None
             average = model.element(drawn.average)
@@ -134,6 +135,9 @@ class FunctionSpaceLBFGS(KernelSolver):
 
     def solve(self, problem: Any, start: Floats, progress: Any) -> tuple[Solution, Floats]:
         """Find the minimum, or those of smooth losses that approach it, one from the other."""
+        from sklearn_rank.solvers._drawn_guide import drawn_guide
+        from sklearn_rank.solvers._function_space_descent import QuasiNewtonSteps, minimise_in_space
+
         exact, is_smooth = _function(problem, problem.mean_loss()), problem.loss.is_smooth
         progress.average, progress.n_averaged = None, 0
 

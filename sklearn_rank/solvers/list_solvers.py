@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Solution
-from sklearn_rank.solvers._regularised import RegularisedProblem
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import STOPPED
-from sklearn_rank.solvers.regularisers import Regulariser
+
+if TYPE_CHECKING:
+    from sklearn_rank.solvers.regularisers import Regulariser
 
 
 class LinearSolver(Solver):
@@ -67,6 +68,8 @@ class RegularisedLBFGS(LinearSolver):
 
     def solve(self, problem: Any) -> Solution:
         """Return the minimum; of several processes the first finds it."""
+        from sklearn_rank.solvers._regularised import RegularisedProblem
+
         function = problem.function
         curvature = function.variance() / problem.scale**2
 

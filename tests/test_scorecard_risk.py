@@ -475,19 +475,33 @@ def test_intervals_hold_the_true_probabilities():
     assert share_held(2000, range(4), alpha=0.005) >= 0.9
 
 
+FIXED = {"alpha": 0.005}
+"""A third of the seconds of a whole search, and intervals too narrow are noticed as well."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [1000, 3000, 10_000])
-def test_intervals_hold_the_true_probabilities_of_95_percent(n_rows):
+@pytest.mark.parametrize(("n_rows", "options"), [(1000, {}), (3000, FIXED)], ids=str)
+def test_intervals_hold_the_true_probabilities_of_95_percent(n_rows, options):
+    """0.96 and 0.93 of them; 0.89 and 0.87 where intervals have 0.8 and 0.7 of their length."""
+    assert 0.9 <= share_held(n_rows, range(10), **options) <= 0.99
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n_rows", [3000, 10_000])
+def test_intervals_of_whole_searches_hold_the_true_probabilities_of_95_percent(n_rows):
     assert 0.9 <= share_held(n_rows, range(10)) <= 0.99
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_rates_of_new_rows():
-    """Of breast cancer, in bands of at least 50 rows; a rate of m rows varies by itself."""
+    """Of breast cancer, in bands of at least 50 rows; a rate of m rows varies by itself.
+
+    All 27 rates are held; fewer than nine tenths where the log odds are off by 0.5, or by half.
+    """
     held = []
     for seed in range(8):
         parts = train_test_split(CANCER.data, Y, test_size=0.4, random_state=seed, stratify=Y)
-        scorecard = Scorecard(p=1, random_state=0).fit(parts[0], parts[2])
+        scorecard = Scorecard(p=1, random_state=0, **FIXED).fit(parts[0], parts[2])
         totals, low, chance, high = ends_of(scorecard, parts[1])
         band = oracles.bands(totals, 50)
         rate, low, chance, high = (by_band(band, one) for one in (parts[3], low, chance, high))

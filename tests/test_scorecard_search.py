@@ -255,8 +255,14 @@ def test_each_category_pays_for_all_of_them():
 
 
 @pytest.mark.slow
+def test_a_category_of_noise_costs_little_by_default():
+    """0.0025 for these seeds; 0.0139 where a category does not pay for all of them."""
+    assert np.mean([cost_of_noise(20, seed) for seed in range(4)]) <= 0.008
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("n_levels", [20, 60, 200])
-def test_a_category_of_noise_costs_little_by_default(n_levels):
+def test_a_category_of_noise_costs_little_by_default_in_many_draws(n_levels):
     assert np.mean([cost_of_noise(n_levels, seed) for seed in range(10)]) <= 0.01
 
 

@@ -214,8 +214,9 @@ def test_numbers_do_not_depend_on_jobs(folder, capsys):
         assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
 
 
-@pytest.mark.parametrize("argv", [BINARY, GRADED])
-@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+@pytest.mark.parametrize(
+    ("argv", "suffix"), [(BINARY, ".png"), (GRADED, ".pdf"), (BINARY, ".svg"), (GRADED, ".svg")]
+)
 def test_pictures(folder, capsys, argv, suffix):
     run(["compare", *argv, *TWO, "--plot", f"c{suffix}"])
     run(["train", *argv, "-o", "m.skops", *FAST])
@@ -391,8 +392,8 @@ def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
         folder.assign(w=1 + folder.index % 2).to_csv("rows.csv", index=False)
         drop = [] if "w" in more else ["--drop", "w"]
         argv = [*more, *drop, *TWO]
-        first = results(argv)["first"]
-        run(["train", *argv, "--best", "-o", "m.skops", "--force"])
+        first = results([*argv, "-o", "run.json"])["first"]
+        run(["train", *argv, "--best", "run.json", "-o", "m.skops", "--force"])
         assert load_model("m.skops", []).ranker == first
 
 

@@ -31,7 +31,7 @@ N_THREADS = 8
 
 MODELS = {
     **{ranker.__name__: (ranker, cheap(ranker, 5)) for ranker in RANKERS},
-    "Scorecard": (Scorecard, {"p": 2, "cv": 2, "max_terms": 2}),
+    "Scorecard": (Scorecard, {"p": 2, "alpha": 0.01, "cv": 2, "max_terms": 2, "max_pairs": 0}),
 }
 
 
@@ -133,9 +133,10 @@ def test_ctrl_c_at_random_moments(interrupts, kind):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
-def test_commands_that_are_stopped_leave_a_whole_model(interrupts, sign):
-    counts = interrupts.command_trials(3, 1, getattr(signal, sign))
-    assert counts["runs"] == 3
+@pytest.mark.parametrize("n_trials", [2, pytest.param(20, marks=pytest.mark.nightly)])
+def test_commands_that_are_stopped_leave_a_whole_model(interrupts, sign, n_trials):
+    counts = interrupts.command_trials(n_trials, 1, getattr(signal, sign))
+    assert counts["runs"] == n_trials
     assert counts["interrupted"] > 0
     assert counts["processes left"] == 0
     assert sign == "SIGKILL" or counts["files left"] == 0
@@ -191,7 +192,7 @@ def command(folder, *argv, stdout=subprocess.PIPE, **options):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of POSIX")
 def test_a_folder_that_can_not_be_written_is_told_in_a_line(interrupts, tmp_path):
-    interrupts.prepare(tmp_path)
+    interrupts.write_rows(tmp_path)
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed").chmod(0o555)
     tmp_path.chmod(0o755)

@@ -366,25 +366,30 @@ def test_other_versions_are_named(client, monkeypatch):
         fit_on_chunks(RankBoost(), client)
 
 
+OF_FOUR_ROUNDS = [
+    RankBoost(n_estimators=4),
+    PNormPushRanker(p=4, n_estimators=4),
+    SmoothMarginRanker(n_estimators=4),
+    PNormPushRanker(p=1, n_estimators=4, loss=MARGIN_LOSSES["logistic"]),
+    RankBoost(
+        n_estimators=4,
+        monotonic_cst=[1, 0, -1, 0],
+        weak_ranker=Stumps(max_thresholds=3, special_values={2: [0.0]}, min_bin_size=0.02),
+    ),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n_workers", [1, 2, 5])
-def test_any_number_of_workers_and_partitions(n_workers):
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_any_number_of_workers_and_partitions(n_workers, is_whole):
+    """Each estimator with both numbers of partitions, and by night with both for each cluster."""
     X, y, weight = draw(900, seed=n_workers)
     y = np.where(np.arange(900) < 60, 1, y)  # the first partition has one class
     with local_cluster(n_workers) as cluster, Client(cluster) as client:
-        for est in (
-            RankBoost(n_estimators=4),
-            PNormPushRanker(p=4, n_estimators=4),
-            SmoothMarginRanker(n_estimators=4),
-            PNormPushRanker(p=1, n_estimators=4, loss=MARGIN_LOSSES["logistic"]),
-            RankBoost(
-                n_estimators=4,
-                monotonic_cst=[1, 0, -1, 0],
-                weak_ranker=Stumps(max_thresholds=3, special_values={2: [0.0]}, min_bin_size=0.02),
-            ),
-        ):
+        for number, est in enumerate(OF_FOUR_ROUNDS):
             alone = clone(est).fit(X, y, sample_weight=weight)
-            for n_chunks in (1, 17):
+            for n_chunks in (1, 17) if is_whole else [(1, 17)[(number + n_workers) % 2]]:
                 dX, dy, dw = chunked(n_chunks, X, y, weight)
                 ranker = DaskRanker(est, client=client).fit(dX, dy, sample_weight=dw)
                 assert_same(ranker.estimator_, alone, X)
@@ -479,7 +484,7 @@ def test_two_fits_at_once_take_turns(client, monkeypatch):
         if "fit_RankBoost" in options.get("key", "") and not begun.is_set():
             begun.set()
             found = submit(client, function, *arguments, **options)
-            time.sleep(3.0)
+            time.sleep(1.5)
             return found
         return submit(client, function, *arguments, **options)
 

@@ -11,6 +11,7 @@ from shared_fits import run_together
 from sklearn.base import clone
 
 from sklearn_rank import BoostedTreesRanker
+from sklearn_rank.bins.binned_features import MOST_ROWS
 from sklearn_rank.dask._fit_task import fit_rows
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators.boosted_trees import StoredBooster
@@ -122,7 +123,7 @@ def shared_job(n_queries, parameters):
 
 def many_rows():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200_000, 3))
+    X = rng.normal(size=(MOST_ROWS + 10_000, 3))  # bins come from a sample
     return X, X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 1.0
 
 

@@ -128,8 +128,8 @@ def test_a_value_is_read_as_the_start_of_its_bin(data):
 
 def test_what_is_held_is_a_byte_a_value(tmp_path, monkeypatch):
     """400 columns: what a row needs besides is little. The engine's own bins are not counted."""
-    monkeypatch.setattr(_parquet, "_BLOCK_VALUES", 1 << 14)
-    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 1 << 14)
+    monkeypatch.setattr(_parquet, "_BLOCK_VALUES", 1 << 16)
+    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 1 << 16)
     monkeypatch.setattr(binned_features, "MOST_ROWS", 200)
     monkeypatch.setattr(sample, "_LAST_SLOT", np.uint64(1023))
     X = np.random.default_rng(0).normal(size=(4000, 400))

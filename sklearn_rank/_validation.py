@@ -240,6 +240,8 @@ def _as_array(values: Any, name: str, **options: Any) -> Values:
 
 def check_column(values: Any, name: str) -> Values:
     """Return values as an array of one dimension; errors name the argument."""
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf":
+        return np.ascontiguousarray(values)  # short: metrics of each round are checked, too
     column = _as_array(values, name, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]

@@ -442,6 +442,8 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
 
     def _validate_features(self, X: Any, **options: Any) -> Any:
         """Return checked features; with y among the options both."""
+        if not options.get("reset", True) and "y" not in options and self._is_checked(X):
+            return X
         name, tags = type(self).__name__, self.__sklearn_tags__().input_tags
         try:
             # Sums of the largest floats, and casts to floats, overflow: no fault of the rows.
@@ -463,6 +465,17 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
             raise
         refuse_dates(name, X)
         return checked
+
+    def _is_checked(self, X: Any) -> bool:
+        """Whether rows to score are plain and finite: other checks take longer than a row's score.
+
+        Others, or those whose sum overflows, may be as good, and are checked one by one.
+        """
+        is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
+        if not is_plain or hasattr(self, "feature_names_in_"):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return X.shape[1] == self.n_features_in_ and bool(np.isfinite(X.sum()))
 
     def _refuse_sparse(self, X: Any, *, is_allowed: bool) -> None:
         if issparse(X) and not is_allowed:

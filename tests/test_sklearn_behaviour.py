@@ -1111,3 +1111,31 @@ def test_who_takes_no_categories_names_the_encoder(model):
             clone(model).fit(LETTER_FRAME.astype({"letter": kind}), HAS_LETTER)
     with pytest.raises(ValueError, match=r"could not convert string .*OneHotEncoder in a Column"):
         clone(model).fit(LETTER_FRAME.to_numpy(), HAS_LETTER)
+
+
+# --- rows to score -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_rows_to_score_may_have_any_form(ranker):
+    """Plain arrays take a shorter way than others; what they refuse is the same."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    fitted = ranker(relevance="graded", **cheap(ranker, 3)).fit(X, y, qid=np.arange(60) // 10)
+    expected = fitted.predict(X)
+    for form in (X.tolist(), np.asfortranarray(X), X.astype(object), X.view(np.recarray)):
+        np.testing.assert_allclose(fitted.predict(form), expected, rtol=1e-12, atol=1e-12)
+    wrong = [X[0], X[:, :3], X[:0], np.where(X > 2, np.inf, X), X * 1j]
+    for form in wrong:
+        with pytest.raises(ValueError, match=r"1D|3 features|0 sample|infinity|Complex"):
+            fitted.predict(form)
+
+
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_rows_whose_sum_overflows_are_scored(ranker):
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 3 == 0
+    fitted = ranker(n_estimators=3).fit(X, y)
+    np.testing.assert_array_equal(
+        fitted.decision_function(np.full((5, 2), 1e308)),
+        fitted.decision_function([[1e308, 1e308]] * 5),
+    )

@@ -215,12 +215,7 @@ class RoundsRanker(BaseRanker):
     # Validation rows -------------------------------------------------------------------
 
     def _validate_training(
-        self,
-        X: Any,
-        y: Any,
-        qid: Any,
-        sample_weight: Any,
-        validation: dict[str, Any] | None = None,
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, validation: dict[str, Any] | None = None
     ) -> Rows:
         data = super()._validate_training(X, y, qid, sample_weight)
         codes = self.category_codes_

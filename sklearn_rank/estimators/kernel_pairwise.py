@@ -54,6 +54,7 @@ _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "c
 
 
 _LARGEST_FEATURE, _THETA = 1e152, 0.5
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class KernelPairwiseSGDRanker(StreamRanker):
@@ -521,11 +522,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
         )
 
     def _collect(
-        self,
-        data: Rows,
-        model: LinearModel | KernelModel,
-        order: Indices,
-        f: Floats,
+        self, data: Rows, model: LinearModel | KernelModel, order: Indices, f: Floats
     ) -> dict[str, Any]:
         """Return the fitted attributes that scoring needs, for an element f."""
         coefficients = _inverted(f[0], order)
@@ -563,11 +560,12 @@ class KernelPairwiseSGDRanker(StreamRanker):
         return partial(self._kernel_matrix, {**options, "n_jobs": n_jobs or self.n_jobs})
 
     def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
-        is_dense_rbf = self.kernel == "rbf" and not issparse(Y)
-        if is_dense_rbf and X.shape[0] == 1:
-            matrix = _rbf_of_row(X, Y, options["gamma"])
+        is_dense = isinstance(self.kernel, str) and not (issparse(X) or issparse(Y))
+        if is_dense and X.shape[0] == 1 and self.kernel in _OF_ROW:
+            given = (options[name] for name in ("gamma", "degree", "coef0"))
+            matrix = _OF_ROW[self.kernel](X[0], Y, *given)[np.newaxis]
         else:
-            if is_dense_rbf:
+            if is_dense and self.kernel == "rbf":
                 # Distances are differences of squares, which cancel far from the origin.
                 centre = Y.mean(axis=0)
                 X, Y = X - centre, Y - centre
@@ -664,10 +662,31 @@ def _no_hook(f: Floats, values: list[float]) -> bool:
     return False
 
 
-def _rbf_of_row(X: Floats, Y: Floats, gamma: float) -> Floats:
-    """Return the rbf kernel of one row; scikit-learn's checks would take longer than the kernel."""
-    difference = Y - X
-    return np.exp(-gamma * np.einsum("ij,ij->i", difference, difference))[np.newaxis]
+def _rbf(x: Floats, Y: Floats, gamma: float, *others: float) -> Floats:
+    difference = Y - x
+    return np.exp(-gamma * np.einsum("ij,ij->i", difference, difference))
+
+
+def _cosine(x: Floats, Y: Floats, *others: float) -> Floats:
+    lengths = np.sqrt(np.einsum("ij,ij->i", Y, Y)), np.sqrt(x @ x)
+    # scikit-learn takes shorter rows for zeros, which it does not divide.
+    of_others, of_row = (np.where(one < 10.0 * _EPSILON, 1.0, one) for one in lengths)
+    return Y @ (x / of_row) / of_others
+
+
+def _poly(x: Floats, Y: Floats, gamma: float, degree: float, coef0: float) -> Floats:
+    return (gamma * (Y @ x) + coef0) ** degree
+
+
+_OF_ROW: dict[str, Callable[..., Floats]] = {
+    "cosine": _cosine,
+    "laplacian": lambda x, Y, gamma, *others: np.exp(-gamma * np.abs(Y - x).sum(axis=1)),
+    "poly": _poly,
+    "polynomial": _poly,
+    "rbf": _rbf,
+    "sigmoid": lambda x, Y, gamma, degree, coef0: np.tanh(gamma * (Y @ x) + coef0),
+}
+"""Kernels of one row with others: the checks of `pairwise_kernels` take longer than the kernel."""
 
 
 def _variance(X: Any, weight: Floats) -> float:

@@ -12,14 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._callbacks import Follower
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, IterateHook
-from sklearn_rank._validation import (
-    FLAG,
-    Choice,
-    Constraint,
-    Number,
-    check_size,
-    largest_size,
-)
+from sklearn_rank._validation import FLAG, Choice, Constraint, Number, check_size, largest_size
 from sklearn_rank._warnings import warn
 from sklearn_rank.estimators._list_problem import BlockwiseObjective, ListProblem
 from sklearn_rank.estimators._stream_ranker import (

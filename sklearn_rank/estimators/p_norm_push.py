@@ -13,12 +13,7 @@ import numpy as np
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Objective
 from sklearn_rank._validation import Choice, Constraint, Number
-from sklearn_rank.estimators._boosting_problem import (
-    SELECTIONS,
-    BoostingProblem,
-    History,
-    Posing,
-)
+from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem, History, Posing
 from sklearn_rank.estimators._boosting_ranker import BoostingRanker
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
@@ -417,10 +412,7 @@ class PNormPushRanker(BoostingRanker):
     def _check_combination(self) -> None:
         super()._check_combination()
         self._check_solver()
-        needs_exponential = {
-            "p=inf": np.isinf(self.p),
-            "push='ir'": self.push == "ir",
-        }
+        needs_exponential = {"p=inf": np.isinf(self.p), "push='ir'": self.push == "ir"}
         for setting, is_set in needs_exponential.items():
             if is_set and not self._is_exponential:
                 raise ValueError(

@@ -6,14 +6,7 @@ from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.rows import FitRows, Rows
 from sklearn_rank.rows.sample import priority_sample
-from sklearn_rank.rows.sums import (
-    ALL_HERE,
-    Block,
-    Groups,
-    Queries,
-    Sums,
-    shared_property,
-)
+from sklearn_rank.rows.sums import ALL_HERE, Block, Groups, Queries, Sums, shared_property
 
 __all__ = [
     "ALL_HERE",

@@ -115,7 +115,8 @@ def cross_validate(
             results = Parallel(n_jobs=settings.folds.n_jobs, return_as="generator")(tasks)
             for (name, k), found_one in zip(runs, results, strict=True):
                 fitted, scores, seconds, lines, chosen = found_one
-                found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
+                if scores is not None:
+                    found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
                 found.seconds.setdefault(name, []).append(seconds)
                 found.warnings.update((name, line) for line in lines)
                 found.chosen.update([(name, chosen)] if chosen else [])
@@ -128,11 +129,18 @@ def cross_validate(
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     for name, of_folds in fits.items():
         curves = [_loss_curve(pipeline) for _, pipeline in of_folds]
-        if all(map(len, curves)):
-            n_rounds = found.rounds[name] = best_round(curves)
-            for k, pipeline in of_folds:
+        has_curves = all(map(len, curves))
+        if has_curves:
+            found.rounds[name] = best_round(curves)
+        known = found.scores.setdefault(name, np.empty(len(fold)))
+        for (k, pipeline), curve in zip(of_folds, curves, strict=True):
+            if len(curve):
                 rows = data.X.iloc[folds[k][1]]
-                found.scores[name][fold == k] = _scores_of_round(pipeline, rows, n_rounds)
+                known[fold == k] = (
+                    _scores_of_round(pipeline, rows, found.rounds[name])
+                    if has_curves
+                    else scores_of(pipeline, rows)
+                )
     return found
 
 
@@ -160,8 +168,11 @@ def _scores_of_round(pipeline: Pipeline, X: Any, n_rounds: int) -> Floats:
 
 def _run_fold(
     name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, settings: Compare | Train
-) -> tuple[Pipeline, Floats, float, list[str], str]:
-    """Return the model, scores of the rows held out, seconds, warnings and chosen parameters."""
+) -> tuple[Pipeline, Floats | None, float, list[str], str]:
+    """Return the model, scores of the rows held out, seconds, warnings and chosen parameters.
+
+    There are no scores of boosters that have a curve of their losses: all folds choose the round.
+    """
     training, tested = data.take(fold[0]), data.take(fold[1])
     start = time.perf_counter()
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
@@ -171,7 +182,8 @@ def _run_fold(
         watches = can_watch and have_pair(tested.y, tested.qid)
         warnings = fit_pipeline(pipeline, training, name, tested if watches else None)
     seconds = time.perf_counter() - start
-    return pipeline, scores_of(pipeline, tested.X), seconds, warnings, chosen
+    scores = None if len(_loss_curve(pipeline)) else scores_of(pipeline, tested.X)
+    return pipeline, scores, seconds, warnings, chosen
 
 
 def search(

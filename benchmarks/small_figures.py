@@ -23,7 +23,14 @@ from _real_data import add_data_option
 from _report import Report, Table
 from sklearn.model_selection import train_test_split
 
-from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
 from sklearn_rank.metrics import (
     auc_score,
     fair_exposure_policy,
@@ -36,6 +43,8 @@ from sklearn_rank.models import Stumps
 MOST_ROWS = 8_000
 SMALLER = [name for name in TABLES if name not in ("adult", "magic")]
 N_MEMORY, N_FEATURES = 1_000_000, 20
+WITH_ONNX = 3
+"""Rankers that are scored in onnxruntime as well."""
 
 
 def auc_of(model, parts):
@@ -217,29 +226,75 @@ def fit_of(way, case, folder):
 
 def one_row(folder):
     """Milliseconds of one row, processor time, in Python and in onnxruntime."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2_000, 20))
+    y = (X[:, 0] + rng.standard_normal(2_000) > 0).astype(int)
+    rankers = {
+        "RankBoost": RankBoost(),
+        "PNormPushRanker": PNormPushRanker(weak_ranker="feature"),
+        "BoostedTreesRanker": BoostedTreesRanker(),
+        "BoostedTreesRanker, XGBoost": BoostedTreesRanker(engine="xgboost"),
+        "SmoothMarginRanker": SmoothMarginRanker(),
+        "ListNetLinear": ListNetLinear(relevance="binary"),
+        "KernelPairwiseSGDRanker, linear": KernelPairwiseSGDRanker(kernel="linear"),
+    }
+    for kernel in ("rbf", "poly", "sigmoid", "laplacian", "cosine"):
+        ranker = KernelPairwiseSGDRanker(kernel=kernel, max_iter=5)
+        rankers[f"KernelPairwiseSGDRanker, {kernel}, 300 rows"] = ranker
+    rows = []
+    for name, ranker in rankers.items():
+        n = 300 if name.endswith("300 rows") else len(X)
+        with warnings.catch_warnings(action="ignore"):  # five steps are not to converge
+            ranker.fit(X[:n], y[:n])
+        calls: list[Callable[[], object]] = [lambda ranker=ranker: ranker.decision_function(X[:1])]
+        if len(rows) < WITH_ONNX:
+            calls.append(onnx_call(ranker, X[:1]))
+        found = [1e3 * seconds_of(call) for call in calls]
+        rows.append([name, *found, *[None] * (2 - len(found))])
+    booster = rankers["BoostedTreesRanker, XGBoost"].booster_
+    booster.set_param({"nthread": 1})
+    alone = seconds_of(lambda: booster.inplace_predict(X[:1], predict_type="margin"))
+    rows.append(["XGBoost's own call", 1e3 * alone, None])
+    columns = ["ranker", "decision_function", "onnxruntime"]
+    return Table("Milliseconds of one row", columns, rows)
+
+
+def onnx_call(ranker, row):
+    """Return a function that scores a row in onnxruntime, on one thread."""
     import onnxruntime
     from skl2onnx import to_onnx
 
     import sklearn_rank.onnx  # noqa: F401, registers the rankers
 
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    graph = to_onnx(ranker, row).SerializeToString()
+    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    feed = {session.get_inputs()[0].name: row}
+    return lambda: session.run(None, feed)
+
+
+def many_rows(folder):
+    """Processor time of a million rows by 100 stumps, as a multiple of LightGBM's."""
+    from lightgbm import LGBMClassifier
+
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((2_000, 20))
-    y = (X[:, 0] + rng.standard_normal(2_000) > 0).astype(int)
-    rows = []
-    for ranker in (RankBoost(), PNormPushRanker(weak_ranker="feature"), BoostedTreesRanker()):
-        ranker.fit(X, y)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        graph = to_onnx(ranker, X[:1]).SerializeToString()
-        session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        feed = {session.get_inputs()[0].name: X[:1]}
-        calls: list[Callable[[], object]] = [
-            lambda ranker=ranker: ranker.decision_function(X[:1]),
-            lambda session=session, feed=feed: session.run(None, feed),
-        ]
-        rows.append([type(ranker).__name__, *(1e3 * seconds_of(call) for call in calls)])
-    columns = ["ranker", "decision_function", "onnxruntime"]
-    return Table("Milliseconds of one row", columns, rows)
+    X = rng.standard_normal((N_MEMORY, N_FEATURES))
+    n = 20_000
+    y = (X[:n, 0] + X[:n, 1] / 2 + rng.standard_normal(n) > 0).astype(int)
+    ours = RankBoost(n_estimators=100, learning_rate=1, max_bins=64, n_jobs=1).fit(X[:n], y)
+    sizes = {"n_estimators": 100, "num_leaves": 2, "max_bin": 64, "n_jobs": 1, "verbose": -1}
+    theirs = LGBMClassifier(**sizes).fit(X[:n], y)
+    calls = (lambda: ours.decision_function(X), lambda: theirs.predict(X, raw_score=True))
+    ratios, seconds = [], []
+    for number in range(16):
+        own, other = (timed(call, time.process_time) for call in calls)
+        if number:
+            ratios.append(own / other)
+            seconds.append(own)
+    row = [median(seconds), median(ratios), min(ratios), max(ratios)]
+    columns = ["seconds", "/ LightGBM", "smallest", "largest"]
+    return Table("A million rows by 100 stumps", columns, [row])
 
 
 def seconds_of(call, repeats=300):
@@ -317,7 +372,7 @@ def cards(folder):
 PARTS = {
     one.__name__: one
     for one in (
-        *(stopping, pairs, small_lists, memory, files, one_row),
+        *(stopping, pairs, small_lists, memory, files, one_row, many_rows),
         *(exposure, credit, coverage, cards),
     )
 }

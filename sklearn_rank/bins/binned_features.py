@@ -172,9 +172,8 @@ class FeatureBins:
             bins = self._digitizer(x)
         for number, code in enumerate(self.special):
             bins[x == code] = self.n_values + number
-        is_missing = np.isnan(x)
-        if is_missing.any():  # a mask takes longer to apply than to look at
-            bins[is_missing] = self.missing
+        if len(x) and np.isnan(x.min()):  # one pass, and no mask where nothing is missing
+            bins[np.isnan(x)] = self.missing
         return bins
 
     @cached_property

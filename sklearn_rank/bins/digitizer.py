@@ -48,9 +48,8 @@ class Digitizer:
             for threshold in self.thresholds[1:]:
                 code += (x > threshold).view(np.uint8)
             return code.astype(self.dtype, copy=False)
-        is_missing = np.isnan(x)
-        if is_missing.any():
-            x = np.where(is_missing, self.thresholds[0] if len(self.thresholds) else 0.0, x)
+        if len(x) and np.isnan(x.min()):
+            x = np.where(np.isnan(x), self.thresholds[0] if len(self.thresholds) else 0.0, x)
         return self._search(x)
 
     def _search(self, x: Floats) -> Indices:

@@ -215,10 +215,12 @@ class StumpRules:
         def score(number: int) -> None:
             rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
             by_feature = np.ascontiguousarray(X[rows].T[table.features])
+            total = out[rows]
+            part = np.empty(len(total))  # one array for all: new ones cost more than the sums
             for x, step in zip(by_feature, table.steps, strict=True):
-                out[rows] += step(x)
+                total += step.values.take(step.bins.encode(x), mode="clip", out=part)
             for pair in table.pairs:
-                out[rows] += pair.of_rows(X[rows])
+                total += pair.of_rows(X[rows])
 
         (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
         return out

@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from test_pairs import OF_MIXED, mixed, with_pairs
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker, _mailbox
+from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -277,7 +277,7 @@ def test_a_scorecard(client, ranker):
     frame.insert(2, "c", kind if ranker is CONSTRAINED else np.nan)
     rows = dd.from_pandas(frame.assign(y=y, w=weight), npartitions=3)
     X, dw = rows[list("abcd")], rows["w"]
-    card = Scorecard(ranker, p="auto", max_terms=4, n_repeats=1, random_state=0)
+    card = Scorecard(ranker, p="auto", max_terms=4, cv=2, n_repeats=1, random_state=0)
     found = DaskRanker(card, client=client).fit(X, rows["y"], sample_weight=dw)
     alone = clone(card).fit(frame, y, sample_weight=weight)
     assert repr(found.estimator_.card_.variables) == repr(alone.card_.variables)
@@ -396,17 +396,25 @@ def test_any_number_of_workers_and_partitions(n_workers, is_whole):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_changes_no_model():
+def test_a_killed_worker_changes_no_model(monkeypatch):
+    """It is killed when the client first hears of a round."""
     X, y, _ = draw(20_000)
-    est = RankBoost(n_estimators=600, tol=0)
+    est = RankBoost(n_estimators=200, tol=0)
     with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
-        process = max(client.run(os.getpid).values())
-        killer = threading.Timer(1.5, os.kill, (process, signal.SIGKILL))
-        killer.start()
+        process, take, seen = max(client.run(os.getpid).values()), ClusterFit._take, []
+
+        def kill_first(fit, news):
+            if not seen:
+                os.kill(process, signal.SIGKILL)
+            seen.append(news.number)
+            return take(fit, news)
+
+        monkeypatch.setattr(ClusterFit, "_take", kill_first)
+        monkeypatch.setattr(_cluster_fit, "_PAUSE", 0.05)
         begin = time.monotonic()
         ranker = DaskRanker(est, client=client).fit(*chunked(4, X, y))
         assert time.monotonic() - begin < 300
-        killer.join()
+    assert seen[0] < 150
     assert_same(ranker.estimator_, clone(est).fit(X, y), X)
 
 
@@ -522,11 +530,11 @@ def test_a_fit_ends_with_its_client(monkeypatch):
         ) as orphan:
             try:
                 assert wait_until(lambda: len(_BOXES) == 2, 60.0)
-                time.sleep(1.0)
+                time.sleep(0.3)
             finally:
                 orphan.kill()
         with monkeypatch.context() as patch:  # not while a slow client lives
-            patch.setattr(_mailbox, "_CLIENT_SILENCE", 3.0)
+            patch.setattr(_mailbox, "_CLIENT_SILENCE", 0.5)
             assert wait_until(lambda: not _BOXES, 60.0)
         with Client(cluster) as client:
             ranker = DaskRanker(RankBoost(n_estimators=3), client=client)

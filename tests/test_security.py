@@ -247,6 +247,8 @@ def test_workers_of_this_machine_listen_on_it_only():
     from sklearn_rank.dask._cluster_fit import begin_turn, start_tracker
 
     with _client("local") as client:
+        if Path("/proc/net/tcp").exists():
+            assert listeners(os.getpid()) == {"0100007F"}
         info = client.scheduler_info(n_workers=-1)
         workers = [one for found in info["workers"].values() for one in (found["nanny"],)]
         addresses = [info["address"], *info["workers"], *workers, client.dashboard_link]
@@ -277,14 +279,18 @@ def test_workers_of_xgboost_listen_on_all_addresses():
     """As the page says: it is to be changed when this fails."""
     pytest.importorskip("xgboost")
     array = pytest.importorskip("dask.array")
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     from sklearn_rank import RankBoost
-    from sklearn_rank.cli._cluster import _client
     from sklearn_rank.dask import DaskRanker
 
     X = array.from_array(np.random.default_rng(0).random((20_000, 5)), chunks=(5_000, 5))
     y = (X[:, 0] > 0.5).astype(int)
-    with _client("local") as client, ThreadPoolExecutor(1) as threads:
+    workers = {"n_workers": 2, "processes": False, "dashboard_address": "127.0.0.1:0"}
+    with (
+        distributed.LocalCluster(**workers, protocol="tcp://", host="127.0.0.1") as cluster,
+        distributed.Client(cluster) as client,
+        ThreadPoolExecutor(1) as threads,
+    ):
         ranker = DaskRanker(RankBoost(n_estimators=30), client=client)
         fit, found = threads.submit(ranker.fit, X, y), set()
         while not fit.done() and "00000000" not in found:

@@ -14,7 +14,7 @@ from sklearn_rank.scorecard import Scorecard
 
 POINTS = {"pdo": 20, "score": 600, "odds": 50}
 CARDS = {
-    "default": (Scorecard(max_terms=4, n_repeats=2), None),
+    "default": (Scorecard(max_terms=4, cv=3, n_repeats=2), None),
     "points": (Scorecard(max_terms=3, p=2, cv=3, scaling=POINTS, points=None), None),
     "queries": (Scorecard(RankBoost(n_estimators=5), cv=3, max_terms=3, scoring="auc"), 15),
     "constraints": (

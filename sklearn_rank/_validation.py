@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ from sklearn_rank._warnings import warn
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
 """Between these sums of weights are finite, and quotients of them too."""
-
-_WIDEST_WEIGHTS = 1e100
 
 CLEARLY_ON_TOP = frozenset(
     {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
@@ -314,16 +311,6 @@ def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_w
     return weight
 
 
-def check_weight_range(owner: str, weight: Floats, name: str = "sample_weight") -> None:
-    """Raise ValueError for positive weights whose sums or products leave the lightest unseen."""
-    light, heavy = float(weight[weight > 0].min()), float(weight.max())
-    if heavy / _WIDEST_WEIGHTS > light:
-        raise ValueError(
-            f"{name} of {owner} must be 0 or within a factor of {_WIDEST_WEIGHTS:g}: shares of "
-            f"the rows are computed from it. Got weights from {light:g} to {heavy:g}."
-        )
-
-
 def largest_size(X: Any) -> float:
     """Return the largest absolute value of a matrix of any kind; NaN counts as 0."""
     if hasattr(X, "parts"):  # rows in several arrays
@@ -505,14 +492,6 @@ def warn_of_order(owner: str, classes: Values) -> None:
             f"of y; y == {high!r} keeps the order, without this warning.",
             UserWarning,
         )
-
-
-@contextmanager
-def order_is_known() -> Iterator[None]:
-    """Fit rankers without the warning of `warn_of_order`, which the caller has given."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\w+ ranks .* the one that sorts last belongs")
-        yield
 
 
 def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,8 @@ __all__ = ["ColumnNote", "column_notes", "column_summaries", "drift_notes"]
 _LEAK, _MIN_CLASS, _MAX_ROWS = 0.995, 20, 20_000
 _APART, _TIMES = 0.5, 10  # least difference and quotient of the shares of two classes
 _FEW_ROWS, _FEW = 10, 0.01  # most rows, and share, in which a nearly constant column varies
-_N_BINS, _MIN_EXPECTED, _LARGE_PSI, _LEVEL = 10, 10, 0.25, 0.05
+_MIN_EXPECTED, _LARGE_PSI, _LEVEL = 10, 0.25, 0.05
+N_BINS = 10  # of a column in its summary
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
     >>> column_summaries(np.array([[1.0], [2.0], [2.0], [np.nan]]))
     {'x0': {'cuts': [1.0, 2.0], 'counts': [1, 2, 0, 1]}}
     """
-    return summaries_in_bins(X, _N_BINS)
+    return summaries_in_bins(X, N_BINS)
 
 
 def summaries_in_bins(X: Any, n_bins: int) -> dict[Any, dict[str, list[Any]]]:
@@ -173,36 +173,6 @@ def summaries_in_bins(X: Any, n_bins: int) -> dict[Any, dict[str, list[Any]]]:
             order = np.argsort(-np.bincount(known.astype(np.intp)), kind="stable")
             found[name] = {"texts": [texts[code] for code in order[: n_bins - 1]]}
         found[name]["counts"] = _counts(found[name], values, texts).tolist()
-    return found
-
-
-def pool_summaries(parts: Sequence[Mapping[Any, Mapping[str, Any]]]) -> dict[Any, dict[str, Any]]:
-    """Return the summaries of rows from those of parts of them, which need many bins.
-
-    Numbers in a bin of a part count as its upper end: with n bins the pooled shares up to a cut
-    are too small by 1/n at most. Texts must have a bin each.
-    """
-    found: dict[Any, dict[str, Any]] = {}
-    for name in parts[0] if parts else ():
-        key = "cuts" if "cuts" in parts[0][name] else "texts"
-        rows: Counter[Any] = Counter()
-        for part in parts:
-            ends = [*part[name][key], None]  # above the last, or other texts
-            rows.update(dict(zip(ends, part[name]["counts"][:-1], strict=True)))
-        missing = sum(part[name]["counts"][-1] for part in parts)
-        rest = rows.pop(None)
-        if key == "texts":
-            bounds = [text for text, _ in rows.most_common(_N_BINS - 1)]
-            counts = [rows[text] for text in bounds]
-        else:
-            values = np.array(sorted(rows))
-            below = np.cumsum([rows[one] for one in values.tolist()])
-            n_known = rest + sum(rows.values())
-            levels = np.arange(1, _N_BINS) / _N_BINS * n_known
-            place = np.unique(np.searchsorted(below, levels))[: len(values)]
-            bounds, counts = values[place].tolist(), np.diff(below[place], prepend=0).tolist()
-        rest += sum(rows.values()) - sum(counts)
-        found[name] = {key: bounds, "counts": [*map(int, counts), int(rest), int(missing)]}
     return found
 
 
@@ -269,16 +239,6 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
     names = sorted(found, key=lambda name: -found[name])
     text = f"{_listed(names)} {'differ' if len(names) > 1 else 'differs'} from the training rows"
     return [ColumnNote("drift", tuple(names), text)] if names else []
-
-
-def check_summaries(summaries: Mapping[Any, Mapping[str, Any]]) -> None:
-    """Raise ValueError for summaries that `column_summaries` does not make; a file holds any."""
-    for name, one in summaries.items():
-        bounds = np.asarray(one["cuts"], dtype=np.float64) if "cuts" in one else one["texts"]
-        counts = np.asarray(one["counts"], dtype=np.float64)
-        is_sorted = "texts" in one or bool((np.diff(bounds) > 0).all())
-        if counts.shape != (len(bounds) + 2,) or not (is_sorted and (counts >= 0).all()):
-            raise ValueError(f"the summary of column {name!r} is damaged")
 
 
 def _columns(X: Any) -> dict[Any, tuple[Floats, list[str] | None]]:

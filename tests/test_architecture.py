@@ -38,7 +38,7 @@ LAYERS = [
     {"engines"},
     {"objectives", "models", "solvers", "metrics"},
     {"bins", "pair_sums"},
-    {"_validation", "_callbacks", "_onnx_graph"},
+    {"_validation", "_callbacks"},
     {"_protocols"},
     {"rows"},
     {"_arrays", "_imports", "_parallel", "_versions"},
@@ -187,7 +187,7 @@ CARD_LAYERS = [
     {"changes"},
     {"explaining", "fitting", "pages"},
     {"forms", "monitoring", "risk", "search"},
-    {"_adverse", "_input", "_log", "_owner", "_texts"},
+    {"_adverse", "_card_checks", "_input", "_log", "_owner", "_texts"},
     {"card"},
     {"terms"},
 ]

@@ -13,13 +13,12 @@ from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.inspection import (
-    check_summaries,
     column_notes,
     column_summaries,
     drift_notes,
-    pool_summaries,
     summaries_in_bins,
 )
+from sklearn_rank.tables.summaries import check_summaries, pool_summaries
 
 N = 600
 RNG = np.random.default_rng(0)

@@ -8,8 +8,8 @@ from shared_fits import run_together
 from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank.dask._together import Together
 from sklearn_rank.models import Stumps
-from sklearn_rank.rows.processes import Together
 from sklearn_rank.scorecard import Scorecard
 
 POINTS = {"pdo": 20, "score": 600, "odds": 50}

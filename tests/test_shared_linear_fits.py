@@ -11,7 +11,7 @@ from test_shared_fits import assert_same_model, divided_rows, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
 from sklearn_rank.dask._fit_task import fit_rows
-from sklearn_rank.models.partitioned_matrix import PartitionedMatrix
+from sklearn_rank.dask._partitioned_matrix import PartitionedMatrix
 from sklearn_rank.objectives import PairLoss, make_push
 from sklearn_rank.rows import Preferences, Rows
 

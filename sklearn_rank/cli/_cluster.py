@@ -31,7 +31,7 @@ from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.dask import DaskRanker, check_supported
-from sklearn_rank.inspection import pool_summaries, summaries_in_bins
+from sklearn_rank.inspection import summaries_in_bins
 from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
 from sklearn_rank.tables.dataset import (
     choose_schema,
@@ -45,6 +45,7 @@ from sklearn_rank.tables.kinds import FEW_VALUES, NUMBERED, is_numbered
 from sklearn_rank.tables.options import TableOptions
 from sklearn_rank.tables.reading import Table
 from sklearn_rank.tables.roles import check_names, features_of, relevance, role_column, row_weights
+from sklearn_rank.tables.summaries import pool_summaries
 
 _REFUSED = ("best", "metric", "validation", "calibrate")
 _OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")

@@ -16,11 +16,12 @@ from sklearn_rank._callbacks import observed
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.dask._mailbox import News, mailbox
+from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
+from sklearn_rank.dask._together import Together
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
-from sklearn_rank.models.partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.processes import Collective, Together
+from sklearn_rank.rows.processes import Collective
 
 Attributes = dict[str, Any]
 

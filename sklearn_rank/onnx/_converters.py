@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._onnx_graph import import_onnx
 from sklearn_rank._protocols import Values
 from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
@@ -30,6 +29,7 @@ from sklearn_rank.onnx._score_graph import (
 )
 from sklearn_rank.onnx._tree_graph import leaf_values
 from sklearn_rank.scorecard.forms.card_graph import card_totals
+from sklearn_rank.scorecard.forms.onnx_graph import import_onnx
 from sklearn_rank.scorecard.scorecard import Scorecard
 from sklearn_rank.search_engines.tree_arrays import (
     LARGEST_ZERO,

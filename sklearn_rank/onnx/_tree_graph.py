@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._onnx_graph import GraphBuilder
 from sklearn_rank._protocols import Values
+from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder
 from sklearn_rank.search_engines.tree_arrays import TreeArrays
 
 

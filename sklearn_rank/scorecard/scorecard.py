@@ -31,9 +31,7 @@ from sklearn_rank._validation import (
     check_parameters,
     check_qid_given,
     check_weight,
-    check_weight_range,
     is_upper_label,
-    order_is_known,
     unchanged_on_error,
     warn_of_order,
 )
@@ -43,6 +41,7 @@ from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._adverse import inferred_end
+from sklearn_rank.scorecard._card_checks import check_weight_range, order_is_known
 from sklearn_rank.scorecard._log import SEARCH, search_path
 from sklearn_rank.scorecard.card import ADVERSE, UNSEEN, Card, probability
 from sklearn_rank.scorecard.changes._edit import EditsMixin

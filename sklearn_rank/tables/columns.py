@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import pandas as pd
 
-from sklearn_rank.inspection import check_summaries
 from sklearn_rank.tables import notation
 from sklearn_rank.tables.errors import InputError, listing
 from sklearn_rank.tables.reading import Table
+from sklearn_rank.tables.summaries import check_summaries
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank._protocols import Values
 from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank.scorecard.terms import Pair, Variable
 
 _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}

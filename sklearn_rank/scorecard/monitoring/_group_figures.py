@@ -16,11 +16,11 @@ from sklearn_rank._validation import (
     check_column,
     check_parameters,
     check_qid,
-    check_weight_range,
 )
 from sklearn_rank.metrics import auc_interval, auc_score
 from sklearn_rank.metrics.intervals import CONFIDENCE
 from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.scorecard._card_checks import check_weight_range
 from sklearn_rank.scorecard.monitoring._bands import FiguresTable, band_sums, ratio
 
 _ALLOWED: dict[str, Constraint] = {

@@ -14,10 +14,10 @@ from sklearn_rank._validation import (
     check_column,
     check_lengths,
     check_parameters,
-    check_weight_range,
     is_missing,
 )
 from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.scorecard._card_checks import check_weight_range
 from sklearn_rank.scorecard.monitoring._bands import (
     FiguresTable,
     band_of,

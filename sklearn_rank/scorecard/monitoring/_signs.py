@@ -14,9 +14,9 @@ from sklearn_rank._validation import (
     check_lengths,
     check_parameters,
     check_weight,
-    check_weight_range,
     is_upper_label,
 )
+from sklearn_rank.scorecard._card_checks import check_weight_range
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.monitoring._bands import FiguresTable, band_sums, ratio
 from sklearn_rank.scorecard.monitoring._stability import log_ratios

@@ -10,8 +10,6 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.bins.binned_features import FeatureBins
 
-__all__ = ["BinnedX", "PartitionedMatrix"]
-
 
 class PartitionedMatrix:
     """A matrix whose rows lie in several arrays, for linear models: products, and some rows.
@@ -24,7 +22,7 @@ class PartitionedMatrix:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.models.partitioned_matrix import PartitionedMatrix
+    >>> from sklearn_rank.dask._partitioned_matrix import PartitionedMatrix
     >>> X = PartitionedMatrix([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])])
     >>> X.shape, len(X)
     ((3, 2), 3)

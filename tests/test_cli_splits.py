@@ -13,11 +13,12 @@ from drift import drifting_table
 from scipy import stats
 from sklearn.svm import LinearSVC
 
+from sklearn_rank.cli._compare import of_difference
 from sklearn_rank.cli._contest import ENSEMBLE, Contest
 from sklearn_rank.cli._crossval import held_out_rows, make_folds
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
-from sklearn_rank.metrics.intervals import of_difference, over_folds
+from sklearn_rank.metrics.intervals import over_folds
 from sklearn_rank.tables.dataset import training_data
 from sklearn_rank.tables.options import TableOptions
 

@@ -21,7 +21,6 @@ from sklearn_rank.cli._output import Output, print_table, progress, show_notes, 
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, measure
-from sklearn_rank.metrics.intervals import of_difference
 from sklearn_rank.tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.tables.errors import InputError, import_extra
 
@@ -239,3 +238,11 @@ def _draw_intervals(panels: Any, table: Comparison) -> None:
     panels[0].figure.supxlabel(
         "Lines: 95 % intervals. Open: worse than the best.", fontsize="medium"
     )
+
+
+def of_difference(
+    a: float, ends_a: tuple[float, float], b: float, ends_b: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the interval of a - b for independent estimates with intervals (ZouDonner2008)."""
+    low = np.hypot(a - ends_a[0], ends_b[1] - b)
+    return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))

@@ -1,4 +1,4 @@
-"""Confidence intervals of shares, of means over folds and of differences."""
+"""Confidence intervals of shares and of means over folds."""
 
 from __future__ import annotations
 
@@ -44,11 +44,3 @@ def over_folds(
     half = error * float(stats.t.ppf((1 + confidence) / 2, n - 1))
     p_value = 2 * float(stats.t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
     return mean - half, mean + half, p_value
-
-
-def of_difference(
-    a: float, ends_a: tuple[float, float], b: float, ends_b: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the interval of a - b for independent estimates with intervals (ZouDonner2008)."""
-    low = np.hypot(a - ends_a[0], ends_b[1] - b)
-    return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))

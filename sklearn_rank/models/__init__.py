@@ -3,25 +3,20 @@
 from sklearn_rank._protocols import Candidate
 from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.bins.pair_bins import PairBins
-from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.kernel import KernelModel
-from sklearn_rank.models.linear import Features, LinearModel
+from sklearn_rank.models.linear import LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules
 from sklearn_rank.models.stump_columns import StumpColumns, StumpConstraints
 from sklearn_rank.models.stump_rules import PairFunction, StepFunction, StumpRules
 from sklearn_rank.models.stumps import WEAK_RANKER, WEAK_RANKERS, Stumps, as_model
-from sklearn_rank.rows import FitRows
 
 __all__ = [
     "WEAK_RANKER",
     "WEAK_RANKERS",
     "Candidate",
-    "EstimatorModel",
     "EstimatorRules",
     "FeatureBins",
     "FeatureRules",
-    "Features",
-    "FitRows",
     "KernelModel",
     "LinearModel",
     "PairBins",

@@ -55,11 +55,6 @@ class CellOrder:
                 below[lines[:-1].ravel(), lines[1:].ravel()] = True
         return cls(_closure(below))
 
-    @property
-    def is_trivial(self) -> bool:
-        """Whether no cell is below another."""
-        return bool(self.below.sum() == len(self.below))
-
     def of_groups(self, group: Indices) -> CellOrder:
         """Return the order of groups of cells, given the group of each cell; -1 of no group."""
         n_groups = int(group.max(initial=-1)) + 1

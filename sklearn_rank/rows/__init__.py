@@ -3,7 +3,6 @@
 from sklearn_rank.rows.drawn_pairs import PairDraws
 from sklearn_rank.rows.given_pairs import GivenPairs
 from sklearn_rank.rows.preferences import Preferences
-from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.rows import FitRows, Rows
 from sklearn_rank.rows.sample import priority_sample
 from sklearn_rank.rows.sums import ALL_HERE, Block, Groups, Queries, Sums, shared_property
@@ -11,7 +10,6 @@ from sklearn_rank.rows.sums import ALL_HERE, Block, Groups, Queries, Sums, share
 __all__ = [
     "ALL_HERE",
     "Block",
-    "Collective",
     "FitRows",
     "GivenPairs",
     "Groups",

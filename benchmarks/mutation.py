@@ -4,7 +4,7 @@
     python benchmarks/mutation.py map FOLDER             # which test runs which lines, minutes
     python benchmarks/mutation.py run FOLDER             # 400 faults, some seconds each
     python benchmarks/mutation.py report FOLDER --output docs/benchmarks/mutation.json \\
-        --page docs/benchmarks/mutation_table.md
+        --page docs/benchmarks/mutation_table.md         # or mutation_further.json and its table
 
 The operators of cosmic-ray plant one fault at a time in the modules that every ranker relies
 on, or with `--group further` in those made of rankers: a comparison, an operator, a number or a
@@ -18,6 +18,8 @@ interpreter runs the tests: so work in a copy of the repository, never in the on
 Chosen are tests that run the line, in turns over the test functions and quick ones that run
 little else first, as many as take `--budget` seconds together. A fault that makes them take
 more than 60 seconds counts as noticed.
+
+With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left.
 
 `FOLDER/verdicts.json` says of faults that survived, by their key, why they change nothing that
 can be seen ("equivalent: ...") or which test was written ("test: ..."); the report joins them.
@@ -69,6 +71,7 @@ OF_THE_REPOSITORY = [
 ]  # fmt: skip
 LIMIT = 60
 OPEN = ["open: no quick test of these runs the line", "open"]
+SLOW = "slow: "
 NORMAL_95 = 1.959964
 Mutant = dict[str, Any]
 
@@ -237,7 +240,8 @@ def arguments(options: argparse.Namespace) -> list[str]:
     if not options.tests:
         tests += [str(path.relative_to(ROOT)) for path in files_of_group(options.group)]
     return [
-        "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly", *tests,
+        "-q", "-n", "0", "-m", options.marked, "-p", "no:cacheprovider", "-p", "no:randomly",
+        *tests,
     ]  # fmt: skip
 
 
@@ -282,14 +286,14 @@ def make_map(folder: Path, options: argparse.Namespace) -> None:
         }
     folder.mkdir(parents=True, exist_ok=True)
     seconds = {name: entry["seconds"] for name, entry in plugin.tests.items()}
-    (folder / "map.json").write_text(json.dumps({"lines": lines, "seconds": seconds}))
+    (folder / options.map).write_text(json.dumps({"lines": lines, "seconds": seconds}))
 
 
 class Choice:
     """Chooses tests for a fault from the map."""
 
-    def __init__(self, folder: Path, budget: float) -> None:
-        data = json.loads((folder / "map.json").read_text())
+    def __init__(self, path: Path, budget: float) -> None:
+        data = json.loads(path.read_text())
         self.lines, self.seconds, self.budget = data["lines"], data["seconds"], budget
         self.breadth = Counter(
             name for lines in self.lines.values() for names in lines.values() for name in names
@@ -364,30 +368,39 @@ def plant(mutant: Mutant, functions: dict[str, list[FunctionType]]) -> None:
         function.__code__ = new[names[code.co_qualname, code.co_firstlineno]]
 
 
+def results_of(path: Path) -> list[Mutant]:
+    """Return what was found of each fault, none where there is no file."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return list({(record := json.loads(line))["key"]: record for line in lines}.values())
+
+
 class Trial:
     """Tries faults instead of running the tests once."""
 
-    def __init__(self, folder: Path, mutants: list[Mutant], choice: Choice, until: float) -> None:
-        self.mutants, self.choice, self.until = mutants, choice, until
-        self.results = folder / "results.jsonl"
+    def __init__(
+        self, folder: Path, mutants: list[Mutant], choice: Choice, options: argparse.Namespace
+    ) -> None:
+        self.mutants, self.choice, self.marked = mutants, choice, options.marked
+        self.until = time.time() + 60 * options.minutes
+        self.results = folder / options.results
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         found = functions()
         gc.freeze()  # a child then copies less memory
-        done = set()
-        if self.results.exists():
-            done = {json.loads(line)["key"] for line in self.results.read_text().splitlines()}
+        done = {record["key"] for record in results_of(self.results)}
         for mutant in self.mutants:
             if mutant["key"] in done or time.time() > self.until:
                 continue
             started = time.time()
             chosen = [name for name in self.choice.tests(mutant) if name in items]
             tree = self.choice.trees[mutant["file"]]
+            outcome = ""
             if in_function(tree, mutant["line"]):
+                chosen = [name for name in chosen if "polars" not in name]  # its threads are lost
                 outcome, by = forked(mutant, [items[name] for name in chosen], found)
-            else:
-                outcome, by = in_interpreter(mutant, chosen)
+            if not outcome:
+                outcome, by = in_interpreter(mutant, chosen, self.marked)
             record = {name: mutant[name] for name in ("key", "file", "line", "before", "after")}
             record |= {"tests": len(chosen), "outcome": outcome, "by": by}
             record["seconds"] = round(time.time() - started, 1)
@@ -399,7 +412,10 @@ class Trial:
 def forked(
     mutant: Mutant, items: list[pytest.Item], found: dict[str, list[FunctionType]]
 ) -> tuple[str, str]:
-    """Try a fault in a fork of this process; return the outcome and the test that noticed it."""
+    """Try a fault in a fork of this process; return the outcome and the test that noticed it.
+
+    The outcome is empty where the fork waits, maybe for a thread that it has not inherited.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -412,11 +428,13 @@ def forked(
         os._exit(0)
     os.close(write)
     signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
-    signal.alarm(5 * LIMIT)  # for a fault that waits without computing
+    signal.alarm(2 * LIMIT)
     with os.fdopen(read) as pipe:
         failed = pipe.read()
     _, status = os.waitpid(child, 0)
     signal.alarm(0)
+    if status and os.WTERMSIG(status) == signal.SIGKILL:
+        return "", ""
     if status:
         return "killed", f"ended by signal {os.WTERMSIG(status)}"
     return ("killed", failed) if failed else ("survived", "")
@@ -443,14 +461,14 @@ def first_failure(items: list[pytest.Item]) -> str:
     return ""
 
 
-def in_interpreter(mutant: Mutant, chosen: list[str]) -> tuple[str, str]:
+def in_interpreter(mutant: Mutant, chosen: list[str], marked: str) -> tuple[str, str]:
     """Try a fault outside of functions: write the file, and run a new interpreter."""
     path = ROOT / mutant["file"]
     text, status = path.read_text(), path.stat()
     path.write_text(mutant["text"])
     command = [
         sys.executable, "-B", "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider",
-        "-m", "not slow", *chosen,
+        "-m", marked, *chosen,
     ]  # fmt: skip
     try:
         run = subprocess.run(
@@ -473,11 +491,17 @@ def try_all(folder: Path, options: argparse.Namespace) -> None:
     mutants = sample(
         options.count, options.seed, options.group, options.packages or GROUPS[options.group]
     )
-    choice = Choice(folder, options.budget)
-    pytest.main(
-        arguments(options),
-        plugins=[Trial(folder, mutants, choice, time.time() + 60 * options.minutes)],
-    )
+    planned = folder / "planned.json"
+    earlier = json.loads(planned.read_text()) if planned.exists() else []
+    keys = {mutant["key"] for mutant in mutants}
+    planned.write_text(json.dumps(sorted(keys.union(earlier))))
+    if options.slow:
+        left = {
+            r["key"] for r in results_of(folder / "results.jsonl") if r["outcome"] == "survived"
+        }
+        mutants = [mutant for mutant in mutants if mutant["key"] in left]
+    choice = Choice(folder / options.map, options.budget)
+    pytest.main(arguments(options), plugins=[Trial(folder, mutants, choice, options)])
 
 
 # --- the report ----------------------------------------------------------------------------------
@@ -485,21 +509,30 @@ def try_all(folder: Path, options: argparse.Namespace) -> None:
 
 def interval(part: int, whole: int) -> tuple[float, float]:
     """Return the 95 % interval of Wilson for a share."""
-    share, z = part / whole, NORMAL_95
-    centre = share + z * z / (2 * whole)
-    width = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
+    p, z = part / whole, NORMAL_95
+    centre = p + z * z / (2 * whole)
+    width = z * math.sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole))
     return (centre - width) / (1 + z * z / whole), (centre + width) / (1 + z * z / whole)
 
 
-def counted(results: Sequence[Mutant]) -> list[str | float | int | None]:
-    """Return tried, killed, survived, equivalent, the share killed and its interval."""
-    killed = sum(r["outcome"] == "killed" for r in results)
-    equivalent = sum(r.get("verdict", "").startswith("equivalent") for r in results)
+def counted(results: Sequence[Mutant], *, slow: bool = False) -> list[str | float | int | None]:
+    """Return tried, killed, survived, equivalent, the share killed and its interval.
+
+    With `slow` also what the slow tests killed of the rest, and the share with these.
+    """
+    killed, by_slow, equivalent = (
+        sum(r.get("verdict", r["outcome"]).startswith(kind) for r in results)
+        for kind in ("killed", SLOW, "equivalent")
+    )
     changing = len(results) - equivalent
-    low, high = interval(killed, changing)
-    share = f"{100 * killed / changing:.1f} %"
-    between = f"{100 * low:.1f} to {100 * high:.1f} %"
-    return [len(results), killed, len(results) - killed - equivalent, equivalent, share, between]
+    found = [len(results), killed, changing - killed, equivalent, *share(killed, changing)]
+    return [*found, by_slow, *share(killed + by_slow, changing)] if slow else found
+
+
+def share(part: int, whole: int) -> tuple[str, str]:
+    """Return a share with its interval, as text."""
+    low, high = interval(part, whole)
+    return f"{100 * part / whole:.1f} %", f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def report(folder: Path, output: Path | None, page: Path | None) -> None:
@@ -507,18 +540,23 @@ def report(folder: Path, output: Path | None, page: Path | None) -> None:
     from _harness import describe_machine
     from _report import Report, Table
 
-    lines = (folder / "results.jsonl").read_text().splitlines()
-    results = list({(record := json.loads(line))["key"]: record for line in lines}.values())
+    results, slow = (results_of(folder / name) for name in ("results.jsonl", "slow_results.jsonl"))
+    by_slow = {record["key"]: record["by"] for record in slow if record["outcome"] == "killed"}
     verdicts = folder / "verdicts.json"
     known = json.loads(verdicts.read_text()) if verdicts.exists() else {}
     for record in results:
         if record["outcome"] == "survived":
             record["verdict"] = known.get(record["key"], OPEN[bool(record["tests"])])
+            if record["key"] in by_slow and not record["verdict"].startswith("equivalent"):
+                record["verdict"] = SLOW + by_slow[record["key"]].rpartition("::")[2]
     names = chain.from_iterable(GROUPS.values())
     packages = {name: [r for r in results if package_of(r["file"]) == name] for name in names}
     columns = ["modules", "faults", "killed", "survived", "equivalent", "share killed", "95 %"]
-    rows = [[name, *counted(found)] for name, found in packages.items() if found]
-    tables = [Table("Planted faults", columns, [*rows, ["all", *counted(results)]])]
+    if slow:
+        columns += ["killed by slow tests", "share with these", "95 % with these"]
+    packages = {name: found for name, found in packages.items() if found} | {"all": results}
+    rows = [[name, *counted(found, slow=bool(slow))] for name, found in packages.items()]
+    tables = [Table("Planted faults", columns, rows)]
     survivors = [r for r in results if r["outcome"] == "survived"]
     tables.append(
         Table(
@@ -531,7 +569,10 @@ def report(folder: Path, output: Path | None, page: Path | None) -> None:
             ],
         )
     )  # fmt: skip
-    Report("mutation", f"{len(results)} faults", describe_machine(), tables).publish(output)
+    planned = json.loads((folder / "planned.json").read_text())
+    settings = f"{len(results)} of {len(planned)} planned faults"
+    name = "mutation" if output is None else output.stem
+    Report(name, settings, describe_machine(), tables).publish(output)
     if page is not None:
         page.write_text("\n".join(map(markdown, tables)), encoding="utf-8")
 
@@ -555,6 +596,7 @@ def main() -> None:
     parser.add_argument("--group", default="core", choices=list(GROUPS))
     parser.add_argument("--tests", nargs="+", help="files of tests, for a quick look")
     parser.add_argument("--packages", nargs="+", choices=list(chain(*GROUPS.values())))
+    parser.add_argument("--slow", action="store_true", help="slow tests on what the quick left")
     parser.add_argument("--count", type=int, default=408, help="some files have fewer places")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=8, help="seconds of tests for each fault")
@@ -562,6 +604,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     parser.add_argument("--page", type=Path, help="a file of Markdown for the two tables")
     options = parser.parse_args()
+    options.marked = "slow and not nightly" if options.slow else "not slow"
+    options.map, options.results = (
+        f"slow_{name}" if options.slow else name for name in ("map.json", "results.jsonl")
+    )
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     folder = options.folder.resolve()

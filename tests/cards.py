@@ -42,6 +42,9 @@ def axes(draw, name, column, kind):
         found = draw(st.lists(_CATEGORIES[kind], max_size=5, unique=True))
         cut = draw(st.integers(0, len(found)))
         groups = tuple(tuple(one) for one in (found[:cut], found[cut:]) if one)
+        if kind == "float":
+            codes = draw(st.lists(_NUMBERS, max_size=2, unique=True))
+            special = tuple(one for one in codes if one not in found)
     return Axis(name, column, thresholds, special, groups)
 
 
@@ -101,7 +104,7 @@ def values_of(variable):
         ends = [*variable.thresholds, *variable.special, 0.0]
         beside = [math.nextafter(one, toward) for toward in (-math.inf, math.inf) for one in ends]
         return [*ends, *beside, math.inf, -math.inf, math.nan, -99.5]
-    found = [one for group in variable.groups for one in group]
+    found = [*variable.special, *(one for group in variable.groups for one in group)]
     if any(isinstance(one, str) for one in found) or not found:
         return [*found, *map(str.swapcase, found), *(f"{one} " for one in found), "unseen", None]
     if all(isinstance(one, bool) for one in found):

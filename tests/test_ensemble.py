@@ -307,7 +307,8 @@ def test_a_member_that_gives_no_number_is_named():
         def predict(self, X):
             return np.full(len(X), np.nan)
 
-    with pytest.raises(ValueError, match=r"Member 'lost' .* one finite score"):
+    shape = r"an array of shape \((\d+),\) for \1 rows, \1 of them NaN"
+    with pytest.raises(ValueError, match=rf"Member 'lost' .* one finite score.* {shape}"):
         made([("lost", Lost())]).fit(X, Y)
 
 

@@ -174,6 +174,9 @@ def test_the_default_gain_of_queries_and_grades():
     two = rows_of(y > 0, qid=qid)
     assert two.gain()(scores) == pytest.approx(auc_score(y > 0, scores, **options))
     assert rows_of(y, qid=qid).gain()(scores) == pytest.approx(ndcg_score(y, scores, k=10, qid=qid))
+    high = y + 31 - y.max()  # a grade above 31 is too high for NDCG
+    assert rows_of(high, qid=qid).gain()(scores) == ndcg_score(high, scores, k=10, qid=qid)
+    assert rows_of(high + 1, qid=qid).gain()(scores) == auc_score(y, scores, **options)
     no_grades = rows_of(y - 1, qid=qid)
     assert no_grades.gain()(scores) == pytest.approx(auc_score(y, scores, **options))
     weight = RNG.integers(1, 3, 60).astype(float)

@@ -184,6 +184,15 @@ def test_the_page_states_how_good_the_card_is_and_what_it_was_fitted_to():
         assert f"<dt>{name}</dt><dd>{details[key]}</dd>" in page
 
 
+@pytest.mark.parametrize(("n_totals", "n_lines"), [(90, 90), (91, 90), (500, 90)])
+def test_the_page_has_ninety_lines_of_risks_at_most(n_totals, n_lines):
+    risk = tuple((total, 0.5, 0.4, 0.6) for total in range(n_totals))
+    tables = Reader(to_html(Card((), 0, 0, (0, 1), 1, risk=risk))).tables  # side by side
+    totals = [int(line[0]) for _, lines in tables for line in lines if line[0].isdigit()]
+    assert len(totals) == n_lines
+    assert (totals[0], totals[-1]) == (0, n_totals - 1)
+
+
 def test_the_page_shows_how_the_settings_were_chosen():
     X, y = telescope(400)
     fitted = Scorecard(p=1, cv=2, n_repeats=1, max_pairs=0, random_state=0).fit(X, y)

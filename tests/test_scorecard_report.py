@@ -275,6 +275,30 @@ def test_names_are_no_markup():
     assert "income_<wbr>" in page
 
 
+@pytest.mark.parametrize("length", [24, 25, 40, 41])
+def test_long_names_of_classes_are_cut_in_pictures(length, monkeypatch):
+    """At 24 characters along an axis and at 40 in a legend; the page has them whole."""
+    from matplotlib.text import Text
+
+    figures = []
+
+    def keep(ax, text):
+        figures.append(ax.figure)
+        return Picture("data:,", text)
+
+    monkeypatch.setattr(_report_pictures, "_picture", keep)
+    classes = ("n" * length, "y" * length)
+    scorecard = card_of(Variable("x", 0, (0, 2, 0), (1.0,)), classes=classes)
+    y = np.array(classes)[FOUR_LABELS]
+    page = report(scorecard, FOUR_ROWS, y, time=np.array(["a", "a", "b", "b"]))
+    said = [one.get_text() for figure in figures for one in figure.findobj(Text)]
+    along = classes[1] if length <= 24 else "y" * 21 + "..."
+    beside = [name if length <= 40 else name[:37] + "..." for name in classes]
+    assert said.count(f"share of {along}") == 2  # by band, and by period
+    assert [said.count(name) for name in beside] == [2, 2]  # totals, and their distance
+    assert classes[1] in words(page)
+
+
 @pytest.mark.slow
 def test_names_are_no_formulas_of_matplotlib():
     """One that could not be drawn, and one that would be drawn without its dollars."""

@@ -78,6 +78,12 @@ def test_a_pair_reads_as_a_grid():
     assert card.features == {0: "age", 2: "job"}
 
 
+def test_codes_beside_categories_have_bins_of_their_own():
+    grade = Variable("grade", 0, (1, 2, 9, 3, 4), special=(-99.0,), groups=((1.0,), (2.0,)))
+    card = Card((grade,), 0, 0, (0, 1), 1)
+    assert card.totals([[1.0], [2.0], [-99.0], [np.nan], [7.0]]).tolist() == [1, 2, 9, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("message", "change"),
     {

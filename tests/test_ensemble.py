@@ -278,6 +278,7 @@ def test_members_are_parameters_by_name():
     ("parameters", "message"),
     [
         ({"estimators": "all"}, "'estimators' parameter .* must be 'auto' or a list"),
+        ({"estimators": 5}, "'estimators' parameter .* must be 'auto' or a list"),
         ({"estimators": [("a", "drop")]}, "'estimators' parameter"),
         ({"estimators": [("cv", STUMPS)]}, "'estimators' parameter"),
         ({"estimators": [("a", STUMPS), ("a", STUMPS)]}, "'estimators' parameter"),

@@ -254,7 +254,8 @@ def test_credits_of_the_features_add_up_to_the_decrease():
     np.testing.assert_allclose(importances, minimum.credit / minimum.credit.sum(), atol=1e-3)
 
 
-def test_stumps_are_a_linear_operator():
+@pytest.mark.parametrize("categorical", [None, [0]], ids=["numbers", "categories"])
+def test_stumps_are_a_linear_operator(categorical):
     """H.T @ gradient and H @ coefficients, against the columns one by one."""
     rng = np.random.default_rng(3)
     X = rng.integers(0, 5, (40, 3)).astype(float)
@@ -262,15 +263,19 @@ def test_stumps_are_a_linear_operator():
     X[:, 1] = np.nan_to_num(X[:, 1])
     rows = Rows(X, rng.permutation(40), None, np.ones(40))
     order = rows.preferences.order
-    family = Stumps().on_rows(FitRows(rows, ThreadPool(1), max_bins=8, seed=3))
+    stumps = Stumps(categorical_features=categorical)
+    family = stumps.on_rows(FitRows(rows, ThreadPool(1), max_bins=8, seed=3))
+    # Sets of categories follow the comparisons of numbers.
+    is_used = family._is_valid & ~family._is_subset[..., np.newaxis]
+    is_used = np.append(is_used.ravel(), np.ones(family.n_coordinates - is_used.size, dtype=bool))
     gradient, coefficients = rng.standard_normal(40), rng.standard_normal(family.n_coordinates)
     columns = np.array(
         [
-            family.values(Candidate(j, 0.0)) if family._is_valid.ravel()[j] else np.zeros(40)
+            family.values(Candidate(j, 0.0)) if is_used[j] else np.zeros(40)
             for j in range(family.n_coordinates)
         ]
     ).T
-    coefficients[~family._is_valid.ravel()] = 0
+    coefficients[~is_used] = 0
     np.testing.assert_allclose(family.pull_back(gradient), columns.T @ gradient, atol=1e-12)
     np.testing.assert_allclose(family.scores(coefficients), columns @ coefficients, atol=1e-12)
     used = np.flatnonzero(coefficients)

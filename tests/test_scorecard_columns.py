@@ -48,6 +48,12 @@ def test_text_on_the_card_is_categories_where_it_was_in_training():
     np.testing.assert_array_equal(card.predict(text.assign(x="a")), card.predict(text))
 
 
+def test_rows_that_the_ranker_has_checked_have_the_totals_of_the_table(frame):
+    card = fitted(frame)
+    checked = card.ranker_.check_rows(frame)
+    np.testing.assert_array_equal(card.score_rows(checked), card.decision_function(frame))
+
+
 def test_a_lacking_column_is_named_with_those_that_the_card_needs(frame):
     card = fitted(frame)
     needed = card.variables_[0]

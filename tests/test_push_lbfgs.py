@@ -254,8 +254,8 @@ def test_credits_of_the_features_add_up_to_the_decrease():
     np.testing.assert_allclose(importances, minimum.credit / minimum.credit.sum(), atol=1e-3)
 
 
-@pytest.mark.parametrize("categorical", [None, [0]], ids=["numbers", "categories"])
-def test_stumps_are_a_linear_operator(categorical):
+@pytest.mark.parametrize("categories", [{}, {0: np.arange(5.0)}], ids=["numbers", "categories"])
+def test_stumps_are_a_linear_operator(categories):
     """H.T @ gradient and H @ coefficients, against the columns one by one."""
     rng = np.random.default_rng(3)
     X = rng.integers(0, 5, (40, 3)).astype(float)
@@ -263,8 +263,8 @@ def test_stumps_are_a_linear_operator(categorical):
     X[:, 1] = np.nan_to_num(X[:, 1])
     rows = Rows(X, rng.permutation(40), None, np.ones(40))
     order = rows.preferences.order
-    stumps = Stumps(categorical_features=categorical)
-    family = stumps.on_rows(FitRows(rows, ThreadPool(1), max_bins=8, seed=3))
+    known = Stumps().constraints(3, categories=categories)
+    family = Stumps().on_rows(FitRows(rows, ThreadPool(1), max_bins=8, seed=3), known)
     # Sets of categories follow the comparisons of numbers.
     is_used = family._is_valid & ~family._is_subset[..., np.newaxis]
     is_used = np.append(is_used.ravel(), np.ones(family.n_coordinates - is_used.size, dtype=bool))

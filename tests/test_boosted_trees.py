@@ -580,7 +580,6 @@ def test_ndcg_is_the_model_of_lightgbm():
     assert np.ptp(found) > 0
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize(
     ("parameters", "y", "weight", "message"),

@@ -1,5 +1,7 @@
 """Partitions of dask collections, their checks, thresholds and pairs, without a cluster."""
 
+import time
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import dask
@@ -28,11 +30,12 @@ from sklearn_rank.bins.binned_features import Binning, encode
 from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
-from sklearn_rank.dask._cluster_fit import place
+from sklearn_rank.dask._cluster_fit import ClusterFit, place
+from sklearn_rank.dask._fit_task import worker_rows
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
-from sklearn_rank.dask._summaries import find_queries, merge_queries
+from sklearn_rank.dask._summaries import find_queries, merge_queries, with_whole_queries
 from sklearn_rank.dask._supported import check_supported
-from sklearn_rank.dask._tasks import Tasks
+from sklearn_rank.dask._tasks import Tasks, wait_for_tasks
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.pair_sums.margin_losses import (
     MARGIN_LOSSES,
@@ -79,6 +82,9 @@ class Here:
 
     def result(self, function, *arguments):
         return function(*dask.compute(*arguments))
+
+    def results(self, items):
+        return list(dask.compute(*items))
 
     tree = Tasks.tree
 
@@ -225,6 +231,66 @@ def test_a_split_query_is_found(ids):
     assert bool(split) == (count > 1).any()
     if split:
         assert count[split[0]] > 1
+
+
+def in_queries(qid, cuts):
+    """Return partitions of rows of some queries."""
+    columns = X, Y, np.array(qid), np.ones(len(X))
+    chunks = list(zip(*(np.split(one, cuts) for one in columns), strict=True))
+    return Partitions(chunks, checks())
+
+
+@pytest.mark.parametrize("cuts", [[2, 4], [3], []])
+def test_queries_in_several_partitions_are_refused_or_brought_together(cuts):
+    partitions = in_queries(list("aabbcc"), cuts)
+    if cuts != [3]:
+        assert with_whole_queries(Here(), partitions, "RankBoost", shuffles=False) is partitions
+    else:
+        with pytest.raises(ValueError, match="Query 'b' is in several partitions, and RankBoost"):
+            with_whole_queries(Here(), partitions, "RankBoost", shuffles=False)
+    found = with_whole_queries(Here(), partitions, "RankBoost", shuffles=True)
+    parts = dask.compute(*found.map(lambda rows: rows))
+    assert len(parts) == len(cuts) + 1
+    assert sorted(np.concatenate([part.X[:, 0] for part in parts])) == X[:, 0].tolist()
+    for query in "abc":
+        assert sum(query in part.qid for part in parts if part.n_rows) == 1
+
+
+def test_rows_of_a_worker_are_those_of_its_partitions():
+    parts = dask.compute(*in_queries(list("babbcc"), [3]).map(lambda rows: rows))
+    plan = SimpleNamespace(bins=None, is_whole=True, classes=np.array([0, 1]))
+    rows = worker_rows(parts, plan)
+    np.testing.assert_array_equal(rows.X, X)
+    np.testing.assert_array_equal(rows.qid, [1, 0, 1, 1, 2, 2])
+
+
+def test_a_fit_goes_on_with_the_workers_that_are_left():
+    with patch("sklearn_rank.dask._cluster_fit._RETURN", 0.0):
+        for threads in ({}, {"tcp://a": 1}):
+            fit = SimpleNamespace(client=SimpleNamespace(nthreads=lambda known=threads: known))
+            if threads:
+                ClusterFit._wait_for_workers(fit, 2)
+                continue
+            with pytest.raises(RuntimeError, match="All workers were lost"):
+                ClusterFit._wait_for_workers(fit, 2)
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_tasks_are_waited_for_as_long_as_a_worker_is_busy(is_busy):
+    future, looks = SimpleNamespace(status="pending"), []
+
+    def look(futures, timeout):
+        time.sleep(0.02)
+        looks.append(timeout)
+        future.status = "finished" if len(looks) == 10 else "pending"
+
+    client = SimpleNamespace(processing=lambda: {"tcp://a": ["key"] if is_busy else []})
+    with patch("sklearn_rank.dask._tasks.wait", look):
+        if is_busy:
+            wait_for_tasks(client, [future], 0.1)
+            return
+        with pytest.raises(RuntimeError, match=r"can't be read: for 0\.1 seconds"):
+            wait_for_tasks(client, [future], 0.1)
 
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 5))

@@ -119,6 +119,16 @@ def test_the_weight_of_a_query_is_a_number_of_copies(name):
         np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-6 * np.abs(other).max())
 
 
+@pytest.mark.parametrize("powers", [(1.0, 3.5), (3.5, 1.0)])
+def test_an_objective_whose_power_changes_is_that_of_the_new_power(powers):
+    changed = RankingObjective(p=powers[0])
+    changed(GRADES, SCORES)
+    changed.p = powers[1]
+    new = RankingObjective(p=powers[1])(GRADES, SCORES)
+    for one, other in zip(changed(GRADES, SCORES), new, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 # Interfaces --------------------------------------------------------------------------------
 
 RANDOM = np.random.default_rng(0)

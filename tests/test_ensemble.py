@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
+from sklearn_rank.ensemble.members import Table, _suits_histograms
 from sklearn_rank.metrics import auc_score, partial_auc_score
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.onnx import register_converters
@@ -301,6 +302,22 @@ def test_a_member_without_weights_is_an_error_where_they_differ():
     model.fit(X, Y, sample_weight=np.full(len(X), 2.0))
     with pytest.raises(ValueError, match=r"Member 'near' .* has no sample_weight"):
         model.fit(X, Y, sample_weight=1.0 + Y)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    ("n_categories", "n_filled", "suits"), [(255, 20, True), (256, 20, False), (3, 19, False)]
+)
+def test_columns_that_histograms_can_not_take(kind, n_categories, n_filled, suits):
+    numbers = np.where(np.arange(600) < n_filled, 1.0, np.nan)
+    names = [f"{one:03}" for one in np.arange(600) % n_categories]
+    frame = kind({"filled": numbers, "name": names})
+    if kind is pd.DataFrame:
+        frame["name"] = frame["name"].astype("category")
+    else:
+        frame = frame.with_columns(pl.col("name").cast(pl.Categorical))
+    assert _suits_histograms(Table(frame)) == suits
+    assert _suits_histograms(np.column_stack([numbers, np.ones(600)])) == (n_filled >= 20)
 
 
 def test_a_member_that_gives_no_number_is_named():

@@ -243,6 +243,19 @@ def test_a_feature_that_is_constant_inside_the_queries_gets_no_coefficient():
     np.testing.assert_allclose(model.coef_[6:], 0, atol=1e-9)
 
 
+def test_rounding_is_no_variance_inside_the_queries():
+    seen = []
+
+    class Look(RegularisedLBFGS):
+        def solve(self, problem):
+            seen.append(problem.function.variance())
+            return super().solve(problem)
+
+    flat = np.column_stack([X, *(1e3 + QID / number for number in (3, 7, 10, 11))])
+    ListNetLinear(solver=Look()).fit(flat, Y, qid=QID)
+    assert (seen[0] != 0).tolist() == [True] * 6 + [False] * 4
+
+
 def test_relevance_that_is_one_hot():
     y = np.where(Y == 2, 1e5, 0.0)
     assert_gradient_vanishes(ListNetLinear(alpha=0.1).fit(X, y, qid=QID), X, y, QID)

@@ -140,3 +140,5 @@ def test_what_is_refused(names):
         counterfactuals(scorecard(), ROW, names, total=1, end="high")
     with pytest.raises(ValueError, match="'total' parameter"):
         counterfactuals(scorecard(), ROW, ["age"], total=None)
+    with pytest.raises(ValueError, match="'max_changes' parameter"):
+        counterfactuals(scorecard(), ROW, ["age"], total=1, end="high", max_changes=0)

@@ -1,5 +1,7 @@
 """Parts of the scorecard: rounding, shares, the curve of risks, the choice of p, folds."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,9 +10,12 @@ from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import PNormPushRanker
+from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.models import Stumps
+from sklearn_rank.models.stump_rules import StepFunction
 from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard.explaining._reasons import most_lost
+from sklearn_rank.scorecard.fitting._build import told
 from sklearn_rank.scorecard.fitting._scaling import minmax_points, round_steps, scaled_points
 from sklearn_rank.scorecard.fitting._training import BinnedTraining
 from sklearn_rank.scorecard.risk._risk import RiskCurve
@@ -41,6 +46,16 @@ def test_summed_rows_have_the_objective_of_all_rows(seed, p):
     assert training.data.weight.sum() == 60
     curve = training.ranker.objective_curve_
     assert training.objective(totals, 1.0) == pytest.approx(curve[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize(("n_missing", "points"), [(1, 2), (2, 0)])
+def test_missing_values_without_a_rule_are_neutral_where_they_are_few(n_missing, points):
+    """Of 100 rows; from 2 on the ranker could have told them apart."""
+    step = StepFunction(0, FeatureBins(np.array([1.0])), np.array([-1.0, 3.0, 0.0]))
+    weight = np.array([(100 - n_missing) / 2] * 2 + [n_missing])
+    training = SimpleNamespace(steps=[step], weight_by_bin=[weight])
+    (found,) = told(training, [np.array([1, 3, 0])])
+    assert found.tolist() == [1, 3, points]
 
 
 @settings(max_examples=8)

@@ -29,7 +29,7 @@ from sklearn_rank.scorecard import Scorecard
 
 CANCER = load_breast_cancer(as_frame=True)
 X, Y = CANCER.data.iloc[:, :8], CANCER.target
-QUICK = {"p": 2, "cv": 2, "max_terms": 4, "random_state": 0}
+QUICK = {"p": 2, "alpha": 0.005, "cv": 2, "max_terms": 4, "random_state": 0}
 PDO = {"pdo": 20, "score": 600, "odds": 50}
 
 
@@ -255,7 +255,7 @@ def test_p_is_searched_set_or_kept():
 
 @pytest.mark.slow
 def test_parallel_folds_give_the_same_card():
-    options = {"cv": 2, "n_repeats": 1, "max_terms": 2, "random_state": 0}
+    options = {"p": 2, "cv": 2, "n_repeats": 1, "max_terms": 2, "random_state": 0}
     one, two = (Scorecard(n_jobs=n, **options).fit(X, Y) for n in (1, 2))
     assert one.to_json() == two.to_json()
 

@@ -15,7 +15,7 @@ from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable
 from sklearn_rank.scorecard._adverse import adverse_end, best_bins, best_points, points_lost
 
-QUICK = {"p": 1, "cv": 2, "max_terms": 8}
+QUICK = {"p": 1, "alpha": 0.005, "cv": 2, "max_terms": 8}
 
 
 @pytest.fixture(scope="module")

@@ -434,7 +434,7 @@ def test_cells_blanked_at_random_leave_the_mean_risk(name):
     credit = make_credit(3000, random_state=3)
     X_all, y = (credit.data, credit.target) if name == "credit" else (CANCER.data, Y == 0)
     old, new, y_old, _ = train_test_split(X_all, y, test_size=0.5, random_state=0, stratify=y)
-    scorecard = Scorecard(p=1, random_state=0).fit(old, y_old)
+    scorecard = Scorecard(p=1, alpha=0.005, random_state=0).fit(old, y_old)
     random, blanked = np.random.default_rng(0), new.copy()
     for column in new.columns[~old.isna().any()]:
         empty = random.random(len(new)) < 0.2

@@ -242,7 +242,7 @@ def test_reasons_are_asked_for_a_direction():
 @pytest.mark.parametrize("adverse", ["high", "low"])
 def test_reasons_are_those_of_the_scorecard(adverse):
     data = make_credit(1_000, random_state=0)
-    card = Scorecard(p=1, adverse=adverse, max_terms=6).fit(data.data, data.target)
+    card = Scorecard(p=1, adverse=adverse, alpha=0.005, max_terms=6).fit(data.data, data.target)
     X, n = card.card_, min(4, len(card.terms_))
     rows = data.data.astype(object).to_numpy()[:200]
     with DATABASES["sqlite"]() as database:
@@ -255,7 +255,9 @@ def test_reasons_are_those_of_the_scorecard(adverse):
 @pytest.mark.parametrize("max_pairs", [0, 2])
 def test_reasons_are_in_the_users_words(max_pairs):
     X, y = with_levels(800)
-    card = Scorecard(p=1, adverse="high", max_terms=6, max_pairs=max_pairs, random_state=0)
+    card = Scorecard(
+        p=1, alpha=0.005, adverse="high", max_terms=6, max_pairs=max_pairs, random_state=0
+    )
     card.fit(X, y)
     term = card.card_.terms[-1]
     texts = {(term.name, one): f"It's bin {j}" for j, one in enumerate(term.labels())}

@@ -323,7 +323,7 @@ def log_of_one_ranker(seed, **options):
 
 def test_features_tell_positions_from_relevance_in_the_log_of_one_ranker():
     off, without = [], []
-    for seed in range(5):
+    for seed in range(3):
         X, log = log_of_one_ranker(seed, n_impressions=100_000)
         model = PositionPropensity("em", n_bootstrap=0, tol=1e-4)
         off.append(model.fit(log.click, log.position, log.row, X=X).propensity_ / INVERSE - 1)

@@ -226,9 +226,12 @@ PAGES = {
     "start": Page(
         "Until a ranker can be used",
         "Most of an import of a ranker is scikit-learn's. What `RankBoost` adds is its own "
-        "modules, which import nothing else, and a pass of Python's collector over what "
-        "scikit-learn has made, due about then. Other programs used the processors of this run.",
-        "imports beside scikit-learn's, and the command's help",
+        "modules, which import nothing else; metrics and the optimisers of other rankers wait "
+        "until they are used. A pass of Python's garbage collector over what scikit-learn has "
+        "made takes longer than these modules: it is due soon after. Outside its fits a comparison "
+        "imports scikit-learn and pandas, scores the rows held out, draws bootstrap samples and "
+        "chooses the ensemble.",
+        "imports beside scikit-learn's, the command's help, and a comparison outside fits",
     ),
 }
 

@@ -311,6 +311,16 @@ def test_categories_that_are_texts(ranker):
         assert_array_equal(label, ranker.predict(rows))
 
 
+def test_a_category_of_few_rows_is_missing():
+    X, y = frame()
+    job = np.where(np.arange(60) < 2, "few", X["job"].astype(object))
+    X = X.assign(job=pd.Categorical(job))
+    ranker = fit(PNormPushRanker(**FEW, weak_ranker=Stumps(min_bin_size=0.1)), X, y)
+    assert any((step.bins.categories == -1).any() for step in ranker.step_functions_[-1:])
+    _, scores = run_frame(to_onnx(ranker, initial_types=typed_columns(X)), X)
+    assert_allclose(scores, ranker.decision_function(X), rtol=0, atol=1e-9)
+
+
 def test_a_column_transformer(imputer_of_doubles):
     X, y = frame()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())

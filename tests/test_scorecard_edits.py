@@ -75,6 +75,14 @@ def test_groups_are_merged():
     assert points(found)[1] == [2, 2, 2, -2, 2]
 
 
+def test_the_table_of_points_has_the_count_of_all_rows_where_a_later_term_has_lost_its_own():
+    two = scorecard(replace(CARD, pairs=()))
+    found = two.edited("job", category=("smith", "cook"), **SIGNED)
+    assert [one.counts for one in found.card_.variables] == [AGE.counts, ()]
+    frame = found.to_frame()
+    assert frame["count"][0] == 60 and frame["event_rate"][0] == pytest.approx(14 / 60)
+
+
 def test_a_threshold_moves_and_counts_follow_given_rows():
     found = scorecard().edited("age", threshold=(40.0, 36), **SIGNED)
     age = found.card_.variables[0]

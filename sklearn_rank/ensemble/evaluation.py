@@ -227,29 +227,28 @@ class _Curve:
     """
 
     rows: Indices
-    positive: Floats  # the share of each row among the positives, and among the others
-    negative: Floats
+    share: Floats  # of each row among the positives, and among the others
 
     @classmethod
     def of(cls, y: Mask, weight: Floats, rows: Indices) -> _Curve:
         """Return the curve of some rows, with their classes and weights."""
         found, other = np.where(y, weight, 0.0), np.where(y, 0.0, weight)
-        return cls(rows, found / found.sum(), other / other.sum())
+        return cls(rows, np.stack([found / found.sum(), other / other.sum()]))
 
     def areas(self, scores: Floats, limits: Sequence[float]) -> list[float]:
         """Return `partial_auc_score` for several false positive rates."""
-        scores = scores[self.rows]
-        order = np.argsort(-scores)
-        ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-        tpr, fpr = (
-            np.append(0.0, np.cumsum(one[order])[ends]) for one in (self.positive, self.negative)
-        )
-        rise, width = np.diff(tpr), np.diff(fpr)
+        rising = -scores[self.rows]
+        order = rising.argsort()
+        rising = rising[order]
+        ends = np.append((rising[1:] != rising[:-1]).nonzero()[0], len(order) - 1)
+        curve = np.zeros((2, len(ends) + 1))
+        curve[:, 1:] = self.share[:, order].cumsum(axis=1)[:, ends]
+        (rise, width), (tpr, fpr) = curve[:, 1:] - curve[:, :-1], curve[:, :-1]
         slope = rise / np.maximum(width, 1e-300)
         areas = []
         for limit in limits:
-            passed = np.clip(limit - fpr[:-1], 0.0, width)
-            areas.append(float(passed @ (tpr[:-1] + slope * passed / 2)) / limit)
+            passed = np.minimum(np.maximum(limit - fpr, 0.0), width)
+            areas.append(float(passed @ (tpr + slope * passed / 2)) / limit)
         return areas
 
 

@@ -19,6 +19,7 @@ from sklearn_rank.metrics._comparison import (
     compare_rankings,
 )
 from sklearn_rank.metrics._partial_auc import MAX_FPR, tpr_at_fpr_score
+from sklearn_rank.metrics.curve_terms import RocSteps
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _ROUNDING = 1e-12
@@ -216,8 +217,8 @@ def _shares(
     shares = np.zeros(len(score))
     for part in parts:
         resampled += _resample(score[:, part], is_relevant[part], max_fpr, n_resamples, rng)
-        found = [tpr_at_fpr_score(is_relevant[part], s[part], max_fpr=max_fpr) for s in score]
-        shares += np.array(found)
+        curves = [RocSteps.of(is_relevant[part], s[part]) for s in score]
+        shares += np.array([one.found @ one.before(max_fpr) for one in curves])
     return list(map(float, shares / len(parts))), resampled / len(parts)
 
 

@@ -451,7 +451,7 @@ ON_TOP = {"scorecard", "cli", "tables", "dask", "onnx", "plotting", "theory", "d
 def test_the_package_fits_a_head(anatomy):
     lines = anatomy.lines_by_folder()
     below = lines.total() - sum(lines[folder] for folder in ON_TOP)
-    assert below <= 18_000
+    assert below <= 18_200
     assert max(lines[folder] for folder in ON_TOP - {"scorecard"}) <= 2_000
     assert lines["scorecard"] <= 6_500
     assert lines.total() <= 33_700

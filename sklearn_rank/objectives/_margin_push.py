@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,16 @@ from sklearn_rank.pair_sums import (
     log_sum_exp,
     safe_log,
 )
-from sklearn_rank.pair_sums.group_sums import PairSums
+from sklearn_rank.pair_sums._part_sums import by_role, by_row
+from sklearn_rank.pair_sums.group_sums import PairSums, PartSums
 from sklearn_rank.rows import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 
 _LARGE_MARGIN = 1e20
+
+_LARGEST_EXPONENT = 600.0
+"""Exponentials up to it, and products of a few numbers with them, are far from overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +44,14 @@ class _Side:
         Logarithm of the weight of each row's height in the sum of this side.
     log_pairs : ndarray of shape (n_rows,)
         Logarithm of the weight of the rows that each row is compared with (N).
+    p : float
+        The power of the heights.
     """
 
     name: str
     log_weight: Floats
     log_pairs: Floats
+    p: float
 
     def by_role(self, inner: Floats, outer: Floats) -> tuple[Floats, Floats]:
         """Return the weights of the upper and of the lower rows of pairs."""
@@ -52,22 +60,25 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _SideSums:
-    """The sums over pairs of one side.
+    """The sums over pairs of one side, for a part of the rows.
 
     Attributes
     ----------
     side : _Side
         The side.
-    height : ndarray of shape (n_rows,)
+    part : PartSums
+        The rows.
+    height : ndarray of shape (n_outer,)
         The heights H.
-    above, below : ndarray of shape (n_rows,)
+    above, below : ndarray of shape (n_upper,) and (n_lower,)
         Weights of the upper and the lower rows: w of the rows inside the height, and the
-        derivative of J_p by the height of the others.
+        derivative of J_p by the height of the others, but for a factor.
     sums : PairSums
         The sums with these weights.
     """
 
     side: _Side
+    part: PartSums
     height: Floats
     above: Floats
     below: Floats
@@ -76,7 +87,16 @@ class _SideSums:
     @property
     def gradient(self) -> Floats:
         """The part of this side in the gradient of J_p."""
-        return self.above * self.sums.upper - self.below * self.sums.lower
+        upper, lower = self.above * self.sums.upper, -self.below * self.sums.lower
+        return by_row(upper, lower, self.part.n_upper)
+
+    @property
+    def slopes(self) -> Floats:
+        """The absolute derivatives of J_p in both roles, those by the outer rows p times."""
+        upper, lower = np.abs(self.above * self.sums.upper), np.abs(self.below * self.sums.lower)
+        _, outer = self.side.by_role(upper, lower)
+        outer *= self.side.p
+        return by_row(upper, lower, self.part.n_upper)
 
 
 def _has_curvature(push: MarginPush) -> bool:
@@ -167,12 +187,13 @@ class MarginPush(Push):
         for name, factor in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
             if push in (name, "both") and factor > 0:
                 self._sides.append(self._make_side(name, factor))
-        self._log_norm = self._log_sum([side.log_pairs for side in self._sides])
+        log_sums = [log_sum_exp(one.log_weight + p * one.log_pairs) for one in self._sides]
+        self._log_norm = float(preferences.log_total(log_sum_exp(np.array(log_sums))))
 
     def _make_side(self, name: str, factor: float) -> _Side:
         log_relative = self.preferences.spread(self.preferences.log_relative_pairs(name))
         log_weight = np.log(factor) + self.preferences.log_weight + (1 - self.p) * log_relative
-        return _Side(name, log_weight, safe_log(self.preferences.paired_weight(name)))
+        return _Side(name, log_weight, safe_log(self.preferences.paired_weight(name)), self.p)
 
     @property
     def is_smooth(self) -> bool:
@@ -202,8 +223,8 @@ class MarginPush(Push):
             value, gradient = self._pair_loss.value_and_gradient(scores)
             # Where no pair has any loss, some may be at a kink.
             return value, gradient if value else np.zeros(len(scores))
-        value, sides = self._by_height(scores)
-        return value, sum((side.gradient for side in sides), start=np.zeros(len(scores)))
+        value, found = self._by_height(scores, lambda side: [side.gradient])
+        return value, found[0]
 
     @available_if(_has_curvature)
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
@@ -225,11 +246,9 @@ class MarginPush(Push):
         """
         if self.p == 1:
             return self._pair_loss.value_gradient_curvature(scores)
-        value, sides = self._by_height(scores, with_second=True)
-        gradient, curvature = np.zeros(len(scores)), np.zeros(len(scores))
-        for side in sides:
-            gradient += side.gradient
-            curvature += self._curvature_of(scores, side)
+        value, (gradient, curvature) = self._by_height(
+            scores, lambda side: [side.gradient, self._curvature_of(side)], with_second=True
+        )
         return value, gradient, np.maximum(curvature, 0.0)
 
     @available_if(_has_curvature)
@@ -268,55 +287,84 @@ class MarginPush(Push):
                 return 0.0, np.zeros(len(scores)), np.zeros(len(scores))
             slopes = weight * (np.abs(sums.upper) + np.abs(sums.lower))
             return sums.value / total, weight * (sums.upper - sums.lower) / total, slopes / total
-        value, sides = self._by_height(scores)
-        gradient, slopes = np.zeros(len(scores)), np.zeros(len(scores))
-        for at in sides:
-            gradient += at.gradient
-            inner, outer = at.side.by_role(
-                np.abs(at.above * at.sums.upper), np.abs(at.below * at.sums.lower)
-            )
-            slopes += inner + self.p * outer
+        value, (gradient, slopes) = self._by_height(
+            scores, lambda side: [side.gradient, side.slopes]
+        )
         return value, gradient, slopes
 
     def _by_height(
-        self, scores: Floats, with_second: bool = False
-    ) -> tuple[float, list[_SideSums]]:
-        """Return J_p at p > 1, and its sums side by side; no side where J_p is zero."""
-        weight = self.preferences.weight
-        heights = [self._pair_loss.heights(scores, weight, side.name) for side in self._sides]
-        log_heights = [safe_log(height) for height in heights]
-        log_sum = self._log_sum(log_heights)
+        self,
+        scores: Floats,
+        arrays_of: Callable[[_SideSums], list[Floats]],
+        with_second: bool = False,
+    ) -> tuple[float, list[Floats]]:
+        """Return J_p at p > 1, and the sums over both sides of arrays, linear in dJ_p/dH."""
+        found = self._pair_loss.in_parts(
+            scores, lambda part: self._in_part(part, arrays_of, with_second)
+        )
+        log_tops, sums, arrays = zip(*found, strict=True)
+        log_sums = np.array(log_tops) + safe_log(sums)
+        log_sum = float(self.preferences.log_total(log_sum_exp(log_sums)))
         if log_sum == -np.inf:  # no pair has any loss
-            return 0.0, []
+            return 0.0, [np.zeros(len(scores)) for _ in arrays[0]]
         log_value = (log_sum - self._log_norm) / self.p
-        sides = []
-        for side, height, log_height in zip(self._sides, heights, log_heights, strict=True):
-            # dJ/dH: the power p - 1 of the share of each height.
-            power = side.log_weight + (self.p - 1) * log_height
-            outer = np.exp(power + (log_value - log_sum))
-            above, below = side.by_role(weight, outer)
-            sums = self._pair_loss.sums(scores, above, below, with_second, False)
-            sides.append(_SideSums(side, height, above, below, sums))
-        return float(np.exp(log_value)), sides
+        log_factors = [one - self._log_unit(one) + (log_value - log_sum) for one in log_tops]
+        joined = []
+        for parts in zip(*arrays, strict=True):
+            for one, log_factor in zip(parts, log_factors, strict=True):
+                np.multiply(one, np.exp(log_factor), out=one)
+            joined.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        return float(np.exp(log_value)), joined
 
-    def _curvature_of(self, scores: Floats, at: _SideSums) -> Floats:
+    def _in_part(
+        self,
+        part: PartSums,
+        arrays_of: Callable[[_SideSums], list[Floats]],
+        with_second: bool,
+    ) -> tuple[float, float, list[Floats]]:
+        """Return the sum of powers and arrays, and the logarithm of the factor of both."""
+        weights = by_role(self.preferences.weight[part.rows], part.n_upper)
+        heights, log_terms = [], []
+        for side in self._sides:
+            inner, _ = side.by_role(*weights)
+            _, log_weight = side.by_role(*by_role(side.log_weight[part.rows], part.n_upper))
+            heights.append(part.heights(inner, side.name))
+            log_terms.append(log_weight + self.p * safe_log(heights[-1]))
+        largest = max(float(np.max(each, initial=-np.inf)) for each in log_terms)
+        log_top = self.preferences.parts.largest(largest)
+        log_top = log_top if np.isfinite(log_top) else 0.0
+        total, found = 0.0, []
+        for side, height, log_term in zip(self._sides, heights, log_terms, strict=True):
+            term = np.exp(log_term - log_top)
+            total += float(term.sum())
+            # dJ/dH: the power p - 1 of each height, which is its term over itself.
+            unit = np.exp(self._log_unit(log_top))
+            outer = np.divide(term, height / unit, out=np.zeros_like(term), where=height > 0)
+            inner, _ = side.by_role(*weights)
+            above, below = side.by_role(inner, outer)
+            sums = part.sums(above, below, with_second, with_value=False)
+            found.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
+        arrays = found[0] if len(found) == 1 else [sum(each) for each in zip(*found, strict=True)]
+        return log_top, total, arrays
+
+    def _log_unit(self, log_top: float) -> float:
+        """Return the logarithm of about the largest height: others over it do not overflow."""
+        return float(np.clip(log_top / self.p, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+    def _curvature_of(self, at: _SideSums) -> Floats:
         """Return the diagonal of the Laplacian of one side."""
-        curvature = at.above * at.sums.second_upper + at.below * at.sums.second_lower
+        upper, lower = at.above * at.sums.second_upper, at.below * at.sums.second_lower
         if hasattr(self.loss, "self_bound"):
-            return (1 + (self.p - 1) * self.loss.self_bound) * curvature
-        _, outer = at.side.by_role(at.above, at.below)
+            return (1 + (self.p - 1) * self.loss.self_bound) * by_row(upper, lower, at.part.n_upper)
+        inner, outer = at.side.by_role(at.above, at.below)
         _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
         # b of a pair is a product of its slope and the sum of all slopes of the outer row: the sums
         # of first derivatives, with other weights, give it.
-        ratio = np.divide(-slope, at.height, out=np.zeros_like(slope), where=at.height > 0)
-        above, below = at.side.by_role(self.preferences.weight, (self.p - 1) * outer * ratio)
-        sums = self._pair_loss.sums(scores, above, below, with_value=False)
-        return curvature - above * sums.upper - below * sums.lower
-
-    def _log_sum(self, log_heights: list[Floats]) -> float:
-        """Return the logarithm of the weighted sum of the p-th powers."""
-        of_sides = [
-            log_sum_exp(side.log_weight + self.p * log_height)
-            for side, log_height in zip(self._sides, log_heights, strict=True)
-        ]
-        return float(self.preferences.log_total(log_sum_exp(np.array(of_sides))))
+        ratio = np.divide(
+            (1 - self.p) * slope, at.height, out=np.zeros_like(slope), where=outer > 0
+        )
+        above, below = at.side.by_role(inner, outer * ratio)
+        sums = at.part.sums(above, below, with_value=False)
+        upper -= above * sums.upper
+        lower -= below * sums.lower
+        return by_row(upper, lower, at.part.n_upper)

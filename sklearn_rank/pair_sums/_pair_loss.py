@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -21,11 +22,14 @@ from sklearn_rank._validation import (
     check_weight,
 )
 from sklearn_rank.pair_sums._block_sums import BlockSums
+from sklearn_rank.pair_sums._cell_sums import CellSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
 from sklearn_rank.pair_sums._push import Push
-from sklearn_rank.pair_sums.group_sums import PairSums
+from sklearn_rank.pair_sums.group_sums import PairSums, PartSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows import Preferences
+
+Found = TypeVar("Found")
 
 METHODS = ("auto", "dense", "fast")
 
@@ -48,8 +52,9 @@ class PairLoss(Push):
 
     No pair is stored. Small blocks of pairs are visited, many at a time; for large ones
     the sum over n rows costs O(n) (exponential, least squares, logistic) or
-    O(n log n) (hinge, squared hinge), times the logarithm of the number of levels. The
-    methods agree to 1e-10 of the total pair weight.
+    O(n log n) (hinge, squared hinge), times the logarithm of the number of levels. Many
+    queries cost O(n) with the logistic loss, too. The methods agree to 1e-10 of the total
+    pair weight.
 
     Parameters
     ----------
@@ -111,12 +116,15 @@ class PairLoss(Push):
         self.method, self.mean = method, mean
         # Without pairs the total is 0, and so is every sum: its logarithm would be -inf.
         self._scale = (mean and preferences.total_pair_weight) or 1.0
-        self._sums: FactoredSums | BlockSums
+        self._sums: FactoredSums | BlockSums | CellSums
         n_blocks = preferences.largest(float(len(preferences.blocks)))
         if self.loss.factorises and method != "dense" and n_blocks:
             self._sums = FactoredSums(preferences)
-        else:
-            self._sums = BlockSums(preferences, self.loss, method)
+            return
+        self._sums = by_block = BlockSums(preferences, self.loss, method)
+        strip = by_block.loss.strip
+        if strip and method == "auto" and CellSums.cost(preferences) < by_block.cost:
+            self._sums = CellSums(preferences, self.loss, by_block)
 
     @property
     def is_smooth(self) -> bool:
@@ -179,6 +187,30 @@ class PairLoss(Push):
         :math:`\sum_k w_k \phi(f_i - f_k - \theta)`. Never a mean.
         """
         return self._sums.heights(scores, weight, side, margin)
+
+    def in_parts(self, scores: Floats, sum_part: Callable[[PartSums], Found]) -> list[Found]:
+        """Call a function with each part of the rows, and return its results in their order.
+
+        For several sums at the same scores, of which one is a weight of the next: what they share
+        is computed once.
+        """
+        if isinstance(self._sums, CellSums):
+            found = self._sums.in_parts(scores, sum_part)
+            if found is not None:
+                return found
+        part = self._sums.part(scores) if isinstance(self._sums, BlockSums) else None
+        return [sum_part(part or _OnePart(self, scores))]
+
+
+class _OnePart:
+    """All rows as one part, see `PartSums`."""
+
+    rows = slice(None)
+    n_upper: int | None = None
+
+    def __init__(self, pair_loss: PairLoss, scores: Floats) -> None:
+        self.heights = partial(pair_loss.heights, scores)
+        self.sums = partial(pair_loss.sums, scores)
 
 
 def pair_loss_and_gradient(

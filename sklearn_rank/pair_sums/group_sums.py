@@ -12,6 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 
 if TYPE_CHECKING:
+    from sklearn_rank._parallel import ThreadPool
     from sklearn_rank.pair_sums._batches import Batch
     from sklearn_rank.rows import Groups
 
@@ -45,6 +46,30 @@ class PairSums(NamedTuple):
     second_lower: Floats = EMPTY
 
 
+class PartSums(Protocol):
+    """Sums over the pairs of some rows, at given scores: no pair has only one of its rows here.
+
+    Attributes
+    ----------
+    rows : slice
+        The rows.
+    n_upper : int or None
+        Number of upper rows, which come first, where no row has both roles: weights and sums of
+        one role are then those of its rows. None where they are of all rows.
+    """
+
+    rows: slice
+    n_upper: int | None
+
+    def heights(self, weight: Floats, side: str) -> Floats:
+        """Return the loss of each row's pairs, see `PairLoss.heights`."""
+
+    def sums(
+        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles, see `PairLoss.sums`."""
+
+
 class FastSums(NamedTuple):
     r"""How to sum a loss over the pairs of two groups without visiting each pair.
 
@@ -57,17 +82,40 @@ class FastSums(NamedTuple):
         Maps f, a, g to :math:`\sum_i a_i \phi(f_i - g_k)`, shape (n_lower,).
     overhead, per_row : float
         Cost of a call and for each row, in nanoseconds on one machine: only ratios matter.
+    part : callable or None, default=None
+        Maps f, g to `PartSums` of these rows, the upper ones first, or to None where that has no
+        advantage.
     """
 
     sums: Callable[..., PairSums]
     heights: Callable[[Floats, Floats, Floats], Floats]
     overhead: float
     per_row: float
+    part: Callable[..., PartSums | None] | None = None
 
     def given(self, **options: Any) -> FastSums:
-        """Return the same sums with keyword arguments for both functions."""
+        """Return the same sums with keyword arguments for all functions."""
         sums, heights = partial(self.sums, **options), partial(self.heights, **options)
-        return self._replace(sums=sums, heights=heights)
+        part = self.part and partial(self.part, **options)
+        return self._replace(sums=sums, heights=heights, part=part)
+
+
+class Strip(NamedTuple):
+    """The strip around the real axis in which a loss and its derivatives are analytic and bounded.
+
+    Attributes
+    ----------
+    half_width : float
+        Half-width of the strip: distance of the nearest singularity from the axis.
+    error : float, default=1e-12
+        Share of a row's pairs by which sums that rely on it may be wrong.
+    threads : ThreadPool or None, default=None
+        Threads that share such sums.
+    """
+
+    half_width: float
+    error: float = 1e-12
+    threads: ThreadPool | None = None
 
 
 @dataclass(frozen=True, eq=False)

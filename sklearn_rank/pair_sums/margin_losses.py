@@ -20,6 +20,7 @@ from sklearn_rank.pair_sums._logistic import (
     RowExponentials,
     logistic_curvatures,
     logistic_heights,
+    logistic_part,
     logistic_sums,
 )
 from sklearn_rank.pair_sums._moment_sums import least_squares_heights, least_squares_sums
@@ -32,7 +33,7 @@ from sklearn_rank.pair_sums._sorted_sums import (
     squared_hinge_heights,
     squared_hinge_sums,
 )
-from sklearn_rank.pair_sums.group_sums import FastSums, PairSums, SmallSums
+from sklearn_rank.pair_sums.group_sums import FastSums, PairSums, SmallSums, Strip
 from sklearn_rank.rows import Sums
 
 _CURVATURE_ERROR = 1e-10
@@ -79,6 +80,9 @@ class MarginLoss(ABC):
         How to sum over the pairs of two groups without visiting each pair.
     small_sums : SmallSums or None, default=None
         How to sum over the pairs of many small groups at less than phi costs pair by pair.
+    strip : Strip or None, default=None
+        The strip in which phi, its derivative and its second derivative are analytic and bounded,
+        each by a polynomial. Sums over the pairs of many queries then cost as much as their rows.
     factorises : bool, default=False
         Whether phi is the exponential :math:`e^{-m}`, whose sums over pairs are products.
 
@@ -104,6 +108,7 @@ class MarginLoss(ABC):
     is_smooth: ClassVar[bool] = True
     fast_sums: FastSums | None = None
     small_sums: SmallSums | None = None
+    strip: Strip | None = None
     factorises: ClassVar[bool] = False
 
     @abstractmethod
@@ -123,10 +128,10 @@ class MarginLoss(ABC):
         """Return the left derivative of phi."""
         return self.value_and_derivative(margin)[1]
 
-    def _with(self, fast_sums: FastSums) -> Self:
+    def _with(self, fast_sums: FastSums, strip: Strip | None = None) -> Self:
         """Return the same loss with other sums."""
         loss = copy(self)
-        loss.fast_sums = fast_sums
+        loss.fast_sums, loss.strip = fast_sums, strip
         return loss
 
 
@@ -298,8 +303,9 @@ class RoundedHinge(MarginLoss):
 class Logistic(MarginLoss):
     r"""Logistic loss, :math:`\ln(1 + e^{-m})`."""
 
-    fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0)
+    fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0, logistic_part)
     small_sums = SmallSums(RowExponentials, 3.0)
+    strip: Strip = Strip(np.pi)
     second_rate = 1.0
     growth = 1, 1
 
@@ -319,7 +325,8 @@ class Logistic(MarginLoss):
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        return self._with(self.fast_sums.given(threads=threads))
+        strip = self.strip._replace(threads=threads)
+        return self._with(self.fast_sums.given(threads=threads), strip)
 
     def in_processes(self, rows: Sums) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
@@ -327,7 +334,7 @@ class Logistic(MarginLoss):
 
     def single_precision(self) -> MarginLoss:
         """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""
-        return self._with(self.fast_sums.given(error=1e-10))
+        return self._with(self.fast_sums.given(error=1e-10), self.strip._replace(error=1e-10))
 
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {

@@ -108,7 +108,7 @@ class Groups:
         self, ufunc: np.ufunc, values: Floats, identity: float, *, reverse: bool = False
     ) -> Floats:
         """Combine, for each item, the items before it in its group (`reverse`: after it)."""
-        out = np.full(len(values), identity)
+        out = np.full(values.shape, identity)
         if reverse:
             for items in reversed(self._by_position):
                 out[items - 1] = ufunc(out[items], values[items])

@@ -30,16 +30,22 @@ import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums._logistic._axis import shared_axis, shorten_gaps
+from sklearn_rank.pair_sums._logistic._axis import shared_axis, short_axis, shorten_gaps
 from sklearn_rank.pair_sums._logistic._cheapest import cheapest, shared_grid
-from sklearn_rank.pair_sums._logistic._grid import grid_curvatures, grid_sums
+from sklearn_rank.pair_sums._logistic._grid import ListOnGrid, grid_curvatures, grid_sums
 from sklearn_rank.pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank.pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
 from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows import Sums as RowSums
 
-__all__ = ["RowExponentials", "logistic_curvatures", "logistic_heights", "logistic_sums"]
+__all__ = [
+    "RowExponentials",
+    "logistic_curvatures",
+    "logistic_heights",
+    "logistic_part",
+    "logistic_sums",
+]
 
 
 def logistic_sums(
@@ -94,6 +100,15 @@ def logistic_curvatures(
         sums = by_sweep(axis, a, b, error, 2)
         return sums.upper_sums[1], sums.lower_sums[1]
     return grid_curvatures(axis, a, b, grid, threads or ThreadPool())
+
+
+def logistic_part(
+    f: Floats, g: Floats, error: float = ERROR, threads: ThreadPool | None = None
+) -> ListOnGrid | None:
+    """Return several sums by one grid; None where there is none, or the axis needs weights."""
+    axis = short_axis(f, g)
+    grid = None if axis is None else cheapest(axis, error)
+    return None if axis is None or grid is None else ListOnGrid(axis, grid, threads or ThreadPool())
 
 
 def _evaluate(

@@ -54,7 +54,7 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
     Ends when a pass would shorten the axis by less than a quarter, or leave it too
     long for a grid.
     """
-    axis = Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max())))
+    axis = recentred_axis(f, g)
     while (axis := _recentred(axis)).high - axis.low > _SHORT:
         length = axis.high - axis.low
         step = float(2.0 ** np.ceil(np.log2(length / _BINS)))
@@ -73,6 +73,17 @@ def shorten_gaps(f: Floats, a: Floats, g: Floats, b: Floats) -> Axis:
             sides = ((mass, a), (other, b))
             return replace(axis, density=max(_density(m, step, float(w.sum())) for m, w in sides))
     return axis
+
+
+def recentred_axis(f: Floats, g: Floats) -> Axis:
+    """Return the axis with all its gaps."""
+    return _recentred(Axis(f, g, float(min(f.min(), g.min())), float(max(f.max(), g.max()))))
+
+
+def short_axis(f: Floats, g: Floats) -> Axis | None:
+    """Return the axis where it is so short that it stays as it is, whatever the rows weigh."""
+    axis = recentred_axis(f, g)
+    return axis if axis.high - axis.low <= _SHORT else None
 
 
 def shared_axis(f: Floats, g: Floats, rows: RowSums) -> tuple[Axis, int]:

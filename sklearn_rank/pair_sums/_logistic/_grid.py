@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
 from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, RowsByPanel
+from sklearn_rank.pair_sums._part_sums import KeptSums
 from sklearn_rank.pair_sums._row_histogram import Histogram
 from sklearn_rank.pair_sums.group_sums import EMPTY
 from sklearn_rank.rows import ALL_HERE
@@ -163,6 +164,12 @@ class _SideOnGrid:
 
         return cls(grid, threads.map(arrange, len(starts)), threads)
 
+    def weighted(self, weight: Floats) -> _SideOnGrid:
+        """Return the rows with other weights."""
+        ends = np.cumsum([len(part.x) for part in self.parts])[:-1]
+        pairs = zip(self.parts, np.split(weight, ends), strict=True)
+        return replace(self, parts=[part.weighted(some) for part, some in pairs])
+
     def to_nodes(self) -> Floats:
         """Return the weights of the nodes that stand for the rows."""
         nodal = self.threads.map(lambda k: self.grid.to_nodes(self.parts[k]), len(self.parts))
@@ -203,6 +210,39 @@ def grid_sums(
     for slopes in (upper_sums[1:], lower_sums[1:]):
         np.maximum(slopes, 0.0, out=slopes)  # rounding where no row is near
     return Sums(float(lower @ grid.softplus_sums(upper)), EMPTY, upper_sums, lower_sums)
+
+
+class ListOnGrid(KeptSums):
+    """Sums over the pairs of one bipartite list, the upper rows first, by a grid."""
+
+    rows = slice(None)
+
+    def __init__(self, axis: Axis, grid: Grid, threads: ThreadPool) -> None:
+        self._grid, self.n_upper = grid, len(axis.f)
+        self._above, self._below = (
+            _SideOnGrid.of(grid, x, np.ones(len(x)), threads) for x in (axis.f, axis.g)
+        )
+        self._forget()
+
+    def _moments(self, role: str, weight: Floats) -> Floats:
+        """Return the weights of the nodes; seen from an upper row, along the mirrored axis."""
+        if role == "lower":
+            return self._above.weighted(weight).to_nodes()
+        return self._below.weighted(weight).to_nodes()[::-1]
+
+    def _evaluate(self, role: str, orders: Sequence[int], moments: Floats) -> list[Floats]:
+        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+        side, sign = (self._below, 1) if role == "lower" else (self._above, -1)
+        found = {}
+        if 0 in orders:
+            heights = self._grid.softplus_sums(moments)[::sign]
+            found[0] = side.interpolate(heights)[0]
+        if 1 in orders or 2 in orders:
+            slopes = side.interpolate(self._grid.sigmoid_sums(moments)[::sign], max(orders))
+            np.negative(slopes[0], out=slopes[0])  # phi' is minus the sigmoid of z
+            slopes[1:] *= sign  # z falls with the upper row's score
+            found.update(enumerate(slopes, start=1))
+        return [found[order] for order in orders]
 
 
 def grid_curvatures(

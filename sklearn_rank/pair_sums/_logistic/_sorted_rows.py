@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -41,6 +42,12 @@ class RowsByPanel:
             columns = rows.tocsc()  # a counting sort
             self._order, self.x, self.first = columns.indices, columns.data, columns.indptr
             self.weight = weight[self._order]
+
+    def weighted(self, weight: Floats) -> RowsByPanel:
+        """Return the rows with other weights."""
+        rows = copy(self)
+        rows.weight = weight if self._order is None else weight[self._order]
+        return rows
 
     def blocks(self, panel: int) -> Iterator[slice]:
         """Yield the rows of a panel, some at a time."""

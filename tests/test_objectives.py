@@ -16,6 +16,7 @@ from sklearn_rank._validation import check_qid
 from sklearn_rank.objectives import (
     PUSHES,
     ExponentialState,
+    InformationRetrievalPush,
     ScoreState,
     SidePush,
     balancing_offset,
@@ -412,3 +413,15 @@ def test_the_slope_of_masses_in_place_is_that_of_the_objective(side, problem, h)
         assert state.slope(Candidate(0, 0.0), values)(step) == pytest.approx(
             expected, rel=1e-9, abs=1e-12
         )
+
+
+def test_threads_share_the_ir_push_of_a_list():
+    """Blocks of rows in any order: the same numbers to the last bit."""
+    rng = np.random.default_rng(0)
+    y, f, w = rng.random(150_000) < 0.4, rng.normal(size=150_000), rng.uniform(0.5, 2, 150_000)
+    push = InformationRetrievalPush(Preferences.from_labels(y, None, w))
+    alone = push.value_gradient_curvature(f)
+    with ThreadPool(2).running() as threads:
+        shared = push.in_threads(threads).value_gradient_curvature(f)
+    for one, other in zip(alone, shared, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -377,7 +377,7 @@ class PNormPushRanker(BoostingRanker):
         is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
         return replace(
             super()._posing(threads),
-            make_objective=partial(self._objective, loss=loss),
+            make_objective=partial(self._objective, loss=loss, threads=threads),
             power=1.0 if self.push == "ir" else float(self.p),  # the IR push has no power
             selection="steepest" if is_steep else self.selection,
             learning_rate=self.learning_rate if self.solver_in_use.has_learning_rate else 1.0,
@@ -400,10 +400,13 @@ class PNormPushRanker(BoostingRanker):
         alpha = problem.auto_ridge(objective)
         return replace(problem, posing=replace(problem.posing, alpha=alpha))
 
-    def _objective(self, preferences: Preferences, loss: Any) -> Objective:
-        return make_push(
+    def _objective(
+        self, preferences: Preferences, loss: Any, threads: ThreadPool | None = None
+    ) -> Objective:
+        push: Any = make_push(
             preferences, loss=loss, p=self.p, push=self.push, bottom_weight=self.bottom_weight
         )
+        return push.in_threads(threads) if threads and hasattr(push, "in_threads") else push
 
     @property
     def _balances(self) -> bool:

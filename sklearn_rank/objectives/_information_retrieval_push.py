@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
+from typing import TypeVar
+
 import numpy as np
 
+from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums import Push, safe_log
 from sklearn_rank.rows import Preferences
+
+Result = TypeVar("Result")
 
 _BLOCK = 32_768
 """Rows taken at a time: their temporaries stay in the second-level cache."""
@@ -45,6 +52,13 @@ class InformationRetrievalPush(Push):
 
     def __init__(self, preferences: Preferences) -> None:
         self.preferences = preferences
+        self._threads = ThreadPool(1)
+
+    def in_threads(self, threads: ThreadPool) -> InformationRetrievalPush:
+        """Return the push with sums over one list that threads share."""
+        push = copy(self)
+        push._threads = threads
+        return push
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J and its gradient."""
@@ -80,21 +94,33 @@ class InformationRetrievalPush(Push):
         """Return the same on one list of two levels, where one B serves all rows above."""
         pairs, middle = self.preferences, int(self.preferences.segments.start[1])
         top = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
-        share = np.exp(scores[middle:] - top)
-        share *= pairs.weight[middle:]
-        total = float(pairs.total(share.sum()))
-        log_below = top + float(np.log(total))
-        gradient, curvature = np.empty_like(scores), np.empty_like(scores)
-        value = push = 0.0
-        for start in range(0, middle, _BLOCK):
-            rows = slice(start, min(start + _BLOCK, middle))
+        gradient, curvature = np.empty((2, len(scores)))
+
+        def share_out(rows: slice) -> float:
+            share = np.subtract(scores[rows], top, out=gradient[rows])
+            np.exp(share, out=share)
+            share *= pairs.weight[rows]
+            return float(share.sum())
+
+        def move_up(rows: slice) -> tuple[float, float]:
             part, upper, curvature[rows] = _terms(log_below - scores[rows], pairs.weight[rows])
-            value, push = value + part, push + float(upper.sum())
             np.negative(upper, out=gradient[rows])
-        value, push = pairs.totals(value, push)
-        np.multiply(share, push / total, out=gradient[middle:])
+            return part, float(upper.sum())
+
+        total = float(pairs.total(sum(self._in_blocks(share_out, middle, len(scores)))))
+        log_below = top + float(np.log(total))
+        terms = np.array(self._in_blocks(move_up, 0, middle)).reshape(-1, 2)
+        value, push = pairs.totals(*terms.sum(axis=0).tolist())
+        gradient[middle:] *= push / total
         curvature[middle:] = gradient[middle:]
         return value, gradient, curvature
+
+    def _in_blocks(self, task: Callable[[slice], Result], first: int, last: int) -> list[Result]:
+        """Return the results of a function for blocks of the rows from `first` to before `last`."""
+        starts = range(first, last, _BLOCK)
+        return self._threads.map(
+            lambda n: task(slice(starts[n], min(starts[n] + _BLOCK, last))), len(starts)
+        )
 
     def _pushed(self, upper: Floats, log_mass: Floats, log_below: Floats) -> Floats:
         r"""Return, for each segment, :math:`\sum_{i \text{ above } k} a_i q_{ik}` of its rows.

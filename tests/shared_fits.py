@@ -17,15 +17,19 @@ TIMEOUT = 60.0
 
 @dataclass
 class Board:
-    """What the threads of one fit share."""
+    """What the threads of one fit share.
+
+    There are slots for two messages in turn: who writes the next but one has met the others at
+    the barrier of the next, so that all of them have read this one.
+    """
 
     size: int
-    slots: list[Any] = field(init=False)
+    slots: list[list[Any]] = field(init=False)
     barrier: threading.Barrier = field(init=False)
     n_messages: int = 0
 
     def __post_init__(self) -> None:
-        self.slots = [None] * self.size
+        self.slots = [[None] * self.size for _ in range(2)]
         self.barrier = threading.Barrier(self.size, timeout=TIMEOUT)
 
 
@@ -34,12 +38,14 @@ class ThreadCollective:
 
     def __init__(self, board: Board, rank: int) -> None:
         self._board, self.rank, self.size = board, rank, board.size
+        self._n_sent = 0
 
     def _exchange(self, kind: str, value: Any) -> list[Any]:
-        self._board.slots[self.rank] = (kind, value)
+        slots = self._board.slots[self._n_sent % 2]
+        self._n_sent += 1
+        slots[self.rank] = (kind, value)
         self._board.barrier.wait()
-        seen = list(self._board.slots)
-        self._board.barrier.wait()
+        seen = list(slots)
         assert {one[0] for one in seen} == {kind}, f"not in lock-step: {[s[0] for s in seen]}"
         self._board.n_messages += self.rank == 0
         return [one[1] for one in seen]

@@ -1,5 +1,6 @@
 """Sums over the pairs of many queries by the moments of cells, against the explicit pairs."""
 
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 import numpy as np
@@ -163,13 +164,27 @@ def test_threads_change_nothing():
     alone = by_cells(case, rows_of_a_part=100)
     with ThreadPool(2).running() as threads:
         shared = by_cells(case, LOGISTIC.in_threads(threads), rows_of_a_part=100)
-        assert len(shared._memory) == 2
+        assert shared._threads.size == 2
         for one, other in zip(
             alone.derivatives(case.f, 1.0, True),
             shared.derivatives(case.f, 1.0, True),
             strict=True,
         ):
             np.testing.assert_array_equal(one, other)
+
+
+def test_calls_at_the_same_time_do_not_meet():
+    """One objective that a user's threads share: each call has memory of its own."""
+    case = many_queries(n_queries=200)
+    cells = by_cells(case, rows_of_a_part=500)
+    scores = [case.f * factor for factor in np.linspace(0.1, 1.0, 8)]
+    alone = [cells.derivatives(f, 1.0, True) for f in scores]
+    with ThreadPoolExecutor(4) as executor:
+        for _ in range(5):
+            together = executor.map(lambda f: cells.derivatives(f, 1.0, True), scores)
+            for found, expected in zip(together, alone, strict=True):
+                for one, other in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("scores", ["too wide", "infinite", "NaN"])

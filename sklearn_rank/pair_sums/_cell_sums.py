@@ -21,6 +21,7 @@ error of Chebyshev series of analytic functions).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -77,10 +78,10 @@ class CellSums:
         blocks = self._queries.blocks(_PART_ROWS)
         self._parts = [_Cells(preferences, rows) for rows in blocks]
         self._threads = loss.strip.threads or ThreadPool(1)
-        n_threads = min(self._threads.size, len(blocks))
-        most = max(block.n_items for block in blocks)
-        # Kept: new pages from the system would take longer than what is written there.
-        self._memory = [_Memory(most, self._n_terms) for _ in range(n_threads)]
+        self._most_rows = max(block.n_items for block in blocks)
+        # Kept: new pages from the system would take longer than what is written there. A call takes
+        # what it needs, so that others may come meanwhile.
+        self._free: list[_Memory] = []
 
     @staticmethod
     def cost(preferences: Preferences) -> float:
@@ -154,13 +155,18 @@ class CellSums:
         places = self._places(scores, margin)
         if places is None:
             return None
-        n_threads = len(self._memory)
+        n_threads = min(self._threads.size, len(self._parts))
 
         def run(number: int) -> list[Found]:
-            return [
-                sum_part(part.placed(places, self._memory[number]))
-                for part in self._parts[number::n_threads]
+            try:
+                memory = self._free.pop()
+            except IndexError:
+                memory = _Memory(self._most_rows, self._n_terms)
+            found = [
+                sum_part(part.placed(places, memory)) for part in self._parts[number::n_threads]
             ]
+            self._free.append(memory)
+            return found
 
         found = self._threads.map(run, n_threads)
         return [found[k % n_threads][k // n_threads] for k in range(len(self._parts))]
@@ -254,16 +260,23 @@ class _Cells(KeptSums):
         The rows of the queries, by query.
     """
 
+    _cell: Indices
+    _polynomials: Floats
+    _values: Floats
+    _matrix: csc_matrix
+    _kernels: list[Floats]
+    _mirror: float | None
+
     def __init__(self, preferences: Preferences, block: Block) -> None:
         self._block, self.rows = block, block.items
         self._queries = preferences.queries.block(block.groups.start, block.groups.stop)
         first = self._queries.offset
         self._segments = preferences.segments.block(first, first + self._queries.n_items)
-        self._matrix = csc_matrix((0, 0))
 
     def placed(self, places: _Places, memory: _Memory) -> _Cells:
         """Return the cells at some scores, until others are placed in this memory."""
         block, segments = self._block, self._segments
+        at = copy(self)
         n_cells = int(places.n_cells[block.groups].max())
         place = places.scores[self.rows] - block.spread(places.low[block.groups])
         place /= places.width
@@ -272,19 +285,17 @@ class _Cells(KeptSums):
         place *= 2.0
         place -= 1.0
         cell += segments.spread(np.arange(segments.n_groups, dtype=np.int32) * n_cells)
-        self._cell, self._values = cell, memory.values[: block.n_items]
-        self._polynomials = memory.polynomials[: block.n_items]
-        np.copyto(self._polynomials, _polynomials(place, memory.terms).T)
-        shape = segments.n_groups * n_cells, block.n_items
-        if self._matrix.shape != shape:
-            self._matrix = csc_matrix(shape)
-            self._matrix.indptr = np.arange(block.n_items + 1, dtype=np.int32)
-        self._matrix.indices = cell
+        at._cell, at._values = cell, memory.values[: block.n_items]
+        at._polynomials = memory.polynomials[: block.n_items]
+        np.copyto(at._polynomials, _polynomials(place, memory.terms).T)
+        at._matrix = csc_matrix((segments.n_groups * n_cells, block.n_items))
+        at._matrix.indices = cell
+        at._matrix.indptr = np.arange(block.n_items + 1, dtype=np.int32)
         size = n_cells * len(memory.terms)
-        self._kernels = [kernel[:size, :size] for kernel in places.kernels]
-        self._mirror = places.mirror
-        self._forget()
-        return self
+        at._kernels = [kernel[:size, :size] for kernel in places.kernels]
+        at._mirror = places.mirror
+        at._forget()
+        return at
 
     def in_both_roles(self, weight: Floats, out: Floats) -> float:
         """Return the sum over all pairs; write that of phi' and, in a second row, of phi''.

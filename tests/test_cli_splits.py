@@ -1,21 +1,27 @@
 """Folds of the command line that keep to time, to groups, or are drawn several times."""
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, run
 from drift import drifting_table
 from scipy import stats
+from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from sklearn_rank.cli._compare import of_difference
-from sklearn_rank.cli._contest import ENSEMBLE, Contest
-from sklearn_rank.cli._crossval import held_out_rows, make_folds
+from sklearn_rank import RankBoost
+from sklearn_rank.cli import _settings
+from sklearn_rank.cli._compare import _show_periods, of_difference
+from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
+from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds
+from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
 from sklearn_rank.metrics.intervals import over_folds
@@ -77,6 +83,57 @@ def test_groups_are_whole(folder):
     data = data_of(queries, group="customer", qid="query")
     for train, test in make_folds(data, 3, 0):
         assert not set(data.group[train]) & set(data.group[test])
+
+
+def test_the_help_says_the_defaults():
+    found = {}
+    for options in (*vars(_settings).values(), TableOptions):
+        if is_dataclass(options):
+            known = {one.name.replace("_", "-"): one.default for one in fields(options)}
+            for text in re.split(r"\n\s+--", options.__doc__)[1:]:
+                said = re.search(r"default: ([\d.]+)\.(?:\n|$)", text)
+                name = text.split()[0]
+                found |= {name: (float(said[1]), known[name])} if said else {}
+    assert {"cv", "repeats", "max-terms", "seed"} <= set(found)
+    assert all(default in (said, MISSING) for said, default in found.values())
+
+
+@pytest.mark.parametrize("chosen", ["", "n_estimators"])
+def test_rows_held_out_are_watched_unless_a_search_has_chosen(folder, chosen):
+    data = data_of(drifting_table(300)[["a", "b", "c", "late"]])
+    folds = Folds(search={chosen: [4, 5]} if chosen else {})
+    fold = make_folds(data, 3, 0)[0]
+    pipeline = Pipeline([("as it is", "passthrough"), ("ranker", RankBoost(n_estimators=5))])
+    settings = Compare(folds=folds, output=None)
+    fitted, scores, _, _, said = _run_fold("x", pipeline, data, fold, "auc", settings)
+    assert bool(said) == bool(chosen)
+    # Those that are watched have a curve of losses, from which all folds choose the round.
+    assert hasattr(fitted[-1], "validation_losses_") == (not chosen) == (scores is None)
+
+
+@pytest.mark.parametrize(
+    ("options", "repeats", "ratio"),
+    [({}, 1, None), ({}, 2, 1 / 3), ({"group": "customer"}, 1, 1 / 3), ({"time": "day"}, 1, None)],
+)
+def test_intervals_are_over_folds_where_rows_are_drawn_again_or_in_groups(
+    folder, options, repeats, ratio
+):
+    data = data_of(drifting_table(300), **options)
+    settings = Compare(folds=Folds(cv=4, repeats=repeats), output=None)
+    folds, found = held_out_rows(data, settings)
+    assert len(folds) == 4 * repeats
+    assert found.rows.ratio == ratio
+
+
+@pytest.mark.parametrize("has_metrics", [True, False])
+def test_the_next_command_has_the_metric_where_one_was_asked_for(has_metrics):
+    settings = SimpleNamespace(table=SimpleNamespace(data="t.csv"))
+    contest = SimpleNamespace(settings=settings, top="map", has_metrics=has_metrics)
+    words = ["compare", "t.csv", "--target", "late", "--metrics", "map,auc", "--force"]
+    with click.Context(click.Command("compare"), obj=words):
+        found = next_command(contest, None)
+    metric = " --metric map" if has_metrics else ""
+    assert found == f"sklearn-rank train t.csv --target late{metric} --best -o t.skops"
 
 
 def test_queries_are_whole_in_time(folder):
@@ -164,6 +221,22 @@ def test_rows_that_come_twice_are_not_counted_twice(with_queries):
         measure("auc", Labels(y, qid if with_queries else None, once), scores[0][:400]).interval
     )
     assert widths[8] > 0.5 * plain  # of independent rows it would be 0.35
+
+
+def test_the_warning_of_a_fall_is_of_the_first_model(folder):
+    rng, fold = np.random.default_rng(0), np.repeat([0, 1], 300)
+    y = rng.integers(0, 2, 600).astype(float)
+    noise = rng.normal(size=600)
+    scores = {"falling": y * 3 * (fold == 0) + noise, "steady": y + noise}
+    rows = Labels(y, None, fold, None)
+    found = SimpleNamespace(rows=rows, place=np.arange(600))
+    table = {"auc": {name: measure("auc", rows, one) for name, one in scores.items()}}
+    for order in (["falling", "steady"], ["steady", "falling"]):
+        data = SimpleNamespace(time=np.datetime64("2026-01-01") + np.arange(600))
+        known = {"metrics": ["auc"], "found": found, "table": table, "scores": scores}
+        periods = _show_periods(SimpleNamespace(data=data, order=order, **known))
+        assert periods["from"] == ["2026-01-01", "2026-10-28"]
+        assert ("Warning: falling has" in periods["warning"]) == (order[0] == "falling")
 
 
 def test_the_ensemble_of_a_period_knows_no_later_one(folder):

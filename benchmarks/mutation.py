@@ -19,7 +19,8 @@ Chosen are tests that run the line, in turns over the test functions and quick o
 little else first, as many as take `--budget` seconds together. A fault that makes them take
 more than 60 seconds counts as noticed.
 
-With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left.
+With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left, but for
+faults that are known to be equivalent.
 
 `FOLDER/verdicts.json` says of faults that survived, by their key, why they change nothing that
 can be seen ("equivalent: ...") or which test was written ("test: ..."); the report joins them.
@@ -374,6 +375,12 @@ def results_of(path: Path) -> list[Mutant]:
     return list({(record := json.loads(line))["key"]: record for line in lines}.values())
 
 
+def verdicts_of(folder: Path) -> dict[str, str]:
+    """Return what is known of faults that survived."""
+    path = folder / "verdicts.json"
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
 class Trial:
     """Tries faults instead of running the tests once."""
 
@@ -496,8 +503,12 @@ def try_all(folder: Path, options: argparse.Namespace) -> None:
     keys = {mutant["key"] for mutant in mutants}
     planned.write_text(json.dumps(sorted(keys.union(earlier))))
     if options.slow:
+        quick, known = results_of(folder / "results.jsonl"), verdicts_of(folder)
         left = {
-            r["key"] for r in results_of(folder / "results.jsonl") if r["outcome"] == "survived"
+            record["key"]
+            for record in quick
+            if record["outcome"] == "survived"
+            and not known.get(record["key"], "").startswith("equivalent")
         }
         mutants = [mutant for mutant in mutants if mutant["key"] in left]
     choice = Choice(folder / options.map, options.budget)
@@ -541,14 +552,17 @@ def report(folder: Path, output: Path | None, page: Path | None) -> None:
     from _report import Report, Table
 
     results, slow = (results_of(folder / name) for name in ("results.jsonl", "slow_results.jsonl"))
-    by_slow = {record["key"]: record["by"] for record in slow if record["outcome"] == "killed"}
-    verdicts = folder / "verdicts.json"
-    known = json.loads(verdicts.read_text()) if verdicts.exists() else {}
+    by_slow = {
+        record["key"]: record["by"].partition("::")[2].partition("[")[0]
+        for record in slow
+        if record["outcome"] == "killed"
+    }
+    known = verdicts_of(folder)
     for record in results:
         if record["outcome"] == "survived":
             record["verdict"] = known.get(record["key"], OPEN[bool(record["tests"])])
             if record["key"] in by_slow and not record["verdict"].startswith("equivalent"):
-                record["verdict"] = SLOW + by_slow[record["key"]].rpartition("::")[2]
+                record["verdict"] = SLOW + by_slow[record["key"]]
     names = chain.from_iterable(GROUPS.values())
     packages = {name: [r for r in results if package_of(r["file"]) == name] for name in names}
     columns = ["modules", "faults", "killed", "survived", "equivalent", "share killed", "95 %"]

@@ -22,8 +22,9 @@ more than 60 seconds counts as noticed.
 With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left, but for
 faults that are known to be equivalent.
 
-`FOLDER/verdicts.json` says of faults that survived, by their key, why they change nothing that
-can be seen ("equivalent: ...") or which test was written ("test: ..."); the report joins them.
+`FOLDER/verdicts.json` says of faults that survived, by their key, what `VERDICTS` lists: why they
+change nothing that can be seen ("equivalent: ..."), or which test was written ("test: ..."). The
+report joins them.
 """
 
 import argparse
@@ -73,6 +74,13 @@ OF_THE_REPOSITORY = [
 LIMIT = 60
 OPEN = ["open: no quick test of these runs the line", "open"]
 SLOW = "slow: "
+VERDICTS = {
+    "equivalent": "it changes nothing that can be seen",
+    "slow": "a slow test notices it",
+    "there": "a quick test notices it that was not among those chosen",
+    "test": "a quick test that notices it was written, or made of a slow one",
+    "open": "no test notices it",
+}
 NORMAL_95 = 1.959964
 Mutant = dict[str, Any]
 
@@ -402,8 +410,8 @@ class Trial:
             started = time.time()
             chosen = [name for name in self.choice.tests(mutant) if name in items]
             tree = self.choice.trees[mutant["file"]]
-            outcome = ""
-            if in_function(tree, mutant["line"]):
+            outcome, by = "" if chosen else "survived", ""
+            if chosen and in_function(tree, mutant["line"]):
                 chosen = [name for name in chosen if "polars" not in name]  # its threads are lost
                 outcome, by = forked(mutant, [items[name] for name in chosen], found)
             if not outcome:
@@ -553,16 +561,19 @@ def report(folder: Path, output: Path | None, page: Path | None) -> None:
 
     results, slow = (results_of(folder / name) for name in ("results.jsonl", "slow_results.jsonl"))
     by_slow = {
-        record["key"]: record["by"].partition("::")[2].partition("[")[0]
+        record["key"]: record["by"].rpartition(".py::")[2].partition("[")[0]
         for record in slow
         if record["outcome"] == "killed"
     }
     known = verdicts_of(folder)
     for record in results:
         if record["outcome"] == "survived":
-            record["verdict"] = known.get(record["key"], OPEN[bool(record["tests"])])
-            if record["key"] in by_slow and not record["verdict"].startswith("equivalent"):
-                record["verdict"] = SLOW + by_slow[record["key"]]
+            verdict = known.get(record["key"], OPEN[bool(record["tests"])])
+            if record["key"] in by_slow and not verdict.startswith("equivalent"):
+                kind, _, what = verdict.partition(": ")
+                quick = f"; now the quick {what}" if kind == "test" else ""
+                verdict = SLOW + by_slow[record["key"]] + quick
+            record["verdict"] = verdict
     names = chain.from_iterable(GROUPS.values())
     packages = {name: [r for r in results if package_of(r["file"]) == name] for name in names}
     columns = ["modules", "faults", "killed", "survived", "equivalent", "share killed", "95 %"]
@@ -572,6 +583,14 @@ def report(folder: Path, output: Path | None, page: Path | None) -> None:
     rows = [[name, *counted(found, slow=bool(slow))] for name, found in packages.items()]
     tables = [Table("Planted faults", columns, rows)]
     survivors = [r for r in results if r["outcome"] == "survived"]
+    kinds = Counter(r["verdict"].partition(":")[0] for r in survivors)
+    tables.append(
+        Table(
+            "Verdicts on those that the first run left",
+            ["verdict", "faults", "meaning"],
+            [[kind, kinds[kind], meaning] for kind, meaning in VERDICTS.items()],
+        )
+    )
     tables.append(
         Table(
             "Faults that the first run left, and the verdict on each",

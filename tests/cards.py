@@ -42,7 +42,7 @@ def axes(draw, name, column, kind):
         found = draw(st.lists(_CATEGORIES[kind], max_size=5, unique=True))
         cut = draw(st.integers(0, len(found)))
         groups = tuple(tuple(one) for one in (found[:cut], found[cut:]) if one)
-        if kind == "float":
+        if kind == "float" and found:  # of a code alone nothing tells the kind
             codes = draw(st.lists(_NUMBERS, max_size=2, unique=True))
             special = tuple(one for one in codes if one not in found)
     return Axis(name, column, thresholds, special, groups)

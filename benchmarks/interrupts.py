@@ -90,10 +90,10 @@ def children() -> list[int]:
     return found
 
 
-def children_left() -> int:
-    """Return how many child processes run after a while."""
+def children_left(before: set[int]) -> int:
+    """Return how many child processes run after a while that did not run before."""
     end = time.monotonic() + PATIENCE
-    while (left := children()) and time.monotonic() < end:
+    while (left := set(children()) - before) and time.monotonic() < end:
         time.sleep(0.1)
     return len(left)
 
@@ -168,7 +168,7 @@ def search_trials(n_trials: int, seed: int) -> Counter:
 
     from sklearn_rank import RankBoost
 
-    rng, found = np.random.default_rng(seed), Counter()
+    rng, found, before = np.random.default_rng(seed), Counter(), set(children())
     (X, y), (X2, y2) = draw_rows(0), draw_rows(1)
     grid = {"n_estimators": [10, 40], "learning_rate": [0.5, 1.0]}
     for n_jobs in (1, SEARCH_JOBS):
@@ -188,7 +188,7 @@ def search_trials(n_trials: int, seed: int) -> Counter:
             if changed:
                 scores = search.fit(X, y).decision_function(X)
             get_reusable_executor(max_workers=SEARCH_JOBS).shutdown(wait=True, kill_workers=True)
-            found["processes left"] += children_left()
+            found["processes left"] += children_left(before)
     return found
 
 

@@ -24,9 +24,9 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 # Each layer may import itself and the layers below; the names of one layer are siblings, which
 # never import each other.
 LAYERS = [
-    {"cli", "__init__"},
+    {"cli", "inspection", "__init__"},
     {"tables"},
-    {"datasets", "inspection"},
+    {"datasets"},
     {"dask"},
     {"onnx"},
     {"scorecard", "pairs", "clicks", "search_engines"},
@@ -451,7 +451,7 @@ ON_TOP = {"scorecard", "cli", "tables", "dask", "onnx", "plotting", "theory", "d
 def test_the_package_fits_a_head(anatomy):
     lines = anatomy.lines_by_folder()
     below = lines.total() - sum(lines[folder] for folder in ON_TOP)
-    assert below <= 18_200
+    assert below <= 18_000
     assert max(lines[folder] for folder in ON_TOP - {"scorecard"}) <= 2_000
     assert lines["scorecard"] <= 6_500
     assert lines.total() <= 33_700

@@ -15,8 +15,7 @@ from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush, PairL
 from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._cell_sums import CellSums
 from sklearn_rank.pair_sums._logistic._grid import ListOnGrid
-from sklearn_rank.pair_sums._part_sums import by_role
-from sklearn_rank.pair_sums.group_sums import Strip
+from sklearn_rank.pair_sums.group_sums import Strip, by_role
 from sklearn_rank.rows import Preferences
 
 WHERE = "sklearn_rank.pair_sums._cell_sums"
@@ -95,7 +94,7 @@ def test_sums_are_those_over_pairs(name, case, seed, rows):
     rng, weight = np.random.default_rng(seed), case.preferences.weight
     some = np.where(rng.random(len(case.f)) < 0.3, 0.0, rng.uniform(size=len(case.f)))
     for above, below in ((weight, weight), (some, weight), (weight, some)):
-        found = by_cells(case, loss, rows).sums(case.f, above, below, with_second=True)
+        found = by_cells(case, loss, rows).sums(case.f, above, below, True)
         expected, masses = expected_sums(case, shift, above, below)
         assert abs(found.value - expected[0]) <= 2e-11 * np.sum(above[case.i] * below[case.k]) * (
             1 + WIDEST

@@ -16,7 +16,7 @@ from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _crossval, _rankers
 from sklearn_rank.cli._compare import _notes_of_folds
 from sklearn_rank.cli._crossval import HeldOut
-from sklearn_rank.cli._metrics import heading, top_metric
+from sklearn_rank.cli._metrics import compare_with_best, heading, measure, top_metric
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
@@ -27,7 +27,7 @@ from sklearn_rank.metrics import (
     ndcg_score,
     tpr_at_fpr_interval,
 )
-from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
+from sklearn_rank.metrics.held_out import Labels
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.tables.dataset import model_data
 from sklearn_rank.tables.options import Reading

@@ -21,9 +21,10 @@ from sklearn_rank.cli import _settings
 from sklearn_rank.cli._compare import _show_periods, of_difference
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds
+from sklearn_rank.cli._metrics import compare_with_best, measure
 from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.ensemble.score_map import normal_scores
-from sklearn_rank.metrics.held_out import Labels, compare_with_best, measure
+from sklearn_rank.metrics.held_out import Labels
 from sklearn_rank.metrics.intervals import over_folds
 from sklearn_rank.tables.dataset import training_data
 from sklearn_rank.tables.options import TableOptions

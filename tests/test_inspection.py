@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank.datasets import make_credit
-from sklearn_rank.inspection import (
-    column_notes,
-    column_summaries,
-    drift_notes,
-    summaries_in_bins,
-)
+from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
+from sklearn_rank.tables.column_notes import summaries_in_bins
 from sklearn_rank.tables.summaries import check_summaries, pool_summaries
 
 N = 600

@@ -31,7 +31,7 @@ from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.dask import DaskRanker, check_supported
-from sklearn_rank.inspection import summaries_in_bins
+from sklearn_rank.tables.column_notes import summaries_in_bins
 from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
 from sklearn_rank.tables.dataset import (
     choose_schema,

@@ -20,7 +20,7 @@ from sklearn_rank.cli._metrics import heading
 from sklearn_rank.cli._output import Output, print_table, progress, show_notes, write_json
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
-from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, measure
+from sklearn_rank.metrics.held_out import Comparison, Labels, Measured
 from sklearn_rank.tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.tables.errors import InputError, import_extra
 
@@ -92,7 +92,7 @@ def evaluate(settings: Evaluate) -> None:
         rows = Labels(data.y.astype(float), data.qid)
         scores = model_scores(model, data.X, settings.model, notes)
         names = _metrics.choose_metrics(shown.metrics, data)
-        found = {name: measure(name, rows, scores) for name in names}
+        found = {name: _metrics.measure(name, rows, scores) for name in names}
     if shown.plot is not None and not (rows.y > 0).any():
         raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
     show_notes(notes)
@@ -159,7 +159,7 @@ def _show_periods(contest: Contest) -> dict[str, Any]:
     texts = [dict(zip(column, map("{:.3f}".format, one), strict=True)) for one in values]
     cells = dict(zip(starts, texts, strict=True))
     ends = [(rows.take(part), contest.scores[best][part]) for part in (parts[0], parts[-1])]
-    first, last = (measure(metric, *end) for end in ends)
+    first, last = (_metrics.measure(metric, *end) for end in ends)
     warning = "Too few independent rows to tell whether it falls."
     if rows.ratio is None and first.interval and last.interval:
         low, high = of_difference(first.mean, first.interval, last.mean, last.interval)

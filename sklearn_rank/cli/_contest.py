@@ -25,7 +25,7 @@ from sklearn_rank.cli._output import Output, progress, write_json
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking
-from sklearn_rank.metrics.held_out import Comparison, compare_with_best, measure
+from sklearn_rank.metrics.held_out import Comparison
 from sklearn_rank.metrics.scorers import scoring_method
 from sklearn_rank.tables.dataset import Dataset
 from sklearn_rank.tables.errors import InputError, listing, noting
@@ -134,14 +134,14 @@ class Contest:
         if self.choice is not None:
             return self.choice.names
         rows = self.found.rows
-        means = {k: measure(self.top, rows, one).mean for k, one in self.scores.items()}
+        means = {k: _metrics.measure(self.top, rows, one).mean for k, one in self.scores.items()}
         return sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
 
     @cached_property
     def table(self) -> Comparison:
         """The metrics of each model, the best first."""
         scores = {name: self.scores[name] for name in self.order}
-        return compare_with_best(self.metrics, self.found.rows, scores)
+        return _metrics.compare_with_best(self.metrics, self.found.rows, scores)
 
 
 def hold(

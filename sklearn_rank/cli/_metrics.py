@@ -1,17 +1,22 @@
-"""Metrics by the names of `ranking_scorer`: which are shown, and what tables call them."""
+"""Metrics by the names of `ranking_scorer`: which are shown, their intervals, and their names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.metrics.held_out import Measured
+from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, estimate, in_folds, value
 from sklearn_rank.tables.dataset import Dataset
 from sklearn_rank.tables.errors import InputError
 
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
+
+_LEAST = 10
+"""Least queries, or rows of the rarer class, for an interval; half of that in a fold."""
 
 
 def choose_metrics(names: Iterable[str], data: Dataset | None) -> list[str]:
@@ -72,3 +77,45 @@ def about_names(names: Iterable[str]) -> str:
     """Return a footnote on the metrics whose name does not tell what they count."""
     share = "share of the positives found before that share of the negatives"
     return "".join(f" {heading(name).capitalize()}: {share}." for name in names if "tpr" in name)
+
+
+def measure(name: str, rows: Labels, scores: Floats) -> Measured:
+    """Return a metric, its values in folds, and its interval; NaN if not defined."""
+    folds = in_folds(name, rows, scores)
+    values = np.array(folds or [value(name, rows.y, scores, rows.qid)])
+    known = values[~np.isnan(values)]
+    mean = float(known.mean()) if known.size else float("nan")
+    measured = Measured(mean, None, folds)
+    try:
+        found = estimate(name, rows, scores)
+    except ValueError:  # fewer than two queries with a pair in a fold, or NaN
+        return measured
+    if (_n_rarer(rows) if rows.qid is None else found.n_queries) < _LEAST:
+        return measured
+    mean = getattr(found, "auc" if name == "auc" else "mean", mean)
+    return replace(measured, mean=mean, interval=(found.low, found.high))
+
+
+def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
+    """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
+    table = {}
+    for name in names:
+        column = {key: measure(name, rows, one) for key, one in scores.items()}
+        best = max(column, key=lambda key: column[key].mean)
+        others = {key: one for key, one in column.items() if key != best}
+        if all(one.interval for one in column.values()):
+            for key, one in others.items():
+                found = estimate(name, rows, scores[best], scores[key])
+                # The best is chosen from the same data. Dividing the error rate by the number of
+                # the others still bounds the probability that the true best is starred (Hsu1981).
+                is_worse = found.p_value < 0.05 / len(others)
+                column[key] = replace(one, below_best=found, is_worse=is_worse)
+        table[name] = column
+    return table
+
+
+def _n_rarer(rows: Labels) -> int:
+    """Return the number of rows of the rarer class; of folds, twice that in the worst."""
+    fold = np.zeros(len(rows.y)) if rows.fold is None else rows.fold
+    of_folds = (np.unique(rows.y[fold == one], return_counts=True)[1] for one in np.unique(fold))
+    return (1 if rows.fold is None else 2) * min(int(one.sum() - one.max()) for one in of_folds)

@@ -7,8 +7,7 @@ not include how a model varies with its training rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,6 @@ from sklearn_rank import metrics
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.metrics import RankingComparison, ranking_scorer
 from sklearn_rank.metrics.intervals import over_folds
-
-_LEAST = 10
-"""Least queries, or rows of the rarer class, for an interval; half of that in a fold."""
 
 _RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
@@ -75,48 +71,14 @@ def have_pair(y: Values, qid: Indices | None) -> bool:
     return len(np.unique([query, y], axis=1).T) > len(np.unique(query))
 
 
-def measure(name: str, rows: Labels, scores: Floats) -> Measured:
-    """Return a metric, its values in folds, and its interval; NaN if not defined."""
-    folds = _in_folds(name, rows, scores)
-    values = np.array(folds or [value(name, rows.y, scores, rows.qid)])
-    known = values[~np.isnan(values)]
-    mean = float(known.mean()) if known.size else float("nan")
-    measured = Measured(mean, None, folds)
-    try:
-        found = estimate(name, rows, scores)
-    except ValueError:  # fewer than two queries with a pair in a fold, or NaN
-        return measured
-    if (_n_rarer(rows) if rows.qid is None else found.n_queries) < _LEAST:
-        return measured
-    mean = getattr(found, "auc" if name == "auc" else "mean", mean)
-    return replace(measured, mean=mean, interval=(found.low, found.high))
-
-
-def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
+def in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
+    """Return a metric in each of the folds; none where no folds are known."""
     found = []
     for number in [] if rows.fold is None else np.unique(rows.fold):
         part = rows.fold == number
         fold = rows.take(part)
         found.append(value(name, fold.y, scores[part], fold.qid))
     return found
-
-
-def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
-    """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
-    table = {}
-    for name in names:
-        column = {key: measure(name, rows, one) for key, one in scores.items()}
-        best = max(column, key=lambda key: column[key].mean)
-        others = {key: one for key, one in column.items() if key != best}
-        if all(one.interval for one in column.values()):
-            for key, one in others.items():
-                found = estimate(name, rows, scores[best], scores[key])
-                # The best is chosen from the same data. Dividing the error rate by the number of
-                # the others still bounds the probability that the true best is starred (Hsu1981).
-                is_worse = found.p_value < 0.05 / len(others)
-                column[key] = replace(one, below_best=found, is_worse=is_worse)
-        table[name] = column
-    return table
 
 
 def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
@@ -140,17 +102,10 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
 
 def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
     """Return a metric, or a difference, with an interval by its values in folds."""
-    values = np.array([_in_folds(name, rows, one) for one in scores])
+    values = np.array([in_folds(name, rows, one) for one in scores])
     found = values[0] - (values[1] if len(values) > 1 else 0)
     low, high, p_value = over_folds(found, float(rows.ratio or 0))
     if len(values) == 1:
         low, high = max(low, 0.0), min(high, 1.0)
     n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
     return RankingComparison(float(found.mean()), low, high, p_value, n_queries)
-
-
-def _n_rarer(rows: Labels) -> int:
-    """Return the number of rows of the rarer class; of folds, twice that in the worst."""
-    fold = np.zeros(len(rows.y)) if rows.fold is None else rows.fold
-    of_folds = (np.unique(rows.y[fold == one], return_counts=True)[1] for one in np.unique(fold))
-    return (1 if rows.fold is None else 2) * min(int(one.sum() - one.max()) for one in of_folds)

@@ -20,8 +20,7 @@ from sklearn_rank.pair_sums import (
     log_sum_exp,
     safe_log,
 )
-from sklearn_rank.pair_sums._part_sums import by_role, by_row
-from sklearn_rank.pair_sums.group_sums import PairSums, PartSums
+from sklearn_rank.pair_sums.group_sums import PairSums, PartSums, by_role, by_row
 from sklearn_rank.rows import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")

@@ -13,8 +13,15 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._batches import Batch, batches
 from sklearn_rank.pair_sums._each_pair import EachPair, derivatives
-from sklearn_rank.pair_sums._part_sums import by_role
-from sklearn_rank.pair_sums.group_sums import EMPTY, BatchSums, PairSums, PartSums, WeightedScores
+from sklearn_rank.pair_sums.group_sums import (
+    EMPTY,
+    BatchSums,
+    OnePart,
+    PairSums,
+    PartSums,
+    WeightedScores,
+    by_role,
+)
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
 from sklearn_rank.rows import Groups, Preferences
 
@@ -82,7 +89,7 @@ class BlockSums:
         weight = self.preferences.weight
         if len(self._large) == 1 and not self._batches and self.preferences.is_bipartite_list:
             middle = int(self._large[0, 1])
-            part = self.sums_of(
+            part = self._sums_of(
                 scores[:middle], weight[:middle], scores[middle:], weight[middle:], with_second
             )
             # Each row has one role: nothing is added up over blocks.
@@ -102,8 +109,17 @@ class BlockSums:
         if not (rows.is_bipartite_list and rows.are_all_here and len(self._large) == 1):
             return None
         f, g = by_role(scores, int(self._large[0, 1]))
+
+        def heights(weight: Floats, side: str) -> Floats:
+            if side == "top":
+                return self._heights_of(f, weight, g)
+            return self._heights_of(-g, weight, -f)
+
+        def sums(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
+            return self._sums_of(f, above, g, below, with_second)
+
         kept = self._fast.part(f, g) if self._fast is not None and self._fast.part else None
-        return kept or _ListSums(self, f, g)
+        return kept or OnePart(heights, sums, len(f))
 
     def sums(
         self,
@@ -119,7 +135,7 @@ class BlockSums:
         value, rows = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
         for first, middle, last in self._large:
             i, k = slice(first, middle), slice(middle, last)
-            part = self.sums_of(scores[i], above[i], scores[k], below[k], with_second)
+            part = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
             value += part.value
             for out, block, sums in zip(rows, (i, k, i, k), part[1:], strict=False):
                 out[block] += sums
@@ -144,7 +160,7 @@ class BlockSums:
             inner, outer = slice(first, middle), slice(middle, last)
             if not at_top:
                 inner, outer = outer, inner
-            out[outer] += self.heights_of(scores[inner], weight[inner], shifted[outer])
+            out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
         if self._batches:
             method = self._method(WeightedScores(scores, weight, EMPTY, margin))
             for batch in self._batches:
@@ -160,7 +176,7 @@ class BlockSums:
         n_pairs = max(batch.n_pairs for batch in self._batches)
         return small.at(rows, self._queries, n_pairs, each)
 
-    def sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
+    def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
         if self.preferences.are_all_here and _are_zero(f, g):
             return self._sums_at_zero(a, b, with_second)
@@ -184,35 +200,13 @@ class BlockSums:
         lower = [np.full(len(b), slope * above) for slope in slopes]
         return PairSums(loss * above * below, upper[0], lower[0], *upper[1:], *lower[1:])
 
-    def heights_of(self, f: Floats, a: Floats, g: Floats) -> Floats:
+    def _heights_of(self, f: Floats, a: Floats, g: Floats) -> Floats:
         """Return the heights of the lower rows of one block."""
         if self._fast is not None:
             return self._fast.heights(f, a, g)
         pieces = _pieces(len(f), len(g))
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))
-
-
-class _ListSums:
-    """Sums over the pairs of one bipartite list, the upper rows first, see `PartSums`."""
-
-    rows = slice(None)
-
-    def __init__(self, block_sums: BlockSums, f: Floats, g: Floats) -> None:
-        self._sums, self._f, self._g = block_sums, f, g
-        self.n_upper: int | None = len(f)
-
-    def heights(self, weight: Floats, side: str) -> Floats:
-        """Return the loss of each row's pairs."""
-        if side == "top":
-            return self._sums.heights_of(self._f, weight, self._g)
-        return self._sums.heights_of(-self._g, weight, -self._f)
-
-    def sums(
-        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
-    ) -> PairSums:
-        """Return the sums with separate weights for the two roles of a row."""
-        return self._sums.sums_of(self._f, above, self._g, below, with_second)
 
 
 def _are_zero(f: Floats, g: Floats) -> bool:

@@ -82,6 +82,7 @@ class CellSums:
         # Kept: new pages from the system would take longer than what is written there. A call takes
         # what it needs, so that others may come meanwhile.
         self._free: list[_Memory] = []
+        self._last_kernels: tuple[tuple[int, float], list[Floats]] = (0, 0.0), []
 
     @staticmethod
     def cost(preferences: Preferences) -> float:
@@ -114,33 +115,20 @@ class CellSums:
         value = self.preferences.lists.total(sum(values)) / scale
         return value, gradient, np.maximum(second[0], 0.0) if second else EMPTY
 
-    def sums(
-        self,
-        scores: Floats,
-        above: Floats,
-        below: Floats,
-        with_second: bool = False,
-        with_value: bool = True,
-    ) -> PairSums:
+    def sums(self, scores: Floats, above: Floats, below: Floats, *asked: bool) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-
-        def sum_part(part: PartSums) -> PairSums:
-            return part.sums(above[part.rows], below[part.rows], with_second, with_value)
-
-        found = self.in_parts(scores, sum_part)
+        found = self.in_parts(
+            scores, lambda part: part.sums(above[part.rows], below[part.rows], *asked)
+        )
         if found is None:
-            return self._otherwise.sums(scores, above, below, with_second, with_value)
+            return self._otherwise.sums(scores, above, below, *asked)
         values, *rows = zip(*found, strict=True)
         value = self.preferences.lists.total(sum(values))
         return PairSums(value, *(np.concatenate(each) for each in rows))
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
         """Return the loss of each row's pairs, of which each needs a `margin`."""
-
-        def sum_part(part: PartSums) -> Floats:
-            return part.heights(weight[part.rows], side)
-
-        found = self.in_parts(scores, sum_part, margin)
+        found = self.in_parts(scores, lambda part: part.heights(weight[part.rows], side), margin)
         if found is None:
             return self._otherwise.heights(scores, weight, side, margin)
         return np.concatenate(found)
@@ -178,8 +166,10 @@ class CellSums:
             n_cells = (high - low) / self._width + 1.0
         if not n_cells.max() < _MOST_CELLS + 1:  # NaN, too
             return None
-        kernels = self._kernels(int(n_cells.max()), margin)
-        return _Places(scores, low, n_cells.astype(np.int32), self._width, kernels, self._mirror)
+        key, last = (int(n_cells.max()), margin), self._last_kernels
+        if last[0] != key:  # most calls need those of the call before
+            last = self._last_kernels = key, self._kernels(*key)
+        return _Places(scores, low, n_cells.astype(np.int32), self._width, last[1], self._mirror)
 
     def _kernels(self, n_cells: int, margin: float) -> list[Floats]:
         """Return the coefficients C of phi, of its derivative and, if there is one, of the second.
@@ -307,14 +297,13 @@ class _Cells(KeptSums):
         for order, rows in enumerate(out, start=1):
             kernel = self._kernels[order]
             if self._mirror is None:
-                as_upper, as_lower = below @ kernel, above @ kernel.T
-                coefficients = as_upper - as_lower if order == 1 else as_upper + as_lower
-            else:  # phi'(m) of a lower row is the mirror less phi'(-m)
+                coefficients = below @ kernel + (-1) ** order * (above @ kernel.T)
+            else:
                 coefficients = (above + below) @ kernel
-            if order == 1 and self._mirror is not None:
-                constants = slice(None, None, self._values.shape[1])
-                mass = above[:, constants].sum(axis=1, keepdims=True)
-                coefficients[:, constants] -= self._mirror * mass
+                if order == 1:  # phi'(m) of a lower row is the mirror less phi'(-m)
+                    constants = slice(None, None, self._values.shape[1])
+                    mass = above[:, constants].sum(axis=1, keepdims=True)
+                    coefficients[:, constants] -= self._mirror * mass
             self._at_rows(coefficients, rows)
         return float(np.vdot(above @ self._kernels[0].T, own))
 

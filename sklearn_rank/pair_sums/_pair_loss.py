@@ -25,7 +25,7 @@ from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._cell_sums import CellSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
 from sklearn_rank.pair_sums._push import Push
-from sklearn_rank.pair_sums.group_sums import PairSums, PartSums
+from sklearn_rank.pair_sums.group_sums import OnePart, PairSums, PartSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows import Preferences
 
@@ -194,23 +194,12 @@ class PairLoss(Push):
         For several sums at the same scores, of which one is a weight of the next: what they share
         is computed once.
         """
-        if isinstance(self._sums, CellSums):
-            found = self._sums.in_parts(scores, sum_part)
-            if found is not None:
-                return found
+        found = self._sums.in_parts(scores, sum_part) if isinstance(self._sums, CellSums) else None
+        if found is not None:
+            return found
         part = self._sums.part(scores) if isinstance(self._sums, BlockSums) else None
-        return [sum_part(part or _OnePart(self, scores))]
-
-
-class _OnePart:
-    """All rows as one part, see `PartSums`."""
-
-    rows = slice(None)
-    n_upper: int | None = None
-
-    def __init__(self, pair_loss: PairLoss, scores: Floats) -> None:
-        self.heights = partial(pair_loss.heights, scores)
-        self.sums = partial(pair_loss.sums, scores)
+        whole = OnePart(partial(self.heights, scores), partial(self.sums, scores))
+        return [sum_part(part or whole)]
 
 
 def pair_loss_and_gradient(

@@ -11,16 +11,6 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums.group_sums import PairSums
 
 
-def by_role(values: Floats, n_upper: int | None) -> tuple[Floats, Floats]:
-    """Return values of the upper and of the lower rows of a part."""
-    return (values, values) if n_upper is None else (values[:n_upper], values[n_upper:])
-
-
-def by_row(upper: Floats, lower: Floats, n_upper: int | None) -> Floats:
-    """Return the sums over both roles of each row, given those of the upper and the lower ones."""
-    return upper + lower if n_upper is None else np.concatenate([upper, lower])
-
-
 class KeptSums(ABC):
     """`PartSums` that keep what they have computed; arrays of weights are told by identity.
 

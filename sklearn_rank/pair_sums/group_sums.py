@@ -70,6 +70,26 @@ class PartSums(Protocol):
         """Return the sums with separate weights for the two roles, see `PairLoss.sums`."""
 
 
+@dataclass(eq=False)
+class OnePart:
+    """All rows as one part, see `PartSums`, by two functions."""
+
+    heights: Callable[[Floats, str], Floats]
+    sums: Callable[..., PairSums]
+    n_upper: int | None = None
+    rows = slice(None)
+
+
+def by_role(values: Floats, n_upper: int | None) -> tuple[Floats, Floats]:
+    """Return values of the upper and of the lower rows of a part."""
+    return (values, values) if n_upper is None else (values[:n_upper], values[n_upper:])
+
+
+def by_row(upper: Floats, lower: Floats, n_upper: int | None) -> Floats:
+    """Return the sums over both roles of each row, given those of the upper and the lower ones."""
+    return upper + lower if n_upper is None else np.concatenate([upper, lower])
+
+
 class FastSums(NamedTuple):
     r"""How to sum a loss over the pairs of two groups without visiting each pair.
 

@@ -1,6 +1,6 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
-from sklearn_rank.solvers._solver import BoostingSolver, SolverChoice
+from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
 from sklearn_rank.solvers.coordinate_descent import Coordinate, Round
 from sklearn_rank.solvers.corrective import Corrective
 from sklearn_rank.solvers.function_space import FunctionSpaceLBFGS, GradientDescent, KernelSolver
@@ -23,6 +23,7 @@ __all__ = [
     "OnlineGradientDescent",
     "RegularisedLBFGS",
     "Round",
+    "Solver",
 ]
 
 BOOSTING_SOLVERS = SolverChoice(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.datasets import make_credit, make_queries
-from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
+from sklearn_rank.tables.column_notes import column_notes, column_summaries, drift_notes
 from sklearn_rank.tables.columns import (
     AS_WRITTEN,
     DATE,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.inspection import N_BINS
+from sklearn_rank.tables.column_notes import N_BINS
 
 
 def pool_summaries(parts: Sequence[Mapping[Any, Mapping[str, Any]]]) -> dict[Any, dict[str, Any]]:

@@ -31,8 +31,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._each_pair import derivatives
-from sklearn_rank.pair_sums._part_sums import KeptSums
-from sklearn_rank.pair_sums.group_sums import EMPTY, PairSums, PartSums
+from sklearn_rank.pair_sums.group_sums import EMPTY, KeptSums, PairSums, PartSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss
 from sklearn_rank.rows import Groups, Preferences
 from sklearn_rank.rows.sums import Block

@@ -15,9 +15,8 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
 from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, RowsByPanel
-from sklearn_rank.pair_sums._part_sums import KeptSums
 from sklearn_rank.pair_sums._row_histogram import Histogram
-from sklearn_rank.pair_sums.group_sums import EMPTY
+from sklearn_rank.pair_sums.group_sums import EMPTY, KeptSums
 from sklearn_rank.rows import ALL_HERE
 from sklearn_rank.rows import Sums as RowSums
 

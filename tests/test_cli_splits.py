@@ -91,7 +91,7 @@ def test_the_help_says_the_defaults():
     for options in (*vars(_settings).values(), TableOptions):
         if is_dataclass(options):
             known = {one.name.replace("_", "-"): one.default for one in fields(options)}
-            for text in re.split(r"\n\s+--", options.__doc__)[1:]:
+            for text in re.split(r"\n\s*--", options.__doc__)[1:]:
                 said = re.search(r"default: ([\d.]+)\.(?:\n|$)", text)
                 name = text.split()[0]
                 found |= {name: (float(said[1]), known[name])} if said else {}

@@ -92,10 +92,10 @@ def peak_bytes() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def resident_bytes() -> int | None:
-    """Return the resident size of this process now, where the system tells."""
+def resident_bytes(pid: int | None = None) -> int | None:
+    """Return the resident size of this or another process now, where the system tells."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
     except OSError:
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")

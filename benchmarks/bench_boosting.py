@@ -9,7 +9,8 @@ Each part has a process of its own, in which whole fits take turns:
 - ``list``: one list of two classes, beside the log-loss of XGBoost and LightGBM and XGBoost's
   rank:pairwise;
 - ``queries``: queries of 100 rows with grades 0 to 3, beside LightGBM's lambdarank, at a tenth of
-  the rows and at all of them.
+  the rows and at all of them;
+- ``sizes``: one list of a hundredth of the rows, and one of all rows with 100 features.
 
 Targets are printed beside what was measured, reached or not.
 """
@@ -33,8 +34,10 @@ from _systems import System, by_qid, decision, prediction
 
 FULL_ROWS, TEST_ROWS, WARM_ROWS = 1_000_000, 100_000, 1_000
 FEATURES, QUERY, GRADES = 20, 100, 4
+MANY_FEATURES = 100
 TRAIN_SEED, TEST_SEED = 1, 0
 TENTH, SOME = ", a tenth", ", three tenths"
+FEW, WIDE = ", a hundredth of the rows", f", {MANY_FEATURES} features"
 
 LOGISTIC, LOGISTIC_4 = "logistic, p=1", "logistic, p=4"
 SQUARED_HINGE, HINGE = "squared hinge, p=1", "hinge, p=1"
@@ -89,6 +92,14 @@ LIST_TARGETS = (
     (IR, TOP, 1.8),
     (BOTH, TOP, 1.8),
 )
+SIZE_TARGETS = (
+    (RANK_BOOST, FEW, 0.7),
+    (TOP, FEW, 0.7),
+    (RANK_BOOST, WIDE, 0.3),
+    (TOP, WIDE, 0.3),
+)
+"""Most times what the faster log-loss takes."""
+
 QUERY_TARGETS = (
     (LOGISTIC, LAMBDARANK, 0.8),
     (LOGISTIC_4, LAMBDARANK, 1.2),
@@ -199,6 +210,33 @@ def run_list(options: argparse.Namespace) -> Record:
     return fit_in_turns(cases, quality, options)
 
 
+def run_sizes(options: argparse.Namespace) -> Record:
+    """Time fits with the exponential loss on few rows and with many features."""
+    import numpy as np
+    from _data import draw_two_classes
+
+    from sklearn_rank.metrics import auc_score
+
+    def draw(n_rows: int, seed: int) -> Rows:
+        X, y = draw_two_classes(n_rows, n_features=MANY_FEATURES, seed=seed)
+        return Rows(X, y, np.zeros(len(y), dtype=np.int64))
+
+    every, test = draw(options.rows, TRAIN_SEED), draw(TEST_ROWS, TEST_SEED)
+    few = every.first(options.rows // 100)
+    few = replace(few, X=np.ascontiguousarray(few.X[:, :FEATURES]))
+    systems = {name: ours("PNormPushRanker", ON_LIST[name]) for name in (PLAIN, TOP)}
+    systems |= {RANK_BOOST: ours("RankBoost", {}), BINARY: PEERS[BINARY], THEIRS: PEERS[THEIRS]}
+    cases = {name + FEW: Case(system, few, 3 * options.repeats) for name, system in systems.items()}
+    cases |= {
+        name + WIDE: Case(system, every, options.large_repeats) for name, system in systems.items()
+    }
+
+    def quality(system: System, model: Any) -> float:
+        return float(auc_score(test.y, system.scores(model, test.X[:, : model.n_features_in_])))
+
+    return fit_in_turns(cases, quality, options)
+
+
 def run_queries(options: argparse.Namespace) -> Record:
     """Time fits on queries, at a tenth of the rows and at all of them."""
     from sklearn_rank.metrics import ndcg_score
@@ -228,7 +266,7 @@ def draw_queries(n_rows: int, seed: int) -> Rows:
     return Rows(found.data, found.target, found.qid)
 
 
-PARTS = {"list": run_list, "queries": run_queries}
+PARTS = {"list": run_list, "queries": run_queries, "sizes": run_sizes}
 
 
 # --- in the parent -------------------------------------------------------------------------------
@@ -311,17 +349,42 @@ def table_of_queries(found: Record, rounds: int) -> Table:
     return Table(f"{title}, {rounds} rounds of stumps", columns, lines)
 
 
+def table_of_sizes(found: Record, rounds: int) -> Table:
+    """Return a line for each model and size."""
+    columns = ["model", "rows", "features", "seconds", "fastest to slowest", "fits"]
+    lines: list[list[Cell]] = []
+    for line in measured(found):
+        name, size = next((line.removesuffix(one), one) for one in (FEW, WIDE) if one in line)
+        features = MANY_FEATURES if size == WIDE else FEATURES
+        ratios = [beside(found, line, other + size) for other in (BINARY, THEIRS)]
+        cells = [name, found[line]["rows"], features, *times_of(found, line), *ratios]
+        lines.append([*cells, f"{found[line]['quality']:.4f}"])
+    columns += ["/ XGBoost's log-loss", "/ LightGBM's", "test AUC"]
+    return Table(f"Few rows, and many features, {rounds} rounds of stumps", columns, lines)
+
+
 def judged_ratio(found: Record, line: str, other: str, limit: float, label: str) -> Verdict:
     """Return a verdict on the median of the ratios within the turns."""
     return judged(label, limit, lambda: median(turn_ratios(found, line, other)), unit="x")
+
+
+def faster(found: Record, size: str) -> str:
+    """Return which of the two log-losses takes less at a size."""
+    return min(BINARY, THEIRS, key=lambda one: median(found[one + size]["s"]))
+
+
+def judge_sizes(found: Record) -> Iterator[Verdict]:
+    """Yield the targets for few rows and for many features."""
+    for name, size, limit in SIZE_TARGETS:
+        label = f"one list{size}: {name} / {FASTER}"
+        yield judged_ratio(found, name + size, faster(found, size) + size, limit, label)
 
 
 def judge_list(found: Record) -> Iterator[Verdict]:
     """Yield the targets on one list."""
     for name, other, limit in LIST_TARGETS:
         for size in ("", SOME):
-            beside = min(BINARY, THEIRS, key=lambda one: median(found[one + size]["s"]))
-            beside = (beside if other == FASTER else other) + size
+            beside = (faster(found, size) if other == FASTER else other) + size
             if beside in found:
                 label = f"one list{size or ', all rows'}: {name} / {other}"
                 yield judged_ratio(found, name + size, beside, limit, label)
@@ -338,7 +401,11 @@ def judge_queries(found: Record) -> Iterator[Verdict]:
         yield judged_ratio(found, name, name + TENTH, GROWTH_LIMIT, label)
 
 
-TABLES = {"list": (table_of_list, judge_list), "queries": (table_of_queries, judge_queries)}
+TABLES = {
+    "list": (table_of_list, judge_list),
+    "queries": (table_of_queries, judge_queries),
+    "sizes": (table_of_sizes, judge_sizes),
+}
 
 
 def measure(options: argparse.Namespace, arguments: list[str]) -> Report:
@@ -369,6 +436,8 @@ def settings_in_words(options: argparse.Namespace) -> str:
         words += f" One list: {options.repeats} fits, of rank:pairwise {options.pairwise_repeats}."
     if "queries" in options.only:
         words += f" Queries: {options.repeats} fits, with all rows {options.large_repeats}."
+    if "sizes" in options.only:
+        words += f" Few rows: {3 * options.repeats} fits; many features: {options.large_repeats}."
     return words
 
 
@@ -392,7 +461,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     add("--rounds", type=int, default=ROUNDS, help=f"rounds of each fit (default {ROUNDS})")
     add("--repeats", type=int, default=5, help="fits of each (default 5)")
     add("--pairwise-repeats", type=int, default=1, help="list: fits of rank:pairwise (default 1)")
-    add("--large-repeats", type=int, default=3, help="queries: fits to all rows (default 3)")
+    add("--large-repeats", type=int, default=3, help="queries, sizes: fits to all rows (default 3)")
     add("--threads", type=int, default=2, help="threads of a fit (default 2)")
     add("--quick", action="store_true", help="20,000 rows, 20 rounds, two fits of each")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")

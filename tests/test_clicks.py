@@ -1,6 +1,7 @@
 """Clicks: weights, rows, propensities and the simulator."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import oracles_clicks as oracles
@@ -343,9 +344,9 @@ def test_the_likelihood_of_a_regression_is_largest():
         theta, gamma = free[:3], 1 / (1 + np.exp(-(free[3] + X @ free[4:])))
         if min(theta) <= 0 or max(theta) * max(gamma) >= 1:
             return 1e9
-        return -oracles.log_likelihood(rows, theta, gamma)
+        return -sum(n * oracles.log_likelihood([row], theta, gamma) for row, n in seen.items())
 
-    rows = list(zip(group.tolist(), place.tolist(), clicks.tolist(), strict=True))
+    seen = Counter(zip(group.tolist(), place.tolist(), clicks.tolist(), strict=True))
     options = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-6, "fatol": 1e-8, "adaptive": True}
     best = minimize(loss, [0.8, 0.5, 0.3, 0, 0, 0], method="Nelder-Mead", options=options).x
     np.testing.assert_allclose(found, best[:3] / best[0], rtol=5e-3)

@@ -268,7 +268,7 @@ def rises(scores_of, X, j, sign, special=()):
     ends = ends[~np.isin(ends, special)]
     moved = np.repeat(X[np.newaxis, :25], len(ends) + 1, axis=0)
     moved[:, :, j] = np.append(ends, ends[-1] + 1)[:, np.newaxis]
-    scores = np.array([scores_of(rows) for rows in moved])
+    scores = scores_of(moved.reshape(-1, X.shape[1])).reshape(len(moved), -1)
     return bool((sign * np.diff(scores, axis=0) >= 0).all())
 
 

@@ -19,6 +19,9 @@ __all__ = ["BinSizes", "BinnedFeatures", "Binning", "FeatureBins", "encode"]
 
 _CHUNK = 65_536
 
+_GATHERED = 1024
+"""Rows gathered and transposed at a time: they stay in the cache."""
+
 _MANY_VALUES = 4096
 """Values from which on the lookup table of `Digitizer` is worth building."""
 
@@ -269,7 +272,11 @@ def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: Thre
 
     def find(number: int) -> None:
         chunk = slice(number * _CHUNK, (number + 1) * _CHUNK)
-        lines = np.ascontiguousarray(X[order[chunk]].T)
+        rows = order[chunk]
+        lines = np.empty((len(bins), len(rows)), dtype=X.dtype)
+        for start in range(0, len(rows), _GATHERED):
+            some = slice(start, start + _GATHERED)
+            lines[:, some] = X[rows[some]].T
         for one, x, code in zip(bins, lines, codes[:, chunk], strict=True):
             code[:] = one.encode(x)
 

@@ -53,18 +53,19 @@ class BinSums:
         while self._width < n_features and n_bins ** (self._width + 1) <= entries:
             self._width += 1
         n_matrices = -(-n_features // self._width)
-        self._joint = threads.map(self._join_codes, n_matrices)
+        # One array, not one a matrix: the system gives memory for it in fewer, larger pages.
+        self._joint = np.empty((n_matrices, n_rows), dtype=np.int32)
+        threads.map(self._join_codes, n_matrices)
         self._matrices: list[csr_matrix] = []
         self._tables = np.zeros((n_matrices, 0, 0))
 
-    def _join_codes(self, number: int) -> Indices:
-        first = number * self._width
-        joint = np.zeros(self.codes.shape[1], dtype=np.int32)
-        for feature in range(first, first + self._width):
+    def _join_codes(self, number: int) -> None:
+        first, joint = number * self._width, self._joint[number]
+        joint[:] = self.codes[first]
+        for feature in range(first + 1, first + self._width):
             joint *= self.n_bins
             if feature < len(self.codes):  # the last group is filled with zeros
                 joint += self.codes[feature]
-        return joint
 
     def at(self, rows: Indices) -> BinSums:
         """Return some of the rows."""

@@ -23,6 +23,9 @@ from sklearn_rank.rows import Sums as RowSums
 TILE = 1 << 14
 """Intervals handled at a time: their tables stay in the second-level cache."""
 
+_LEAST_PART = 1 << 16
+"""Rows that are worth a thread: below, threads wait for each other between short calls of NumPy."""
+
 _MANY_REACHES = 32
 """A kernel this much shorter than the grid is convolved block by block."""
 
@@ -154,7 +157,7 @@ class _SideOnGrid:
     @classmethod
     def of(cls, grid: Grid, x: Floats, weight: Floats, threads: ThreadPool) -> _SideOnGrid:
         """Divide and sort the rows."""
-        length = max(-(-len(x) // threads.size), 1)
+        length = max(-(-len(x) // threads.size), _LEAST_PART)
         starts = range(0, max(len(x), 1), length)  # without rows, one part that is empty
 
         def arrange(number: int) -> RowsByPanel:

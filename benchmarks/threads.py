@@ -1,0 +1,204 @@
+"""Where a fit of stumps stops scaling with cores: measured on two, on paper on 16 and 64.
+
+    python benchmarks/threads.py --json docs/benchmarks/threads.json
+    python benchmarks/threads.py --rows 10000
+
+A round takes T(1) on one thread and T(2) on two. What it costs that threads wake up and wait for
+each other, b(c), is measured with c threads and c equal tasks, less the tasks' own time on two
+cores; tasks are handed out under the interpreter's lock, so that more cores do not shorten it. With
+m such waits a round and P the part that threads share, T(c) = T(1) - P + P / c + m b(c), and T(2)
+gives P. Below the time in which the memory delivers what a round reads no number of cores gets.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from _harness import describe_machine
+from _report import Cell, Report, Table, Verdict
+from round import BINS, FEATURES, ROUNDS, clocks_in_fits, draw
+
+CORES = (1, 2, 4, 8, 16, 64)
+SIZES = (10_000, 100_000, 1_000_000)
+FITS = 3
+LINES: dict[str, dict[str, Any]] = {
+    "exponential, p=1": {"p": 1},
+    "logistic, p=1": {"loss": "logistic", "p": 1},
+    "hinge, p=1": {"loss": "hinge", "p": 1},
+}
+TASK = 50_000
+"""Numbers of a task, of which two cores hold theirs in their caches."""
+
+BYTES = 12 * FEATURES // 2
+"""Read for a row by one scatter: a code and a gradient for two features at a time."""
+
+
+@contextmanager
+def counted_waits() -> Iterator[list[int]]:
+    """Count the calls of `ThreadPool.map` that threads share while the block runs."""
+    from sklearn_rank._parallel import ThreadPool
+
+    before, calls = ThreadPool.map, [0]
+
+    def counted(pool: Any, task: Callable[[int], Any], n_tasks: int) -> Any:
+        calls[0] += pool._has_workers and n_tasks > 1
+        return before(pool, task, n_tasks)
+
+    ThreadPool.map = counted
+    try:
+        yield calls
+    finally:
+        ThreadPool.map = before
+
+
+def wait_of(n_threads: int) -> float:
+    """Return the seconds that a map of equal tasks takes beside these, which two cores share."""
+    from sklearn_rank._parallel import ThreadPool
+
+    parts, out = np.ones((n_threads, TASK)), np.empty((n_threads, TASK))
+
+    def task(number: int) -> None:
+        np.exp(parts[number], out=out[number])
+
+    seconds: dict[str, list[float]] = {"alone": [], "shared": []}
+    with ThreadPool(n_threads).running() as pool:
+        for _ in range(500):
+            started = time.perf_counter()
+            task(0)
+            middle = time.perf_counter()
+            pool.map(task, n_threads)
+            seconds["alone"].append(middle - started)
+            seconds["shared"].append(time.perf_counter() - middle)
+    ideal = median(seconds["alone"]) * max(n_threads / 2, 1.0)
+    return max(median(seconds["shared"]) - ideal, 0.0)
+
+
+def bandwidth() -> float:
+    """Return the bytes a second that a core reads and writes in a copy of large arrays."""
+    data, out = np.ones(20_000_000), np.empty(20_000_000)
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        np.copyto(out, data)
+        seconds.append(time.perf_counter() - started)
+    return 2 * data.nbytes / min(seconds)
+
+
+def rounds_of(n_rows: int) -> dict[str, dict[str, float]]:
+    """Return the seconds of a round on one and two threads, and its waits, for each loss."""
+    from sklearn_rank import PNormPushRanker
+
+    X, y, _ = draw("list", n_rows)
+    found: dict[str, dict[str, list[float]]] = {
+        line: {"one": [], "two": [], "waits": []} for line in LINES
+    }
+    for number in range(FITS + 1):
+        for line, given in LINES.items():
+            for threads, name in ((1, "one"), (2, "two")):
+                ranker = PNormPushRanker(
+                    n_estimators=ROUNDS, max_bins=BINS, tol=0, learning_rate=1, **given
+                )
+                ranker.set_params(n_jobs=threads)
+                with clocks_in_fits() as clocks, counted_waits() as waits:
+                    ranker.fit(X, y)
+                if number:  # the first loads code and pages
+                    found[line][name].append(clocks.seconds.total() / ranker.n_iter_)
+                    if threads == 2:
+                        found[line]["waits"].append(waits[0] / ranker.n_iter_)
+    return {
+        line: {name: median(values) for name, values in one.items()} for line, one in found.items()
+    }
+
+
+def on_paper(one: dict[str, float], waits: dict[int, float], least: float) -> dict[int, float]:
+    """Return the seconds of a round for each number of cores; without waits all take one."""
+    if not one["waits"]:
+        return dict.fromkeys(CORES, one["one"])
+    shared = 2 * (one["one"] - one["two"] + one["waits"] * waits[2])
+    shared = min(max(shared, 0.0), one["one"])
+    alone = one["one"] - shared
+    found = {1: one["one"], 2: one["two"]}
+    for cores in CORES[2:]:
+        found[cores] = max(alone + shared / cores + one["waits"] * waits[cores], least)
+    return found
+
+
+def beyond(n_rows: int) -> dict[int, float]:
+    """Return the seconds of a fit with as many threads as cores and more, in turns."""
+    from sklearn_rank import RankBoost
+
+    X, y, _ = draw("list", n_rows)
+    seconds: dict[int, list[float]] = {2: [], 4: [], 16: []}
+    for number in range(FITS + 1):
+        for threads, times in seconds.items():
+            started = time.perf_counter()
+            RankBoost(n_estimators=ROUNDS, tol=0, n_jobs=threads).fit(X, y)
+            if number:
+                times.append(time.perf_counter() - started)
+    return {threads: median(times) for threads, times in seconds.items()}
+
+
+def measure(sizes: list[int]) -> Report:
+    """Measure, and work out the rest."""
+    waits = {cores: wait_of(cores) for cores in CORES}
+    speed = bandwidth()
+    rows: list[list[Cell]] = []
+    runs: dict[str, Any] = {"waits": waits, "bandwidth": speed, "rounds": {}, "beyond": {}}
+    more: list[list[Cell]] = []
+    verdicts = []
+    for n_rows in sizes:
+        found = rounds_of(n_rows)
+        runs["rounds"][n_rows] = found
+        for line, one in found.items():
+            times = on_paper(one, waits, BYTES * n_rows / speed)
+            best = min(times, key=lambda cores: times[cores])
+            cells: list[Cell] = [f"{times[cores] * 1e3:.3g}" for cores in CORES]
+            rows.append([line, n_rows, f"{one['waits']:.1f}", *cells, best])
+        fits = beyond(n_rows)
+        runs["beyond"][n_rows] = fits
+        more.append([n_rows, *fits.values()])
+        label = f"RankBoost, {n_rows:,} rows: n_jobs=16 / n_jobs=2, on two cores"
+        verdicts.append(Verdict(label, 1.1, fits[16] / fits[2], "x"))
+    cores = ["1 core", "2 cores", *(f"{one} on paper" for one in CORES[2:])]
+    idle: list[list[Cell]] = [["a wait", *(f"{waits[one] * 1e6:.3g}" for one in CORES)]]
+    tables = [
+        Table(
+            "A round on one list, milliseconds",
+            ["loss", "rows", "waits", *cores, "most useful cores"],
+            rows,
+        ),
+        Table(
+            "What a map costs beside its tasks, microseconds, by threads",
+            ["", *map(str, CORES)],
+            idle,
+        ),
+        Table("Seconds of fits on two cores by n_jobs", ["rows", "2", "4", "16"], more),
+    ]
+    settings = f"{FEATURES} features, at most {BINS} bins, {ROUNDS} rounds; medians of {FITS} fits."
+    note = (
+        f"A core copies {speed / 1e9:.3g} GB a second, and a scatter reads {BYTES} bytes a row: on "
+        "paper no round takes less than that. Servers with more channels of memory are faster. "
+        "T(2) includes what two cores of one machine take from each other."
+    )
+    return Report("threads", settings, describe_machine(), tables, verdicts, [note], runs)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=SIZES[-1], help="most rows (default 1e6)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
+    options = parser.parse_args()
+    sizes = [n for n in SIZES if n <= options.rows] or [options.rows]
+    measure(sizes).publish(options.json)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

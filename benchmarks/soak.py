@@ -1,4 +1,4 @@
-"""A soak: two hours of fits on a cluster whose workers are killed, added and paused meanwhile.
+"""A soak: hours of fits on a cluster whose workers are killed, added and paused meanwhile.
 
     python benchmarks/soak.py --json docs/benchmarks/soak.json
     python benchmarks/soak.py --minutes 3
@@ -21,12 +21,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 from _data import draw_two_classes
 from _harness import describe_machine, resident_bytes
-from _report import Report, Table, Verdict
+from _report import Cell, Report, Table, Verdict
 
 N_BLOCKS, BLOCK, N_FEATURES = 6, 2_000, 12
 QUERIES = np.arange(N_BLOCKS * BLOCK) // 100
@@ -37,8 +38,9 @@ LEAST, MOST = 2, 3
 PAUSE = 6.0
 """Most seconds for which a worker is paused."""
 
-STUCK = 300.0
-"""Seconds after which a fit counts as stuck, and the soak ends."""
+SLOW, STUCK = 60.0, 900.0
+"""Seconds after which a fit counts as slow, and as stuck, which ends the soak: workers wait for
+each other for 300 s at most."""
 
 EVENTS = ("none", "kill", "add", "pause")
 TENTHS = 10
@@ -236,11 +238,14 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
     """Return the report on all fits so far."""
     outcomes = ("same model", "another model", "refused", "stuck")
     counts = Counter((one["event"], one["outcome"]) for one in log)
-    events = [
-        [event, *(counts[event, outcome] for outcome in outcomes)]
-        for event in EVENTS
-        if any(counts[event, outcome] for outcome in outcomes)
-    ]
+    events: list[list[Cell]] = []
+    for event in EVENTS:
+        seconds = [one["seconds"] for one in log if one["event"] == event]
+        if seconds:
+            slow = sum(one > SLOW for one in seconds)
+            cells: list[Cell] = [counts[event, outcome] for outcome in outcomes]
+            events.append([event, *cells, slow, median(seconds), max(seconds)])
+    columns = [*outcomes, f"over {SLOW:g} s", "median, s", "slowest, s"]
     memory, processes = [], ("scheduler", "worker", "client")
     for tenth in range(TENTHS):
         part = [one for one in log if int(one["minute"] * TENTHS / minutes) == tenth]
@@ -261,7 +266,7 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
         f"{minutes:g} minutes of fits on a cluster of {LEAST} to {MOST} workers. Seed {seed}.",
         describe_machine("dask", "distributed", "xgboost", "xgboost-cpu"),
         [
-            Table("What came of the fits", ["what happened to a worker", *outcomes], events),
+            Table("What came of the fits", ["what happened to a worker", *columns], events),
             Table("Most memory, MB", ["tenth", "fits", *processes], memory),
         ],
         verdicts,

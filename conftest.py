@@ -1,7 +1,7 @@
 """Three tiers of tests, on every core, and documentation examples that may lack their extra.
 
 =====================  ===========================================================
-pytest -m "not slow"   before each commit: a minute on two cores
+pytest -m "not slow"   before each commit: two minutes on two cores
 pytest                 before each merge, ten minutes: all but the tests marked ``nightly``
 pytest --nightly       each night and before a release: everything
 =====================  ===========================================================

@@ -165,6 +165,30 @@ def scaling(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
+def threads(report: Report, path: Path) -> None:
+    """Draw the time of a round over cores: measured on two, dashed on paper."""
+    table, n_measured = report.tables[0], 2
+    cores = [int(NUMBER.findall(name)[0]) for name in table.columns[3:-1]]
+    sizes = list(dict.fromkeys(row[1] for row in table.rows))[-2:]
+    figure, axes = new_figure(len(sizes), 8.0, 4.0, sharey=True)
+    for one, size in zip(axes.flat, sizes, strict=True):
+        for row, colour in zip(
+            [row for row in table.rows if row[1] == size], COLOURS, strict=False
+        ):
+            times = [float(str(cell)) for cell in row[3:-1]]
+            few = slice(n_measured)
+            one.plot(cores[few], times[few], "o-", color=colour, markersize=4, label=row[0])
+            rest = slice(n_measured - 1, None)
+            one.plot(cores[rest], times[rest], "--", color=colour, linewidth=1)
+        one.set(xscale="log", yscale="log", xlabel="cores")
+        one.set_xticks(cores, list(map(str, cores)))
+        one.minorticks_off()
+        one.set_title(f"{size:,} rows", fontsize="medium")
+    axes[0, 0].set_ylabel("milliseconds a round; dashed: on paper")
+    legend_below(figure, axes[0, 0], 3)
+    save_figure(figure, path)
+
+
 def lists(report: Report, path: Path) -> None:
     """Draw differences in AUC by table, with 95 % intervals by Student's t over the splits."""
     panels = {}
@@ -374,7 +398,7 @@ def without_tenth(table: Table) -> Table:
 FIGURES: dict[str, Callable[[Report, Path], None]] = {
     one.__name__: one
     for one in (
-        *(as_they_come, limited_classes, scaling),
+        *(as_they_come, limited_classes, scaling, threads),
         *(lists, peers_generated, peers_magic_trees, peers_search, peers_letor),
         *(
             trees_lists,

@@ -29,7 +29,8 @@ GROUPS = {
     "The papers": ("paper_tables", "table_3_first_rows", "limited_classes"),
     "Time and memory": (
         *("bench_boosting", "round", "bench_pairs", "bench_given_pairs", "bench_kernel"),
-        *("linear", "bench_listnet", "bench_metrics", "trees_speed", "scaling", "cluster", "start"),
+        *("linear", "bench_listnet", "bench_metrics", "trees_speed", "scaling", "threads"),
+        *("cluster", "start"),
     ),
 }
 """The reports in the order of the index."""
@@ -161,6 +162,14 @@ PAGES = {
         "other losses come on top.",
         "a round of boosting, part by part, beside the limits of the machine",
     ),
+    "threads": Page(
+        "Where threads stop to help",
+        "With the exponential loss, threads share the scatter of a million rows, until the memory "
+        "delivers no more. With other losses threads gain little, and with a tenth of the rows "
+        "nothing: they wait for each other between short calls of NumPy. More threads than "
+        "cores cost nothing, for no more are started.",
+        "a round of boosting on one core and two, and on paper on more",
+    ),
     "bench_pairs": Page(
         "Sums over all pairs",
         "The loss over all pairs of a million rows, a quarter of a trillion pairs at most, takes "
@@ -287,6 +296,10 @@ PICTURES = {
     "round": {
         "round": "Nanoseconds of a row and round, stacked by part, a bar for each loss, for one "
         "list and for queries"
+    },
+    "threads": {
+        "threads": "Milliseconds of a round over cores on logarithmic axes, a line for each loss, "
+        "for 100,000 and for a million rows: measured on one and two cores, on paper beyond"
     },
     "bench_pairs": {"bench_pairs": "Seconds for a million rows, a row for each loss, and one sort"},
     "clicks": {

@@ -1,0 +1,57 @@
+"""A plugin of pytest for `nightly.py`: leaves out tests that are done, and notes those that end.
+
+The file that ``SKLEARN_RANK_DONE`` names has a line of JSON for each test that has ended, or for a
+whole file of tests.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DONE = "SKLEARN_RANK_DONE"
+
+
+def known(path: Path) -> dict[str, dict[str, Any]]:
+    """Return what is noted of each test; of one that was run again, the last."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {one["test"]: one for one in map(json.loads, lines)}
+
+
+class Notes:
+    """Notes the outcome of each test, from its three phases."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._open = path, {}  # type: ignore[var-annotated]
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note a phase, and after the last one the test."""
+        note = self._open.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0})
+        note["seconds"] += report.duration
+        if report.outcome != "passed" and note["outcome"] != "failed":
+            note["outcome"] = report.outcome
+        if report.when == "teardown":
+            line = json.dumps({"test": report.nodeid, **self._open.pop(report.nodeid)})
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note outcomes in the process that hears of all tests."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Notes(Path(os.environ[DONE])))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that have passed or been skipped."""
+    noted = known(Path(os.environ[DONE]))
+
+    def is_done(item: pytest.Item) -> bool:
+        one = noted.get(item.nodeid, {"outcome": "failed"})
+        return item.nodeid.partition("::")[0] in noted or one["outcome"] != "failed"
+
+    config.hook.pytest_deselected(items=[item for item in items if is_done(item)])
+    items[:] = [item for item in items if not is_done(item)]

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import dask.array as da
 import dask.dataframe as dd
@@ -20,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from test_pairs import OF_MIXED, mixed, with_pairs
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox
+from sklearn_rank.dask import DaskRanker, _cluster_fit, _fit_task, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -416,6 +417,36 @@ def test_a_killed_worker_changes_no_model(monkeypatch):
         assert time.monotonic() - begin < 300
     assert seen[0] < 150
     assert_same(ranker.estimator_, clone(est).fit(X, y), X)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_held_back_is_not_waited_for(monkeypatch):
+    """One is lost while they join, and the other hears of it late only."""
+    X, y, _ = draw(4_000)
+    monkeypatch.setattr(_cluster_fit, "_RETURN", 2.0)
+    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
+        client.run(hold_back_one, seconds=150)
+        begin = time.monotonic()
+        ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(4, X, y))
+        assert time.monotonic() - begin < 120
+    assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
+
+
+def hold_back_one(seconds):
+    """On a worker: have the first process of a fit join too late, and another one not at all."""
+    joined, calls = _fit_task.joined, []
+
+    @contextmanager
+    def late(tracker, rank):
+        if tracker and not calls:
+            calls.append(rank)
+            if rank == 0:
+                time.sleep(seconds)
+            raise PeerLostError("A worker of the fit was lost.")
+        with joined(tracker, rank):
+            yield
+
+    _fit_task.joined = late
 
 
 @pytest.mark.slow

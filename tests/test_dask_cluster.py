@@ -420,6 +420,26 @@ def test_a_killed_worker_changes_no_model(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_worker_is_killed_before_its_model_is_transferred(monkeypatch):
+    """Dask would have the task of a lost worker run again there, and wait for it."""
+    X, y, _ = draw(4_000)
+    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
+        model_of, killed = ClusterFit._model_of, []
+
+        def kill_first(fit, tasks):
+            if not killed:
+                address = next(iter(client.who_has([tasks[0]])[tasks[0].key]))
+                killed.extend(client.run(os.getpid, workers=[address]).values())
+                os.kill(killed[0], signal.SIGKILL)
+            return model_of(fit, tasks)
+
+        monkeypatch.setattr(ClusterFit, "_model_of", kill_first)
+        ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(3, X, y))
+    assert killed
+    assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
+
+
+@pytest.mark.slow
 def test_a_worker_that_is_held_back_is_not_waited_for(monkeypatch):
     """One is lost while they join, and the other hears of it late only."""
     X, y, _ = draw(4_000)

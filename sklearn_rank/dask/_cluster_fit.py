@@ -163,10 +163,7 @@ class ClusterFit:
             raise own[0]
         if errors or not all(task.status == "finished" for task in tasks):
             raise LostWorkersError(str(errors[0] if errors else "A worker of the fit was lost."))
-        try:
-            outcomes: list[Outcome] = self.client.gather(tasks)
-        except Exception as error:  # lost between its end and the transfer
-            raise LostWorkersError(f"The model was lost with its worker: {error}") from error
+        outcomes = [_outcome_of(task) for task in tasks]
         attributes, _, news = outcomes[0]
         if len({digest for _, digest, _ in outcomes}) > 1:
             raise RuntimeError(
@@ -221,6 +218,23 @@ class ClusterFit:
         wait_until(lambda: len(self.client.nthreads()) >= n_workers, _RETURN)
         if not self.client.nthreads():
             raise RuntimeError("All workers were lost, and none has come back.")
+
+
+def _outcome_of(task: Any) -> Outcome:
+    """Return what a finished task has returned.
+
+    Dask would wait without end for a result that is lost with its worker before it is transferred:
+    it has the task run again, on that worker.
+    """
+    while task.status == "finished":
+        try:
+            outcome: Outcome = task.result(timeout=_PATIENCE)
+            return outcome
+        except TimeoutError:
+            continue  # a slow transfer
+        except Exception as error:
+            raise LostWorkersError(f"The model was lost with its worker: {error}") from error
+    raise LostWorkersError("The model was lost with its worker.")
 
 
 def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[str]) -> list[str]:

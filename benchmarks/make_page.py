@@ -162,6 +162,12 @@ def counts(report: Report) -> str:
     return table_in_pipes(report.tables[0]) + f"\n\n{report.settings}\n"
 
 
+def all_tables(report: Report) -> str:
+    """Return all tables of a report but that of targets, and its settings."""
+    tables = "\n\n".join(table_in_pipes(table) for table in report.tables)
+    return f"{tables}\n\n{report.settings}\n"
+
+
 EXCERPTS = {
     "choosing.md": ("as_they_come", evidence),
     "trees_p.md": ("trees_lists", powers),
@@ -169,6 +175,8 @@ EXCERPTS = {
     "scorecards_table.md": ("scorecards", cards),
     "fuzz_readers_table.md": ("fuzz_readers", counts),
     "fuzz_models_table.md": ("fuzz_models", counts),
+    "soak_table.md": ("soak", all_tables),
+    "nightly_table.md": ("nightly", all_tables),
 }
 """Tables that other pages take: the file, the report it is from, and what makes it."""
 

@@ -461,6 +461,11 @@ REFUSED = {
         "the first line holds data (5.1, 3.5, no) where the names of the columns must be",
     ),
     "numbers only": (lines("1,2", lambda i, y: f"{i},{i % 2}"), {}, "the first line holds data"),
+    "name of NUL": (
+        lines("a,\0,y", lambda i, y: f"{i},{i % 3},{y}"),
+        {},
+        "column '\\x00' has a name that ends with a NUL character; rename it",
+    ),
     "repeated names": (b"a,b,a,y\n1,2,3,4\n", {}, "the header names 1 column more than once: 'a'"),
     "short row": (
         lines("a,b,y", lambda i, y: f"{i},{y}" if i == 7 else f"{i},2,{y}"),

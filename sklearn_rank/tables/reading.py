@@ -64,9 +64,12 @@ class Table:
         return InputError(f"{self.path}: column {name!r} {text}")
 
     def check_unique(self, names: Iterable[str | None]) -> None:
-        """Raise InputError if several columns have one of these names."""
-        columns = self.frame.columns
-        repeated = columns[columns.duplicated() & columns.isin(list(names))].unique()
+        """Raise InputError if several columns have one of these names, or NumPy can't hold one."""
+        columns, names = self.frame.columns, list(names)
+        for name in names:
+            if name is not None and name.endswith("\0"):  # arrays of text end before it
+                raise self.error(name, "has a name that ends with a NUL character; rename it")
+        repeated = columns[columns.duplicated() & columns.isin(names)].unique()
         if len(repeated):
             what = f"names {count(len(repeated), 'column')} more than once"
             shown = listing(map(repr, repeated), 10)

@@ -462,7 +462,7 @@ REFUSED = {
     ),
     "numbers only": (lines("1,2", lambda i, y: f"{i},{i % 2}"), {}, "the first line holds data"),
     "name of NUL": (
-        lines("a,\0,y", lambda i, y: f"{i},{i % 3},{y}"),
+        b"\xef\xbb\xbf" + lines("a,\0,y", lambda i, y: f"{i},{i % 3},{y}"),
         {},
         "column '\\x00' has a name that ends with a NUL character; rename it",
     ),

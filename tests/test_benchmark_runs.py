@@ -1,0 +1,74 @@
+"""Scripts that run for hours: what is done is not done again, and is counted."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("scripts")
+
+
+def one(outcome, seconds=1.0):
+    return {"outcome": outcome, "seconds": seconds}
+
+
+def test_the_last_note_of_a_test_counts(tmp_path):
+    from _resumed_tests import known
+
+    path = tmp_path / "notes"
+    assert known(path) == {}
+    lines = [{"test": "a", **one("failed")}, {"test": "b", **one("passed")}]
+    lines.append({"test": "a", **one("passed", 2.0)})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert {name: found["outcome"] for name, found in known(path).items()} == {
+        "a": "passed",
+        "b": "passed",
+    }
+    assert known(path)["a"]["seconds"] == 2.0
+
+
+def test_a_file_of_tests_that_is_done_is_kept_as_numbers():
+    from nightly import report_of, summed_up
+
+    run = {"files": {}, "planned": {"x.py": 3, "y.py": 2, "z.py": 1}}
+    run["tests"] = {"x.py::a": one("passed"), "x.py::b": one("skipped"), "x.py::c": one("passed")}
+    run["tests"] |= {"y.py::a": one("passed"), "z.py::a": one("failed")}
+    summed_up(run)
+    assert run["files"] == {"x.py": {"passed": 2, "skipped": 1, "seconds": 3.0}}
+    assert set(run["tests"]) == {"y.py::a", "z.py::a"}
+    report = report_of({"7": run})
+    assert report.tables[0].rows == [["7", 6, 5, 3, 1, 1, "0.00"]]
+    assert report.tables[1].rows == [["7", "z.py::a"]]
+    assert [verdict.measured for verdict in report.verdicts] == [1, 1]
+
+
+def test_more_cores_help_as_far_as_waits_and_memory_allow():
+    from threads import CORES, on_paper
+
+    waits = dict.fromkeys(CORES, 1e-5)
+    alone = on_paper({"one": 1.0, "two": 1.0, "waits": 0.0}, waits, 0.0)
+    assert alone == dict.fromkeys(CORES, 1.0)
+    # All of it is shared, but for ten waits.
+    found = on_paper({"one": 1.0, "two": 0.5 + 1e-4, "waits": 10.0}, waits, 0.1)
+    assert found[4] == pytest.approx(0.25 + 1e-4)
+    assert found[64] == 0.1
+
+
+def test_a_soak_is_counted_by_what_happened_to_a_worker():
+    from soak import report_of
+
+    memory = {"scheduler": 100.0, "worker": 200.0, "client": 300.0}
+    log = [
+        {"event": event, "outcome": outcome, "minute": minute, "seconds": seconds, **memory}
+        for event, outcome, minute, seconds in (
+            ("kill", "same model", 0.5, 70.0),
+            ("kill", "refused", 9.5, 2.0),
+            ("none", "another model", 5.0, 1.0),
+        )
+    ]
+    report = report_of(log, 10.0, 0)
+    assert report.tables[0].rows == [
+        ["none", 0, 1, 0, 0, 0, 1.0, 1.0],
+        ["kill", 1, 0, 1, 0, 1, 36.0, 70.0],
+    ]
+    assert [row[:2] for row in report.tables[1].rows] == [[1, 1], [6, 1], [10, 1]]
+    assert [verdict.measured for verdict in report.verdicts] == [1, 0]

@@ -39,8 +39,7 @@ PAUSE = 6.0
 """Most seconds for which a worker is paused."""
 
 SLOW, STUCK = 60.0, 900.0
-"""Seconds after which a fit counts as slow, and as stuck, which ends the soak: workers wait for
-each other for 300 s at most."""
+"""Seconds after which a fit counts as slow, and as stuck, which ends the soak."""
 
 EVENTS = ("none", "kill", "add", "pause")
 TENTHS = 10

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import dask.array as da
 import dask.dataframe as dd
@@ -19,9 +18,11 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from test_pairs import OF_MIXED, mixed, with_pairs
+from xgboost import collective
+from xgboost.core import XGBoostError
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker, _cluster_fit, _fit_task, _mailbox
+from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -440,33 +441,32 @@ def test_a_worker_is_killed_before_its_model_is_transferred(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_held_back_is_not_waited_for(monkeypatch):
-    """One is lost while they join, and the other hears of it late only."""
+def test_a_worker_is_lost_while_they_join(monkeypatch):
+    """XGBoost has the one that comes after it wait for ever: it is left behind."""
     X, y, _ = draw(4_000)
-    monkeypatch.setattr(_cluster_fit, "_RETURN", 2.0)
     with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
-        client.run(hold_back_one, seconds=150)
+        client.run(hold_back_one)
         begin = time.monotonic()
         ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(4, X, y))
         assert time.monotonic() - begin < 120
+        left = client.run(lambda: [one.name for one in threading.enumerate()])
+        assert sum(names.count("sklearn_rank-fit-0") for names in left.values()) == 1
     assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
 
 
-def hold_back_one(seconds):
-    """On a worker: have the first process of a fit join too late, and another one not at all."""
-    joined, calls = _fit_task.joined, []
+def hold_back_one():
+    """On a worker: have the first process of a fit wait for ever, and another one not join."""
+    init, calls = collective.init, []
 
-    @contextmanager
-    def late(tracker, rank):
-        if tracker and not calls:
-            calls.append(rank)
-            if rank == 0:
-                time.sleep(seconds)
-            raise PeerLostError("A worker of the fit was lost.")
-        with joined(tracker, rank):
-            yield
+    def late(dmlc_task_id, **given):
+        if not calls:
+            calls.append(dmlc_task_id)
+            if int(dmlc_task_id) == 0:
+                threading.Event().wait()
+            raise XGBoostError("lost")
+        init(dmlc_task_id=dmlc_task_id, **given)
 
-    _fit_task.joined = late
+    collective.init = late
 
 
 @pytest.mark.slow

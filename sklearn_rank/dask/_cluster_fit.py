@@ -40,10 +40,7 @@ _MOST_FAILURES = 3
 
 
 _RETURN = 60.0
-"""Seconds for lost workers to come back, and for all to leave a fit.
-
-XGBoost can hold a worker longer, for `TIMEOUT` at most, if another one is lost while they join.
-"""
+"""Seconds for lost workers to come back, and for all to leave a fit."""
 
 
 class LostWorkersError(RuntimeError):
@@ -76,7 +73,6 @@ class ClusterFit:
     attributes: dict[str, Any] | None = None
     n_rounds: int = 0
     n_observed: int = 0
-    held_back: set[str] = field(default_factory=set)
 
     def run(self) -> dict[str, Any]:
         """Return the fitted attributes.
@@ -183,8 +179,7 @@ class ClusterFit:
 
             def are_idle() -> bool:
                 running = self.client.run(stop_fit, plan.fit, on_error="ignore")
-                self.held_back = {address for address, runs in running.items() if runs}
-                return not self.held_back
+                return not any(running.values())
 
             with suppress(OSError, ValueError):
                 # Those who join still wait for the tracker; others take leave of it.
@@ -197,17 +192,14 @@ class ClusterFit:
     # Before it runs --------------------------------------------------------------------------
 
     def _placed(self) -> dict[str, list[Any]]:
-        """Return the partitions on each worker that has some.
-
-        The workers that have not left the last attempt get none, unless there are no others.
-        """
+        """Return the partitions on each worker that has some."""
         wait_for_tasks(self.client, self.parts, _RETURN)
         holders = self.client.who_has(self.parts)
         known = set(self.client.nthreads())
         held = [[one for one in holders[part.key] if one in known] for part in self.parts]
         if not all(held):
             raise LostWorkersError("A partition was lost.")
-        places = place(self.sizes, held, sorted(known - self.held_back) or sorted(known))
+        places = place(self.sizes, held, sorted(known))
         placed: dict[str, list[Any]] = {address: [] for address in sorted(set(places))}
         for part, address in zip(self.parts, places, strict=True):
             placed[address].append(part)
@@ -221,7 +213,7 @@ class ClusterFit:
 
 
 def _outcome_of(task: Any) -> Outcome:
-    """Return what a finished task has returned.
+    """Return the result of a finished task.
 
     Dask would wait without end for a result that is lost with its worker before it is transferred:
     it has the task run again, on that worker.

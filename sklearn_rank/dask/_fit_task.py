@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import joblib
@@ -15,10 +16,11 @@ from distributed import get_worker
 from sklearn_rank._callbacks import observed
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import FeatureBins
-from sklearn_rank.dask._mailbox import News, mailbox
+from sklearn_rank.dask._joining import run_joined
+from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.dask._together import Together
-from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective, joined
+from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.processes import Collective
@@ -69,17 +71,22 @@ Outcome = tuple[Attributes | None, str, list[News]]
 
 def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
     """Fit the ranker to the rows of this worker, in lock-step with the others."""
+    n_threads = get_worker().state.nthreads
     with mailbox(plan.fit, rank, plan.waits) as box:
-        with joined(plan.tracker, rank):
-            collective = XGBoostCollective(box.check)
-            if collective.rank != rank:
-                raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
-            box.agree = collective.agree
-            estimator, card = estimator_on(plan.estimator), deepcopy(plan.card)
-            rows = worker_rows(parts, plan)
-            release_unused_memory()
-            attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
-        return attributes if rank == 0 else None, digest_of(attributes), box.news()
+        return run_joined(plan.tracker, rank, box, partial(_fit, plan, box, n_threads), parts)
+
+
+def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank: int) -> Outcome:
+    """Fit the ranker, in the thread that has joined the others."""
+    collective = XGBoostCollective(box.check)
+    if collective.rank != rank:
+        raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
+    box.agree = collective.agree
+    estimator, card = estimator_on(plan.estimator, n_threads), deepcopy(plan.card)
+    rows = worker_rows(parts, plan)
+    release_unused_memory()
+    attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
+    return attributes if rank == 0 else None, digest_of(attributes), box.news()
 
 
 def release_unused_memory() -> None:
@@ -89,11 +96,11 @@ def release_unused_memory() -> None:
         arrow.default_memory_pool().release_unused()
 
 
-def estimator_on(estimator: Any) -> Any:
+def estimator_on(estimator: Any, n_threads: int) -> Any:
     """Return the ranker for this worker: with its threads, unless it has a number of its own."""
     own = deepcopy(estimator)
     if getattr(own, "n_jobs", 1) is None:
-        own.n_jobs = get_worker().state.nthreads
+        own.n_jobs = n_threads
     return own
 
 

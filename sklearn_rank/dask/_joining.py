@@ -25,9 +25,9 @@ def run_joined(
 ) -> Result:
     """Return ``fit(parts, rank)``, called when all workers have joined.
 
-    A worker that joins waits for the one before it, in XGBoost and without a limit of time. If that
-    one is lost, it waits for ever. So it joins in a thread of its own, in which the fit must run
-    too; as long as it waits, this thread looks whether the fit is to be left.
+    A worker that joins waits for the one before it, inside XGBoost and without a limit of time: for
+    ever, if that one is lost meanwhile. So it joins in a thread of its own, in which XGBoost wants
+    the fit to run as well. Until it has joined, this thread looks whether the fit is to be left.
 
     Raises
     ------
@@ -73,8 +73,10 @@ class _Joining(Thread):
         parts: Sequence[Any],
     ) -> None:
         super().__init__(name=f"sklearn_rank-fit-{rank}", daemon=True)
-        self.is_settled, self.error = Event(), None  # type: tuple[Event, BaseException | None]
-        self.parts, self.results = [parts], list[Any]()
+        self.is_settled = Event()
+        self.error: BaseException | None = None
+        self.parts: list[Sequence[Any]] = [parts]
+        self.results: list[Any] = []
         self._tracker, self._rank, self._fit = tracker, rank, fit
 
     def run(self) -> None:

@@ -441,11 +441,12 @@ def test_a_worker_is_killed_before_its_model_is_transferred(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_worker_is_lost_while_they_join(monkeypatch):
-    """XGBoost has the one that comes after it wait for ever: it is left behind."""
+@pytest.mark.parametrize("call", ["init", "allreduce"])
+def test_a_worker_that_xgboost_has_wait_for_ever_is_left_behind(call):
+    """As it does where another one is lost while they join, or in the middle of a message."""
     X, y, _ = draw(4_000)
     with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
-        client.run(hold_back_one)
+        client.run(hold_back_one, call)
         begin = time.monotonic()
         ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(4, X, y))
         assert time.monotonic() - begin < 120
@@ -454,19 +455,19 @@ def test_a_worker_is_lost_while_they_join(monkeypatch):
     assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
 
 
-def hold_back_one():
-    """On a worker: have the first process of a fit wait for ever, and another one not join."""
-    init, calls = collective.init, []
+def hold_back_one(call):
+    """On a worker: have the first process of a fit wait for ever in a call, another one fail."""
+    function, calls = getattr(collective, call), []
 
-    def late(dmlc_task_id, **given):
+    def late(*arguments, **given):
         if not calls:
-            calls.append(dmlc_task_id)
-            if int(dmlc_task_id) == 0:
+            calls.append(threading.current_thread().name)
+            if calls[0].endswith("-0"):
                 threading.Event().wait()
             raise XGBoostError("lost")
-        init(dmlc_task_id=dmlc_task_id, **given)
+        return function(*arguments, **given)
 
-    collective.init = late
+    setattr(collective, call, late)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The thread in which a worker joins a fit, and which it can leave behind."""
+"""The thread of a fit on a worker, which can be left behind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ Result = TypeVar("Result")
 _LOOK = 0.2
 """Seconds between two looks at whether the fit is to be left."""
 
+_GRACE = 10.0
+"""Seconds for the thread of a fit that is to be left: it looks before each message."""
+
 
 def run_joined(
     tracker: dict[str, Any],
@@ -25,28 +28,30 @@ def run_joined(
 ) -> Result:
     """Return ``fit(parts, rank)``, called when all workers have joined.
 
-    A worker that joins waits for the one before it, inside XGBoost and without a limit of time: for
-    ever, if that one is lost meanwhile. So it joins in a thread of its own, in which XGBoost wants
-    the fit to run as well. Until it has joined, this thread looks whether the fit is to be left.
+    Where a worker is lost, XGBoost may have another one wait without a limit of time: for the one
+    before it, while they join, or for the end of a message. So a worker joins in a thread of its
+    own, in which XGBoost wants the fit to run as well, and this one looks whether the fit is to be
+    left.
 
     Raises
     ------
     FitStoppedError, PeerLostError
-        Where the fit is left while workers join. The thread stays behind, without the partitions.
+        Where the fit is left. A thread that waits in XGBoost stays behind; if it had joined, with
+        its rows.
     """
-    thread = _Joining(tracker, rank, fit, parts)
+    thread = _FitThread(tracker, rank, fit, parts)
     thread.start()
     end = time.monotonic() + TIMEOUT
     try:
-        while not thread.is_settled.wait(_LOOK):
+        while not thread.has_ended.wait(_LOOK):
             box.check()
-            if time.monotonic() > end:
+            if time.monotonic() > end and not thread.has_joined:
                 raise PeerLostError(f"The workers have not joined the fit in {TIMEOUT} s.")
     except BaseException:
-        box.is_stopped = True  # should it go on after all
+        box.is_stopped = True
         thread.parts.clear()
-        raise
-    thread.join()
+        if not (thread.has_joined and thread.has_ended.wait(_GRACE)):
+            raise
     error, results = thread.error, thread.results
     try:
         if error is not None:
@@ -56,14 +61,8 @@ def run_joined(
         del error, thread  # a cycle with the traceback would keep the partitions
 
 
-class _Joining(Thread):
-    """Joins the other workers, and calls the fit.
-
-    Attributes
-    ----------
-    is_settled : Event
-        Set when the workers have joined, or can't.
-    """
+class _FitThread(Thread):
+    """Joins the other workers, and calls the fit."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class _Joining(Thread):
         parts: Sequence[Any],
     ) -> None:
         super().__init__(name=f"sklearn_rank-fit-{rank}", daemon=True)
-        self.is_settled = Event()
+        self.has_joined, self.has_ended = False, Event()
         self.error: BaseException | None = None
         self.parts: list[Sequence[Any]] = [parts]
         self.results: list[Any] = []
@@ -83,9 +82,9 @@ class _Joining(Thread):
         """Join, and fit."""
         try:
             with joined(self._tracker, self._rank):
-                self.is_settled.set()
+                self.has_joined = True
                 self.results.append(self._fit(self.parts.pop(), self._rank))
         except BaseException as error:  # raised again in the thread of the task
             self.error = error
         finally:
-            self.is_settled.set()
+            self.has_ended.set()

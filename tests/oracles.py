@@ -478,9 +478,10 @@ def stumps(X, w=None, max_bins=64):
 
 
 def features(X):
-    """The raw features as weak rankers, in order."""
+    """The raw features as weak rankers, in order, without constant ones."""
     X = np.asarray(X, dtype=float)
-    return [Stump(j, None, False, X[:, j].copy()) for j in range(X.shape[1])]
+    changing = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) > 1]
+    return [Stump(j, None, False, X[:, j].copy()) for j in changing]
 
 
 def optimal_decrease(h, f, y, qid=None, w=None, p=1.0, push="top"):

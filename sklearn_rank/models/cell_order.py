@@ -65,6 +65,8 @@ class CellOrder:
 
     def without_circles(self, group: Indices) -> Indices:
         """Return groups of cells of which no two are below each other: such are merged."""
+        if (group < 0).all():
+            return group
         below = self.of_groups(group).below
         first = (below & below.T).argmax(axis=1)
         label = np.unique(first, return_inverse=True)[1].ravel()

@@ -163,9 +163,9 @@ def counts(report: Report) -> str:
 
 
 def all_tables(report: Report) -> str:
-    """Return all tables of a report but that of targets, and its settings."""
-    tables = "\n\n".join(table_in_pipes(table) for table in report.tables)
-    return f"{tables}\n\n{report.settings}\n"
+    """Return all tables of a report but that of targets, with their titles, and its settings."""
+    tables = "\n\n".join(f"{table.title}:\n\n{table_in_pipes(table)}" for table in report.tables)
+    return f"{report.settings}\n\n{tables}\n"
 
 
 EXCERPTS = {

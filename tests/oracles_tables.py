@@ -43,7 +43,7 @@ def cells(
         return weight[mask].sum() >= needed and events[mask].sum() >= min_bin_events * (1 - 1e-9)
 
     n_rows = max(weight.sum(), weight.sum() ** 2 / (weight**2).sum())
-    rows_by_category = 2.5 * weight.sum() / n_rows if min_bin_size > 0 else 0
+    rows_by_category = 3 * weight.sum() / n_rows if min_bin_size > 0 else 0
     found = []
     for j, x in enumerate(X.T):
         codes = (special_values or {}).get(j, [])

@@ -39,6 +39,9 @@ _MOST_FAILURES = 3
 """Times in a row that workers may be lost without a new round."""
 
 
+_FOLLOW = 10.0
+"""Seconds for the other workers to fail after one has."""
+
 _RETURN = 60.0
 """Seconds for lost workers to come back, and for all to leave a fit."""
 
@@ -152,7 +155,7 @@ class ClusterFit:
 
     def _model_of(self, tasks: list[Any]) -> dict[str, Any]:
         """Return the fitted attributes, the same on all workers."""
-        wait_until(lambda: all(task.done() for task in tasks), 10.0)
+        wait_until(lambda: all(task.done() for task in tasks), _FOLLOW)
         errors = [task.exception() for task in tasks if task.status == "error"]
         own = [error for error in errors if not isinstance(error, PeerLostError | FitStoppedError)]
         if own:

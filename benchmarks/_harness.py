@@ -116,6 +116,12 @@ def watch(call: Callable[[], Any]) -> Record:
 # --- processes -----------------------------------------------------------------------------------
 
 
+def with_scripts(**more: str) -> dict[str, str]:
+    """Return the environment for a process that can import the scripts of this folder."""
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+
+
 def run_in_process(
     script: str | Path,
     arguments: Iterable[Any],

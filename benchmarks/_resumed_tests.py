@@ -24,7 +24,8 @@ class Notes:
     """Notes the outcome of each test, from its three phases."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._open = path, {}  # type: ignore[var-annotated]
+        self._path = path
+        self._open: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a phase, and after the last one the test."""

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from _harness import describe_machine
+from _harness import describe_machine, with_scripts
 from _report import Report, Table, Verdict
 from _resumed_tests import DONE, known
 
@@ -27,8 +27,7 @@ OUTCOMES = ("passed", "skipped", "failed")
 def run_tests(seed: int, minutes: float, notes: Path, given: list[str]) -> None:
     """Run the tests that `notes` lacks, until they end or the time is over."""
     words = ["--nightly", f"--hypothesis-seed={seed}", "-q", "-p", "_resumed_tests", *given]
-    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, DONE: str(notes), "PYTHONPATH": os.pathsep.join(paths)}
+    environment = with_scripts(**{DONE: str(notes)})
     child = subprocess.Popen(
         [sys.executable, "-m", "pytest", *words], cwd=ROOT, env=environment, start_new_session=True
     )

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from _data import draw_two_classes
-from _harness import describe_machine, resident_bytes
+from _harness import describe_machine, resident_bytes, with_scripts
 from _report import Cell, Report, Table, Verdict
 
 N_BLOCKS, BLOCK, N_FEATURES = 6, 2_000, 12
@@ -42,6 +42,8 @@ SLOW, STUCK = 60.0, 900.0
 """Seconds after which a fit counts as slow, and as stuck, which ends the soak."""
 
 EVENTS = ("none", "kill", "add", "pause")
+OUTCOMES = ("same model", "another model", "refused", "stuck")
+PROCESSES = ("scheduler", "worker", "client")
 TENTHS = 10
 MEMORY_LIMIT = 30.0
 """Megabytes by which a process may grow after the first tenth."""
@@ -61,12 +63,11 @@ class Cluster:
 
     def _start(self, module: str, *words: str) -> subprocess.Popen[bytes]:
         file = ["--scheduler-file", str(self._file)]
-        paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         return subprocess.Popen(
             [sys.executable, "-m", f"distributed.cli.{module}", *file, *words],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
+            env=with_scripts(OMP_NUM_THREADS="1"),
         )
 
     def _worker(self) -> subprocess.Popen[bytes]:
@@ -233,41 +234,48 @@ class Soak:
         return type(self._rankers[number]).__name__ == "ListNetLinear"
 
 
-def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
-    """Return the report on all fits so far."""
-    outcomes = ("same model", "another model", "refused", "stuck")
+def table_of_outcomes(log: list[dict[str, Any]]) -> Table:
+    """Return what came of the fits, by what happened to a worker."""
     counts = Counter((one["event"], one["outcome"]) for one in log)
-    events: list[list[Cell]] = []
+    rows: list[list[Cell]] = []
     for event in EVENTS:
         seconds = [one["seconds"] for one in log if one["event"] == event]
         if seconds:
             slow = sum(one > SLOW for one in seconds)
-            cells: list[Cell] = [counts[event, outcome] for outcome in outcomes]
-            events.append([event, *cells, slow, median(seconds), max(seconds)])
-    columns = [*outcomes, f"over {SLOW:g} s", "median, s", "slowest, s"]
-    memory, processes = [], ("scheduler", "worker", "client")
+            cells: list[Cell] = [counts[event, outcome] for outcome in OUTCOMES]
+            rows.append([event, *cells, slow, median(seconds), max(seconds)])
+    columns = [*OUTCOMES, f"over {SLOW:g} s", "median, s", "slowest, s"]
+    return Table("What came of the fits", ["what happened to a worker", *columns], rows)
+
+
+def table_of_memory(log: list[dict[str, Any]], minutes: float) -> Table:
+    """Return the most memory of each process in each tenth of the time."""
+    rows: list[list[Cell]] = []
     for tenth in range(TENTHS):
         part = [one for one in log if int(one["minute"] * TENTHS / minutes) == tenth]
         if part:
-            highest = [max(one[name] for one in part) for name in processes]
-            memory.append([tenth + 1, len(part), *highest])
+            highest = [max(one[name] for one in part) for name in PROCESSES]
+            rows.append([tenth + 1, len(part), *highest])
+    return Table("Most memory, MB", ["tenth", "fits", *PROCESSES], rows)
+
+
+def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
+    """Return the report on all fits so far."""
     found = Counter(one["outcome"] for one in log)
     verdicts = [
         Verdict("fits with another model", 0, found["another model"]),
         Verdict("fits that were stuck", 0, found["stuck"]),
     ]
-    if len(memory) == TENTHS:
-        for place, name in enumerate(processes, start=2):
-            more = memory[-1][place] - memory[0][place]
+    memory = table_of_memory(log, minutes)
+    if len(memory.rows) == TENTHS:
+        for place, name in enumerate(PROCESSES, start=2):
+            more = memory.rows[-1][place] - memory.rows[0][place]
             verdicts.append(Verdict(f"{name}: megabytes more", MEMORY_LIMIT, more, "MB"))
     return Report(
         "soak",
         f"{minutes:g} minutes of fits on a cluster of {LEAST} to {MOST} workers. Seed {seed}.",
         describe_machine("dask", "distributed", "xgboost", "xgboost-cpu"),
-        [
-            Table("What came of the fits", ["what happened to a worker", *columns], events),
-            Table("Most memory, MB", ["tenth", "fits", *processes], memory),
-        ],
+        [table_of_outcomes(log), memory],
         verdicts,
         runs=log,
     )

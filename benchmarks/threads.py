@@ -11,7 +11,6 @@ gives P. Below the time in which the memory delivers what a round reads no numbe
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from round import BINS, FEATURES, ROUNDS, clocks_in_fits, draw
 
 CORES = (1, 2, 4, 8, 16, 64)
 SIZES = (10_000, 100_000, 1_000_000)
+MORE = (2, 4, 16)
 FITS = 3
 LINES: dict[str, dict[str, Any]] = {
     "exponential, p=1": {"p": 1},
@@ -134,7 +134,7 @@ def beyond(n_rows: int) -> dict[int, float]:
     from sklearn_rank import RankBoost
 
     X, y, _ = draw("list", n_rows)
-    seconds: dict[int, list[float]] = {2: [], 4: [], 16: []}
+    seconds: dict[int, list[float]] = {threads: [] for threads in MORE}
     for number in range(FITS + 1):
         for threads, times in seconds.items():
             started = time.perf_counter()
@@ -144,49 +144,59 @@ def beyond(n_rows: int) -> dict[int, float]:
     return {threads: median(times) for threads, times in seconds.items()}
 
 
+def line_of(
+    line: str, n_rows: int, one: dict[str, float], waits: dict[int, float], speed: float
+) -> list[Cell]:
+    """Return the times of a loss at one size, for each number of cores, and the best of these."""
+    times = on_paper(one, waits, BYTES * n_rows / speed)
+    cells = [f"{times[cores] * 1e3:.3g}" for cores in CORES]
+    best = min(times, key=lambda cores: times[cores])
+    return [line, n_rows, f"{one['waits']:.1f}", *cells, best]
+
+
 def measure(sizes: list[int]) -> Report:
     """Measure, and work out the rest."""
-    waits = {cores: wait_of(cores) for cores in CORES}
-    speed = bandwidth()
-    rows: list[list[Cell]] = []
-    runs: dict[str, Any] = {"waits": waits, "bandwidth": speed, "rounds": {}, "beyond": {}}
-    more: list[list[Cell]] = []
-    verdicts = []
-    for n_rows in sizes:
-        found = rounds_of(n_rows)
-        runs["rounds"][n_rows] = found
-        for line, one in found.items():
-            times = on_paper(one, waits, BYTES * n_rows / speed)
-            best = min(times, key=lambda cores: times[cores])
-            cells: list[Cell] = [f"{times[cores] * 1e3:.3g}" for cores in CORES]
-            rows.append([line, n_rows, f"{one['waits']:.1f}", *cells, best])
-        fits = beyond(n_rows)
-        runs["beyond"][n_rows] = fits
-        more.append([n_rows, *fits.values()])
-        label = f"RankBoost, {n_rows:,} rows: n_jobs=16 / n_jobs=2, on two cores"
-        verdicts.append(Verdict(label, 1.1, fits[16] / fits[2], "x"))
+    waits, speed = {cores: wait_of(cores) for cores in CORES}, bandwidth()
+    rounds = {n_rows: rounds_of(n_rows) for n_rows in sizes}
+    fits = {n_rows: beyond(n_rows) for n_rows in sizes}
     cores = ["1 core", "2 cores", *(f"{one} on paper" for one in CORES[2:])]
-    idle: list[list[Cell]] = [["a wait", *(f"{waits[one] * 1e6:.3g}" for one in CORES)]]
     tables = [
         Table(
             "A round on one list, milliseconds",
             ["loss", "rows", "waits", *cores, "most useful cores"],
-            rows,
+            [
+                line_of(line, n_rows, one, waits, speed)
+                for n_rows, found in rounds.items()
+                for line, one in found.items()
+            ],
         ),
         Table(
             "What a map costs beside its tasks, microseconds, by threads",
             ["", *map(str, CORES)],
-            idle,
+            [["a wait", *(f"{waits[one] * 1e6:.3g}" for one in CORES)]],
         ),
-        Table("Seconds of fits on two cores by n_jobs", ["rows", "2", "4", "16"], more),
+        Table(
+            "Seconds of fits on two cores by n_jobs",
+            ["rows", *map(str, MORE)],
+            [[n_rows, *found.values()] for n_rows, found in fits.items()],
+        ),
+    ]
+    verdicts = [
+        Verdict(f"RankBoost, {n_rows:,} rows: {LABEL}", 1.1, found[16] / found[2], "x")
+        for n_rows, found in fits.items()
     ]
     settings = f"{FEATURES} features, at most {BINS} bins, {ROUNDS} rounds; medians of {FITS} fits."
-    note = (
-        f"A core copies {speed / 1e9:.3g} GB a second, and a scatter reads {BYTES} bytes a row: on "
-        "paper no round takes less than that. Servers with more channels of memory are faster. "
-        "T(2) includes what two cores of one machine take from each other."
-    )
+    runs = {"waits": waits, "bandwidth": speed, "rounds": rounds, "beyond": fits}
+    note = NOTE.format(speed / 1e9)
     return Report("threads", settings, describe_machine(), tables, verdicts, [note], runs)
+
+
+LABEL = "n_jobs=16 / n_jobs=2, on two cores"
+NOTE = (
+    f"A core copies {{:.3g}} GB a second, and a scatter reads {BYTES} bytes a row: on paper no "
+    "round takes less than that. Servers with more channels of memory are faster. T(2) includes "
+    "what two cores of one machine take from each other."
+)
 
 
 def main() -> None:
@@ -197,7 +207,6 @@ def main() -> None:
     options = parser.parse_args()
     sizes = [n for n in SIZES if n <= options.rows] or [options.rows]
     measure(sizes).publish(options.json)
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from xgboost import collective
 from xgboost.core import XGBoostError
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker, _cluster_fit, _joining, _mailbox
+from sklearn_rank.dask import DaskRanker, _cluster_fit, _fit_thread, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -470,7 +470,7 @@ def hold_back_one(call):
         return function(*arguments, **given)
 
     setattr(collective, call, late)
-    _joining._GRACE = 1.0
+    _fit_thread._GRACE = 1.0
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """Partitions of dask collections, their checks, thresholds and pairs, without a cluster."""
 
+import threading
 import time
+from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -32,6 +34,8 @@ from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import ClusterFit, place
 from sklearn_rank.dask._fit_task import worker_rows
+from sklearn_rank.dask._fit_thread import run_in_thread
+from sklearn_rank.dask._mailbox import FitStoppedError
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
 from sklearn_rank.dask._summaries import find_queries, merge_queries, with_whole_queries
 from sklearn_rank.dask._supported import check_supported
@@ -273,6 +277,35 @@ def test_a_fit_goes_on_with_the_workers_that_are_left():
                 continue
             with pytest.raises(RuntimeError, match="All workers were lost"):
                 ClusterFit._wait_for_workers(fit, 2)
+
+
+@pytest.mark.parametrize("moment", ["joins", "waits", "fails"])
+def test_a_fit_that_is_left_raises_why(moment):
+    """Whether its thread joins, waits in a message, or fails when its rows are taken away."""
+    goes_on = threading.Event()
+
+    @contextmanager
+    def joined(tracker, rank):
+        if moment == "joins":
+            goes_on.wait()
+        yield
+
+    def fit(parts, rank):
+        goes_on.wait()
+        raise ValueError("of the thread")
+
+    def check():
+        if moment == "fails":
+            goes_on.set()
+        raise FitStoppedError("left")
+
+    box = SimpleNamespace(check=check, is_stopped=False)
+    changed = {"joined": joined, "_LOOK": 0.05, "_GRACE": 60.0 if moment == "fails" else 0.05}
+    with patch.multiple("sklearn_rank.dask._fit_thread", **changed):
+        with pytest.raises(FitStoppedError, match="left"):
+            run_in_thread({}, 0, box, fit, [X])
+        goes_on.set()
+    assert box.is_stopped
 
 
 @pytest.mark.parametrize("is_busy", [True, False])

@@ -16,7 +16,7 @@ from distributed import get_worker
 from sklearn_rank._callbacks import observed
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.bins.binned_features import FeatureBins
-from sklearn_rank.dask._joining import run_joined
+from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.dask._together import Together
@@ -73,7 +73,7 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
     """Fit the ranker to the rows of this worker, in lock-step with the others."""
     n_threads = get_worker().state.nthreads
     with mailbox(plan.fit, rank, plan.waits) as box:
-        return run_joined(plan.tracker, rank, box, partial(_fit, plan, box, n_threads), parts)
+        return run_in_thread(plan.tracker, rank, box, partial(_fit, plan, box, n_threads), parts)
 
 
 def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank: int) -> Outcome:

@@ -175,7 +175,7 @@ def model_data(
     """Read a table as that of the training was read."""
     missing = [*schema.missing, *reading.missing]
     table, mark = read_table(path, replace(reading, missing=missing), notes), reading.decimal
-    table.check_unique([*schema.kinds, schema.target, schema.qid, schema.weight])
+    table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
     if mark is not None:
         names = [name for name in schema.columns_of(NUMBER) if name in table.frame]
         read = {name: mark for name in names if Column(table, name, notes).fits(mark)}

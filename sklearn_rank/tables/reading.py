@@ -63,8 +63,8 @@ class Table:
         """Return the error on a column."""
         return InputError(f"{self.path}: column {name!r} {text}")
 
-    def check_unique(self, names: Iterable[str | None]) -> None:
-        """Raise InputError if several columns have one of these names, or NumPy can't hold one."""
+    def check_names(self, names: Iterable[str | None]) -> None:
+        """Raise InputError if several columns have one of these names, or NumPy can't hold it."""
         columns, names = self.frame.columns, list(names)
         for name in names:
             if name is not None and name.endswith("\0"):  # arrays of text end before it

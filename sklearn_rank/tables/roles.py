@@ -45,7 +45,7 @@ def check_names(table: Table, options: TableOptions) -> TableOptions:
         raise InputError(f"{several}, and --keep none of the first four")
     if options.embargo and not options.time:
         raise InputError("--embargo needs --time, the column it is measured in")
-    table.check_unique(has - set(many["drop"]))
+    table.check_names(has - set(many["drop"]))
     return replace(options, **single, **many)
 
 

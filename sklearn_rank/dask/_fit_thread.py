@@ -19,7 +19,7 @@ _GRACE = 10.0
 """Seconds for the thread of a fit that is to be left: it looks before each message."""
 
 
-def run_joined(
+def run_in_thread(
     tracker: dict[str, Any],
     rank: int,
     box: Mailbox,
@@ -50,8 +50,9 @@ def run_joined(
     except BaseException:
         box.is_stopped = True
         thread.parts.clear()
-        if not (thread.has_joined and thread.has_ended.wait(_GRACE)):
-            raise
+        if thread.has_joined:
+            thread.has_ended.wait(_GRACE)
+        raise
     error, results = thread.error, thread.results
     try:
         if error is not None:

@@ -30,7 +30,7 @@ GROUPS = {
     "Time and memory": (
         *("bench_boosting", "round", "bench_pairs", "bench_given_pairs", "bench_kernel"),
         *("linear", "bench_listnet", "bench_metrics", "trees_speed", "scaling", "threads"),
-        *("cluster", "start"),
+        *("arrays", "cluster", "start"),
     ),
 }
 """The reports in the order of the index."""
@@ -225,6 +225,14 @@ PAGES = {
         "Times grow about as fast as the rows; on doubly logarithmic axes that is a line "
         "of slope 1. Kernels other than the linear one, of slope 2, are the exception.",
         "time over rows for every estimator, sum and metric",
+    ),
+    "arrays": Page(
+        "Pair losses on a GPU",
+        "A pair loss and its gradient where a network keeps its scores. From a million scores on a "
+        "GPU takes less time than NumPy on the CPU, and the scores stay there; with fewer the "
+        "calls cost more than the sums. On a CPU PyTorch takes several times as long as NumPy, for "
+        "which this package has sums of its own: pass `scores.detach().numpy()` there.",
+        "value and gradient in the memory of PyTorch and CuPy, beside NumPy",
     ),
     "cluster": Page(
         "A Dask cluster of two workers",

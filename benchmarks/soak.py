@@ -6,7 +6,9 @@
 A scheduler and workers of one thread, each a process of its own as ``dask scheduler`` and ``dask
 worker`` start it. Every fit must give the model of one process, or say in an error why it can't go
 on. One worker is never killed, only paused: its memory, that of the scheduler and that of the
-client must be as high at the end as after the first tenth of the time.
+client must be as high at the end as after the first tenth of the time. Dask's own logs, which fill
+for a quarter of an hour before they drop what is old, are short here, so that what is never dropped
+shows.
 """
 
 import argparse
@@ -48,6 +50,14 @@ TENTHS = 10
 MEMORY_LIMIT = 30.0
 """Megabytes by which a process may grow after the first tenth."""
 
+SHORT_LOGS = {
+    "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
+    "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "100",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__LOG_LENGTH": "100",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
+"""Settings of Dask."""
+
 
 class Cluster:
     """A scheduler and its workers, in processes that signals reach.
@@ -63,12 +73,14 @@ class Cluster:
 
     def _start(self, module: str, *words: str) -> subprocess.Popen[bytes]:
         file = ["--scheduler-file", str(self._file)]
-        return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{module}", *file, *words],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=with_scripts(OMP_NUM_THREADS="1"),
-        )
+        environment = with_scripts(OMP_NUM_THREADS="1", **SHORT_LOGS)
+        with (self._folder / f"{module}.log").open("a") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.{module}", *file, *words],
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
 
     def _worker(self) -> subprocess.Popen[bytes]:
         words = ["--no-nanny", "--nthreads", "1", "--memory-limit", "2GiB", "--no-dashboard"]

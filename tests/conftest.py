@@ -4,6 +4,7 @@ import importlib
 import os
 import random
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -47,6 +48,22 @@ def restore_sklearn_config():
     before = sklearn.get_config()
     yield
     sklearn.set_config(**before)
+
+
+@cache
+def generators_of(module):
+    """Return the random generators of a module of tests, with their states after its import."""
+    import numpy as np  # not above: see `restore_sklearn_config`
+
+    found = [one for one in vars(module).values() if isinstance(one, np.random.Generator)]
+    return [(one, one.bit_generator.state) for one in found]
+
+
+@pytest.fixture(autouse=True)
+def same_numbers_in_any_order(request):
+    """Start the module's generators anew: numbers of a test do not depend on those before it."""
+    for generator, state in generators_of(request.module):
+        generator.bit_generator.state = state
 
 
 @pytest.fixture(autouse=True, scope="module")

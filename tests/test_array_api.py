@@ -48,7 +48,39 @@ class Torch:
         return array.numpy()
 
 
-@pytest.fixture(params=[Strict, Torch])
+class TorchOnGpu(Torch):
+    """PyTorch on a GPU."""
+
+    def __init__(self):
+        super().__init__()
+        if not self.xp.cuda.is_available():
+            pytest.skip("PyTorch finds no GPU")
+
+    def array(self, values):
+        return self.xp.asarray(np.array(values), device="cuda")
+
+    def numpy(self, array):
+        assert array.is_cuda
+        return array.cpu().numpy()
+
+
+class CuPy:
+    """CuPy, which has no other device than a GPU."""
+
+    def __init__(self):
+        self.xp = pytest.importorskip("cupy")
+        pytest.importorskip("array_api_compat")
+        if not self.xp.is_available():
+            pytest.skip("CuPy finds no GPU")
+
+    def array(self, values):
+        return self.xp.asarray(np.array(values))
+
+    def numpy(self, array):
+        return self.xp.asnumpy(array)
+
+
+@pytest.fixture(params=[Strict, Torch, TorchOnGpu, CuPy])
 def library(request):
     return request.param()
 

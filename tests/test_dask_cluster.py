@@ -14,6 +14,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -26,7 +27,7 @@ from sklearn_rank.dask import DaskRanker, _cluster_fit, _fit_thread, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
-from sklearn_rank.dask._xgboost_collective import PeerLostError
+from sklearn_rank.dask._xgboost_collective import PeerLostError, losses_among_trees
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.scorecard import Scorecard
@@ -596,6 +597,55 @@ def test_a_fit_ends_with_its_client(monkeypatch):
             rows = chunked(2, *draw(200)[:2])
             assert result_in(60.0, lambda: ranker.fit(*rows)).estimator_.n_iter_ == 3
         assert not any("sklearn_rank" in name for name in cluster.scheduler.plugins)
+
+
+@pytest.mark.slow
+def test_a_worker_is_lost_while_xgboost_sends_messages_of_its_own(monkeypatch):
+    """The task of the other one fails before the client hears that the first has left."""
+    X, y, _ = draw(4_000)
+    options = {"n_estimators": 10, "n_jobs": 1, "subsample": 1, "colsample": 1}
+    alone = BoostedTreesRanker(engine="xgboost", **options).fit(X, y)
+    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
+        before, follow = client.nthreads(), ClusterFit._follow
+        client.run(end_second_in_round, 3)
+
+        def follow_in_the_past(fit, *arguments):
+            monkeypatch.setattr(ClusterFit, "_follow", follow)  # once
+            with monkeypatch.context() as patch:
+                patch.setattr(Client, "nthreads", lambda client: before)
+                follow(fit, *arguments)
+
+        monkeypatch.setattr(ClusterFit, "_follow", follow_in_the_past)
+        ranker = DaskRanker(clone(alone), client=client).fit(*chunked(4, X, y))
+        assert not set(before) <= set(client.nthreads())
+    scores = ranker.estimator_.decision_function(X)
+    np.testing.assert_allclose(scores, alone.decision_function(X), rtol=1e-6, atol=1e-6)
+
+
+def end_second_in_round(number):
+    """On a worker: end the second process of a fit when it has grown some trees."""
+    boost, calls = xgboost.Booster.boost, []
+
+    def boost_or_end(*arguments, **given):
+        calls.append(threading.current_thread().name)
+        if len(calls) > number and calls[0].endswith("-1"):
+            os._exit(1)
+        return boost(*arguments, **given)
+
+    xgboost.Booster.boost = boost_or_end
+
+
+def test_losses_of_xgboosts_own_messages_are_told_from_other_errors():
+    for text, expected in (
+        ("[02:40:28] /src/collective/result.cc:83: Ring allgather failed.", PeerLostError),
+        (r"[02:40:28] C:\src\collective\loop.cc:102: Encountered EOF.", PeerLostError),
+        ("[02:40:28] /src/tree/param.h:10: max_depth must be positive", ValueError),
+    ):
+        with pytest.raises(expected) as raised, losses_among_trees():
+            raise ValueError("BoostedTreesRanker: xgboost says") from XGBoostError(text)
+        assert type(raised.value) is expected
+    with pytest.raises(ValueError, match="no cause"), losses_among_trees():
+        raise ValueError("no cause")
 
 
 def test_news_for_a_silent_client_are_few(monkeypatch):

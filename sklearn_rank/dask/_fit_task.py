@@ -20,7 +20,11 @@ from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.dask._together import Together
-from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective
+from sklearn_rank.dask._xgboost_collective import (
+    PeerLostError,
+    XGBoostCollective,
+    losses_among_trees,
+)
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.processes import Collective
@@ -85,7 +89,8 @@ def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank
     estimator, card = estimator_on(plan.estimator, n_threads), deepcopy(plan.card)
     rows = worker_rows(parts, plan)
     release_unused_memory()
-    attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
+    with losses_among_trees():
+        attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
     return attributes if rank == 0 else None, digest_of(attributes), box.news()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -19,6 +20,9 @@ TIMEOUT = 300
 
 _INLINE = 16
 """Numbers of each process that travel in the first message of `gather`."""
+
+_OF_MESSAGES = re.compile(r"[/\\]collective[/\\]")
+"""The folder of XGBoost's sources that send messages."""
 
 _OPERATIONS: dict[np.ufunc, collective.Op] = {
     np.add: collective.Op.SUM,
@@ -88,9 +92,27 @@ def losses() -> Iterator[None]:
     try:
         yield
     except XGBoostError as error:
-        raise PeerLostError(
-            f"A worker of the fit was lost: {str(error).splitlines()[0]}"
-        ) from error
+        raise _loss(error) from error
+
+
+@contextmanager
+def losses_among_trees() -> Iterator[None]:
+    """Raise PeerLostError where trees can't be grown because a process is lost.
+
+    XGBoost sends messages of its own between the processes while it grows trees. The engine's error
+    then names one of the source files that send them.
+    """
+    try:
+        yield
+    except ValueError as error:
+        cause = error.__cause__
+        if isinstance(cause, XGBoostError) and _OF_MESSAGES.search(str(cause)):
+            raise _loss(cause) from error
+        raise
+
+
+def _loss(error: XGBoostError) -> PeerLostError:
+    return PeerLostError(f"A worker of the fit was lost: {str(error).splitlines()[0]}")
 
 
 @contextmanager

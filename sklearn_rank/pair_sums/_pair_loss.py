@@ -222,7 +222,8 @@ def pair_loss_and_gradient(
     array API standard, with its extension for Fourier transforms and 64-bit floats. All that is
     computed stays in the library and on the device. The losses are then "exponential",
     "least_squares" and "logistic", of one list with two levels of relevance. This is tested with
-    array-api-strict and PyTorch on a CPU; nothing was tested or measured on a GPU.
+    array-api-strict, PyTorch on a CPU and a GPU, and CuPy. On a CPU NumPy's arrays are several
+    times as fast.
 
     Parameters
     ----------

@@ -87,7 +87,8 @@ def report_of(runs: dict[int, dict[str, dict[str, Any]]], device: str, repeats: 
     off = max(one["off"] for one in every)
     return Report(
         "arrays",
-        f"GPU: {device}. Medians of {repeats} calls in turns, one row in ten positive, normal scores.",
+        f"GPU: {device}. Medians of {repeats} calls in turns; one row in ten positive, normal "
+        "scores.",
         describe_machine("torch", "cupy-cuda13x", "array-api-compat"),
         tables,
         [Verdict("largest difference from NumPy, of all pairs", DIFFERENCE, off)],

@@ -204,9 +204,10 @@ class Soak:
             name = type(self._rankers[number]).__name__
             found = {"ranker": name, "event": event, "outcome": outcome, "detail": detail}
             found |= {"minute": now / 60, "seconds": seconds, **self._cluster.megabytes()}
+            found["scheduler_ended"] = self._cluster.scheduler.poll() is not None
             self.log.append(found)
             after(self)
-            if outcome == "stuck":
+            if outcome == "stuck" or found["scheduler_ended"]:
                 return
 
     def _fit(self, number: int) -> tuple[str, str]:
@@ -277,6 +278,7 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
     verdicts = [
         Verdict("fits with another model", 0, found["another model"]),
         Verdict("fits that were stuck", 0, found["stuck"]),
+        Verdict("schedulers that ended", 0, sum(one["scheduler_ended"] for one in log)),
     ]
     memory = table_of_memory(log, minutes)
     if len(memory.rows) == TENTHS:

@@ -2,6 +2,7 @@
 
     python benchmarks/threads.py --json docs/benchmarks/threads.json
     python benchmarks/threads.py --rows 10000
+    python benchmarks/threads.py --measured    # where there are more cores
 
 A round takes T(1) on one thread and T(2) on two. What it costs that threads wake up and wait for
 each other, b(c), is measured with c threads and c equal tasks, less the tasks' own time on two
@@ -11,6 +12,7 @@ gives P. Below the time in which the memory delivers what a round reads no numbe
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +34,7 @@ LINES: dict[str, dict[str, Any]] = {
     "logistic, p=1": {"loss": "logistic", "p": 1},
     "hinge, p=1": {"loss": "hinge", "p": 1},
 }
+WORDS = {1: "one", 2: "two"}
 TASK = 50_000
 """Numbers of a task, of which two cores hold theirs in their caches."""
 
@@ -90,30 +93,49 @@ def bandwidth() -> float:
     return 2 * data.nbytes / min(seconds)
 
 
-def rounds_of(n_rows: int) -> dict[str, dict[str, float]]:
-    """Return the seconds of a round on one and two threads, and its waits, for each loss."""
+def rounds_of(n_rows: int, threads: tuple[int, ...] = (1, 2)) -> dict[str, dict[str, float]]:
+    """Return the seconds of a round by threads, and its waits on the most, for each loss.
+
+    Keys are the threads, in words for one and two.
+    """
     from sklearn_rank import PNormPushRanker
 
     X, y, _ = draw("list", n_rows)
-    found: dict[str, dict[str, list[float]]] = {
-        line: {"one": [], "two": [], "waits": []} for line in LINES
-    }
+    found: dict[str, dict[str, list[float]]] = {line: {} for line in LINES}
     for number in range(FITS + 1):
         for line, given in LINES.items():
-            for threads, name in ((1, "one"), (2, "two")):
+            for count in threads:
                 ranker = PNormPushRanker(
                     n_estimators=ROUNDS, max_bins=BINS, tol=0, learning_rate=1, **given
                 )
-                ranker.set_params(n_jobs=threads)
+                ranker.set_params(n_jobs=count)
                 with clocks_in_fits() as clocks, counted_waits() as waits:
                     ranker.fit(X, y)
+                one = {WORDS.get(count, str(count)): clocks.seconds.total(), "waits": waits[0]}
                 if number:  # the first loads code and pages
-                    found[line][name].append(clocks.seconds.total() / ranker.n_iter_)
-                    if threads == 2:
-                        found[line]["waits"].append(waits[0] / ranker.n_iter_)
+                    for name, value in one.items():
+                        found[line].setdefault(name, []).append(value / ranker.n_iter_)
     return {
-        line: {name: median(values) for name, values in one.items()} for line, one in found.items()
+        line: {
+            name: values[-1] if name == "waits" else median(values) for name, values in one.items()
+        }
+        for line, one in found.items()
     }
+
+
+def measure_cores(sizes: list[int]) -> Report:
+    """Measure a round with as many threads as there are cores, and fewer."""
+    threads = tuple(cores for cores in CORES if cores <= (os.cpu_count() or 1))
+    rounds = {n_rows: rounds_of(n_rows, threads) for n_rows in sizes}
+    names = [WORDS.get(count, str(count)) for count in threads]
+    rows: list[list[Cell]] = [
+        [line, n_rows, *(f"{1e3 * one[name]:.3g}" for name in names)]
+        for n_rows, found in rounds.items()
+        for line, one in found.items()
+    ]
+    table = Table("A round on one list, milliseconds", ["loss", "rows", *map(str, threads)], rows)
+    settings = f"{FEATURES} features, at most {BINS} bins, {ROUNDS} rounds; medians of {FITS} fits."
+    return Report("threads_measured", settings, describe_machine(), [table], runs=rounds)
 
 
 def on_paper(one: dict[str, float], waits: dict[int, float], least: float) -> dict[int, float]:
@@ -204,9 +226,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=SIZES[-1], help="most rows (default 1e6)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
+    parser.add_argument(
+        "--measured", action="store_true", help="rounds with up to as many threads as cores"
+    )
     options = parser.parse_args()
     sizes = [n for n in SIZES if n <= options.rows] or [options.rows]
-    measure(sizes).publish(options.json)
+    (measure_cores if options.measured else measure)(sizes).publish(options.json)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def test_more_cores_help_as_far_as_waits_and_memory_allow():
 def test_a_soak_is_counted_by_what_happened_to_a_worker():
     from soak import report_of
 
-    memory = {"scheduler": 100.0, "worker": 200.0, "client": 300.0}
+    memory = {"scheduler": 100.0, "worker": 200.0, "client": 300.0, "scheduler_ended": False}
     log = [
         {"event": event, "outcome": outcome, "minute": minute, "seconds": seconds, **memory}
         for event, outcome, minute, seconds in (
@@ -71,4 +71,4 @@ def test_a_soak_is_counted_by_what_happened_to_a_worker():
         ["kill", 1, 0, 1, 0, 1, 36.0, 70.0],
     ]
     assert [row[:2] for row in report.tables[1].rows] == [[1, 1], [6, 1], [10, 1]]
-    assert [verdict.measured for verdict in report.verdicts] == [1, 0]
+    assert [verdict.measured for verdict in report.verdicts] == [1, 0, 0]

@@ -27,6 +27,7 @@ from sklearn_rank.dask import DaskRanker, _cluster_fit, _fit_thread, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
+from sklearn_rank.dask._tracker import TrackerProcess
 from sklearn_rank.dask._xgboost_collective import PeerLostError, losses_among_trees
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
@@ -646,6 +647,44 @@ def test_losses_of_xgboosts_own_messages_are_told_from_other_errors():
         assert type(raised.value) is expected
     with pytest.raises(ValueError, match="no cause"), losses_among_trees():
         raise ValueError("no cause")
+
+
+@pytest.mark.slow
+def test_a_tracker_that_is_lost_changes_no_model(monkeypatch):
+    """It may abort its own process where a worker is lost while it joins: not the scheduler's."""
+    X, y, _ = draw(4_000)
+    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
+        follow, killed = ClusterFit._follow, []
+
+        def kill_first(fit, *arguments):
+            if not killed:
+                killed.append(client.run_on_scheduler(kill_tracker))
+            follow(fit, *arguments)
+
+        monkeypatch.setattr(ClusterFit, "_follow", kill_first)
+        ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(4, X, y))
+    assert killed
+    assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
+
+
+def kill_tracker(dask_scheduler):
+    dask_scheduler.plugins[_cluster_fit._TURN].tracker._process.kill()
+
+
+@pytest.mark.slow
+def test_a_tracker_ends_with_the_process_that_started_it():
+    with pytest.raises(RuntimeError, match="tracker does not start"):
+        TrackerProcess(2, "no such host", 30)
+    tracker = TrackerProcess(2, "127.0.0.1", 30)
+    joins = f"collective.init(**{tracker.arguments}, dmlc_task_id='0', dmlc_retry=1)"
+    command = [sys.executable, "-c", f"from xgboost import collective; {joins}"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as waits:
+        time.sleep(1.0)
+        tracker._process.stdin.close()  # as when the scheduler dies
+        assert tracker._process.wait(timeout=20) == 0
+        assert waits.wait(timeout=60) == 1
+    tracker.stop()
+    assert not tracker.stop(patience=1)  # more than once
 
 
 def test_news_for_a_silent_client_are_few(monkeypatch):

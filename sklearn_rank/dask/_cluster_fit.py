@@ -13,14 +13,13 @@ from uuid import uuid4
 
 from distributed import SchedulerPlugin
 from distributed.comm import get_address_host
-from xgboost.core import XGBoostError
-from xgboost.tracker import RabitTracker
 
 from sklearn_rank._callbacks import combine
 from sklearn_rank._protocols import Observer
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
+from sklearn_rank.dask._tracker import TrackerProcess
 from sklearn_rank.dask._xgboost_collective import TIMEOUT, PeerLostError
 
 _PATIENCE = 1.0
@@ -266,21 +265,13 @@ class Turn(SchedulerPlugin):
 
     def __init__(self, fit: str, client: str) -> None:
         self.fit, self.client = fit, client
-        self.tracker: RabitTracker | None = None
+        self.tracker: TrackerProcess | None = None
 
     def stop_tracker(self, patience: int = 0) -> None:
-        """Stop the tracker, after some seconds if workers don't take leave of it earlier.
-
-        Workers that are about to join get an error.
-        """
+        """Stop the tracker, after some seconds if workers don't take leave of it earlier."""
         tracker, self.tracker = self.tracker, None
-        if tracker is None:
-            return
-        with suppress(XGBoostError):
-            if patience:
-                tracker.wait_for(patience)
-        with suppress(XGBoostError):  # it was still waiting for workers
-            tracker.free()
+        if tracker is not None:
+            tracker.stop(patience)
 
     def remove_client(self, scheduler: Any, client: str) -> None:
         """Give the turn up if the client is that of the fit."""
@@ -296,14 +287,15 @@ def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
     return bool(dask_scheduler.plugins[_TURN].fit == fit)
 
 
-def start_tracker(n_workers: int, dask_scheduler: Any = None) -> dict[str, Any]:
+async def start_tracker(n_workers: int, dask_scheduler: Any = None) -> dict[str, Any]:
     """Start XGBoost's tracker and return how workers find it."""
-    address = dask_scheduler.address
+    address, turn = dask_scheduler.address, dask_scheduler.plugins[_TURN]
     host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
-    tracker = RabitTracker(n_workers, host, sortby="task", timeout=TIMEOUT)
-    tracker.start()
-    dask_scheduler.plugins[_TURN].tracker = tracker
-    return dict(tracker.worker_args())
+    tracker = await asyncio.to_thread(TrackerProcess, n_workers, host, TIMEOUT)
+    turn.tracker = tracker
+    if dask_scheduler.plugins.get(_TURN) is not turn:  # the client has left meanwhile
+        await asyncio.to_thread(turn.stop_tracker)
+    return tracker.arguments
 
 
 async def stop_tracker(fit: str, *, ends_turn: bool = False, dask_scheduler: Any = None) -> None:

@@ -177,6 +177,7 @@ EXCERPTS = {
     "fuzz_models_table.md": ("fuzz_models", counts),
     "soak_table.md": ("soak", all_tables),
     "nightly_table.md": ("nightly", all_tables),
+    "quick_runs_table.md": ("quick_runs", all_tables),
 }
 """Tables that other pages take: the file, the report it is from, and what makes it."""
 

@@ -53,6 +53,22 @@ def test_more_cores_help_as_far_as_waits_and_memory_allow():
     assert found[64] == 0.1
 
 
+def test_quick_runs_are_counted():
+    from quick_runs import FAILED, PASSED, report_of
+
+    text = "ERROR tests/a.py::x - boom\nFAILED tests/a.py::y[1]\n1 failed, 2 passed, 1 error in 3 s"
+    failed = FAILED.findall(text)
+    assert failed == ["tests/a.py::x", "tests/a.py::y[1]"]
+    assert PASSED.search(text)[1] == "2"
+    good = {"exit_code": 0, "passed": 5, "failed": [], "seconds": 9.0}
+    runs = {"1": good, "2": {"exit_code": 1, "passed": 2, "failed": failed, "seconds": 3.2}}
+    report = report_of(runs, {}, 2)
+    assert report.tables[0].rows == [[2, 1, "4 to 5", "3 to 9"]]
+    assert report.tables[1].rows == [["2", "tests/a.py::x, tests/a.py::y[1]"]]
+    assert [verdict.measured for verdict in report.verdicts] == [1]
+    assert len(report_of({"1": good}, {}, 2).tables) == 1
+
+
 def test_a_soak_is_counted_by_what_happened_to_a_worker():
     from soak import report_of
 

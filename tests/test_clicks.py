@@ -292,6 +292,7 @@ def errors_and_coverage(seeds, swap, n_bootstrap):
     return np.array(off), np.mean(held)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swap", [False, True])
 def test_propensities_are_those_of_the_simulator(swap):
     off, held = errors_and_coverage(range(5), swap, n_bootstrap=60)
@@ -305,6 +306,7 @@ def test_intervals_of_propensities_hold_the_truth(swap):
     assert errors_and_coverage(range(100, 108), swap, n_bootstrap=200)[1] >= 0.9
 
 
+@pytest.mark.slow
 def test_expectation_maximisation_alone_finds_propensities_of_two_rankers():
     off = []
     for seed in range(5):
@@ -322,6 +324,7 @@ def log_of_one_ranker(seed, **options):
     return X, make_clicks(data.target, scores, data.qid, random_state=seed, **options)
 
 
+@pytest.mark.slow
 def test_features_tell_positions_from_relevance_in_the_log_of_one_ranker():
     off, without = [], []
     for seed in range(3):

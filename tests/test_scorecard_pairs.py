@@ -118,7 +118,7 @@ def rows_with_directions(n=500, seed=0):
     return X, (np.random.default_rng(seed).random(n) < chance).astype(int)
 
 
-@settings(max_examples=10)
+@settings(max_examples=min(10, settings.default.max_examples))
 @given(
     st.integers(0, 10**6),
     st.sampled_from([{"age": 1}, {"debt": -1}, {"age": 1, "debt": -1}]),

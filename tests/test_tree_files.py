@@ -126,6 +126,7 @@ def test_a_value_is_read_as_the_start_of_its_bin(data):
     np.testing.assert_array_equal(bins[np.array([5, 0]), 0], expected[[5, 0], 0])
 
 
+@pytest.mark.slow
 def test_what_is_held_is_a_byte_a_value(tmp_path, monkeypatch):
     """400 columns: what a row needs besides is little. The engine's own bins are not counted."""
     monkeypatch.setattr(_parquet, "_BLOCK_VALUES", 1 << 16)

@@ -673,10 +673,16 @@ def kill_tracker(dask_scheduler):
 
 @pytest.mark.slow
 def test_a_tracker_ends_with_the_process_that_started_it():
-    with pytest.raises(RuntimeError, match="tracker does not start"):
-        TrackerProcess(2, "no such host", 30)
-    tracker = TrackerProcess(2, "127.0.0.1", 30)
-    joins = f"collective.init(**{tracker.arguments}, dmlc_task_id='0', dmlc_retry=1)"
+    tracker = TrackerProcess()
+    with pytest.raises(RuntimeError, match="tracker does not start: gaierror"):
+        tracker.start(2, "no such host", 30)
+    tracker.stop()
+    with pytest.raises(RuntimeError, match="does not start: its process has ended"):
+        tracker.start(2, "127.0.0.1", 30)
+    tracker = TrackerProcess()
+    joins = (
+        f"collective.init(**{tracker.start(2, '127.0.0.1', 30)}, dmlc_task_id='0', dmlc_retry=1)"
+    )
     command = [sys.executable, "-c", f"from xgboost import collective; {joins}"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as waits:
         time.sleep(1.0)

@@ -283,7 +283,10 @@ class Turn(SchedulerPlugin):
 def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
     """Return whether it is the turn of a fit; it is if no other fit runs."""
     if _TURN not in dask_scheduler.plugins:
-        dask_scheduler.add_plugin(Turn(fit, client), name=_TURN)
+        turn = Turn(fit, client)
+        if len(dask_scheduler.workers) > 1:
+            turn.tracker = TrackerProcess()  # now: it takes half a second to import XGBoost
+        dask_scheduler.add_plugin(turn, name=_TURN)
     return bool(dask_scheduler.plugins[_TURN].fit == fit)
 
 
@@ -291,11 +294,8 @@ async def start_tracker(n_workers: int, dask_scheduler: Any = None) -> dict[str,
     """Start XGBoost's tracker and return how workers find it."""
     address, turn = dask_scheduler.address, dask_scheduler.plugins[_TURN]
     host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
-    tracker = await asyncio.to_thread(TrackerProcess, n_workers, host, TIMEOUT)
-    turn.tracker = tracker
-    if dask_scheduler.plugins.get(_TURN) is not turn:  # the client has left meanwhile
-        await asyncio.to_thread(turn.stop_tracker)
-    return tracker.arguments
+    turn.tracker = turn.tracker or TrackerProcess()
+    return await asyncio.to_thread(turn.tracker.start, n_workers, host, TIMEOUT)
 
 
 async def stop_tracker(fit: str, *, ends_turn: bool = False, dask_scheduler: Any = None) -> None:

@@ -20,34 +20,41 @@ _GRACE = 10
 
 
 class TrackerProcess:
-    """A tracker that some workers can join.
+    """A process that can be a tracker: it starts at once, and imports XGBoost meanwhile."""
 
-    Parameters
-    ----------
-    n_workers : int
-        Number of workers.
-    host : str
-        Address at which it listens.
-    timeout : int
-        Seconds for all workers to join.
-
-    Raises
-    ------
-    RuntimeError
-        Where it does not start.
-    """
-
-    def __init__(self, n_workers: int, host: str, timeout: int) -> None:
+    def __init__(self) -> None:
         # Without the folder of this file among those of modules.
-        command = [sys.executable, "-P", __file__, str(n_workers), host, str(timeout)]
+        command = [sys.executable, "-P", __file__]
         self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
-        line = self._process.stdout.readline()  # type: ignore[union-attr]
+
+    def start(self, n_workers: int, host: str, timeout: int) -> dict[str, Any]:
+        """Start the tracker and return what workers need to join.
+
+        Parameters
+        ----------
+        n_workers : int
+            Number of workers.
+        host : str
+            Address at which it listens.
+        timeout : int
+            Seconds for all workers to join.
+
+        Raises
+        ------
+        RuntimeError
+            Where it does not start.
+        """
+        line = b""
+        with suppress(OSError, ValueError):  # it has ended, or was stopped
+            self._process.stdin.write(  # type: ignore[union-attr]
+                json.dumps([n_workers, host, timeout]).encode() + b"\n"
+            )
+            self._process.stdin.flush()  # type: ignore[union-attr]
+            line = self._process.stdout.readline()  # type: ignore[union-attr]
         found: dict[str, Any] = json.loads(line) if line else {"error": "its process has ended"}
-        self.arguments: dict[str, Any] = found.get("arguments", {})
-        """What workers need to join."""
-        if not self.arguments:
-            self.stop()
+        if "error" in found:
             raise RuntimeError(f"XGBoost's tracker does not start: {found['error']}")
+        return found
 
     def stop(self, patience: int = 0) -> None:
         """Stop, after some seconds if the workers don't take leave of it earlier.
@@ -65,15 +72,19 @@ class TrackerProcess:
                 pipe.close()  # type: ignore[union-attr]
 
 
-def serve(n_workers: int, host: str, timeout: int) -> None:
+def serve() -> None:
     """Start a tracker, tell how to join it, and end when standard input says so or ends."""
     for name in _NOT_NEEDED:
         sys.modules[name] = None  # type: ignore[assignment]
     from xgboost.tracker import RabitTracker
 
+    line = sys.stdin.readline()
+    if not line:
+        return
+    n_workers, host, timeout = json.loads(line)
     tracker = RabitTracker(n_workers, host, sortby="task", timeout=timeout)
     tracker.start()
-    print(json.dumps({"arguments": tracker.worker_args()}), flush=True)
+    print(json.dumps(tracker.worker_args()), flush=True)
     patience = sys.stdin.readline()
     with suppress(Exception):  # the time is over, or a worker is lost
         if patience:
@@ -84,7 +95,7 @@ def serve(n_workers: int, host: str, timeout: int) -> None:
 def main() -> None:
     """Serve, or tell why not."""
     try:
-        serve(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+        serve()
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
 

@@ -23,6 +23,9 @@ from sklearn_rank.pairs._given import share_in_order
 from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions
 from sklearn_rank.rows import GivenPairs
 
+_LEAST_SHARE = 1e-30
+"""Of the mean curvature: less counts as that much where directions are scaled."""
+
 _SMALLEST_SHARE = 1e-10
 """A step is halved no further than this: rounding then hides what it gains."""
 
@@ -311,7 +314,8 @@ def _newton_step(
     have no part, makes it definite.
     """
     n, middle = len(gradient), float(diagonal.mean())
-    inverse = 1.0 / np.maximum(diagonal + alpha, np.finfo(float).tiny)
+    # Scores that run away leave no curvature: squares of the directions must stay finite.
+    inverse = 1.0 / np.maximum(diagonal + alpha, max(_LEAST_SHARE * middle, np.finfo(float).tiny))
     step, residual = np.zeros_like(gradient), -gradient
     direction = residual * inverse
     square = first = float(residual @ direction)

@@ -57,7 +57,8 @@ def fingerprint(data: Rows) -> str:
     code, y = code[order], y[order]
     is_first = np.append(True, (np.diff(code) != 0) | (y[1:] != y[:-1]))
     starts = np.flatnonzero(is_first)
-    summed = np.add.reduceat(weight[order], starts).round(9)
+    summed = np.add.reduceat(weight[order], starts)
+    summed = np.where(summed < 1e15, np.minimum(summed, 1e15).round(9), summed)  # no overflow
     digest = hashlib.sha256()
     for one, kind in ((code[starts], "<u8"), (y[starts], "<u1"), (summed, "<f8")):
         digest.update(one.astype(kind).tobytes())

@@ -53,7 +53,7 @@ def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
         Weight of the rows of the upper class and of the lower class.
     """
     above, below = (one.sum(axis=1, keepdims=True) for one in (events, others))
-    return events * (above + 1) / (above + 2) + others / (below + 2), events + others
+    return events * ((above + 1) / (above + 2)) + others / (below + 2), events + others
 
 
 def fit_increasing(

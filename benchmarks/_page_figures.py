@@ -165,6 +165,21 @@ def scaling(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
+def arrays(report: Report, path: Path) -> None:
+    """Draw milliseconds over rows, a panel for each loss and a line for each library."""
+    figure, axes = new_figure(len(report.tables), 8.0, 3.8, sharey=True)
+    for one, table in zip(axes.flat, report.tables, strict=True):
+        rows = [int(str(row[0]).replace(",", "")) for row in table.rows]
+        for column, marker in zip(range(1, len(table.columns)), "os^D", strict=False):
+            times = [float(str(row[column])) for row in table.rows]
+            one.plot(rows, times, marker=marker, markersize=4, label=table.columns[column])
+        one.set(xscale="log", yscale="log", xlabel="rows")
+        one.set_title(table.title.partition(", ")[2].replace("_", " "), fontsize="medium")
+    axes[0, 0].set_ylabel("milliseconds")
+    legend_below(figure, axes[0, 0], 4)
+    save_figure(figure, path)
+
+
 def threads(report: Report, path: Path) -> None:
     """Draw the time of a round over cores: measured on two, dashed on paper."""
     table, n_measured = report.tables[0], 2
@@ -398,7 +413,7 @@ def without_tenth(table: Table) -> Table:
 FIGURES: dict[str, Callable[[Report, Path], None]] = {
     one.__name__: one
     for one in (
-        *(as_they_come, limited_classes, scaling, threads),
+        *(as_they_come, limited_classes, scaling, threads, arrays),
         *(lists, peers_generated, peers_magic_trees, peers_search, peers_letor),
         *(
             trees_lists,

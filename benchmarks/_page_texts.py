@@ -309,6 +309,10 @@ PICTURES = {
         "threads": "Milliseconds of a round over cores on logarithmic axes, a line for each loss, "
         "for 100,000 and for a million rows: measured on one and two cores, on paper beyond"
     },
+    "arrays": {
+        "arrays": "Milliseconds over rows on logarithmic axes, a panel for each loss: NumPy, "
+        "PyTorch on the CPU and on a GPU, and CuPy"
+    },
     "bench_pairs": {"bench_pairs": "Seconds for a million rows, a row for each loss, and one sort"},
     "clicks": {
         "clicks": "What weights add to raw clicks in NDCG@10, with 95 % intervals, a row for each "

@@ -7,8 +7,8 @@ A scheduler and workers of one thread, each a process of its own as ``dask sched
 worker`` start it. Every fit must give the model of one process, or say in an error why it can't go
 on. One worker is never killed, only paused: its memory, that of the scheduler and that of the
 client must be as high at the end as after the first tenth of the time. Dask's own logs, which fill
-for a quarter of an hour before they drop what is old, are short here, so that what is never dropped
-shows.
+for a quarter of an hour before they drop what is old, are short here, and what it counts for each
+computation is counted together, so that what a fit leaves behind shows.
 """
 
 import argparse
@@ -50,11 +50,14 @@ TENTHS = 10
 MEMORY_LIMIT = 30.0
 """Megabytes by which a process may grow after the first tenth."""
 
+PRELOAD = Path(__file__).with_name("_soak_preload.py").as_posix()
 SHORT_LOGS = {
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__SCHEDULER__PRELOAD": f"['{PRELOAD}']",
+    "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{PRELOAD}']",
 }
 """Settings of Dask."""
 

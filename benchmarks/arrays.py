@@ -4,7 +4,7 @@
     python benchmarks/arrays.py --rows 10000 100000  # a quick look
 
 The scores lie where the library keeps them, and so does the gradient. A library or a GPU that is
-not there is left out. All losses take turns, and every result is compared with NumPy's.
+not there is left out. The libraries take turns, and every result is compared with NumPy's.
 """
 
 import argparse

@@ -45,6 +45,7 @@ class TrackerProcess:
             Where it does not start.
         """
         line = b""
+        # To type checkers what `Popen` has for a pipe may be None.
         with suppress(OSError, ValueError):  # it has ended, or was stopped
             self._process.stdin.write(  # type: ignore[union-attr]
                 json.dumps([n_workers, host, timeout]).encode() + b"\n"
@@ -74,7 +75,7 @@ class TrackerProcess:
 
 def serve() -> None:
     """Start a tracker, tell how to join it, and end when standard input says so or ends."""
-    for name in _NOT_NEEDED:
+    for name in _NOT_NEEDED:  # None, which typeshed does not know, forbids an import
         sys.modules[name] = None  # type: ignore[assignment]
     from xgboost.tracker import RabitTracker
 

@@ -10,14 +10,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_finite, check_parameters
 from sklearn_rank.metrics._discounts import discounts_of
 from sklearn_rank.metrics._err import check_top, expected_reciprocal_stop, symmetric_means
-from sklearn_rank.metrics._ranked import (
-    RankedQueries,
-    average_queries,
-    check_options,
-    check_weight_of_queries,
-    divide,
-    rank_queries,
-)
+from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, divide, rank_queries
 
 _ROUNDING = 1e-12
 """Relative difference below which two rows add equally."""
@@ -106,13 +99,13 @@ def alpha_ndcg_score(
     >>> round(alpha_ndcg_score(intents, [3, 2, 1]), 3)
     0.965
     """
-    check_options("alpha_ndcg_score", average, empty, k=k)
-    check_parameters("alpha_ndcg_score", {"alpha": alpha}, {"alpha": Number(0, 1)})
-    served = _intents("alpha_ndcg_score", y_true) > 0
-    weight = check_weight_of_queries("alpha_ndcg_score", query_weight, qid, served[:, 0], average)
+    owner = "alpha_ndcg_score"
+    check_parameters(owner, {"alpha": alpha}, {"alpha": Number(0, 1)})
+    served = _intents(owner, y_true) > 0
+    mean = QueryMean.checked(owner, average, empty, query_weight, qid, served[:, 0], k=k)
     ranked = rank_queries(served.any(axis=1), y_score, qid)
     longest = int(ranked.query_rows.length.max())
-    discount = discounts_of("alpha_ndcg_score", None, min(k or longest, longest))
+    discount = discounts_of(owner, None, min(k or longest, longest))
     sorted_rows = served[ranked.order].astype(np.float64)
     dcg = _expected_alpha_dcg(ranked, sorted_rows, float(alpha), discount)
     rows = ranked.query_rows
@@ -123,7 +116,7 @@ def alpha_ndcg_score(
         ]
     )
     values = np.minimum(divide(dcg, best), 1.0)
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)
 
 
 def intent_aware_err_score(
@@ -199,10 +192,9 @@ def intent_aware_err_score(
     True
     """
     owner = "intent_aware_err_score"
-    check_options(owner, average, empty, k=k)
     relevance = _intents(owner, y_true)
+    mean = QueryMean.checked(owner, average, empty, query_weight, qid, relevance[:, 0], k=k)
     top = check_top(owner, float(relevance.max()), max_relevance)
-    weight = check_weight_of_queries(owner, query_weight, qid, relevance[:, 0], average)
     ranked = rank_queries(relevance.max(axis=1), y_score, qid)
     sorted_rows = relevance[ranked.order]
     probability = _probabilities(ranked, sorted_rows, intent_probability)
@@ -212,7 +204,7 @@ def intent_aware_err_score(
         expected_reciprocal_stop(ranked, np.ascontiguousarray(one), k) for one in unsatisfied.T
     ]
     values = np.einsum("qj,jq->q", probability, np.array(of_intents))
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)
 
 
 def _intents(owner: str, y_true: Any) -> Floats:

@@ -8,14 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.metrics._ranked import (
-    RankedQueries,
-    average_queries,
-    check_not_negative,
-    check_options,
-    check_weight_of_queries,
-    rank_queries,
-)
+from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, check_not_negative, rank_queries
 
 
 def err_score(
@@ -86,15 +79,14 @@ def err_score(
     >>> err_score([1, 0, 1], [3, 2, 1]) == 1 / 2 + 1 / 3 / 4
     True
     """
-    check_options("err_score", average, empty, k=k)
-    weight = check_weight_of_queries("err_score", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("err_score", average, empty, query_weight, qid, y_true, k=k)
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("err_score", ranked.relevance)
     top = check_top("err_score", float(ranked.relevance.max()), max_relevance)
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
     k = int(ranked.query_rows.length.max()) if k is None else k
     values = expected_reciprocal_stop(ranked, unsatisfied, k)
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)
 
 
 def check_top(owner: str, highest: float, max_relevance: Any) -> float:

@@ -8,13 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.metrics._ranked import (
-    average_queries,
-    check_options,
-    check_weight_of_queries,
-    divide,
-    rank_queries,
-)
+from sklearn_rank.metrics._ranked import QueryMean, divide, rank_queries
 from sklearn_rank.rows import Groups
 
 
@@ -93,10 +87,9 @@ def average_precision(
     >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1], k=1, divide_by="relevant")
     0.5
     """
-    check_options("average_precision", average, empty, k=k)
     allowed = {"divide_by": Choice(("attainable", "relevant"))}
     check_parameters("average_precision", {"divide_by": divide_by}, allowed)
-    weight = check_weight_of_queries("average_precision", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("average_precision", average, empty, query_weight, qid, y_true, k=k)
     ranked = rank_queries(y_true, y_score, qid)
     ties, r = ranked.ties, ranked.relevant
     running = np.cumsum(r) - r
@@ -113,7 +106,7 @@ def average_precision(
         n_relevant = np.minimum(n_relevant, k) if divide_by == "attainable" else n_relevant
     total = ranked.query_rows.reduce(np.add, precision)
     values = np.minimum(divide(total, n_relevant), 1.0)
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)
 
 
 def reciprocal_rank(
@@ -181,8 +174,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [1, 1])
     0.75
     """
-    check_options("reciprocal_rank", average, empty, k=k)
-    weight = check_weight_of_queries("reciprocal_rank", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("reciprocal_rank", average, empty, query_weight, qid, y_true, k=k)
     ranked = rank_queries(y_true, y_score, qid)
     has_relevant = ranked.n_relevant > 0
     relevant_ties = np.flatnonzero(ranked.relevant)
@@ -192,7 +184,7 @@ def reciprocal_rank(
         values[has_relevant] = _expected_reciprocal(
             ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
         )
-    return average_queries(values, has_relevant, average, empty, weight)
+    return mean.of(values, has_relevant)
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:

@@ -10,11 +10,9 @@ from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import check_parameters
 from sklearn_rank.metrics._discounts import DISCOUNT, GAIN, discounts_of, gains_of, is_named
 from sklearn_rank.metrics._ranked import (
+    QueryMean,
     RankedQueries,
-    average_queries,
     check_not_negative,
-    check_options,
-    check_weight_of_queries,
     divide,
     rank_queries,
 )
@@ -102,8 +100,7 @@ def ndcg_score(
     >>> round(ndcg_score([0, 1, 2], [3, 2, 1], gain=[0, 1, 10], discount=[1, 1]), 3)
     0.091
     """
-    check_options("ndcg_score", average, empty, k=k)
-    weight = check_weight_of_queries("ndcg_score", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("ndcg_score", average, empty, query_weight, qid, y_true, k=k)
     given = {"gain": gain, "discount": discount}
     check_parameters("ndcg_score", given, {"gain": GAIN, "discount": DISCOUNT})
     ranked = rank_queries(y_true, y_score, qid)
@@ -117,7 +114,7 @@ def ndcg_score(
     has_gain = ranked.n_relevant > 0
     if not is_named(gain):
         has_gain &= best > 0
-    return average_queries(values, has_gain, average, empty, weight)
+    return mean.of(values, has_gain)
 
 
 def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:

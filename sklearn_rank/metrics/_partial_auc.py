@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number, check_parameters
 from sklearn_rank._warnings import warn
-from sklearn_rank.metrics._ranked import (
-    average_queries,
-    check_options,
-    check_weight_of_queries,
-    divide,
-    rank_rows,
-)
+from sklearn_rank.metrics._ranked import QueryMean, divide, rank_rows
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
 
@@ -206,8 +201,7 @@ def measure_curves(
     relevant rows and of the others in each tie group. It returns a numerator and a denominator
     for each query; the latter is 0 in queries of one class, which have no curve.
     """
-    check_options(owner, average, empty)
-    of_queries = check_weight_of_queries(owner, query_weight, qid, y_true, average)
+    mean = QueryMean.checked(owner, average, empty, query_weight, qid, y_true)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     if np.isin(rows.score, (0, 1)).all() and (rows.y % 1 != 0).any():
         warn(f"y_score of {owner} holds classes and y_true scores: y_true comes first.")
@@ -221,8 +215,8 @@ def measure_curves(
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all weigh nothing is absent: it is not even empty.
     kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]
-    values[kept] = average_queries(share, whole > 0, None, empty)
-    return average_queries(values, ~np.isnan(values), average, "skip", of_queries)
+    values[kept] = replace(mean, average=None).of(share, whole > 0)
+    return replace(mean, empty="skip").of(values, ~np.isnan(values))
 
 
 def _height_at(

@@ -8,14 +8,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import Choice, Number, check_parameters
-from sklearn_rank.metrics._ranked import (
-    RankedQueries,
-    average_queries,
-    check_options,
-    check_weight_of_queries,
-    divide,
-    rank_queries,
-)
+from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, divide, rank_queries
 
 
 def _hits(ranked: RankedQueries, k: Indices) -> Floats:
@@ -97,12 +90,11 @@ def precision_at_k(
     _check_k("precision_at_k", k)
     allowed = {"divide_by": Choice(("rows", "k"))}
     check_parameters("precision_at_k", {"divide_by": divide_by}, allowed)
-    check_options("precision_at_k", average, empty)
-    weight = check_weight_of_queries("precision_at_k", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("precision_at_k", average, empty, query_weight, qid, y_true)
     ranked = rank_queries(y_true, y_score, qid)
     places = np.minimum(k, ranked.query_rows.length)
     values = _hits(ranked, places) / (places if divide_by == "rows" else k)
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)
 
 
 def recall_at_k(
@@ -162,12 +154,11 @@ def recall_at_k(
     1.0
     """
     _check_k("recall_at_k", k)
-    check_options("recall_at_k", average, empty)
-    weight = check_weight_of_queries("recall_at_k", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("recall_at_k", average, empty, query_weight, qid, y_true)
     ranked = rank_queries(y_true, y_score, qid)
     places = np.minimum(k, ranked.query_rows.length)
     values = divide(_hits(ranked, places), ranked.n_relevant)
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)
 
 
 def r_precision(
@@ -223,8 +214,7 @@ def r_precision(
     >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])
     0.5
     """
-    check_options("r_precision", average, empty)
-    weight = check_weight_of_queries("r_precision", query_weight, qid, y_true, average)
+    mean = QueryMean.checked("r_precision", average, empty, query_weight, qid, y_true)
     ranked = rank_queries(y_true, y_score, qid)
     values = divide(_hits(ranked, ranked.n_relevant), ranked.n_relevant)
-    return average_queries(values, ranked.n_relevant > 0, average, empty, weight)
+    return mean.of(values, ranked.n_relevant > 0)

@@ -127,13 +127,6 @@ def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:
     return rank_rows(ScoredRows.with_relevance(y_true, y_score, qid))
 
 
-def check_options(owner: str, average: Any, empty: Any, **k: Any) -> None:
-    """Check the parameters that the metrics of places share."""
-    values = {"average": average, "empty": empty, **k}
-    allowed: dict[str, Constraint] = {"average": AVERAGE, "empty": EMPTY, "k": CUT_OFF}
-    check_parameters(owner, values, {name: allowed[name] for name in values})
-
-
 def check_weight_of_queries(
     owner: str, query_weight: Any, qid: Any, y_true: Any, average: str | None
 ) -> Floats | None:
@@ -159,34 +152,54 @@ def check_not_negative(owner: str, relevance: Floats) -> None:
         )
 
 
-def average_queries(
-    values: Floats,
-    counts: Mask,
-    average: str | None,
-    empty: str | int,
-    weight: Floats | None = None,
-) -> float | Floats:
-    """Return the average over queries, or the values; `counts` marks queries with a value.
+@dataclass(frozen=True, eq=False)
+class QueryMean:
+    """The mean of a metric over queries.
 
-    `weight` is that of each query; None: all count once.
+    Attributes
+    ----------
+    average : "mean" or None
+        None: the values of the queries, not their mean.
+    empty : 0, 1 or "skip"
+        The value of queries without one.
+    weight : ndarray of shape (n_queries,) or None
+        How often each query counts; None: all once.
     """
-    values = np.where(counts, values, np.nan if empty == "skip" else float(empty))
-    if average is None:
-        return values
-    present = ~np.isnan(values)
-    if weight is not None:
-        present &= weight > 0
-    if not present.any():
-        one = "All rows are one query, and y_true has rows of one kind only. "
-        raise ValueError(
-            f"{one * (len(values) == 1)}There is no query to average over: none has both a "
-            "relevant row (relevance above 0) and what the metric compares it with"
-            f"{', and a weight' * (weight is not None)}."
-        )
-    if weight is None:
-        return float(values[present].mean())
-    heaviest = weight[present].max()
-    return float(np.average(values[present], weights=weight[present] / heaviest))
+
+    average: str | None
+    empty: str | int
+    weight: Floats | None = None
+
+    @classmethod
+    def checked(
+        cls, owner: str, average: Any, empty: Any, weight: Any, qid: Any, y_true: Any, **k: Any
+    ) -> QueryMean:
+        """Return the mean for the parameters that the metrics of places share."""
+        values = {"average": average, "empty": empty, **k}
+        allowed: dict[str, Constraint] = {"average": AVERAGE, "empty": EMPTY, "k": CUT_OFF}
+        check_parameters(owner, values, {name: allowed[name] for name in values})
+        known = check_weight_of_queries(owner, weight, qid, y_true, average)
+        return cls(average, empty, known)
+
+    def of(self, values: Floats, counts: Mask) -> float | Floats:
+        """Return the mean of values of the queries; `counts` marks queries that have one."""
+        values = np.where(counts, values, np.nan if self.empty == "skip" else float(self.empty))
+        if self.average is None:
+            return values
+        present, weight = ~np.isnan(values), self.weight
+        if weight is not None:
+            present &= weight > 0
+        if not present.any():
+            one = "All rows are one query, and y_true has rows of one kind only. "
+            raise ValueError(
+                f"{one * (len(values) == 1)}There is no query to average over: none has both a "
+                "relevant row (relevance above 0) and what the metric compares it with"
+                f"{', and a weight' * (weight is not None)}."
+            )
+        if weight is None:
+            return float(values[present].mean())
+        heaviest = weight[present].max()
+        return float(np.average(values[present], weights=weight[present] / heaviest))
 
 
 def divide(numerator: Floats, denominator: Floats | Indices) -> Floats:

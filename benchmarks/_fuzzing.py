@@ -356,7 +356,7 @@ def report(name: str, about: str, seed: int, done: dict[str, list[Batch]]) -> Re
     return Report(
         name,
         f"{about} Seed {seed}.",
-        describe_machine("pandas", "pyarrow", "skops", "hypothesis"),
+        describe_machine("pandas", "pyarrow", "skops", "hypothesis", "lightgbm", "xgboost-cpu"),
         tables,
         [Verdict("cases with a fault", 0, faults)],
         runs={

@@ -26,24 +26,31 @@ MANY = {"bytes": 4_000, "contents": 4_000, "planted": 1_000, "cards": 3_000}
 FEW = {"bytes": 40, "contents": 40, "planted": 40, "cards": 40}
 SIZES = {"bytes": 200, "contents": 200, "planted": 100, "cards": 200}
 
-RANKERS = ("PNormPushRanker", "ListNetLinear", "KernelPairwiseSGDRanker", "BoostedTreesRanker")
+RANKERS = {
+    "PNormPushRanker": ("n_estimators=3",),
+    "ListNetLinear": ("max_iter=2",),
+    "KernelPairwiseSGDRanker": ("max_iter=2",),
+    "BoostedTreesRanker": ("n_estimators=3", "engine=lightgbm"),
+    "BoostedTreesRanker of XGBoost": ("n_estimators=3", "engine=xgboost"),
+}
+"""Parameters of the models, by name."""
 _VALUES = (None, -1, 0, 10**12, 1e308, "", "x", [], {}, True, ["a"], {"a": 1}, float("nan"))
 
 
 @cache
 def good_models() -> tuple[dict[str, bytes], bytes]:
-    """Return model files by ranker and a card, fitted by the commands, and the rows."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    """Return model files by name and a card, fitted by the commands, and the rows."""
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         data = folder / "t.csv"
         good_frame(60, 1).to_csv(data, index=False)
         models = {}
-        for ranker in RANKERS:
-            few = "max_iter=2" if "Net" in ranker or "Kernel" in ranker else "n_estimators=3"
-            path = folder / f"{ranker}.skops"
-            words = ["train", str(data), "--target", "y", "--ranker", ranker, "--param", few]
+        for name, parameters in RANKERS.items():
+            path = folder / f"{name}.skops"
+            words = ["train", str(data), "--target", "y", "--ranker", name.partition(" ")[0]]
+            words += [word for one in parameters for word in ("--param", one)]
             assert called([*words, "-o", str(path)]) == ""
-            models[ranker] = path.read_bytes()
+            models[name] = path.read_bytes()
         card = folder / "card.json"
         words = ["card", str(data), "--target", "y", "--drop", "day", "--param", "n_estimators=9"]
         assert called([*words, "-o", str(card)]) == ""
@@ -113,7 +120,7 @@ def _ranking(folder: Path, content: bytes, suffix: str = ".skops", marker: Path 
 
 def _two_models(rng: np.random.Generator) -> tuple[bytes, bytes]:
     models = good_models()[0]
-    names = [RANKERS[i] for i in rng.integers(len(RANKERS), size=2)]
+    names = [list(RANKERS)[i] for i in rng.integers(len(RANKERS), size=2)]
     return models[names[0]], models[names[1]]
 
 

@@ -19,7 +19,7 @@ from sklearn_rank.model_selection.conformal import conformal_p_values, select_he
 from sklearn_rank.scorecard.forms._points_table import no_formula
 from sklearn_rank.tables.columns import Schema
 from sklearn_rank.tables.dataset import Dataset, model_data
-from sklearn_rank.tables.errors import InputError, count
+from sklearn_rank.tables.errors import InputError, count, noting
 
 _N_REASONS = 3
 
@@ -42,7 +42,7 @@ def rank(settings: Rank) -> None:
                 known = calibration(model.pipeline, other)
             added["selected"] = _select(scores, known, settings.fdr, settings.model, notes)
         if settings.explain:
-            added |= _reasons(model, data.X)
+            added |= _reasons(model, data.X, settings.model)
     is_text = output is None or output.path.suffix != ".parquet"
     ranked = _ranked(data, scores, added, settings.top, keeps_text=is_text)
     if output is None:
@@ -125,7 +125,7 @@ def _select(
     return selected
 
 
-def _reasons(model: Model, X: Any) -> dict[str, Any]:
+def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
     """Return columns of the largest contributions to each score, such as "income +0.31".
 
     A spreadsheet shows them as they are, also where the name of a column begins like a formula.
@@ -137,11 +137,13 @@ def _reasons(model: Model, X: Any) -> dict[str, Any]:
             f"--explain needs a score that can be divided among the columns; {model.ranker} has "
             "none as it was fitted. Rankers of stumps or trees, ListNetLinear and cards have"
         )
-    rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
-    columns = _columns_of_features(model.pipeline, X)
-    given = ranker.points_of(rows) if is_card else ranker.contributions(rows)
     parts = np.zeros((X.shape[1], len(X)))
-    np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
+    what = f"{name}: the model is damaged; it can't explain the scores"
+    with noting([], what, (Exception,)):  # its arrays may be anything
+        rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
+        columns = _columns_of_features(model.pipeline, X)
+        given = ranker.points_of(rows) if is_card else ranker.contributions(rows)
+        np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
     order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
     shown = np.asarray([no_formula(str(name)) for name in X.columns], dtype=object)
     names, texts = shown[order], np.vectorize("{:+.3g}".format)

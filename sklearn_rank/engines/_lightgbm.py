@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.engines._lightgbm_text import check_trees
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 from sklearn_rank.rows.selected import Selection
 
@@ -52,9 +53,7 @@ class LightGBM(Engine):
         "early_stopping_round": "n_iter_no_change",
         "metric": "scoring",
         "categorical_feature": "categorical_features",
-        "boosting": "",
-        "num_class": "",
-        "boost_from_average": "",
+        **dict.fromkeys(("boosting", "num_class", "boost_from_average"), ""),
     }
 
     @property
@@ -149,7 +148,8 @@ class LightGBM(Engine):
             if descent.after_round(self._view(booster)):
                 raise over(n_trees, [])
 
-        gradient = {} if rows.relevance is not None else {"objective": _function(descent)}
+        has_gradient = rows.relevance is None
+        gradient = {"objective": lambda *_: descent.gradient()} if has_gradient else {}
         self.module.train(
             {**params, **gradient},
             train,
@@ -214,6 +214,7 @@ class LightGBM(Engine):
 
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""
+        check_trees(stored)
         return self.module.Booster(model_str=stored.decode())
 
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
@@ -246,10 +247,6 @@ def _data_seed(seed: int) -> int:
     """
     state = (214_013 * seed + 2_531_011) % (1 << 32)
     return (state >> 16 & 0x7FFF) % 0x7FFF
-
-
-def _function(descent: Descent) -> Callable[[Any, Any], tuple[Floats, Floats]]:
-    return lambda scores, data: descent.gradient()
 
 
 def _as_matrix(X: Any) -> Any:

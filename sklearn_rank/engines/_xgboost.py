@@ -52,10 +52,7 @@ class XGBoost(Engine):
         "verbosity": "verbose",
         "objective": "loss",
         "eval_metric": "scoring",
-        "booster": "",
-        "base_score": "",
-        "num_class": "",
-        "multi_strategy": "",
+        **dict.fromkeys(("booster", "base_score", "num_class", "multi_strategy"), ""),
     }
 
     @property

@@ -10,16 +10,10 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Mask, require
 from sklearn_rank._validation import Choice, check_parameters
-from sklearn_rank.objectives import (
-    LISTWISE_LOSSES,
-    MARGIN_LOSSES,
-    ListLoss,
-    ListwiseLoss,
-    MarginLoss,
-    make_push,
-)
+from sklearn_rank.objectives import LISTWISE_LOSSES, ListLoss, ListwiseLoss, make_push
 from sklearn_rank.objectives.listwise import as_listwise_loss
-from sklearn_rank.pair_sums import PairLoss, as_margin_loss, mean_of_larger
+from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss, PairLoss, as_margin_loss
+from sklearn_rank.pair_sums.listed_pairs import mean_of_larger
 from sklearn_rank.rows import GivenPairs, Preferences, Queries, Rows
 
 MEAN_CURVATURE = 0.25

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -58,20 +58,31 @@ class Schema:
 
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
+    mappings = schema.kinds, schema.categories, schema.summaries, schema.formats
+    if not all(isinstance(one, Mapping) for one in mappings):
+        raise ValueError("kinds, categories, summaries and formats must be of columns by name")
     optional = [one for one in (schema.qid, schema.positive, schema.weight) if one is not None]
-    texts = *schema.kinds, *(schema.classes or ()), *schema.missing, schema.target, *optional
-    if not all(isinstance(one, str) for one in chain(texts, *schema.categories.values())):
+    texts = [*schema.kinds, *schema.formats.values(), schema.target, schema.decimal, *optional]
+    lists = schema.missing, schema.classes or [], *schema.categories.values()
+    if not (_are(texts, str) and all(_are(one, str) for one in lists)):
         raise ValueError("the names of columns, classes and categories must be texts")
-    if not all(isinstance(one, int) for one in schema.rows):
+    if not _are(schema.rows, int):
         raise ValueError("the hashes of the rows must be integers")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
+    if schema.relevance not in ("binary", "graded") or not isinstance(schema.is_letor, bool):
+        raise ValueError("the kind of relevance and of file are unknown")
     forms = {part for form in schema.formats.values() for part in form.split("|")}
     if not set(schema.summaries) <= set(schema.kinds):
         raise ValueError("the summaries are of other columns")
     check_summaries(schema.summaries)
     if schema.decimal not in (".", ",") or not forms <= {*notation.FORMS, AS_WRITTEN}:
         raise ValueError("the formats of the columns are unknown")
+
+
+def _are(values: Any, kind: type) -> bool:
+    """Return whether values are a list of a kind; a text is no list of texts."""
+    return isinstance(values, list | tuple) and all(isinstance(one, kind) for one in values)
 
 
 def check_columns(table: Table, names: Sequence[str], role: str) -> None:

@@ -14,14 +14,7 @@ import pandas as pd
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.datasets import make_credit, make_queries
 from sklearn_rank.tables.column_notes import column_notes, column_summaries, drift_notes
-from sklearn_rank.tables.columns import (
-    AS_WRITTEN,
-    DATE,
-    NUMBER,
-    Column,
-    Schema,
-    check_columns,
-)
+from sklearn_rank.tables.columns import AS_WRITTEN, DATE, NUMBER, Column, Schema, check_columns
 from sklearn_rank.tables.errors import InputError, count, listing
 from sklearn_rank.tables.kinds import FEW_VALUES, choose_kinds
 from sklearn_rank.tables.notation import MISSING, written

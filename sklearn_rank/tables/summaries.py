@@ -10,6 +10,9 @@ import numpy as np
 
 from sklearn_rank.tables.column_notes import N_BINS
 
+_MOST_ROWS = 2**53
+"""Larger counts are no exact floats."""
+
 
 def pool_summaries(parts: Sequence[Mapping[Any, Mapping[str, Any]]]) -> dict[Any, dict[str, Any]]:
     """Return the summaries of rows from those of parts of them, which need many bins.
@@ -44,8 +47,18 @@ def pool_summaries(parts: Sequence[Mapping[Any, Mapping[str, Any]]]) -> dict[Any
 def check_summaries(summaries: Mapping[Any, Mapping[str, Any]]) -> None:
     """Raise ValueError for summaries that `column_summaries` does not make; a file holds any."""
     for name, one in summaries.items():
-        bounds = np.asarray(one["cuts"], dtype=np.float64) if "cuts" in one else one["texts"]
-        counts = np.asarray(one["counts"], dtype=np.float64)
-        is_sorted = "texts" in one or bool((np.diff(bounds) > 0).all())
-        if counts.shape != (len(bounds) + 2,) or not (is_sorted and (counts >= 0).all()):
+        if not (isinstance(one, Mapping) and _is_summary(one)):
             raise ValueError(f"the summary of column {name!r} is damaged")
+
+
+def _is_summary(one: Mapping[str, Any]) -> bool:
+    bounds, counts = one.get("cuts", one.get("texts")), one.get("counts")
+    if not isinstance(bounds, list) or not isinstance(counts, list):
+        return False
+    if "cuts" in one:
+        are_bounds = all(isinstance(cut, float) for cut in bounds)
+        are_bounds = are_bounds and bool((np.diff(np.asarray(bounds, dtype=float)) > 0).all())
+    else:
+        are_bounds = all(isinstance(text, str) for text in bounds)
+    are_counts = all(isinstance(n, int) and 0 <= n <= _MOST_ROWS for n in counts)
+    return are_bounds and are_counts and len(counts) == len(bounds) + 2

@@ -41,6 +41,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 # What is told of each iteration ---------------------------------------------------------
 
 
+def no_hook(x: Any, values: list[float]) -> bool:
+    """Observe nothing, and never stop."""
+    return False
+
+
 class Follower:
     """Passes the iterates of a solver on to an observer, and keeps the last one.
 

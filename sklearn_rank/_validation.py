@@ -113,12 +113,10 @@ class Described:
 FLAG = Described("True or False", lambda value: isinstance(value, bool | np.bool_))
 
 
-def _is_number_of_jobs(value: Any) -> bool:
-    """Whether joblib takes a value as a number of threads."""
-    return value is None or (Number(-np.inf, integer=True).allows(value) and value != 0)
-
-
-JOBS = Described("None or an int other than 0", _is_number_of_jobs)
+JOBS = Described(
+    "None or an int other than 0",
+    lambda value: value is None or (Number(-np.inf, integer=True).allows(value) and value != 0),
+)
 
 
 def _is_seed(value: Any) -> bool:
@@ -316,11 +314,8 @@ def largest_size(X: Any) -> float:
     if hasattr(X, "parts"):  # rows in several arrays
         return max(map(largest_size, X.parts))
     values = X.data if issparse(X) else X
-    ends = (
-        np.fmax.reduce(values, axis=None, initial=0.0),
-        np.fmin.reduce(values, axis=None, initial=0.0),
-    )
-    return float(max(ends[0], -ends[1]))
+    high, low = (end.reduce(values, axis=None, initial=0.0) for end in (np.fmax, np.fmin))
+    return float(max(high, -low))
 
 
 def check_size(owner: str, largest: float, allowed: float) -> None:

@@ -54,7 +54,7 @@ def take_state(estimator: Any, state: dict[str, Any]) -> None:
                 estimator_name=type(estimator).__name__,
                 current_sklearn_version=__version__,
                 original_sklearn_version=version,
-            ),
+            )
         )
         attributes = {**defaults_of(type(estimator)), **attributes}
     BaseEstimator.__setstate__(estimator, attributes)

@@ -239,11 +239,7 @@ class Binning:
         return self.of_sample(rows.X[chosen], weight, threads, rows)
 
     def of_sample(
-        self,
-        X: Floats,
-        weight: Floats,
-        threads: ThreadPool | None = None,
-        sums: Sums = ALL_HERE,
+        self, X: Floats, weight: Floats, threads: ThreadPool | None = None, sums: Sums = ALL_HERE
     ) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows that tell the quantiles."""
         lines = np.ascontiguousarray(X.T)

@@ -53,11 +53,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "monotone": _by(partial(_settings.parse_by_column, "--monotone")),
     "special": _by(partial(_settings.parse_by_column, "--special")),
 }
-_NEEDED = {
-    (_settings.Rank, "output"),
-    (_settings.ExportCard, "to"),
-    (_settings.ExportModel, "to"),
-}
+_NEEDED = {(_settings.Rank, "output"), (_settings.ExportCard, "to"), (_settings.ExportModel, "to")}
 _SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
 _TEXTS = {
@@ -69,8 +65,7 @@ _TEXTS = {
 
 
 @click.group(
-    no_args_is_help=False,
-    help="Rankers on your own table: compare them, train one, rank with it.",
+    no_args_is_help=False, help="Rankers on your own table: compare them, train one, rank with it."
 )
 @click.version_option(sklearn_rank.__version__, message="sklearn-rank %(version)s")
 def commands() -> None:

@@ -135,7 +135,8 @@ class HeldOutLabels:
         if scoring is not None:
             return self._of_scorer(as_scorer(scoring))
         y, lists, weight = self.y, self.lists, self.weight
-        if self.is_graded and self.qid is not None and _are_equal(weight) and _are_grades(y):
+        are_equal = bool((weight == weight[0]).all())
+        if self.is_graded and self.qid is not None and are_equal and _are_grades(y):
             return lambda scores: float(ndcg_score(y, scores, k=10, qid=lists))
         if self.is_graded or self.qid is not None:
             options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
@@ -275,10 +276,6 @@ def _mean_of(values: Floats) -> Estimate:
     values = values[~np.isnan(values)]
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Estimate(float(values.mean()), float(error))
-
-
-def _are_equal(weight: Floats) -> bool:
-    return bool((weight == weight[0]).all())
 
 
 def _are_grades(y: Floats) -> bool:

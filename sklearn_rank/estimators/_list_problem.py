@@ -61,10 +61,6 @@ class BlockwiseObjective:
         value, slopes = self._objective.sums.totals(value, slopes)
         return float(value), np.asarray(slopes)
 
-    def _reduce(self, values: Floats) -> Floats:
-        """Return the sum over the processes."""
-        return np.asarray(self._objective.sums.total(values))
-
     def _sum_of_blocks(self, part: Callable[[Any, Any], Floats], zero: Floats) -> Floats:
         """Return the sum, over blocks and processes, of a function of a block and its model."""
 
@@ -72,7 +68,8 @@ class BlockwiseObjective:
             block = self._blocks[number]
             return part(block, self._model.at_rows(block.items))
 
-        return self._reduce(sum(self._threads.map(at, len(self._blocks)), start=zero))
+        here = sum(self._threads.map(at, len(self._blocks)), start=zero)
+        return np.asarray(self._objective.sums.total(here))
 
     @property
     def is_twice_differentiable(self) -> bool:

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._arrays import blocks
-from sklearn_rank._callbacks import Follower
+from sklearn_rank._callbacks import Follower, no_hook
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, require
 from sklearn_rank._validation import (
@@ -46,11 +46,9 @@ from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDes
 from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 
-_SPARSE_KERNELS = frozenset(
-    {"linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "laplacian"}
-)
 _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
 _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
+_SPARSE_KERNELS = (_WITH_GAMMA - {"chi2"}) | {"linear", "cosine"}
 
 
 _LARGEST_FEATURE, _THETA = 1e152, 0.5
@@ -488,7 +486,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
             if self.eta0 == "auto":
                 eta0 = min(eta0, getattr(self, "eta0_", np.inf))
             loss = as_margin_loss(self.loss)
-            problem = KernelProblem(model, data.preferences, loss, self.alpha, 0.0, 1, _no_hook)
+            problem = KernelProblem(model, data.preferences, loss, self.alpha, 0.0, 1, no_hook)
             problem = self._with_steps(problem, eta0)
             solution, last = self.solver_in_use.solve(problem, start, progress)
             self._warn(solution.message)
@@ -656,10 +654,6 @@ class KernelPairwiseSGDRanker(StreamRanker):
         tags.input_tags.pairwise = kernel == "precomputed"
         tags.input_tags.positive_only = kernel in _NOT_NEGATIVE
         return tags
-
-
-def _no_hook(f: Floats, values: list[float]) -> bool:
-    return False
 
 
 def _rbf(x: Floats, Y: Floats, gamma: float, *others: float) -> Floats:

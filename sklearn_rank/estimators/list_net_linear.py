@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._callbacks import Follower
+from sklearn_rank._callbacks import Follower, no_hook
 from sklearn_rank._parallel import ThreadPool, one_blas_thread
 from sklearn_rank._protocols import Floats, IterateHook
 from sklearn_rank._validation import FLAG, Choice, Constraint, Number, check_size, largest_size
@@ -44,10 +44,6 @@ def _offset(data: Rows, coefficients: Floats) -> float:
     # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
     return -error_cut(scores, data.y, data.weight, data)
-
-
-def _no_hook(x: Floats, values: list[float]) -> bool:
-    return False
 
 
 class ListNetLinear(StreamRanker):
@@ -433,7 +429,7 @@ class ListNetLinear(StreamRanker):
     def _fit_part(self, data: Rows) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
         X, function = self._make_function(data, ThreadPool(1))
-        problem = self._make_problem(data, X, function, _no_hook, go_on=True, n_passes=1)
+        problem = self._make_problem(data, X, function, no_hook, go_on=True, n_passes=1)
         solver: Any = self.solver_in_use
         coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
         curve = self._extended_curve(value)

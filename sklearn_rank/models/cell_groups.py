@@ -51,7 +51,7 @@ def group_cells(
             is_open[one] = False
             group[group == one] = -1
             continue
-        ratio = _ratio(sums)
+        ratio = np.divide(sums[0], sums[1], out=np.zeros(sums.shape[1]), where=sums[1] > 0)
         # An empty group has no ratio of its own: it goes to the heaviest.
         distance = -sizes[0, others] if sums[1, one] == 0 else np.abs(ratio[others] - ratio[one])
         into = int(others[np.argmin(distance)])
@@ -67,10 +67,6 @@ def group_cells(
     kept = group >= 0
     found[kept] = np.unique(group[kept], return_inverse=True)[1].ravel()
     return found
-
-
-def _ratio(sums: Floats) -> Floats:
-    return np.divide(sums[0], sums[1], out=np.zeros(sums.shape[1]), where=sums[1] > 0)
 
 
 def _neighbours(shape: tuple[int, int], n_values: tuple[int, int]) -> Mask:

@@ -12,14 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, PairMatrix
-from sklearn_rank.pair_sums import (
-    MarginLoss,
-    PairLoss,
-    Push,
-    as_margin_loss,
-    log_sum_exp,
-    safe_log,
-)
+from sklearn_rank.pair_sums import MarginLoss, PairLoss, Push, as_margin_loss, log_sum_exp, safe_log
 from sklearn_rank.pair_sums.group_sums import PairSums, PartSums, by_role, by_row
 from sklearn_rank.rows import Preferences
 
@@ -316,10 +309,7 @@ class MarginPush(Push):
         return float(np.exp(log_value)), joined
 
     def _in_part(
-        self,
-        part: PartSums,
-        arrays_of: Callable[[_SideSums], list[Floats]],
-        with_second: bool,
+        self, part: PartSums, arrays_of: Callable[[_SideSums], list[Floats]], with_second: bool
     ) -> tuple[float, float, list[Floats]]:
         """Return the sum of powers and arrays, and the logarithm of the factor of both."""
         weights = by_role(self.preferences.weight[part.rows], part.n_upper)

@@ -9,12 +9,7 @@ import numpy as np
 
 from sklearn_rank._imports import import_extra
 from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import (
-    LARGEST_WEIGHT,
-    SMALLEST_WEIGHT,
-    check_relevance,
-    check_weight,
-)
+from sklearn_rank._validation import LARGEST_WEIGHT, SMALLEST_WEIGHT, check_relevance, check_weight
 from sklearn_rank.pair_sums._library_sums import LIBRARY_SUMS
 
 

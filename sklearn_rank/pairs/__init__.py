@@ -6,11 +6,4 @@ from sklearn_rank.pairs.bradley_terry import BradleyTerry
 from sklearn_rank.pairs.pair_folds import PairKFold
 from sklearn_rank.pairs.pair_ranker import PairRanker
 
-__all__ = [
-    "BradleyTerry",
-    "PairKFold",
-    "PairRanker",
-    "PairTable",
-    "duel_pairs",
-    "merge_votes",
-]
+__all__ = ["BradleyTerry", "PairKFold", "PairRanker", "PairTable", "duel_pairs", "merge_votes"]

@@ -15,10 +15,7 @@ _RANKERS = (BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker, RankBo
 
 _ALLOWED = {
     "p": (1, "pairs have no list whose top could count more; use p=1"),
-    "n_iter_no_change": (
-        None,
-        "no pairs are held out in a fit; search n_estimators",
-    ),
+    "n_iter_no_change": (None, "no pairs are held out in a fit; search n_estimators"),
     "warm_start": (False, "a fit starts anew"),
     "batch_size": (None, "every step is taken on all pairs"),
     "n_bags": (1, "pairs are not resampled"),

@@ -13,13 +13,7 @@ from sklearn_rank.metrics import heights
 from sklearn_rank.objectives import MARGIN_LOSSES, PairLoss
 from sklearn_rank.pair_sums import ExponentialSums
 from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
-from sklearn_rank.plotting.drawing import (
-    COLOURS,
-    HATCHES,
-    panels,
-    show_percent,
-    use_light_frame,
-)
+from sklearn_rank.plotting.drawing import COLOURS, HATCHES, panels, show_percent, use_light_frame
 from sklearn_rank.rows import Preferences
 
 _LOSSES = ("zero_one", *MARGIN_LOSSES)

@@ -27,13 +27,7 @@ class PredictionsDisplay(ABC):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        **options: Any,
+        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any
     ) -> Self:
         """Score rows with a fitted estimator and draw.
 

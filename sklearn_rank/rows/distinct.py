@@ -80,7 +80,8 @@ def hash_rows(X: Any) -> Codes:
         return code if X.rows is None else code[X.rows]
     if hasattr(X, "row_codes"):  # their values were hashed when they were read
         return np.asarray(X.row_codes)
-    factors = _odd_factors(X.shape[1])
+    # A random odd number for each feature.
+    factors = 2 * np.random.default_rng(0).integers(1 << 63, size=X.shape[1], dtype=np.uint64) + 1
     if issparse(X):
         terms = _mixed(X.data + 0.0) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
@@ -91,11 +92,6 @@ def hash_rows(X: Any) -> Codes:
     for block in blocks(len(code), _BLOCK):
         np.einsum("ij,j->i", _mixed(rows[block] + first), factors, out=code[block])
     return code
-
-
-def _odd_factors(size: int) -> Codes:
-    """Return a random odd number for each feature."""
-    return 2 * np.random.default_rng(0).integers(1 << 63, size=size, dtype=np.uint64) + 1
 
 
 def _mixed(values: Floats) -> Codes:

@@ -85,11 +85,7 @@ class Preferences(Sums):
 
     @classmethod
     def from_labels(
-        cls,
-        y: Values,
-        qid: Indices | None,
-        weight: Floats,
-        sums: Sums = ALL_HERE,
+        cls, y: Values, qid: Indices | None, weight: Floats, sums: Sums = ALL_HERE
     ) -> Preferences:
         """Sort rows with relevance `y`, query codes `qid` and positive weights.
 

@@ -546,11 +546,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         return found | {"p_scores_": scores.get("p", {}), "search_": search.path}
 
     def _rounded(
-        self,
-        ranker: Any,
-        data: Rows,
-        known: Rows,
-        held_out: Rows | None = None,
+        self, ranker: Any, data: Rows, known: Rows, held_out: Rows | None = None
     ) -> dict[str, Any]:
         """Return the fitted attributes with the card of a fitted ranker."""
         policy = self.unseen, self.adverse

@@ -92,10 +92,7 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
 
 
 def card_totals(
-    graph: GraphBuilder,
-    card: Card,
-    first_input: str,
-    column_of: Callable[[Any, str], str],
+    graph: GraphBuilder, card: Card, first_input: str, column_of: Callable[[Any, str], str]
 ) -> str:
     """Return the totals of a card, of type double if it refuses what training has not seen.
 

@@ -243,10 +243,7 @@ def period_table(
     above = np.full(len(kept), np.nan) if cut is None else sums(weight * (score > cut)) / count
     with np.errstate(over="ignore", invalid="ignore"):  # a mean of infinite scores
         mean = sums(weight * score) / count
-    return PeriodTable(
-        *(names[kept], count, n_events, n_events / count, mean, above),
-        *figures.T,
-    )
+    return PeriodTable(*(names[kept], count, n_events, n_events / count, mean, above), *figures.T)
 
 
 def vintage_table(
@@ -310,12 +307,7 @@ def vintage_table(
 
 
 def cutoff_table(
-    y_true: Any,
-    y_score: Any,
-    *,
-    cuts: Any = 20,
-    selected: str = "above",
-    sample_weight: Any = None,
+    y_true: Any, y_score: Any, *, cuts: Any = 20, selected: str = "above", sample_weight: Any = None
 ) -> CutoffTable:
     r"""Compute what each cut would select: the approval rate and the event rates on both sides.
 

@@ -8,7 +8,8 @@ worker`` start it. Every fit must give the model of one process, or say in an er
 on. One worker is never killed, only paused: its memory, that of the scheduler and that of the
 client must be as high at the end as after the first tenth of the time. Dask's own logs, which fill
 for a quarter of an hour before they drop what is old, are short here, and what it counts for each
-computation is counted together, so that what a fit leaves behind shows.
+computation is counted together, so that what a fit leaves behind shows. Workers give freed memory
+back as those of ``dask worker`` do, which have a nanny that asks for it.
 """
 
 import argparse
@@ -30,12 +31,16 @@ import numpy as np
 from _data import draw_two_classes
 from _harness import describe_machine, resident_bytes, with_scripts
 from _report import Cell, Report, Table, Verdict
+from _soak_preload import in_use
 
 N_BLOCKS, BLOCK, N_FEATURES = 6, 2_000, 12
 QUERIES = np.arange(N_BLOCKS * BLOCK) // 100
 
 LEAST, MOST = 2, 3
 """Workers between fits."""
+
+FIRST = "first"
+"""Name of the worker that is never killed."""
 
 PAUSE = 6.0
 """Most seconds for which a worker is paused."""
@@ -50,16 +55,23 @@ TENTHS = 10
 MEMORY_LIMIT = 30.0
 """Megabytes by which a process may grow after the first tenth."""
 
+IN_USE = [f"{name}'s {what}" for name in PROCESSES for what in ("MB", "thousand blocks")]
+
 PRELOAD = Path(__file__).with_name("_soak_preload.py").as_posix()
 SHORT_LOGS = {
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__LOG_LENGTH": "100",
+    "DASK_DISTRIBUTED__DIAGNOSTICS__COMPUTATIONS__MAX_HISTORY": "10",
+    "DASK_DISTRIBUTED__SCHEDULER__EVENTS_CLEANUP_DELAY": "1 minute",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__SCHEDULER__PRELOAD": f"['{PRELOAD}']",
     "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{PRELOAD}']",
 }
 """Settings of Dask."""
+
+TRIM = {"MALLOC_TRIM_THRESHOLD_": "65536"}
+"""Dask's default for the workers of a nanny, in its setting ``nanny.pre-spawn-environ``."""
 
 
 class Cluster:
@@ -72,11 +84,11 @@ class Cluster:
         self._file = folder / "scheduler.json"
         self._folder, self._lock = folder, threading.Lock()
         self.scheduler = self._start("dask_scheduler", "--port", "0", "--no-dashboard")
-        self.workers = [self._worker() for _ in range(LEAST)]
+        self.workers = [self._worker("--name", FIRST), *(self._worker() for _ in range(1, LEAST))]
 
     def _start(self, module: str, *words: str) -> subprocess.Popen[bytes]:
         file = ["--scheduler-file", str(self._file)]
-        environment = with_scripts(OMP_NUM_THREADS="1", **SHORT_LOGS)
+        environment = with_scripts(OMP_NUM_THREADS="1", **SHORT_LOGS, **TRIM)
         with (self._folder / f"{module}.log").open("a") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{module}", *file, *words],
@@ -85,9 +97,9 @@ class Cluster:
                 env=environment,
             )
 
-    def _worker(self) -> subprocess.Popen[bytes]:
+    def _worker(self, *more: str) -> subprocess.Popen[bytes]:
         words = ["--no-nanny", "--nthreads", "1", "--memory-limit", "2GiB", "--no-dashboard"]
-        return self._start("dask_worker", *words, "--local-directory", str(self._folder))
+        return self._start("dask_worker", *words, "--local-directory", str(self._folder), *more)
 
     def client(self) -> Any:
         """Return a client, when the scheduler has told its address."""
@@ -208,10 +220,22 @@ class Soak:
             found = {"ranker": name, "event": event, "outcome": outcome, "detail": detail}
             found |= {"minute": now / 60, "seconds": seconds, **self._cluster.megabytes()}
             found["scheduler_ended"] = self._cluster.scheduler.poll() is not None
-            self.log.append(found)
+            ends = outcome == "stuck" or found["scheduler_ended"]
+            self.log.append(found if ends else found | self._in_use())
             after(self)
-            if outcome == "stuck" or found["scheduler_ended"]:
+            if ends:
                 return
+
+    def _in_use(self) -> dict[str, float]:
+        """Return what `in_use` tells in each process."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        first = next(address for address, one in workers.items() if one["name"] == FIRST)
+        told = [
+            self._client.run_on_scheduler(in_use),
+            self._client.run(in_use, workers=[first])[first],
+            in_use(),
+        ]
+        return dict(zip(IN_USE, (number for pair in told for number in pair), strict=True))
 
     def _fit(self, number: int) -> tuple[str, str]:
         """Fit a ranker in a thread, which may be left behind when it is stuck."""
@@ -272,7 +296,19 @@ def table_of_memory(log: list[dict[str, Any]], minutes: float) -> Table:
         if part:
             highest = [max(one[name] for one in part) for name in PROCESSES]
             rows.append([tenth + 1, len(part), *highest])
-    return Table("Most memory, MB", ["tenth", "fits", *PROCESSES], rows)
+    return Table("Most resident memory, MB", ["tenth", "fits", *PROCESSES], rows)
+
+
+def table_of_blocks(log: list[dict[str, Any]], minutes: float) -> Table:
+    """Return what is in use between fits in each tenth of the time, as medians."""
+    rows: list[list[Cell]] = []
+    for tenth in range(TENTHS):
+        part = [one for one in log if int(one["minute"] * TENTHS / minutes) == tenth]
+        part = [one for one in part if IN_USE[0] in one]
+        if part:
+            rows.append([tenth + 1, *(median(one[name] for one in part) for name in IN_USE)])
+    title = "Between fits in use: megabytes of the C library, thousands of Python's blocks"
+    return Table(title, ["tenth", *IN_USE], rows)
 
 
 def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
@@ -283,7 +319,7 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
         Verdict("fits that were stuck", 0, found["stuck"]),
         Verdict("schedulers that ended", 0, sum(one["scheduler_ended"] for one in log)),
     ]
-    memory = table_of_memory(log, minutes)
+    memory, blocks = table_of_memory(log, minutes), table_of_blocks(log, minutes)
     if len(memory.rows) == TENTHS:
         for place, name in enumerate(PROCESSES, start=2):
             more = memory.rows[-1][place] - memory.rows[0][place]
@@ -292,7 +328,7 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
         "soak",
         f"{minutes:g} minutes of fits on a cluster of {LEAST} to {MOST} workers. Seed {seed}.",
         describe_machine("dask", "distributed", "xgboost", "xgboost-cpu"),
-        [table_of_outcomes(log), memory],
+        [table_of_outcomes(log), memory, blocks],
         verdicts,
         runs=log,
     )

@@ -204,7 +204,7 @@ def test_closed_form_is_the_minimiser_where_both_shares_are_positive(problem, h,
     expected = oracles.line_search(h, problem.f, *arguments, p)
     assert np.clip(step, -cap, cap) == pytest.approx(expected, abs=1e-8)
     smoothed = closed_form_step(oracle_shares(shares), p, oracles.smoothing(*arguments))
-    assert abs(smoothed) <= abs(step)
+    assert abs(smoothed) <= abs(step) + 1e-15  # rounding, where both are nearly zero
     assert smoothed * step >= 0
 
 

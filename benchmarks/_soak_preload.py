@@ -29,7 +29,9 @@ def in_use() -> tuple[float, float]:
     short names of the last 100,000 tasks: they are dropped before, so that what a fit leaves behind
     is told from them.
     """
-    sys.modules["dask.utils"].key_split.cache_clear()
+    from dask.utils import key_split
+
+    key_split.cache_clear()
     function = ctypes.CDLL(None).mallinfo2
     function.restype = Mallinfo2
     found = function()

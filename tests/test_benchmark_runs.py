@@ -1,7 +1,10 @@
 """Scripts that run for hours: what is done is not done again, and is counted."""
 
+import ctypes
 import json
+import sys
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.usefixtures("scripts")
@@ -83,8 +86,24 @@ def test_a_soak_is_counted_by_what_happened_to_a_worker():
     ]
     report = report_of(log, 10.0, 0)
     assert report.tables[0].rows == [
-        ["none", 0, 1, 0, 0, 0, 1.0, 1.0],
-        ["kill", 1, 0, 1, 0, 1, 36.0, 70.0],
+        ["none", 0, 0, 1, 0, 0, 0, 1.0, 1.0],
+        ["kill", 1, 0, 0, 1, 0, 1, 36.0, 70.0],
     ]
     assert [row[:2] for row in report.tables[1].rows] == [[1, 1], [6, 1], [10, 1]]
     assert [verdict.measured for verdict in report.verdicts] == [1, 0, 0]
+
+
+def test_what_is_in_use_is_told_for_each_tenth():
+    if sys.platform == "win32" or not hasattr(ctypes.CDLL(None), "mallinfo2"):
+        pytest.skip("glibc from 2.33 on tells what is in use")
+    pytest.importorskip("dask")
+    from _soak_preload import in_use
+    from soak import IN_USE, table_of_blocks
+
+    before, held = in_use(), [np.ones(1_000_000), [object() for _ in range(50_000)]]
+    after = in_use()
+    assert after[0] - before[0] == pytest.approx(8.0, abs=1.0)
+    assert after[1] - before[1] == pytest.approx(50, abs=5)
+    assert len(held) == 2
+    log = [{"minute": m, **dict.fromkeys(IN_USE, x)} for m, x in ((0.1, 1), (0.2, 3), (5, 4))]
+    assert table_of_blocks(log, 10).rows == [[1, *[2] * 6], [6, *[4] * 6]]

@@ -1,5 +1,7 @@
 """Partitions of dask collections, their checks, thresholds and pairs, without a cluster."""
 
+import ctypes
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from dask import delayed
 from dask.base import tokenize
@@ -33,7 +36,7 @@ from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import ClusterFit, place
-from sklearn_rank.dask._fit_task import worker_rows
+from sklearn_rank.dask._fit_task import release_unused_memory, worker_rows
 from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import FitStoppedError
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
@@ -442,3 +445,17 @@ def test_two_fitted_models_are_two_things_to_dask():
     X = [[0.0], [1.0]]
     models = [RankBoost(n_estimators=1).fit(X, y) for y in ([0, 1], [1, 0])]
     assert len({tokenize(model) for model in models}) == 2
+
+
+def test_freed_memory_is_returned_to_the_system():
+    """Small blocks between others that stay: the C library keeps their pages by itself."""
+    if sys.platform == "win32" or not hasattr(ctypes.CDLL(None), "malloc_trim"):
+        pytest.skip("the C library can't be asked")
+    process = psutil.Process()
+    blocks = [np.zeros(600) for _ in range(50_000)]
+    kept = blocks[::50]
+    del blocks
+    before = process.memory_info().rss
+    release_unused_memory()
+    assert process.memory_info().rss < before - 100e6
+    assert len(kept) == 1000

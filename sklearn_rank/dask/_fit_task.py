@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -77,7 +78,11 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
     """Fit the ranker to the rows of this worker, in lock-step with the others."""
     n_threads = get_worker().state.nthreads
     with mailbox(plan.fit, rank, plan.waits) as box:
-        return run_in_thread(plan.tracker, rank, box, partial(_fit, plan, box, n_threads), parts)
+        fit = partial(_fit, plan, box, n_threads)
+        try:
+            return run_in_thread(plan.tracker, rank, box, fit, parts)
+        finally:
+            release_unused_memory()
 
 
 def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank: int) -> Outcome:
@@ -95,10 +100,13 @@ def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank
 
 
 def release_unused_memory() -> None:
-    """Return to the system what pyarrow keeps of the memory that reading Parquet files took."""
+    """Return to the system what is free: of pyarrow, after Parquet files, and of the C library."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
+    if sys.platform.startswith("linux"):
+        # glibc keeps what is free between blocks in use; another C library has no such function.
+        getattr(ctypes.CDLL(None), "malloc_trim", bool)(0)
 
 
 def estimator_on(estimator: Any, n_threads: int) -> Any:

@@ -10,8 +10,8 @@ worker is never killed, only paused: its memory, that of the scheduler and that 
 be as high at the end as after the first tenth of the time. Dask's own logs, which fill for a
 quarter of an hour before they drop what is old, are short here, what it counts for each computation
 is counted together, and the names of tasks that it keeps are dropped, so that what a fit leaves
-behind shows. Workers give freed memory back as those of ``dask worker`` do, which have a nanny that
-asks for it.
+behind shows. Scheduler and workers give freed memory back as the workers of ``dask worker`` do,
+which have a nanny that asks for it.
 """
 
 import argparse

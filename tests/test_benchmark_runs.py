@@ -1,6 +1,7 @@
 """Scripts that run for hours: what is done is not done again, and is counted."""
 
 import ctypes
+import gc
 import json
 import sys
 
@@ -100,6 +101,7 @@ def test_what_is_in_use_is_told_for_each_tenth():
     from _soak_preload import in_use
     from soak import IN_USE, table_of_blocks
 
+    gc.collect()
     before, held = in_use(), [np.ones(1_000_000), [object() for _ in range(50_000)]]
     after = in_use()
     assert after[0] - before[0] == pytest.approx(8.0, abs=1.0)

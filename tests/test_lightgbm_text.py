@@ -80,7 +80,7 @@ def put(place, value):
         ("tree_sizes", put(0, "9999"), "tree 0: the place"),
         ("tree_sizes", put(1, "99"), "tree 1: "),
         ("tree_sizes", lambda line: f"{line} 9", "tree 2: the place"),
-        ("tree_sizes", lambda line: line.partition(" ")[0], "the end"),
+        ("tree_sizes", lambda line: line.partition(" ")[0], "damaged: the end"),
         ("num_leaves", put(0, "5"), "split_feature"),
         ("num_leaves", put(0, "0"), "split_feature"),
         ("num_leaves", put(0, "4000000000"), "split_feature"),
@@ -120,7 +120,7 @@ def put(place, value):
 def test_damaged_trees(trees, line, change, what):
     assert "num_cat=1" in trees
     check_trees(trees.encode())
-    with pytest.raises(ValueError, match=rf"the trees are damaged: .*{what}"):
+    with pytest.raises(ValueError, match=rf"the trees are .*{what}"):
         check_trees(changed(trees, line, change).encode())
 
 

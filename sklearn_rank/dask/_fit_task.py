@@ -105,8 +105,9 @@ def release_unused_memory() -> None:
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
     if sys.platform.startswith("linux"):
-        # glibc keeps what is free between blocks in use; another C library has no such function.
-        getattr(ctypes.CDLL(None), "malloc_trim", bool)(0)
+        c_library = ctypes.CDLL(None)
+        if hasattr(c_library, "malloc_trim"):  # glibc keeps what is free between blocks in use
+            c_library.malloc_trim(0)
 
 
 def estimator_on(estimator: Any, n_threads: int) -> Any:

@@ -41,6 +41,7 @@ def check_trees(stored: bytes) -> None:
             _demand(first == f"Tree={number}" and not blank.strip("\n"), "the place")
             _check_tree(lines, n_features)
             place = end
+        where = ""
         _demand(text.startswith("end of trees", place), "the end")
         _demand(not _OTHER_ENDS.search(text, 0, place), "the end of a line")
     except (ValueError, KeyError, OverflowError) as error:

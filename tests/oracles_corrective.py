@@ -23,15 +23,19 @@ def refit(columns, y, qid=None, w=None, p=1.0, push="top", loss="exponential", a
 
     if n_columns == 0:
         return np.zeros(0), function(np.zeros(0))[0]
-    found = minimize(
-        function,
-        np.zeros(n_columns),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-longest, longest)] * n_columns,
-        options={"ftol": 1e-14, "gtol": 1e-10, "maxiter": 2000},
-    )
-    return found.x, found.fun
+    c, value = np.zeros(n_columns), math.inf
+    while True:  # a run may stop early: a bound that is near leaves its line search no room
+        found = minimize(
+            function,
+            c,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-longest, longest)] * n_columns,
+            options={"ftol": 1e-14, "gtol": 1e-10, "maxiter": 2000},
+        )
+        if not found.fun < value:
+            return c, value
+        c, value = found.x, found.fun
 
 
 def others(X, columns, w=None):

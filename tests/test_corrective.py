@@ -180,6 +180,22 @@ def test_newton_and_lbfgs_find_one_minimum(push, p, problem):
     check_minimum(side, function, chosen.values.shape[1])
 
 
+@pytest.mark.parametrize("longest", [0.5, 0.7, 0.95])
+def test_a_near_bound_does_not_end_lbfgs(longest):
+    """Its line search had no room left, and the decrease was taken for the last one."""
+    X = np.array([0.0, 0, 0, 0, 1, 2, 2, 2])[:, None]
+    y, w = np.array([0, 1, 1, 1, 1, 1, 0, 1]), np.array([1.0, 1, 1, 1, 1, 2, 1, 2])
+    preferences, order = preferences_of(SimpleNamespace(X=X, y=y, qid=None, w=w))
+    chosen = chosen_columns(preferences, X[order] > [[0.5, 1.5]])
+    objective = make_push(chosen.cells.preferences, "exponential", 4.0, "bottom")
+    options = {"bounds": [(-longest, longest)] * 2, "max_iter": 200, "tol": 1e-10}
+    found = minimise(CoefficientObjective(objective, chosen), np.zeros(2), **options)
+    side = objective.by_coefficients(chosen.dense, 0.0)
+    least = bounded_newton(side, np.zeros(2), options["bounds"], max_iter=100, tol=1e-14)
+    assert not found.message
+    assert found.values[-1] == pytest.approx(least.values[-1], rel=1e-9)
+
+
 def check_minimum(derivatives, function, n_columns):
     """Assert that Newton's method with bounds ends where L-BFGS does."""
     start, bounds = np.zeros(n_columns), [(-2.0, 0.5), (0.0, 2.0), (-1.0, 0.0)][:n_columns]

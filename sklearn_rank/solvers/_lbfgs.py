@@ -148,18 +148,19 @@ def minimise(
         "ftol": tol if residual is None else 0.0,
         "gtol": tol * 1e-3 if residual is None else 0.0,
     }
-    result = minimize(
-        trace.evaluate,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=trace.note,
-        options=options,
-    )
+
+    def run(x: Floats) -> OptimizeResult:
+        same = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "callback": trace.note}
+        return minimize(trace.evaluate, x, **same, options=options)
+
+    result, settled = run(start), False
+    # A bound that is near can leave a line search no room: it ends, with status 0, too early.
+    while bounds and residual is None and result.status == 0 and not settled:
+        last, result = result, run(result.x)
+        settled = last.fun - result.fun <= tol * abs(last.fun)
     # A line search that finds nothing lower at a flat point has met rounding, not failed.
     is_flat = bool(np.max(np.abs(result.jac)) <= _FLAT * max(1.0, trace.largest_slope))
-    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_flat)
+    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and (is_flat or settled))
     if residual is not None:
         converged = trace.is_met
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)

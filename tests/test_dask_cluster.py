@@ -1,5 +1,6 @@
 """Fits on local clusters: the same model as in one process, faults and progress."""
 
+import multiprocessing
 import os
 import pickle
 import signal
@@ -9,21 +10,22 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost
+from cluster_faults import end_second_in_round, hold_back_one, kill_tracker
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from test_pairs import OF_MIXED, mixed, with_pairs
-from xgboost import collective
 from xgboost.core import XGBoostError
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker, _cluster_fit, _fit_thread, _mailbox
+from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -39,6 +41,21 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+STARTED = "distributed.worker.multiprocessing-method"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_start():
+    """Start workers that are processes by a fork of one that has imported what they need."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        with dask.config.set({STARTED: "forkserver"}):
+            modules = ["distributed", "xgboost", "sklearn_rank.dask._fit_task", "dask.dataframe"]
+            get_mp_context().set_forkserver_preload(modules)
+            yield
+    else:
+        yield
 
 
 def local_cluster(n_workers, *, processes=False):
@@ -459,27 +476,12 @@ def test_workers_that_xgboost_has_wait_for_ever_are_left_behind(monkeypatch):
             assert sum(names.count("sklearn_rank-fit-0") for names in left.values()) == n_left
 
 
-def hold_back_one(call):
-    """On a worker: have the first process of a fit wait for ever in a call, another one fail."""
-    function, calls = getattr(collective, call), []
-
-    def late(*arguments, **given):
-        if not calls:
-            calls.append(threading.current_thread().name)
-            if calls[0].endswith("-0"):
-                threading.Event().wait()
-            raise XGBoostError("lost")
-        return function(*arguments, **given)
-
-    setattr(collective, call, late)
-    _fit_thread._GRACE = 1.0
-
-
 @pytest.mark.slow
 def test_the_only_worker_is_killed(monkeypatch):
     """For a moment no worker runs: what it has read must not wait for its address."""
     X, y, _ = draw(4_000)
-    with local_cluster(1, processes=True) as cluster, Client(cluster) as client:
+    slow_start = dask.config.set({STARTED: "spawn"})
+    with slow_start, local_cluster(1, processes=True) as cluster, Client(cluster) as client:
         follow, killed = ClusterFit._follow, []
 
         def kill_first(fit, *arguments):
@@ -623,19 +625,6 @@ def test_a_worker_is_lost_while_xgboost_sends_messages_of_its_own(monkeypatch):
     np.testing.assert_allclose(scores, alone.decision_function(X), rtol=1e-6, atol=1e-6)
 
 
-def end_second_in_round(number):
-    """On a worker: end the second process of a fit when it has grown some trees."""
-    boost, calls = xgboost.Booster.boost, []
-
-    def boost_or_end(*arguments, **given):
-        calls.append(threading.current_thread().name)
-        if len(calls) > number and calls[0].endswith("-1"):
-            os._exit(1)
-        return boost(*arguments, **given)
-
-    xgboost.Booster.boost = boost_or_end
-
-
 def test_losses_of_xgboosts_own_messages_are_told_from_other_errors():
     for text, expected in (
         ("[02:40:28] /src/collective/result.cc:83: Ring allgather failed.", PeerLostError),
@@ -665,10 +654,6 @@ def test_a_tracker_that_is_lost_changes_no_model(monkeypatch):
         ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(4, X, y))
     assert killed
     assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
-
-
-def kill_tracker(dask_scheduler):
-    dask_scheduler.plugins[_cluster_fit._TURN].tracker._process.kill()
 
 
 @pytest.mark.slow

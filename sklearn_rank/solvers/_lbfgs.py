@@ -142,7 +142,6 @@ def minimise(
         message = "" if trace.is_met else "no iterations left"
         return Solution(start.copy(), [], 0, message, credit=trace.credit)
     options = {
-        "maxiter": max_iter,
         "maxfun": 20 * max_iter,
         "maxcor": 20,
         "ftol": tol if residual is None else 0.0,
@@ -151,11 +150,14 @@ def minimise(
 
     def run(x: Floats) -> OptimizeResult:
         same = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "callback": trace.note}
-        return minimize(trace.evaluate, x, **same, options=options)
+        left = {"maxiter": max_iter - len(trace.values)}
+        return minimize(trace.evaluate, x, **same, options=options | left)
 
     result, settled = run(start), False
     # A bound that is near can leave a line search no room: it ends, with status 0, too early.
-    while bounds and residual is None and result.status == 0 and not settled:
+    while bounds and residual is None and not settled and result.status == 0:
+        if len(trace.values) == max_iter:
+            break
         last, result = result, run(result.x)
         settled = last.fun - result.fun <= tol * abs(last.fun)
     # A line search that finds nothing lower at a flat point has met rounding, not failed.

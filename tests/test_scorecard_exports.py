@@ -719,6 +719,16 @@ def test_onnx_gives_the_totals(onnx_scores, card, is_refusing, seed):
     assert_array_equal(found.astype(float), np.array(totals_or_none(card, X), dtype=float))
 
 
+def test_onnx_an_empty_string_that_is_a_category_of_any_term_is_not_missing(onnx_scores):
+    none = {"thresholds": (), "special": ()}
+    variable = Variable("x1", 1, (0, 0, 0), groups=(("",),), counts=(), events=(), **none)
+    axes = Axis("x0", 0, groups=None, **none), Axis("x1", 1, groups=(), **none)
+    pair = Pair(*axes, points=(0, 1, 2, 3), counts=(), events=())
+    card = replace(CARD, variables=(variable,), pairs=(pair,), n_features=2, feature_names=None)
+    X = np.array([[0.0, ""], [1.0, "a"], [np.nan, ""]], dtype=object)
+    assert_array_equal(onnx_scores(card, X), card.totals(X))
+
+
 @given(card=cards(kinds=("number",), with_pairs=True), seed=st.integers(0, 99))
 def test_onnx_of_numbers_takes_one_table_of_either_float(onnx_scores, card, seed):
     X = rows_of(card, seed).astype(float)

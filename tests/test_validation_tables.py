@@ -174,6 +174,7 @@ def test_characteristics_that_do_not_fit(options, message):
 # KS and Gini --------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:ks_2samp. Exact")  # its p-value, which is not used
 @given(one_list(max_rows=12))
 def test_ks(problem):
     y = events(problem)

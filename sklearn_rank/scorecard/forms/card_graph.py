@@ -120,16 +120,15 @@ def _bins_of(
     graph: GraphBuilder, card: Card, term: Variable | Pair, columns: dict[int, str]
 ) -> str:
     """Return the bin of each row, of a pair its cell."""
-    first, *others = [
-        _bins(graph, axis, card.kind_of(axis.column), columns[axis.column]) for axis in term.axes
-    ]
+    first, *others = [_bins(graph, axis, columns[axis.column], card) for axis in term.axes]
     for axis, bins in zip(term.axes[1:], others, strict=True):
         first = graph.node("Add", graph.node("Mul", first, [axis.n_bins]), bins)
     return first
 
 
-def _bins(graph: GraphBuilder, axis: Any, kind: str, values: str) -> str:
+def _bins(graph: GraphBuilder, axis: Any, values: str, card: Card) -> str:
     """Return the bins of a feature, from values of shape (n_rows, 1)."""
+    kind = card.kind_of(axis.column)
     places = list(enumerate(axis.places()))
     pairs = [(value, number) for number, one in places for value in one.values]
     if kind == "number":
@@ -140,12 +139,14 @@ def _bins(graph: GraphBuilder, axis: Any, kind: str, values: str) -> str:
             is_code = graph.node("Equal", flat, [float(code)])
             found = graph.node("Where", is_code, [number], found)
     elif kind == "str":
+        groups = [group for one in card.axes_of(axis.column) for group in one.groups or ()]
+        empty = axis.other if any("" in group for group in groups) else axis.missing
         return graph.node(
             "LabelEncoder",
             graph.node("Squeeze", values, [1]),
             domain="ai.onnx.ml",
-            keys_strings=list({"": axis.missing, **dict(pairs)}),
-            values_int64s=list({"": axis.missing, **dict(pairs)}.values()),
+            keys_strings=list({"": empty, **dict(pairs)}),
+            values_int64s=list({"": empty, **dict(pairs)}.values()),
             default_int64=axis.other,
         )
     else:

@@ -1,6 +1,5 @@
 """Fits on local clusters: the same model as in one process, faults and progress."""
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -16,6 +15,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import started
 from cluster_faults import end_second_in_round, hold_back_one, kill_tracker
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
@@ -49,12 +49,9 @@ STARTED = "distributed.worker.multiprocessing-method"
 @pytest.fixture(scope="module", autouse=True)
 def quick_start():
     """Start workers that are processes by a fork of one that has imported what they need."""
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        with dask.config.set({STARTED: "forkserver"}):
-            modules = ["distributed", "xgboost", "sklearn_rank.dask._fit_task", "dask.dataframe"]
-            get_mp_context().set_forkserver_preload(modules)
-            yield
-    else:
+    with dask.config.set({STARTED: started.METHOD}):
+        get_mp_context()  # Dask's own list, which the next one replaces
+        started.preload("distributed", "dask.dataframe")
         yield
 
 
@@ -480,8 +477,11 @@ def test_workers_that_xgboost_has_wait_for_ever_are_left_behind(monkeypatch):
 def test_the_only_worker_is_killed(monkeypatch):
     """For a moment no worker runs: what it has read must not wait for its address."""
     X, y, _ = draw(4_000)
-    slow_start = dask.config.set({STARTED: "spawn"})
-    with slow_start, local_cluster(1, processes=True) as cluster, Client(cluster) as client:
+    with (
+        dask.config.set({STARTED: "spawn"}),
+        local_cluster(1, processes=True) as cluster,
+        Client(cluster) as client,
+    ):
         follow, killed = ClusterFit._follow, []
 
         def kill_first(fit, *arguments):

@@ -6,6 +6,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
+import started
 from libraries import library, need
 from shared_fits import run_together
 from sklearn.base import clone
@@ -20,8 +21,6 @@ from sklearn_rank.rows import Rows
 
 xgboost = library("xgboost")
 TIMEOUT = 120
-HAS_SERVER = "forkserver" in multiprocessing.get_all_start_methods()
-STARTED = "forkserver" if HAS_SERVER else "spawn"
 
 
 class XGBoostProcesses:
@@ -65,9 +64,8 @@ def fit_in_processes(jobs):
     n_processes = len(jobs[0][1])
     tracker = xgboost.tracker.RabitTracker(n_workers=n_processes, host_ip="127.0.0.1")
     tracker.start()
-    context = multiprocessing.get_context(STARTED)
-    if STARTED == "forkserver":  # a third of the seconds: modules are imported once
-        context.set_forkserver_preload(["xgboost", "sklearn_rank.dask._fit_task"])
+    context = multiprocessing.get_context(started.METHOD)
+    started.preload()
     results = context.Queue()
     given = tracker.worker_args(), jobs, results
     processes = [context.Process(target=fit_here, args=given) for _ in range(n_processes)]

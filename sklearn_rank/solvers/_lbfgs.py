@@ -155,9 +155,8 @@ def minimise(
 
     result, settled = run(start), False
     # A bound that is near can leave a line search no room: it ends, with status 0, too early.
-    while bounds and residual is None and not settled and result.status == 0:
-        if len(trace.values) == max_iter:
-            break
+    is_open = bounds is not None and residual is None
+    while is_open and not settled and result.status == 0 and len(trace.values) < max_iter:
         last, result = result, run(result.x)
         settled = last.fun - result.fun <= tol * abs(last.fun)
     # A line search that finds nothing lower at a flat point has met rounding, not failed.

@@ -140,13 +140,14 @@ def _bins(graph: GraphBuilder, axis: Any, values: str, card: Card) -> str:
             found = graph.node("Where", is_code, [number], found)
     elif kind == "str":
         groups = [group for one in card.axes_of(axis.column) for group in one.groups or ()]
-        empty = axis.other if any("" in group for group in groups) else axis.missing
+        is_category = any("" in group for group in groups)
+        bin_of = {"": axis.other if is_category else axis.missing, **dict(pairs)}
         return graph.node(
             "LabelEncoder",
             graph.node("Squeeze", values, [1]),
             domain="ai.onnx.ml",
-            keys_strings=list({"": empty, **dict(pairs)}),
-            values_int64s=list({"": empty, **dict(pairs)}.values()),
+            keys_strings=list(bin_of),
+            values_int64s=list(bin_of.values()),
             default_int64=axis.other,
         )
     else:

@@ -128,6 +128,15 @@ def _is_seed(value: Any) -> bool:
 SEED = Described("None, an int in [0, 2**32 - 1] or a numpy.random.RandomState", _is_seed)
 
 
+def _are_folds(value: Any) -> bool:
+    """Whether scikit-learn takes a value as folds; a text has a method `split`, too."""
+    is_given = hasattr(value, "split") or np.iterable(value)
+    return Number(2, integer=True).allows(value) or (is_given and not isinstance(value, str))
+
+
+FOLDS = Described("an int in [2, inf), a splitter or an iterable of (train, test)", _are_folds)
+
+
 def _are_keywords(value: Any) -> bool:
     """Whether a value is None, or a dict of keyword arguments."""
     is_dict = isinstance(value, Mapping)

@@ -286,6 +286,7 @@ def test_members_are_parameters_by_name():
         ({"estimators": [("a__b", STUMPS)]}, "'estimators' parameter"),
         ({"estimators": [("a", RankBoost)]}, "'estimators' parameter"),
         ({"cv": 1}, "'cv' parameter"),
+        ({"cv": "five"}, "'cv' parameter"),
         ({"scoring": "auc@3"}, "'scoring' parameter"),
         ({"time_budget": 0}, "'time_budget' parameter"),
         ({"n_steps": 0}, "'n_steps' parameter"),

@@ -235,12 +235,24 @@ def test_features_of_very_different_scales():
     np.testing.assert_allclose(scaled.predict(X * scales), plain.predict(X), rtol=1e-5, atol=1e-6)
 
 
-def test_a_feature_that_is_constant_inside_the_queries_gets_no_coefficient():
-    flat = np.column_stack([X, 1e3 + QID.astype(float), np.zeros(len(X))])
-    model = ListNetLinear().fit(flat, Y, qid=QID)
-    plain = ListNetLinear().fit(X, Y, qid=QID)
+@pytest.mark.parametrize("as_matrix", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("settings", [{}, {"penalty": "l1"}, {"penalty": None}, {"max_norm": 0.5}])
+def test_a_feature_that_is_constant_inside_the_queries_gets_no_coefficient(settings, as_matrix):
+    """Its slope is a sum that rounding alone keeps from zero."""
+    flat = np.column_stack([X, 1e3 + QID / 7, 0.1 * (QID % 2), np.zeros(len(X))])
+    model = ListNetLinear(**settings).fit(as_matrix(flat), Y, qid=QID)
+    plain = ListNetLinear(**settings).fit(as_matrix(X), Y, qid=QID)
     np.testing.assert_allclose(model.coef_[:6], plain.coef_, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(model.coef_[6:], 0, atol=1e-9)
+    assert model.coef_[6:].tolist() == [0, 0, 0]
+
+
+def test_a_feature_that_hardly_varies_beside_its_mean_is_used():
+    """The variance is no more than rounding leaves of the mean square; the values differ."""
+    far = X[:, [0]] + 2.0**24
+    model = ListNetLinear(penalty=None).fit(far, Y, qid=QID)
+    near = ListNetLinear(penalty=None).fit(far - 2.0**24, Y, qid=QID)
+    assert np.square(far).mean() * 1e-12 > np.square(X[:, 0]).mean()
+    np.testing.assert_allclose(model.coef_, near.coef_, rtol=1e-4)
 
 
 def test_rounding_is_no_variance_inside_the_queries():

@@ -423,6 +423,7 @@ def test_without_pandas_tables_are_refused(monkeypatch):
         ({"p": 0.5}, "'p' parameter of Scorecard must be a float in"),
         ({"max_terms": 0}, "'max_terms' parameter of Scorecard"),
         ({"cv": 1}, "'cv' parameter of Scorecard"),
+        ({"cv": "five"}, "'cv' parameter of Scorecard"),
         ({"scoring": "accuracy"}, "'scoring' parameter of Scorecard"),
         ({"ranker": ListNetLinear(relevance="binary")}, "Scorecard needs a ranker of stumps"),
         ({"ranker": RankBoost(weak_ranker="feature")}, "Scorecard needs a ranker of stumps"),

@@ -219,7 +219,7 @@ def test_what_may_be_chosen_is_near_the_best_and_no_less_simple(seed, n_folds, r
         mean = sum(apart) / n_folds
         variance = sum((one - mean) ** 2 for one in apart) / (n_folds - 1)
         error = np.sqrt(variance * (1 / n_folds + ratio))
-        behind[p] = 0.0 if p == best else mean / error
+        behind[p] = 0.0 if mean <= 1e-12 else mean / error if error else np.inf
     expected = [p for p in scores if behind[p] <= 2 and p <= best]
     assert may_be_chosen(scores, ratio) == expected
     assert simplest_of_the_best(scores, ratio) == min(p for p in scores if behind[p] <= 1)

@@ -210,15 +210,12 @@ class Engine(ABC):
             yield
         except self.error as error:
             text = str(error).partition("\nStack trace")[0].strip()
-            raise ValueError(
-                f"{self._parameter_in(text, given)}{owner}: {self.name} says: {text}"
-            ) from error
+            whose = self._parameter_in(text, given)
+            raise ValueError(f"{whose}{owner}: {self.name} says: {text}") from error
 
     def _parameter_in(self, text: str, given: Mapping[str, Any]) -> str:
         """Return "... of " with the parameter that an error is about, as far as it says."""
-        found = {
-            name: value for name, value in given.items() if name in text or repr(value) in text
-        }
+        found = {name: one for name, one in given.items() if name in text or repr(one) in text}
         ours = next((mine for name, mine in self.own_names.items() if mine and name in text), "")
         if found or (given and not ours):
             return f"engine_params={found or dict(given)} of "

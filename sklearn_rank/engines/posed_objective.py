@@ -158,9 +158,8 @@ def _mean_larger(values: Floats, pairs: Preferences) -> float:
     # max(a, b) is a and what b is above it: a hinge loss.
     excess = PairLoss(levels, "hinge").heights(per_weight, levels.weight, "top", -1.0)
     above = levels.paired_weight("bottom") * per_weight
-    return float(levels.lists.total(float(levels.weight @ (above + excess)))) / (
-        levels.total_pair_weight
-    )
+    total = float(levels.lists.total(float(levels.weight @ (above + excess))))
+    return total / levels.total_pair_weight
 
 
 def _no_pair(loss: Any) -> ValueError:
@@ -182,9 +181,8 @@ def _pose_pairs(
     margin_loss: Any = as_margin_loss(loss)
     if hasattr(margin_loss, "single_precision"):
         margin_loss = margin_loss.single_precision()
-    bottom_weight = (
-        1.0 if query_weight is None else _bottom_weight(p, rows.preferences, preferences)
-    )
+    is_plain = query_weight is None
+    bottom_weight = 1.0 if is_plain else _bottom_weight(p, rows.preferences, preferences)
     objective: Any = make_push(preferences, margin_loss, p, push, bottom_weight)
     derivatives = getattr(objective, "value_gradient_curvature", None)
     return derivatives or objective.value_gradient_slopes, preferences.order

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     FLAG,
+    FOLDS,
     Constraint,
     Described,
     Number,
@@ -60,12 +61,6 @@ def _are_members(value: Any) -> bool:
     is_free = not set(names) & set(RankingEnsemble._get_param_names())
     can_fit = all(hasattr(one, "fit") and not isinstance(one, type) for one in kept)
     return is_named and is_free and can_fit and bool(kept) and len(set(names)) == len(names)
-
-
-def _is_cv(value: Any) -> bool:
-    if isinstance(value, str):
-        return False
-    return Number(2, integer=True).allows(value) or hasattr(value, "split") or np.iterable(value)
 
 
 def _parts(estimator: Any) -> list[Any]:
@@ -236,7 +231,7 @@ class RankingEnsemble(BaseRanker):
             _are_members,
         ),
         "scoring": OrNone(SCORING),
-        "cv": Described("an int in [2, inf), a splitter or an iterable of splits", _is_cv),
+        "cv": FOLDS,
         "n_steps": Number(1, integer=True),
         "n_bags": Number(1, integer=True),
         "refit": FLAG,

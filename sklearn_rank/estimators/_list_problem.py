@@ -93,7 +93,10 @@ class BlockwiseObjective:
         return np.asarray(model.pull_back(self._objective.query_gradient(number, model.scores(w))))
 
     def variance(self) -> Floats:
-        """Return the variance of each feature inside the queries: mean curvature at w = 0."""
+        """Return the variance of each feature inside the queries: mean curvature at w = 0.
+
+        It is 0 for features that are constant in each query, on which the loss does not depend.
+        """
 
         def part(block: Any, model: Any) -> Floats:
             share = self._objective.shares(block)
@@ -101,8 +104,16 @@ class BlockwiseObjective:
             within = square - self._objective.n_queries * (mean * mean).sum(axis=0)
             return np.stack([within, square])
 
+        def changes(block: Any, model: Any) -> Floats:
+            X = model.X[:, unsure]
+            return np.asarray((X[1:] != X[:-1])[block.positions[1:] > 0].sum(axis=0)).ravel()
+
         variance, square = self._sum_of_blocks(part, np.zeros((2, self._model.n_coordinates)))
-        return np.where(variance > _NO_VARIANCE * square, variance, 0.0)
+        least = _NO_VARIANCE * square
+        unsure = np.flatnonzero(variance <= least)
+        varies = self._sum_of_blocks(changes, np.zeros(len(unsure))) > 0
+        variance[unsure] = np.where(varies, least[unsure], 0.0)
+        return variance
 
 
 @dataclass(eq=False)

@@ -391,11 +391,8 @@ class ListNetLinear(StreamRanker):
         solution = solver.solve(problem)
         if solution.message not in ("", STOPPED):
             self._warn(solution.message)
-        fitted = {
-            "coef_": solution.x,
-            "objective_curve_": np.array(solution.values),
-            "n_iter_": solution.n_iter,
-        }
+        curve = np.array(solution.values)
+        fitted = {"coef_": solution.x, "objective_curve_": curve, "n_iter_": solution.n_iter}
         return {**fitted, **self._online_state(problem.descent)}
 
     def _make_problem(
@@ -433,12 +430,8 @@ class ListNetLinear(StreamRanker):
         solver: Any = self.solver_in_use
         coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
         curve = self._extended_curve(value)
-        fitted = {
-            "coef_": coefficients,
-            "n_iter_": len(curve["objective_curve_"]),
-            **curve,
-            **self._online_state(problem.descent),
-        }
+        n_iter, state = len(curve["objective_curve_"]), self._online_state(problem.descent)
+        fitted = {"coef_": coefficients, "n_iter_": n_iter, **curve, **state}
         fitted |= mean_attributes(fitted["coef_"], self._rows_seen(data))
         return fitted | self._offset_of_part(data, lambda: _offset(data, coefficients))
 

@@ -8,7 +8,9 @@ from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums import log_sum_exp
 from sklearn_rank.rows import ALL_HERE, Sums
 
-_ROUNDING = 1e-12
+_ROUNDING, _PRECISION = 1e-12, 1e-9
+"""Relative differences of errors that rounding explains, and of scores that solvers leave."""
+
 _MANY_ROWS = 1 << 15
 """Rows above which the error cut is looked for in bins first."""
 
@@ -74,7 +76,8 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
 
     where f are the scores, y the classes and w the weights. The cut is halfway between
     neighbouring scores, the lowest of equally good ones. Where all rows belong on one
-    side it is as far outside the scores as half the smallest gap inside, or 1.
+    side it is as far outside the scores as half the smallest gap inside, or 1. Scores that
+    differ by at most 1e-9 of the largest are the same.
 
     Parameters
     ----------
@@ -112,7 +115,7 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     n_rows, size = rows.totals(len(scores), float(np.abs(signed).sum()))
     if not n_rows:
         return 0.0
-    rounding, tolerance = _ROUNDING * max(-lowest, highest), _ROUNDING * size
+    rounding, tolerance = _PRECISION * max(-lowest, highest), _ROUNDING * size
     cut = None
     if n_rows > _MANY_ROWS:
         cut = _cut_by_bins(scores, signed, (lowest, highest), rounding, tolerance, rows)
@@ -126,7 +129,7 @@ def rising_cut(values: Floats, signed: Floats) -> float:
 
     `signed` is the weight of a positive row and minus that of a negative one.
     """
-    rounding = _ROUNDING * max(-float(values[0]), float(values[-1]))
+    rounding = _PRECISION * max(-float(values[0]), float(values[-1]))
     tolerance = _ROUNDING * float(np.abs(signed).sum())
     error, cut = _sorted_cut(values, signed, rounding, tolerance)
     return _outside_cut(values, error, rounding) if cut is None else cut
@@ -138,8 +141,8 @@ def _sorted_cut(
     """Return the smallest error and its cut between rising scores; None for one outside.
 
     The error is the weight on the wrong side less that of all rows below the cut at -inf.
-    No cut goes between neighbours that differ by at most `rounding`, as scores of equal rows
-    can, and errors that differ by at most `tolerance` are the same.
+    No cut goes between neighbours that differ by at most `rounding`, as scores of rows that are
+    equal, or are so at the minimum, can. Errors that differ by at most `tolerance` are the same.
     """
     # Raising the cut past a row loses a positive and saves a negative.
     errors = np.empty(len(values) + 1)

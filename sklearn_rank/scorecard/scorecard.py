@@ -20,6 +20,7 @@ from sklearn_rank._parallel import one_blas_thread
 from sklearn_rank._predictor import Predictor
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._validation import (
+    FOLDS,
     JOBS,
     SEED,
     Choice,
@@ -93,20 +94,12 @@ def _is_ranker(value: Any) -> bool:
     return value is None or (is_estimator and not isinstance(value, type))
 
 
-def _are_folds(value: Any) -> bool:
-    is_iterable = np.iterable(value) and not isinstance(value, str)
-    return Number(2, integer=True).allows(value) or hasattr(value, "split") or is_iterable
-
-
 _POINTS = Described(
     "a pair of ints (low, high) with low <= 0 <= high and low < high, neither beyond "
     f"{MOST_POINTS}, or None",
     _is_points,
 )
 _RANKER = Described("a ranker of stumps, FrozenEstimator(ranker) or None", _is_ranker)
-_FOLDS = Described(
-    "an int in [2, inf), a splitter or an iterable of (train, test) row indices", _are_folds
-)
 
 
 def _has_risk(scorecard: Any) -> bool:
@@ -329,7 +322,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         "p": Number(1, other=("auto", None)),
         "scaling": SCALING,
         "scoring": OrNone(SCORING),
-        "cv": _FOLDS,
+        "cv": FOLDS,
         "n_repeats": Number(1, integer=True),
         "n_jobs": JOBS,
         "random_state": SEED,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, IterateHook, Solution
+from sklearn_rank._protocols import Floats, Indices, IterateHook, Mask, Solution
 from sklearn_rank.solvers._lbfgs import Function, minimise
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers.regularisers import Regulariser, without_zeros
@@ -35,15 +35,19 @@ Hessian = Callable[[Floats, Indices], Floats]
 """Maps coefficients and indices to the second derivatives by the coefficients of these indices."""
 
 
-def _remembered(function: Function) -> Function:
-    """Return the function, which knows its last values: solvers ask for some of them again."""
+def _remembered(function: Function, depends: Mask) -> Function:
+    """Return the function, which knows its last values: solvers ask for some of them again.
+
+    Slopes of coefficients on which it does not depend are rounding, and become zero.
+    """
     known: deque[tuple[Floats, tuple[float, Floats]]] = deque(maxlen=2)
 
     def call(x: Floats) -> tuple[float, Floats]:
         for seen, found in known:
             if np.array_equal(x, seen):
                 return found
-        found = function(x)
+        value, slopes = function(x)
+        found = value, np.where(depends, slopes, 0.0)
         known.append((x.copy(), found))
         return found
 
@@ -72,7 +76,7 @@ class RegularisedProblem:
         Penalty and ball.
     curvature : ndarray of shape (n_features,)
         Approximate second derivatives of the function, by which coefficients are scaled; 0
-        where unknown.
+        for coefficients on which it does not depend.
     max_iter : int
         Maximum of iterations.
     tol : float
@@ -95,7 +99,7 @@ class RegularisedProblem:
     is_stopped: bool = False
 
     def __post_init__(self) -> None:
-        self.objective = _remembered(self.objective)
+        self.objective = _remembered(self.objective, self.curvature > 0)
         # In this metric the scales of the features matter little.
         self._metric = without_zeros(self.curvature)
         zero = np.zeros_like(self.curvature)
@@ -172,7 +176,7 @@ class RegularisedProblem:
         Of many features those move whose coefficients are not zero.
         """
         is_small = len(at.x) <= _NEWTON_FEATURES
-        free = np.arange(len(at.x)) if is_small else np.flatnonzero(at.x)
+        free = np.flatnonzero(self.curvature if is_small else at.x)
         if not 0 < len(free) <= _NEWTON_FEATURES:
             return None
         target = np.zeros_like(at.x)

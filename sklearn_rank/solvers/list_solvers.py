@@ -84,10 +84,7 @@ class RegularisedLBFGS(LinearSolver):
                 served.get("hessian"),
             ).minimise(problem.start)
 
-        functions: dict[str, Callable[..., Any]] = {
-            "objective": function,
-            "on_iterate": problem.on_iterate,
-        }
+        functions: dict[str, Any] = {"objective": function, "on_iterate": problem.on_iterate}
         if function.is_twice_differentiable:
             functions["hessian"] = function.hessian
         found = problem.rows.lead(solve, functions)

@@ -97,6 +97,14 @@ def test_the_map_rises_and_makes_no_ties(kind, data):
         assert (np.diff(found) > 0).all()
 
 
+def test_the_map_rises_where_one_score_is_far_from_all_others():
+    """Rounding in the long piece from it is larger than what the other scores differ by."""
+    scores = np.array([-(2.0**53) - 4, 0, 0, 0, 0, 0, -1, 0, -1])
+    to_normal = ScoreMap.fit(scores, np.arange(9) % 2)
+    assert (np.diff(to_normal.value) > 0).all()
+    assert (np.diff(to_normal([-2.0, -1.0, -0.5, 0.0, 1.0])) >= 0).all()
+
+
 @given(st.lists(PROBABILITIES, min_size=2, max_size=20), st.lists(PROBABILITIES, max_size=20))
 def test_probabilities_of_0_and_1_have_finite_places_of_their_own(known, new):
     fold = np.arange(len(known)) % 2

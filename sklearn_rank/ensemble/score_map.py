@@ -240,7 +240,8 @@ def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floa
     highest = min(level[-1] for _, level in varied)
     levels = np.unique(np.clip(_LEVELS, lowest, highest))
     points = sum(np.interp(levels, level, one / len(varied)) for one, level in varied)
-    score, first = np.unique(points, return_index=True)
+    # Rounding of a long piece may bring a point above the next one.
+    score, first = np.unique(np.maximum.accumulate(points), return_index=True)
     return score, ndtri(levels)[first]
 
 

@@ -106,6 +106,13 @@ def test_minima_of_small_problems(problem, penalty):
     assert_gradient_vanishes(model, *problem[:4], slack=1e-14)
 
 
+@pytest.mark.parametrize("settings", [{}, {"penalty": "l1", "alpha": 1e-6}, {"max_norm": 0.5}])
+def test_where_zero_is_the_minimum_rounding_is_no_error(settings):
+    """The relevant row lies in the middle of the two others: the slope at zero is rounding."""
+    model = ListNetLinear(**settings).fit([[1.0], [3.0], [2.0]], [0, 0, 1])
+    np.testing.assert_allclose(model.coef_, 0, atol=1e-10)
+
+
 @pytest.mark.parametrize("regulariser", [Ridge(0.1), Ridge(0.1, 0.7), Lasso(0.1), Lasso(0.1, 0.7)])
 @given(data=st.data())
 def test_newton_steps_end_at_the_minimum_of_a_quadratic_function(regulariser, data):

@@ -29,7 +29,7 @@ _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
 """Projected gradients: objectives compared, sufficient decrease, step sizes in radii."""
 
 _NOISE = 1e-14
-"""Relative growth of the objective that rounding explains."""
+"""Relative growth of the objective, and slope beside the root of the curvature, of rounding."""
 
 Hessian = Callable[[Floats, Indices], Floats]
 """Maps coefficients and indices to the second derivatives by the coefficients of these indices."""
@@ -103,7 +103,10 @@ class RegularisedProblem:
         # In this metric the scales of the features matter little.
         self._metric = without_zeros(self.curvature)
         zero = np.zeros_like(self.curvature)
-        self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), 1e-300)
+        # Where zero is the minimum its error is rounding, below which none can be asked for.
+        noise = _NOISE * float(np.linalg.norm(np.sqrt(self.curvature)))
+        least = max(noise / self.tol if self.tol else 0.0, 1e-300)
+        self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), least)
 
     def minimise(self, start: Floats) -> Solution:
         """Find the minimum.

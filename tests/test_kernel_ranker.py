@@ -29,7 +29,7 @@ from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.estimators.kernel_pairwise import _OF_ROW
 from sklearn_rank.models import KernelModel, LinearModel
-from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
+from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, error_cut
 from sklearn_rank.theory import chen_schedule
 
 LOSSES = list(MARGIN_LOSSES)
@@ -843,6 +843,20 @@ def test_the_offset_is_the_best_cut(solver, kernel, seed):
     if error < outside - 1e-9:
         assert model.offset_ == pytest.approx(offset, abs=1e-9)
     np.testing.assert_array_equal(model.predict(X) == 1, decision > 0)
+
+
+@pytest.mark.parametrize("n", [1_000, 50_000])
+@pytest.mark.parametrize("far", [0.0, 1e5, -1e5])
+def test_the_cut_lies_between_scores_that_differ_beside_their_range(n, far):
+    """Not beside their size: scores far from zero, with small differences, are cut as well."""
+    scores = far + np.linspace(0, 1, n)
+    positive = np.arange(n) >= n // 3
+    cut = error_cut(scores, positive, np.ones(n))
+    assert scores[n // 3 - 1] < cut < scores[n // 3]
+    # What a solver leaves of equal scores is no place for a cut, though the classes differ there.
+    positive = np.arange(n) % 4 == 0
+    near = np.where(scores < far + 0.9, far + 1e-11 * positive, scores)
+    assert error_cut(near, positive | (near == scores), np.ones(n)) > far + 0.4
 
 
 def test_lbfgs_without_tol_ends_where_rounding_does():

@@ -73,7 +73,8 @@ def test_the_objective_never_rises(name, p, problem, h, scale, real):
         preferences.largest_difference,
     )
     step = state.advance(candidate, h, rule(state, candidate, h))
-    assert step * candidate.edge >= 0
+    rounding = 1e-15 * np.abs(state.gradient.data).sum()
+    assert step * candidate.edge >= 0 or abs(candidate.edge) <= rounding
     if step:
         assert state.value <= before
         np.testing.assert_allclose(state.scores, start + step * h, rtol=1e-12, atol=1e-12 * scale)
@@ -134,8 +135,8 @@ def test_curvature_along_a_real_valued_weak_ranker(problem, h, scale):
 @given(problem=one_list(max_rows=12), sparse=st.booleans(), shift=st.sampled_from([0.0, 1e3]))
 def test_bounds_of_features_from_sums(problem, sparse, shift):
     """What the search finds for all features at once is the bound along each."""
-    preferences, _ = prepare(problem)
-    X = problem.X + (0 if sparse else shift)
+    preferences, rows = prepare(problem)
+    X = problem.X[np.sort(rows)] + (0 if sparse else shift)
     model = LinearModel(csr_matrix(X) if sparse else X, preferences.order)
     c = np.linspace(0.0, 1.0, preferences.n_rows)
     found = []

@@ -35,13 +35,13 @@ from sklearn_rank.theory import lipschitz_constant, ogd_step
 _LARGEST_FEATURE = 1e70
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
 
-_ZERO = 1e-12
+_ZERO = 1e-9
+"""Scores are log-odds: less than this is what the solver leaves of zero."""
 
 
 def _offset(data: Rows, coefficients: Floats) -> float:
     """Return the offset between the two classes."""
     scores = np.asarray(data.X @ coefficients)
-    # Scores are log-odds: smaller differences are rounding, and no cut goes between them.
     scores[np.abs(scores) < _ZERO] = 0.0
     return -error_cut(scores, data.y, data.weight, data)
 

@@ -9,7 +9,8 @@ from sklearn_rank.pair_sums import log_sum_exp
 from sklearn_rank.rows import ALL_HERE, Sums
 
 _ROUNDING, _PRECISION = 1e-12, 1e-9
-"""Relative differences of errors that rounding explains, and of scores that solvers leave."""
+"""Differences that rounding explains, of sums and scores beside their size; and of scores beside
+their range, that solvers leave."""
 
 _MANY_ROWS = 1 << 15
 """Rows above which the error cut is looked for in bins first."""
@@ -77,7 +78,7 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     where f are the scores, y the classes and w the weights. The cut is halfway between
     neighbouring scores, the lowest of equally good ones. Where all rows belong on one
     side it is as far outside the scores as half the smallest gap inside, or 1. Scores that
-    differ by at most 1e-9 of the largest are the same.
+    differ by at most 1e-9 of their range are the same.
 
     Parameters
     ----------
@@ -115,7 +116,8 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     n_rows, size = rows.totals(len(scores), float(np.abs(signed).sum()))
     if not n_rows:
         return 0.0
-    rounding, tolerance = _PRECISION * max(-lowest, highest), _ROUNDING * size
+    rounding = max(_ROUNDING * max(-lowest, highest), _PRECISION * highest - _PRECISION * lowest)
+    tolerance = _ROUNDING * size
     cut = None
     if n_rows > _MANY_ROWS:
         cut = _cut_by_bins(scores, signed, (lowest, highest), rounding, tolerance, rows)
@@ -129,7 +131,8 @@ def rising_cut(values: Floats, signed: Floats) -> float:
 
     `signed` is the weight of a positive row and minus that of a negative one.
     """
-    rounding = _PRECISION * max(-float(values[0]), float(values[-1]))
+    lowest, highest = float(values[0]), float(values[-1])
+    rounding = max(_ROUNDING * max(-lowest, highest), _PRECISION * highest - _PRECISION * lowest)
     tolerance = _ROUNDING * float(np.abs(signed).sum())
     error, cut = _sorted_cut(values, signed, rounding, tolerance)
     return _outside_cut(values, error, rounding) if cut is None else cut

@@ -224,10 +224,9 @@ def _height_at(
 ) -> tuple[Floats, Floats]:
     """Return the height of the curve of each query at `max_fpr`, and where it ends."""
     n_found, n_other = queries.reduce(np.add, found), queries.reduce(np.add, other)
+    left = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
     # A product such as 0.29 * 100 may be rounded to less than the whole number that it is.
-    limit = queries.spread((max_fpr + _ROUNDING) * n_other)
-    left = limit - queries.shift(queries.cumsum(other), 0.0)
-    crossed = np.asarray(left >= 0, dtype=np.float64)
+    crossed = np.asarray(left >= -_ROUNDING * queries.spread(n_other), dtype=np.float64)
     np.divide(np.clip(left, 0.0, other), other, out=crossed, where=other > 0)
     return queries.reduce(np.add, found * crossed), np.where(n_other > 0, n_found, 0.0)
 

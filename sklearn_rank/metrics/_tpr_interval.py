@@ -236,7 +236,7 @@ def _resample(
     """Return the shares of rankings of one list in each bootstrap sample."""
     found, other = score[:, is_relevant], score[:, ~is_relevant]
     n_found, n_other = found.shape[1], other.shape[1]
-    limit = (max_fpr + _ROUNDING) * n_other
+    limit = max_fpr * n_other
     other = other[:, _near_the_top(other, limit)]
     rankings = [_Ranking.of(one, rest) for one, rest in zip(found, other, strict=True)]
     shares = np.empty((len(score), n_resamples))
@@ -307,7 +307,8 @@ class _Ranking:
         before = np.zeros((len(counts), len(self.start) + 1), dtype=np.intp)
         grouped = np.add.reduceat(counts[:, self.order], self.start, axis=1)
         np.cumsum(grouped, axis=1, out=before[:, 1:])
-        group = (before[:, 1:] <= limit).sum(axis=1)
+        # The limit may be rounded to less than the whole number that it is.
+        group = (before[:, 1:] <= limit * (1 + _ROUNDING)).sum(axis=1)
         upto = np.zeros((len(counts), found_counts.shape[1] + 1), dtype=np.intp)
         np.cumsum(found_counts[:, self.found_order], axis=1, out=upto[:, 1:])
         height = upto[samples, self.above[group]].astype(np.float64)
@@ -315,4 +316,4 @@ class _Ranking:
         crossing = np.minimum(group, len(self.start) - 1)
         taken = (limit - before[samples, group]) / np.maximum(grouped[samples, crossing], 1)
         tied = upto[samples, self.level[group]] - height
-        return np.asarray((height + np.minimum(taken, 1.0) * tied) / upto[:, -1])
+        return np.asarray((height + np.clip(taken, 0.0, 1.0) * tied) / upto[:, -1])

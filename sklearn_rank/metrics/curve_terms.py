@@ -84,9 +84,9 @@ class RocSteps:
         ndarray of shape (n_steps,)
             Parts.
         """
-        left = rate + _ROUNDING - self.above
+        left = rate - self.above
         part = np.clip(left / np.maximum(self.other, 1e-300), 0.0, 1.0)
-        return np.where(self.other > 0, part, left >= 0)
+        return np.where(self.other > 0, part, left >= -_ROUNDING)
 
     def area_terms(self, rate: float) -> tuple[Floats, Floats]:
         r"""Return the terms of the rows of each step in the partial AUC up to a rate a.

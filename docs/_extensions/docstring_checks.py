@@ -82,7 +82,8 @@ def bibliography_keys(path: Path) -> set[str]:
 def constant_docstring(name: str) -> str:
     """Return the text below the assignment of a constant, where the package makes it."""
     for file in sorted(PACKAGE.rglob("*.py")):
-        body = ast.parse(file.read_text(encoding="utf-8")).body
+        text = file.read_text(encoding="utf-8")
+        body = ast.parse(text).body if name in text else []
         for made, below in pairwise(body):
             targets = getattr(made, "targets", [getattr(made, "target", None)])
             if [name] != [getattr(target, "id", None) for target in targets]:

@@ -760,6 +760,7 @@ def test_swapped_arguments_of_metrics(metric):
     metric(y, score, max_fpr=0.5)
     with pytest.warns(UserWarning, match="holds classes and y_true scores: y_true comes first"):
         metric(score, y, max_fpr=0.5)
+    metric(score, np.zeros(4), max_fpr=0.5)  # scores of a model that has learned nothing
 
 
 def test_a_metric_of_one_kind_of_rows():

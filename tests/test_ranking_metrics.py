@@ -598,6 +598,7 @@ def test_reciprocal_sums(problem):
     assert found == approx(sum(1 / log(1 + rank) for rank in ranks))
 
 
+@pytest.mark.filterwarnings("ignore:y_score of .* holds classes")  # which random scores may be
 @pytest.mark.parametrize("loss", LOSSES)
 @given(problem=problems(weights=("integers", "zeros")))
 def test_weights_are_multiplicities(loss, problem):

@@ -203,7 +203,8 @@ def measure_curves(
     """
     mean = QueryMean.checked(owner, average, empty, query_weight, qid, y_true)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    if np.isin(rows.score, (0, 1)).all() and (rows.y % 1 != 0).any():
+    are_classes = np.isin(rows.score, (0, 1)).all() and np.ptp(rows.score) == 1
+    if are_classes and (rows.y % 1 != 0).any():
         warn(f"y_score of {owner} holds classes and y_true scores: y_true comes first.")
     # A curve depends on the shares of each class alone.
     ranked = rank_rows(rows.with_moderate_weights_in(2 * rows.query + (rows.y > 0)))

@@ -128,7 +128,8 @@ class ListNetLinear(StreamRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0.
+        The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0. With
+        "lbfgs" those of features that are constant in each query are 0: no order depends on them.
     objective_curve_ : ndarray
         The objective after each iteration; with "ogd" after each pass, or on the rows of
         each call of `partial_fit`. With "lbfgs" and an active `max_norm`: after each projected

@@ -674,7 +674,7 @@ def smooth_margin_step(h, g, f, y, qid=None, w=None, cap_always=False):
         return float(share @ difference) - g
 
     cap = step_cap(h, y, qid, w)
-    if difference.min() >= g - 1e-15:  # beside rounding of g, whose limit it is for one pair
+    if difference.min() >= g * (1 - 1e-14):  # rounding of g, which nears it for a single pair
         return sign * cap
     upper = 1.0
     while excess(upper) >= 0:

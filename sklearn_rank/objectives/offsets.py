@@ -78,7 +78,7 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     where f are the scores, y the classes and w the weights. The cut is halfway between
     neighbouring scores, the lowest of equally good ones. Where all rows belong on one
     side it is as far outside the scores as half the smallest gap inside, or 1. Scores that
-    differ by at most 1e-9 of their range are the same.
+    differ by at most a billionth of their range are the same.
 
     Parameters
     ----------

@@ -113,6 +113,13 @@ def test_where_zero_is_the_minimum_rounding_is_no_error(settings):
     np.testing.assert_allclose(model.coef_, 0, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("tol", [0.0, 5e-324, 1e-14, 1e-12])
+def test_a_tolerance_below_rounding_is_no_reason_to_stop_at_zero(tol):
+    model = ListNetLinear(tol=tol).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, ListNetLinear().fit(X, Y, qid=QID).coef_, rtol=1e-3)
+
+
 @pytest.mark.parametrize("regulariser", [Ridge(0.1), Ridge(0.1, 0.7), Lasso(0.1), Lasso(0.1, 0.7)])
 @given(data=st.data())
 def test_newton_steps_end_at_the_minimum_of_a_quadratic_function(regulariser, data):

@@ -105,7 +105,7 @@ class RegularisedProblem:
         zero = np.zeros_like(self.curvature)
         # Where zero is the minimum its error is rounding, below which none can be asked for.
         noise = _NOISE * float(np.linalg.norm(np.sqrt(self.curvature)))
-        least = max(noise / self.tol if self.tol else 0.0, 1e-300)
+        least = max(noise / self.tol, 1e-300) if self.tol > _NOISE else 1e-300
         self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), least)
 
     def minimise(self, start: Floats) -> Solution:

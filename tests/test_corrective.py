@@ -285,6 +285,17 @@ def test_swaps_end_where_none_helps(push, p, alpha, problem):
         assert value >= after.objective_curve_[-1] - 1e-6
 
 
+def test_a_stump_that_was_swapped_in_is_tried_as_well():
+    low, high = (
+        [0.2, -2.5, 0.2, 0.1, 40, 40, 0.2, 0.1, 0.2, -2.5, 0.1],
+        [0, 0, 0, 1, 2, 2, 0, 2, 0, 2, 2],
+    )
+    X, y = np.column_stack([low, high]), [0, 0, 1, 1, 1, 0, 1, 2, 1, 0, 2]
+    options = {"relevance": "graded", "n_estimators": 3, "push": "bottom", "p": 4}
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=5), **options).fit(X, y)
+    assert ranker.objective_curve_[-1] == pytest.approx(2.1662551, abs=1e-6)  # else 2.18
+
+
 def test_swaps_lower_the_objective():
     X, y = data_of(200, 6)
     fits = [PNormPushRanker(solver=Corrective(n), n_estimators=5) for n in (0, 1, 20)]

@@ -163,7 +163,7 @@ class _Descent:
         self._problem = problem
         self._weak_rankers = problem.weak_rankers
         self._step_rule = problem.push_step()
-        self._n_kept = 0  # stumps, one after the other, that no swap of the model replaces
+        self._kept: set[int] = set()  # coordinates that no swap of the model replaces
         from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
         none = ChosenColumns.none(problem)
@@ -186,7 +186,7 @@ class _Descent:
         if after is None or not after.value < before.value:
             return None
         self._become(after)
-        self._n_kept = 0
+        self._kept.clear()
         return before.value - after.value
 
     @property
@@ -208,7 +208,7 @@ class _Descent:
             after = self._refit(after)
             if after.value < before.value:
                 self._become(after)
-                self._n_kept = 0
+                self._kept.clear()
                 return before.value - after.value
         return None
 
@@ -223,12 +223,14 @@ class _Descent:
         for coordinate in list(self.model.coordinates):
             if is_cell(coordinate):  # a pair stays as it is
                 continue
-            if self._n_kept >= len(self.model.coordinates):
-                break
-            if coordinate in self.model.coordinates:
-                value = self.model.value
-                self._swap(coordinate)
-                self._n_kept = 0 if self.model.value < value else self._n_kept + 1
+            if coordinate in self._kept or coordinate not in self.model.coordinates:
+                continue
+            value = self.model.value
+            self._swap(coordinate)
+            if self.model.value < value:
+                self._kept.clear()
+            else:
+                self._kept.add(coordinate)
         return start - self.model.value
 
     def _swap(self, coordinate: int) -> None:

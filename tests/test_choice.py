@@ -149,3 +149,15 @@ def test_a_step_at_the_rate_stands_before_it_however_shares_are_rounded(rate):
     np.testing.assert_allclose(steps.before(rate), expected, atol=1e-9)
     _, loss = steps.area_terms(rate)
     np.testing.assert_allclose(loss[:n_before], 1 / rate)  # the relevant row is below them
+
+
+def test_a_metric_without_a_value_is_refused():
+    rankings = {"a": range(6), "b": range(6, 0, -1)}
+    with pytest.raises(ValueError, match="no query to average over"):
+        choose_ranking([0] * 6, rankings, criterion="map", qid=[0, 0, 1, 1, 2, 2], n_resamples=5)
+
+
+def test_every_one_of_the_others_must_be_a_ranking():
+    found = choose_ranking([0, 1, 0, 1], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, n_resamples=5)
+    with pytest.raises(ValueError, match=r"'over' must name others\. Got \['b', 'typo'\]"):
+        found.lead(["b", "typo"])

@@ -27,7 +27,7 @@ from sklearn_rank.metrics import (
     ndcg_score,
     tpr_at_fpr_interval,
 )
-from sklearn_rank.metrics.held_out import Labels
+from sklearn_rank.metrics.held_out import Labels, Measured
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.tables.dataset import model_data
 from sklearn_rank.tables.options import Reading
@@ -65,6 +65,10 @@ def rows(n=400, seed=0):
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.3).astype(float)
     return y, y + rng.normal(size=n), y + 3 * rng.normal(size=n), rng.permutation(n) % 4
+
+
+def test_figures_of_zero_are_in_json_too():
+    assert Measured(0.0, (0.0, 0.0), [0.0]).as_json()["mean"] == 0.0
 
 
 def test_intervals_of_one_list_are_those_of_the_metrics():

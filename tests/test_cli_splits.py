@@ -272,6 +272,16 @@ def test_the_ensemble_of_a_period_knows_no_later_one(folder):
 
 
 @pytest.mark.slow
+def test_periods_that_begin_in_one_minute_have_headings_of_their_own(folder, capsys):
+    seconds = pd.Timestamp("2026-01-01 10:00") + pd.to_timedelta(np.arange(60), "s")
+    frame = pd.DataFrame({"t": seconds.astype(str), "x": np.arange(60) % 7, "y": np.arange(60) % 2})
+    frame.to_csv("t.csv", index=False)
+    run("compare t.csv --target y --time t --cv 2 --rankers RankBoost --json run.json", *FAST)
+    periods = json.loads(Path("run.json").read_text(encoding="utf-8"))["periods"]
+    assert periods["from"] == ["2026-01-01T10:00:20", "2026-01-01T10:00:40"]
+    assert all(start in capsys.readouterr().out for start in periods["from"][:1])
+
+
 def test_time_shows_the_fall_that_random_folds_hide(folder, capsys):
     drifting_table(3000).to_csv("rows.csv", index=False)
     random = results("--drop", "day,customer")["results"]["RankBoost"]["auc"]["folds"]
@@ -306,7 +316,7 @@ def test_repeats_and_groups_say_where_intervals_come_from(folder, capsys):
     assert "Rows held out in 6 folds. [low, high]: 95 % interval over folds" in printed
     results("--time", "day", "--group", "customer")
     printed = capsys.readouterr().out
-    assert "Too few independent rows to tell" in printed
+    assert "Too few independent rows, or no interval of auc, to tell" in printed
     assert "No intervals: rows of a group are not independent" in " ".join(printed.split())
 
 

@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_rank import PNormPushRanker
 from sklearn_rank.model_selection import ConformalSelector
+from sklearn_rank.model_selection.conformal import select_head
 
 
 class FirstColumn(BaseEstimator):
@@ -356,3 +357,12 @@ def test_tables_of_pandas_keep_their_rows(cancer):
     plain = ConformalSelector(LogisticRegression(max_iter=5000), **options)
     plain.fit(shuffled.to_numpy(), y[shuffled.index].to_numpy())
     assert_allclose(with_index.calibration_scores_, plain.calibration_scores_)
+
+
+@pytest.mark.parametrize("n_known", [9, 99, 999])
+@pytest.mark.parametrize("n_rows", [3, 7, 9])
+def test_a_head_just_at_the_bound_is_taken(n_known, n_rows):
+    """A first p-value of 1 / (n_known + 1) among n_rows: at most fdr if that is n_rows times it."""
+    p_values = np.r_[1 / (n_known + 1), np.ones(n_rows - 1)]
+    assert select_head(p_values, n_rows / (n_known + 1)).tolist() == [True, *[False] * (n_rows - 1)]
+    assert not select_head(p_values, n_rows / (n_known + 1) - 1e-6).any()

@@ -33,6 +33,14 @@ from sklearn_rank.onnx import register_converters
 RNG = np.random.default_rng(0)
 
 
+def test_folds_may_be_read_only_once():
+    X, y = make_rows()
+    members = [("a", LogisticRegression()), ("b", GaussianNB())]
+    once = RankingEnsemble(members, cv=KFold(3).split(X)).fit(X, y)
+    listed = RankingEnsemble(members, cv=list(KFold(3).split(X))).fit(X, y)
+    np.testing.assert_array_equal(once.decision_function(X), listed.decision_function(X))
+
+
 def make_rows(n=160):
     X = RNG.standard_normal((n, 4))
     return X, (X[:, 0] + X[:, 1] ** 2 + RNG.standard_normal(n)) > 1.5

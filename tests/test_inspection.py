@@ -255,3 +255,11 @@ def test_rank_names_columns_that_drift(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     run("rank card.json same.csv -o out.csv --force")
     assert "differ" not in capsys.readouterr().err
+
+
+def test_a_column_filled_in_once_a_query_is_no_error():
+    qid, y = np.repeat(np.arange(60), 3), np.tile([1, 0, 0], 60)
+    x = np.full(180, np.nan)
+    x[np.arange(60) * 3 + RNG.integers(0, 2, 60)] = RNG.random(60)
+    X = pd.DataFrame({"a": RNG.random(180), "x": x})
+    assert kinds(X, y, qid=qid) == []

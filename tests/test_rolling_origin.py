@@ -206,3 +206,10 @@ def test_time_and_queries_are_routed_together():
         list(splitter.split(data.data, **params)), data.data, qid=data.qid
     )
     assert not leakage.is_leaking
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
+def test_narrow_integers_are_split_like_wide_ones(dtype):
+    limits = np.iinfo(dtype)
+    time = np.linspace(limits.min, limits.max, 200).astype(np.int64)
+    assert lists(split(time.astype(dtype), 3)) == lists(split(time, 3))

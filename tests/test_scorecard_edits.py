@@ -92,6 +92,9 @@ def test_a_threshold_moves_and_counts_follow_given_rows():
     counted = scorecard().edited("age", threshold=(40.0, 36), X=ROWS, y=y, **SIGNED)
     age = counted.card_.variables[0]
     assert age.counts == (1, 1, 2, 1) and age.events == (0, 1, 2, 0)
+    weighed = {"X": ROWS, "y": y, "sample_weight": [2, 0.5, 0, 3, 1]}
+    age = scorecard().edited("age", threshold=(40.0, 36), **weighed, **SIGNED).card_.variables[0]
+    assert age.counts == (2, 0.5, 3, 1) and age.events == (0, 0.5, 3, 0)
 
 
 def test_a_category_moves():

@@ -150,3 +150,14 @@ def test_weights_of_zero_are_no_rows():
     found = period_table(Y, F, [1, 2, 3, 3], sample_weight=[1, 0, 1, 1])
     assert found.period.tolist() == [1, 3]
     assert vintage_table(Y, F, [1, 2, 3, 3], bands=[2], sample_weight=[1, 0, 1, 1]).count.sum() == 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_row_beyond_a_cut_is_nan_whatever_the_weights(seed):
+    random = np.random.default_rng(seed)
+    y, score, weight = random.random(50) < 0.5, random.integers(0, 20, 50), random.random(50)
+    for selected, cuts in (("above", [5, 25]), ("below", [5, -5])):
+        found = cutoff_table(y, score, cuts=sorted(cuts), selected=selected, sample_weight=weight)
+        last = -1 if selected == "above" else 0
+        assert found.selected[last] == 0
+        assert math.isnan(found.selected_rate[last])

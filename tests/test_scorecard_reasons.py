@@ -260,3 +260,12 @@ def test_points_may_be_compared_with_those_of_other_rows(fitted, credit):
         assert [one for one in found[row] if one is not None] == expected
     document = json.loads(fitted.reasons(rows, against=means, form="json"))
     assert document["against"] == means.tolist()
+
+
+def test_reasons_of_an_edited_card_have_no_risk(credit):
+    scorecard = Scorecard(**QUICK, adverse="high", random_state=0).fit(credit.data, credit.target)
+    edited = scorecard.edited(scorecard.terms_[0], points={0: 3}, who="A. Smith", why="policy 7")
+    rows = json.loads(edited.reasons(credit.data[:2], k=2, form="json"))["rows"]
+    assert [one["risk"] for one in rows] == [None, None]
+    totals = edited.points_of(credit.data[:2]).sum(axis=1) + edited.card_.intercept
+    assert [one["total"] for one in rows] == totals.tolist()

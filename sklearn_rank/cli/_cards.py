@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank.cli._crossval import make_folds
+from sklearn_rank.cli._crossval import Fold, make_folds
 from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import ExportCard, MakeCard
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
-from sklearn_rank.metrics import auc_score, tpr_at_fpr_score
+from sklearn_rank.metrics import held_out
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json, to_text
 from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, SMALL
+from sklearn_rank.tables.cards import card_of_table
 from sklearn_rank.tables.columns import CATEGORY, NUMBER, Schema, check_schema
-from sklearn_rank.tables.dataset import Dataset, training_data
+from sklearn_rank.tables.dataset import Dataset, distinct_hashes, least_hashes, training_data
 from sklearn_rank.tables.errors import InputError, listing, noting
 from sklearn_rank.tables.kinds import FEW_VALUES
 
@@ -57,7 +59,9 @@ def card(settings: MakeCard) -> None:
     others = [one for one in data.schema.classes or () if one != positive]
     classes = others[0] if len(others) == 1 else "others", positive
     stored = replace(scorecard.card_, classes=classes)
-    details = {**stored.details, _TABLE: json.dumps(asdict(data.schema))}
+    rows = distinct_hashes([least_hashes(data.X[list(stored.features.values())])])
+    schema = asdict(replace(data.schema, rows=rows))
+    details = {**stored.details, _TABLE: json.dumps(schema)}
     with settings.output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
@@ -92,20 +96,31 @@ def _fit(model: Any, data: Dataset, notes: list[str]) -> Any:
         return model.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
 
 
+def _folds(data: Dataset, seed: int) -> list[Fold]:
+    """Return five folds, or as many as there are rows or queries for; none for one."""
+    for number in range(_FOLDS, 1, -1):
+        with suppress(InputError):
+            return make_folds(data, number, seed)
+    return []
+
+
 def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     """Return a line on cards that are fitted without a fold, at the p of this one."""
-    figures = []
-    for train, test in make_folds(data, _FOLDS, seed):
+    figures: list[list[float]] = []
+    for train, test in _folds(data, seed):
         rows = data.take(train)
         ranker = _fit(clone(scorecard.ranker_), rows, [])
         rounded = _fit(scorecard.rounding(ranker), rows, [])
         scores = rounded.decision_function(data.X.iloc[test])
-        qid = None if data.qid is None else data.qid[test]
-        top = tpr_at_fpr_score(data.y[test], scores, qid=qid, max_fpr=0.05)
-        figures.append([float(auc_score(data.y[test], scores, qid=qid)), float(top)])
-    auc, share = np.mean(figures, axis=0)
+        own = data.take(test)
+        of_fold = (held_out.value(name, own.y, scores, own.qid) for name in ("auc", "tpr@0.05"))
+        figures.append([*of_fold])
+    known = [one for one in figures if not np.isnan(one).any()]
+    if not known:
+        return "no held-out figures: too few rows, queries or groups with both classes"
+    auc, share = np.mean(known, axis=0)
     return (
-        f"held out ({_FOLDS} folds): AUC {auc:.3f}; {100 * share:.0f} % of class "
+        f"held out ({len(known)} folds): AUC {auc:.3f}; {100 * share:.0f} % of class "
         f"{data.schema.positive!r} before 5 % of the others"
     )
 
@@ -140,22 +155,7 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
 
-    # Categories in a table are texts.
-    def of_table(axis: Any) -> Any:
-        groups = axis.groups and tuple(tuple(map(str, group)) for group in axis.groups)
-        return replace(axis, column=names.index(axis.name), groups=groups)
-
-    used = replace(
-        stored,
-        variables=tuple(map(of_table, stored.variables)),
-        pairs=tuple(
-            replace(one, first=of_table(one.first), second=of_table(one.second))
-            for one in stored.pairs
-        ),
-        n_features=len(names),
-        feature_names=names,
-        cut=0,
-    )
+    used = card_of_table(stored)
     return Pipeline([("card", Scorecard.from_json(card_to_json(used)))]), schema
 
 

@@ -154,13 +154,14 @@ def _show_periods(contest: Contest) -> dict[str, Any]:
     fold = np.asarray(rows.fold)
     parts = [fold == number for number in np.unique(fold)]
     starts = [str(time[found.place][part].min()) for part in parts]
-    starts = [start[:16].removesuffix("T00:00").removesuffix(".0") for start in starts]
+    width = next(n for n in (16, 19, 26, 29) if len({one[:n] for one in starts}) == len(parts))
+    starts = [start[:width].removesuffix("T00:00").removesuffix(".0") for start in starts]
     values = np.transpose([one.folds for one in column.values()])
     texts = [dict(zip(column, map("{:.3f}".format, one), strict=True)) for one in values]
     cells = dict(zip(starts, texts, strict=True))
     ends = [(rows.take(part), contest.scores[best][part]) for part in (parts[0], parts[-1])]
     first, last = (_metrics.measure(metric, *end) for end in ends)
-    warning = "Too few independent rows to tell whether it falls."
+    warning = f"Too few independent rows, or no interval of {metric}, to tell whether it falls."
     if rows.ratio is None and first.interval and last.interval:
         low, high = of_difference(first.mean, first.interval, last.mean, last.interval)
         told = f"{best} has {last.mean:.3f} in the last period after {first.mean:.3f} in the first"

@@ -28,6 +28,8 @@ def rank(settings: Rank) -> None:
     """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
     output, reading = settings.output, settings.reading
+    if settings.calibration is not None and settings.fdr is None:
+        raise InputError("--calibration goes with --fdr, the share of false alarms allowed")
     model = load_model(settings.model, notes)
     how = model.schema, reading, notes
     data = model_data(settings.data, *how, labelled=False)

@@ -13,7 +13,7 @@ from sklearn_rank.cli._crossval import search
 from sklearn_rank.cli._metrics import choose_metrics
 from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._rank import calibration, hold_out
-from sklearn_rank.cli._settings import Train
+from sklearn_rank.cli._settings import Folds, Train
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.tables.errors import InputError, count, import_extra, with_name
@@ -65,6 +65,8 @@ def _checked(settings: Train) -> dict[str, Any]:
     if settings.best is None:
         if settings.folds.rankers:
             raise InputError("--rankers goes with --best; --ranker names the one to fit")
+        if (settings.folds.cv, settings.folds.repeats) != (Folds.cv, Folds.repeats):
+            raise InputError("--cv and --repeats go with --best; --search has folds of its own")
         names = [settings.ranker or _rankers.DEFAULT]
         (name,) = _rankers.choose_rankers(names, _rankers.BASELINES)
         rankers = _rankers.make_rankers([name], settings)

@@ -26,6 +26,7 @@ def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> Splits:
     if hasattr(cv, "split"):
         X = given_rows(data.X)
         return list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
+    cv = list(cv)  # it may be read only once
     place = np.full(1 + max(data.position.max(), *(np.max(one) for part in cv for one in part)), -1)
     place[data.position] = np.arange(len(data.y))  # the splits count rows of weight zero, too
     parts = [tuple(place[np.asarray(one)] for one in part) for part in cv]

@@ -116,7 +116,7 @@ class RankingChoice:
         """
         others = set(self.names if over is None else over)
         is_other = np.array([name in others for name in self.names])
-        if not is_other[1:].any():
+        if not is_other[1:].any() or not others <= set(self.names):
             raise ValueError(f"RankingChoice.lead: 'over' must name others. Got {sorted(others)}.")
         criterion = self.criterion.copy()
         criterion[np.arange(len(criterion)), self.chosen] = -np.inf
@@ -327,7 +327,7 @@ class _Draws:
         if self.qid is not None:
             values = scorer.of_queries(self.y, score, qid=self.qid)
             known = ~np.isnan(values)
-            mean = float(values[known].mean())
+            mean = scorer.measure(self.y, score, qid=self.qid)
             return mean, np.where(known, values - mean, 0.0) / known.sum()
         kind, _, rate = name.partition("@")
         if kind not in ("pauc", "tpr"):

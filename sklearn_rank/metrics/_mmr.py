@@ -166,6 +166,7 @@ def _choose(
         nearest = np.maximum(nearest, similar(chosen[-1]))
         left = by_score[is_left[by_score]]
         value = trade_off * score[left] - (1.0 - trade_off) * nearest[left]
-        chosen.append(int(left[np.argmax(value)]))
+        # The similarities of equal rows may differ in their last digits.
+        chosen.append(int(left[np.argmax(value >= value.max() - 1e-12)]))
         is_left[chosen[-1]] = False
     return np.array([*chosen, *by_score[is_left[by_score]]], dtype=np.intp)

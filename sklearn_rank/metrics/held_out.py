@@ -50,7 +50,7 @@ class Measured:
 
     def as_json(self) -> dict[str, Any]:
         """Return nested dictionaries."""
-        return {key: one for key, one in asdict(self).items() if one}
+        return {key: one for key, one in asdict(self).items() if one or key == "mean"}
 
 
 Comparison = dict[str, dict[str, Measured]]

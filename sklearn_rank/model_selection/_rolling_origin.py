@@ -223,4 +223,5 @@ def _check_time(time: Any, n_samples: int) -> Values:
             "time must be finite and must not have missing values. Row "
             f"{int(np.argmin(is_known))} has {times[np.argmin(is_known)]}."
         )
-    return times.astype(np.float64) if times.dtype.kind == "u" else times
+    wide = {"u": np.float64, "i": np.int64}  # differences of narrow integers would overflow
+    return times.astype(wide.get(times.dtype.kind, times.dtype))

@@ -6,6 +6,7 @@ kinds      what the columns are: numbers, categories, dates, texts, or not to be
 columns    the schema of a table, and its columns as features
 roles      which columns are the target, queries and weights
 dataset    all of it: the one way from a file to a data set
+cards      scorecards as models of tables
 options    what a user can say about a table
 errors     errors and notes, in one line each
 """

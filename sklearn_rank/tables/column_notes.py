@@ -11,6 +11,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import check_column, check_lengths, is_data_frame, is_missing
 from sklearn_rank.metrics import auc_score
+from sklearn_rank.metrics.held_out import have_pair
 from sklearn_rank.metrics.intervals import wilson
 from sklearn_rank.scorecard.monitoring import stability_table
 
@@ -275,9 +276,10 @@ def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[Colum
     for name, (values, texts) in columns.items():
         score, filled = values[rows], ~np.isnan(values[rows])
         kind, text = "filled", _filled_for_one(filled, top, 1 - _LEVEL / len(columns))
-        if not text and np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS:
+        of_filled = None if query is None else query[filled]
+        is_told = np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS
+        if not text and is_told and have_pair(top[filled], of_filled):
             score = score if texts is None else _rates(score, top, len(texts))
-            of_filled = None if query is None else query[filled]
             auc = auc_score(top[filled], score[filled], qid=of_filled)
             auc = max(auc, 1 - auc)
             kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}" * (auc > _LEAK)

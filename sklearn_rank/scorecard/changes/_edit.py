@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._validation import Number, is_upper_label
+from sklearn_rank._validation import Number, check_weight, is_upper_label
 from sklearn_rank.scorecard._log import EDITS
 from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
@@ -37,6 +37,7 @@ class EditsMixin(CardOwner):
         category: tuple[Any, Any] | None = None,
         X: Any = None,
         y: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Return a scorecard with a change to one term, and a record of it in its log.
 
@@ -65,6 +66,8 @@ class EditsMixin(CardOwner):
             them the counts of the term are unknown from then on.
         y : array-like of shape (n_samples,), default=None
             Their classes.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Their weights, which the counts are sums of, as in `fit`. None: each row counts once.
 
         Returns
         -------
@@ -91,8 +94,8 @@ class EditsMixin(CardOwner):
         check_is_fitted(self)
         rows = None
         if X is not None:
-            event = is_upper_label("edited", y, self.classes_, None)
-            rows = self._rows(X), event
+            event = is_upper_label("edited", y, self.classes_, sample_weight)
+            rows = self._rows(X), event, check_weight(sample_weight, len(event))
         found = copy(self)
         found.card_ = edited_card(
             self.card_,
@@ -119,7 +122,7 @@ def edited_card(
         "points", "merge", "threshold" and "category", all but one None.
     signed : dict of str to str
         "who" and "why".
-    rows : (X, event) or None
+    rows : (X, event, weight) or None
         Training rows to count again.
     """
     for key, text in signed.items():
@@ -179,11 +182,11 @@ def _counted(card: Card, number: int, rows: Any) -> Card:
                 "training rows as X and y"
             )
         return card
-    X, event = rows
+    X, event, weight = rows
     term = card.terms[number]
     bins = replace(card, unseen="neutral").bins(X)[:, number]
-    counts, events = (np.bincount(bins, one, term.n_bins).tolist() for one in (None, event))
-    known = replace(term, counts=tuple(map(float, counts)), events=tuple(events))
+    sums = [np.bincount(bins, one, term.n_bins).tolist() for one in (weight, weight * event)]
+    known = replace(term, counts=tuple(sums[0]), events=tuple(sums[1]))
     return _with_term(card, number, known)
 
 

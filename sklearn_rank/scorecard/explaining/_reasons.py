@@ -191,7 +191,8 @@ class Letters:
         """Return the reasons as a JSON document, with the total and the risk of each row."""
         card = self.card
         totals = card.intercept + card.points_in(self.bins).sum(axis=1)
-        risk = probability(card, totals).tolist() if card.risk else [None] * len(totals)
+        has_risk = card.risk and not card.is_edited
+        risk = probability(card, totals).tolist() if has_risk else [None] * len(totals)
         rows = zip(totals.tolist(), risk, self.reasons(), strict=True)
         document = {
             "format": _FORMAT,
@@ -279,8 +280,8 @@ class ReasonsMixin(CardOwner):
         The JSON document has "format" ("sklearn_rank.reasons"), "version" (1), "adverse" ("high"
         or "low"), "upper_class" (what high totals mean), "lowest_total" and "highest_total" (what
         the points of the card can sum up to), "against", and "rows": a list of objects with "row",
-        "total", "risk" (null on a card without risk table) and "reasons", objects with the columns
-        of the table but "row". Missing values are null, infinite ones "inf" and "-inf".
+        "total", "risk" (null without a risk table for these points) and "reasons", objects with the
+        columns of the table but "row". Missing values are null, infinite ones "inf" and "-inf".
 
         Examples
         --------

@@ -356,12 +356,13 @@ def cutoff_table(
     rows, events = _rows("cutoff_table", y_true, y_score, sample_weight)
     limits = cuts_of("cutoff_table", "cuts", cuts, rows.score, rows.weight)
     band, n_bands = band_of(rows.score, limits), len(limits) + 1
-    below, below_events = (
-        np.cumsum(band_sums(band, one, n_bands))[:-1] for one in (rows.weight, events)
-    )
+    bands = [band_sums(band, one, n_bands) for one in (rows.weight, events)]
     total, n_events = float(rows.weight.sum()), float(events.sum())
-    above, above_events = total - below, n_events - below_events
-    sides = [(above, above_events), (below, below_events)]
+    # A difference from the total would leave rounding where no row is.
+    sides = [
+        [np.cumsum(one[::-1])[-2::-1] for one in bands],
+        [np.cumsum(one)[:-1] for one in bands],
+    ]
     (count, of_count), (others, of_others) = sides if selected == "above" else sides[::-1]
     return CutoffTable(
         limits,

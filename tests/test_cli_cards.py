@@ -1,0 +1,87 @@
+"""Cards of the command line: small tables, queries, and cards that were made in Python."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from commands import fails, run
+
+from sklearn_rank.scorecard import Scorecard
+
+RNG = np.random.default_rng(0)
+SMALL = "--param p=2 --param alpha=0.01 --param max_pairs=0 --param cv=2 --max-terms 2"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name, y, **columns):
+    """Write a table of a feature that tells the classes, one of noise, and more columns."""
+    frame = pd.DataFrame(
+        {"x": np.round(y + RNG.normal(size=len(y)), 3), "noise": RNG.random(len(y))}
+    )
+    frame.assign(y=np.where(y, "yes", "no"), **columns).to_csv(name, index=False)
+
+
+@pytest.mark.slow
+def test_a_card_of_floats_that_are_categories_reads_any_table(capsys):
+    region = RNG.integers(1, 5, 400).astype(float)
+    region[::50] = np.nan
+    X = pd.DataFrame({"region": pd.Series(region).astype("category"), "x": RNG.normal(size=400)})
+    y = np.where(RNG.random(400) < np.where(np.nan_to_num(region) > 2, 0.8, 0.2), "yes", "no")
+    card = Scorecard(p=2, alpha=0.01, max_pairs=0, cv=2, max_terms=2, random_state=0).fit(X, y)
+    Path("card.json").write_text(card.to_json(), encoding="utf-8")
+    expected = card.decision_function(X.head(60)) + card.cut_
+    rows = X.head(60).assign(region=region[:60], n=np.arange(60))
+    rows.to_parquet("rows.parquet")
+    rows.to_csv("rows.csv", index=False)
+    for name in ("rows.parquet", "rows.csv"):
+        run(f"rank card.json {name} -o ranked.csv --force")
+        found = pd.read_csv("ranked.csv").sort_values("n")["score"]
+        np.testing.assert_array_equal(found, expected)
+    assert "never saw" not in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_card_of_a_rare_class_is_held_out_in_fewer_folds(capsys):
+    write("rare.csv", np.arange(60) < 3)
+    run(f"card rare.csv --target y --positive yes -o card.json {SMALL}")
+    assert "held out (3 folds): AUC" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_figures_of_a_card_leave_out_folds_without_a_pair(capsys):
+    qid = np.repeat(np.arange(12), 6)
+    write("q.csv", (qid < 3) & (np.arange(72) % 6 < 3), q=qid)
+    run(f"card q.csv --target y --positive yes --qid q -o card.json {SMALL}")
+    out = capsys.readouterr().out
+    assert "held out (3 folds): AUC" in out or "held out (2 folds): AUC" in out
+
+
+@pytest.mark.slow
+def test_a_card_notes_the_rows_that_it_was_fitted_to(capsys):
+    write("t.csv", RNG.random(300) < 0.5)
+    run("card t.csv --target y --positive yes -o card.json --max-terms 1")
+    assert len(json.loads(Path("card.json").read_text(encoding="utf-8"))["variables"]) == 1
+    capsys.readouterr()
+    run("evaluate card.json t.csv")
+    assert "of the rows are rows that the model was trained on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("rank m.skops t.csv --calibration t.csv -o r.csv", "--calibration goes with --fdr"),
+        ("train t.csv --target y --cv 7 -o new.skops", "--cv and --repeats go with --best"),
+        ("train t.csv --target y --repeats 2 -o new.skops", "--cv and --repeats go with --best"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(command, message, capsys):
+    write("t.csv", RNG.random(60) < 0.5)
+    Path("m.skops").write_text("", encoding="utf-8")
+    assert message in fails(command, capsys)

@@ -60,6 +60,15 @@ def _with_input(data: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
     return {"has_queries_": data.qid is not None, **classes, **fitted}
 
 
+def _without_duplicates(checked: Any) -> Any:
+    """Return checked features, alone or with y, of which no entry is stored in parts."""
+    X, *rest = checked if isinstance(checked, tuple) else (checked,)
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return (X, *rest) if rest else X
+
+
 def has_contributions(ranker: Any) -> bool:
     """Whether scores can be divided among the features; the error names the parameter."""
     setting = ranker._not_additive()
@@ -464,7 +473,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
                 raise ValueError(f"{error}. {advice}") from error
             raise
         refuse_dates(name, X)
-        return checked
+        return _without_duplicates(checked)
 
     def _is_checked(self, X: Any) -> bool:
         """Whether rows to score are plain and finite: other checks take longer than a row's score.

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.kernel_approximation import Nystroem
@@ -30,6 +31,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.estimators.kernel_pairwise import _OF_ROW
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, error_cut
+from sklearn_rank.solvers import _function_space_descent
 from sklearn_rank.theory import chen_schedule
 
 LOSSES = list(MARGIN_LOSSES)
@@ -1101,3 +1103,52 @@ def test_n_jobs_does_not_change_a_kernel_fit(kernel):
         for n_jobs in (1, 2)
     )
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "loss", ["logistic", "hinge", "squared_hinge", "least_squares", "exponential"]
+)
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e4, 1e150])
+def test_features_of_any_scale_are_learned_from(loss, scale):
+    """A step of length 1 in the space moves the scores by the root of the largest kernel value."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
+    alpha = 1e-6 * scale**2  # so that the minimum is that of the features with scale 1
+    ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss, alpha=alpha, tol=1e-3)
+    found = ranker.fit(X * scale, y)
+    one = ranker.set_params(alpha=1e-6).fit(X, y).objective_curve_[-1]
+    assert found.objective_curve_[-1] <= one * 1.01
+
+
+@pytest.mark.parametrize(
+    "loss", ["logistic", "hinge", "squared_hinge", "least_squares", "exponential"]
+)
+def test_a_kernel_of_large_values_is_learned_from(loss):
+    X, y = load_breast_cancer(return_X_y=True)
+    ranker = KernelPairwiseSGDRanker(kernel="poly", gamma="auto", loss=loss, max_iter=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert ranker.fit(X, y).score(X, y) > 0.97
+
+
+def test_a_descent_without_a_step_has_not_converged(monkeypatch):
+    monkeypatch.setattr(_function_space_descent._Line, "search", lambda line, first: None)
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="no step lowers the objective.*scale the features"):
+        KernelPairwiseSGDRanker().fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian"])
+def test_entries_in_parts_are_their_sums_and_stay_as_they_are(kernel):
+    random = np.random.default_rng(0)
+    X = sparse.csr_array(random.integers(0, 4, (80, 4)) * (random.random((80, 4)) < 0.6) * 1.0)
+    y = (X.toarray()[:, 0] + random.normal(size=80) > 1).astype(int)
+    parts = X.data * 0.25, X.data * 0.75
+    of_row = np.repeat(X.indices, 2), 2 * X.indptr
+    split = sparse.csr_array((np.stack(parts, axis=1).ravel(), *of_row), shape=X.shape)
+    ranker = KernelPairwiseSGDRanker(kernel=kernel)
+    expected = clone(ranker).fit(X, y).decision_function(X)
+    found = clone(ranker).fit(split, y).decision_function(split)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert split.nnz == 2 * X.nnz

@@ -730,3 +730,15 @@ def test_an_active_ball_is_no_harder_with_raw_features(penalty):
     ranker = ListNetLinear(penalty=penalty, max_norm=1.0, relevance="binary").fit(X, y)
     assert ranker.n_iter_ < 100
     assert np.linalg.norm(ranker.coef_, 1 if penalty == "l1" else 2) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_feature_of_tiny_variance_does_not_hold_up_the_others(place):
+    random = np.random.default_rng(0)
+    X, qid = random.normal(size=(200, 3)), np.repeat(np.arange(20), 10)
+    y = np.clip(np.round(X.sum(axis=1) + random.normal(size=200)), 0, 3)
+    X[:, place] *= 1e-8
+    ranker = ListNetLinear(penalty=None, max_norm=0.5).fit(X, y, qid=qid)
+    X[:, place] = 0
+    without = ListNetLinear(penalty=None, max_norm=0.5).fit(X, y, qid=qid)
+    np.testing.assert_allclose(ranker.coef_, without.coef_, atol=1e-4)

@@ -139,7 +139,8 @@ def thresholds_of(ranker):
 def around(ranker, X, dtype):
     """Return rows with all values of X and all thresholds, and those just above and below."""
     middle = np.concatenate([X, np.resize(thresholds_of(ranker), (400, X.shape[1]))])
-    middle = middle.astype(dtype)
+    largest = np.finfo(dtype).max / 2
+    middle = np.clip(middle, -largest, largest).astype(dtype)
     rows = np.concatenate([middle, np.nextafter(middle, dtype(np.inf)), np.nextafter(middle, -1)])
     return np.abs(rows) if np.nanmin(X) >= 0 else rows
 
@@ -181,6 +182,14 @@ def test_scores_are_those_of_the_ranker(form, seed):
     fit(ranker, X, y)
     for dtype in (np.float64, np.float32):
         assert_same(ranker, around(ranker, X, dtype), 1e-9)
+
+
+def test_a_split_of_missing_values_alone_holds_for_the_largest_floats():
+    x = np.where(np.arange(60) % 3, np.arange(60) % 5, np.nan)
+    ranker = BoostedTreesRanker(engine="lightgbm", n_estimators=5, min_child_weight=0.0)
+    ranker = fit(ranker, x[:, None], np.isnan(x).astype(int))
+    assert thresholds_of(ranker).max() >= 1e300
+    assert_same(ranker, np.array([[0.0], [np.nan], [1e300], [1.7e308], [-1.7e308]]), 1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -27,6 +27,7 @@ from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
 from sklearn_rank.pair_sums._logistic import _grid
 from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
 from sklearn_rank.pair_sums._logistic._sweep import by_sweep
+from sklearn_rank.pair_sums._moment_sums import least_squares_sums
 from sklearn_rank.rows import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
@@ -1032,3 +1033,9 @@ def test_wide_grids_are_convolved_in_blocks():
         wanted = pair_loss_and_gradient(y, f)
     assert found[0] == pytest.approx(wanted[0], rel=1e-12)
     np.testing.assert_allclose(found[1], wanted[1], atol=1e-12 * len(y))
+
+
+def test_least_squares_of_huge_scores_are_infinite():
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = least_squares_sums(*(np.array(one) for one in ([-1e200], [1.0], [1e200], [1.0])))
+    assert sums.value == np.inf

@@ -43,7 +43,7 @@ from sklearn_rank.objectives import error_cut
 from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
-from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step
 
 _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
@@ -301,7 +301,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
         where :math:`L_t` is the mean loss of the comparable pairs among the rows of the call, or of
         `batch_size` of them, drawn. Rows of different calls are not compared: pass whole queries,
-        or enough rows of one list. T calls with the same rows are `fit` with ``max_iter=T, tol=0``.
+        or enough rows of one list. T calls with the same rows are `fit` with ``max_iter=T, tol=0``,
+        but for the draws of `batch_size`.
         A call without a comparable pair takes no step. After `fit` it goes on from there.
 
         Parameters
@@ -611,6 +612,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
             OUT_OF_ITERATIONS: "raise max_iter" + ", or use solver='lbfgs'" * is_descent,
             DIVERGED: "the last function with finite values is kept; take a smaller eta0, 'auto' "
             "where the loss allows it, or solver='lbfgs'",
+            NO_STEP: "scale the features, as StandardScaler does",
             INDEFINITE: "the last sound function is kept; take another kernel",
         }
         if reason not in ("", STOPPED):
@@ -692,8 +694,6 @@ def _variance(X: Any, weight: Floats) -> float:
     total = weight.sum() * X.shape[1]
     mass, entries = weight, X
     if issparse(X):
-        X = X.tocsr(copy=True)
-        X.sum_duplicates()
         stored = np.diff(X.indptr)
         # One more entry stands for the zeros that are not stored.
         mass = np.append(np.repeat(weight, stored), weight @ (X.shape[1] - stored))

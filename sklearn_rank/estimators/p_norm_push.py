@@ -102,7 +102,8 @@ class PNormPushRanker(BoostingRanker):
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to the better
         side, or are separated from all others. `models.Stumps` is an object with parameters for
         stumps: constraints, special codes, size of the model. "feature": h is a raw feature, not
-        rescaled; X may be sparse; not with "corrective". An estimator is cloned in each round and
+        rescaled: bring features to one scale first, or those in small units are found late or
+        not at all; X may be sparse; not with "corrective". An estimator is cloned in each round and
         fitted to minus the sign of the gradient of the objective with respect to the scores,
         weighted by its absolute value; its prediction, mapped to [0, 1] on the training rows, is h;
         only with ``solver="coordinate"``. A model of your own needs ``on_rows`` and, with "lbfgs",

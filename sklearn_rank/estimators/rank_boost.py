@@ -48,8 +48,9 @@ class RankBoost(BoostingRanker):
         "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to the better
         side, or are separated from all others. `models.Stumps` is an object with parameters for
         stumps: constraints, special codes, size of the model. "feature": h is a raw feature, not
-        rescaled; X may be sparse. An estimator is cloned in each round and fitted to minus the sign
-        of the gradient of J with respect to the scores, weighted by its absolute value; its
+        rescaled: bring features to one scale first, or those in small units are found late or
+        not at all; X may be sparse. An estimator is cloned in each round and fitted to minus the
+        sign of the gradient of J with respect to the scores, weighted by its absolute value; its
         prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
         ``on_rows``: see "Extending".
     selection : {"auto", "steepest", "optimal"}, default="auto"

@@ -12,6 +12,9 @@ from sklearn_rank._protocols import Values
 from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder
 from sklearn_rank.search_engines.tree_arrays import TreeArrays
 
+_INFINITE = 1e300
+"""LightGBM writes an infinite threshold, which parts missing values from others, as this number."""
+
 
 def leaf_values(
     graph: GraphBuilder, X: str, n_columns: int, trees: Sequence[TreeArrays], comparison: str
@@ -60,6 +63,7 @@ def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparis
         np.where(is_leaf, 0, all_nodes(name))
         for name in ("feature", "left", "right", "missing_left", "threshold")
     )
+    threshold[threshold.astype(np.float64) >= _INFINITE] = np.inf
     options: dict[str, Any] = {
         "nodes_modes": ["LEAF" if one else comparison for one in is_leaf],
         "nodes_treeids": owner.tolist(),

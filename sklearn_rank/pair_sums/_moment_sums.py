@@ -24,7 +24,8 @@ def least_squares_sums(
     """
     residual, score, upper, lower = _moments(f, a, g, b, rows)
     # The residual of a pair, 1 - (f - g), is that of the upper row plus the lower row's score.
-    value = upper.mass * lower.mass * (upper.mean + lower.mean) ** 2
+    mean = upper.mean + lower.mean  # of residuals; a power of a float raises where it overflows
+    value = upper.mass * lower.mass * (mean * mean)
     value += lower.mass * upper.spread + upper.mass * lower.spread
     # In place: pages of fresh arrays cost more than the sums.
     residual += lower.mean

@@ -14,12 +14,15 @@ from scipy.optimize import line_search
 
 from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
 from sklearn_rank.rows import Sums
-from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 
 _MEMORY = 20
 
 _ROUNDING = 1e-10
 """Relative to a squared norm at the start, a negative one that rounding can explain."""
+
+_STALLED = 1e-6
+"""Relative to a squared norm at the start, one at which a line search should still find a step."""
 
 _NOISE = 1e-13
 """Squared norm of a gradient, relative to the sizes of its terms, that rounding can explain."""
@@ -142,9 +145,10 @@ class QuasiNewtonSteps:
     ) -> Iterate | None:
         """Return the end of a line search, the second one along the gradient."""
         along, is_more = direction
-        first = 1.0 if is_more else min(1.0, float(gradient[0] @ gradient[1]) ** -0.5)
         line = _Line(function, at, along)
-        step = line.search(first)
+        norm = float(gradient[0] @ gradient[1]) ** 0.5
+        # A kernel of large values moves the scores much further than the function.
+        step = line.search(1.0 if is_more else 1 / max(1.0, norm, line.longest()))
         is_given, self._first = self._first is not None, None
         if step is not None:
             # Along a given move the curvature is that of a long way, not that at its end.
@@ -186,6 +190,10 @@ class _Line:
         )
         # No cache of a method: a circle of references would keep all lines and their scores.
         self._known: dict[float, Iterate] = {}
+
+    def longest(self) -> float:
+        """Return the largest change of a score that a step of 1 brings."""
+        return float(self._function.rows.largest(np.abs(self._along).max(initial=0.0)))
 
     def at(self, step: float) -> Iterate:
         """Return the iterate at a step."""
@@ -294,7 +302,8 @@ def minimise_in_space(
                 return path.ends(INDEFINITE if is_indefinite else "", value)
             moved = steps.move(function, at, gradient, direction)
             if moved is None:
-                return path.ends("", value)
+                is_far = is_relative and square > _STALLED * abs(scale)
+                return path.ends(NO_STEP if is_far else "", value)
             at = moved
             message = path.moves_to(at.f, at.value + function.ridge(at.f))
             if message:
@@ -317,4 +326,5 @@ def _rounding_of_square(function: SpaceFunction, slopes: Floats) -> float:
     """
     rows = function.rows
     largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
-    return _NOISE * float(largest) * float(rows.total(np.abs(slopes).sum())) ** 2
+    total = float(rows.total(np.abs(slopes).sum()))
+    return _NOISE * float(largest) * (total * total)

@@ -208,7 +208,8 @@ class RegularisedProblem:
         at, regulariser, metric = self._point(x), self.regulariser, self._metric
         recent = deque([at.value], _MEMORY)
         unit = regulariser.radius / max(regulariser.norm(at.gradient / metric), 1e-300)
-        shortest, longest = _SHORTEST * unit, _LONGEST * unit
+        # The metric is the curvature: a step of 1 is a natural one, however steep the start is.
+        shortest, longest = _SHORTEST * unit, _LONGEST * max(unit, 1.0)
         rate = unit
         while at.error > self.tol and rate >= shortest and not self._is_over:
             target = at.x - rate * at.gradient / metric

@@ -31,6 +31,6 @@ def card_of_table(card: Card) -> Card:
 
 
 def _texts(group: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return categories as the texts of a table, in which a float may be 1 or 1.0."""
+    """Return categories as the texts of a table, where a float may lack its decimal point."""
     floats = [one for one in group if isinstance(one, float)]
     return tuple(dict.fromkeys([*map(str, group), *map(written, floats)]))

@@ -317,6 +317,7 @@ def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right)
 @example(-1.0, True)
 @example(1.25e-35, True)
 @example(3.6005892525281524e-06, False)
+@example(1e-35, False)
 def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below):
     limit = float(np.float32(limit))
     split = Split(0, limit, Leaf(0.0), Leaf(1.0), is_below)
@@ -327,7 +328,7 @@ def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below)
     assert abs(reached - limit) <= max(2 * step, 1.2e-13)
     if limit >= 4e-6:
         assert reached == limit
-    if abs(reached - limit) > 1e-35:
+    if abs(reached - limit) > solr_writer.LARGEST_ZERO:
         assert (reached < limit) == is_below
 
 

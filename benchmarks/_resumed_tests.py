@@ -1,7 +1,7 @@
 """A plugin of pytest for `nightly.py`: leaves out tests that are done, and notes those that end.
 
 The file that ``SKLEARN_RANK_DONE`` names has a line of JSON for each test that has ended, or for a
-whole file of tests.
+whole file of tests. The texts of failures are beside it, in a file that ends in .txt.
 """
 
 import json
@@ -33,6 +33,9 @@ class Notes:
         note["seconds"] += report.duration
         if report.outcome != "passed" and note["outcome"] != "failed":
             note["outcome"] = report.outcome
+        if report.failed:  # a run that its time ends prints none
+            with self._path.with_suffix(".txt").open("a", encoding="utf-8") as file:
+                file.write(f"{report.nodeid}\n{report.longreprtext}\n\n")
         if report.when == "teardown":
             line = json.dumps({"test": report.nodeid, **self._open.pop(report.nodeid)})
             with self._path.open("a", encoding="utf-8") as file:

@@ -132,6 +132,9 @@ def test_classes_that_come_one_by_one():
     assert stream.offset_ == expected.offset_
     with pytest.raises(ValueError, match="two classes"):
         make().partial_fit(X[:9], ["no"] * 9)
+    stream.partial_fit(X[:9], ["yes"] * 9, classes=["no", "yes"])
+    with pytest.raises(ValueError, match=r"the first call, \['no', 'yes'\]\. Got \['a', 'b'\]"):
+        stream.partial_fit(X[:9], ["yes"] * 9, classes=["a", "b"])
 
 
 def test_a_stream_goes_on_from_a_fit_and_a_fit_from_a_stream():

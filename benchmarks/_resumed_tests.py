@@ -6,6 +6,7 @@ whole file of tests. The texts of failures are beside it, in a file that ends in
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that have passed or been skipped."""
+    """Leave out the tests that have passed or been skipped, and files that have not grown since."""
     noted = known(Path(os.environ[DONE]))
+    sizes = Counter(item.nodeid.partition("::")[0] for item in items)
 
     def is_done(item: pytest.Item) -> bool:
-        one = noted.get(item.nodeid, {"outcome": "failed"})
-        return item.nodeid.partition("::")[0] in noted or one["outcome"] != "failed"
+        file = item.nodeid.partition("::")[0]
+        if file in noted:
+            return noted[file].get("passed", 0) + noted[file].get("skipped", 0) >= sizes[file]
+        return noted.get(item.nodeid, {"outcome": "failed"})["outcome"] != "failed"
 
     config.hook.pytest_deselected(items=[item for item in items if is_done(item)])
     items[:] = [item for item in items if not is_done(item)]

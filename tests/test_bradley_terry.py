@@ -237,3 +237,26 @@ def test_merged_votes_give_the_model_of_all_votes():
     np.testing.assert_allclose(found, ranker.fit(X, PAIRS).predict(X), atol=1e-10)
     with pytest.raises(ValueError, match="'weights' parameter of merge_votes"):
         merge_votes(PAIRS, weights="mean")
+
+
+def test_a_missing_name_among_others_in_a_list_is_refused():
+    with pytest.raises(ValueError, match="second must not have missing values"):
+        duel_pairs(["ann", "bob"], [np.nan, "eve"])
+    with pytest.raises(ValueError, match="second must not have missing values"):
+        BradleyTerry(alpha=1).fit([("ann", np.nan), ("bob", "ann")])
+    assert BradleyTerry(alpha=1).fit([(1, 2), (2, 1)]).items_.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.3, 3), (0.1, 3), (0.7, 6)])
+def test_a_tie_of_weights_is_no_majority(share, n):
+    pairs = [(0, 1)] * n + [(1, 0)]
+    with pytest.raises(ValueError, match="found no majority"):
+        merge_votes(pairs, sample_weight=[share] * n + [n * share], weights="majority")
+
+
+def test_weights_far_apart_and_of_zero():
+    duels = [("a", "b"), ("b", "a")]
+    model = BradleyTerry(alpha=1).fit(duels, sample_weight=[1e-300, 1e10])
+    assert model.predict(["b"]) > model.predict(["a"])
+    model = BradleyTerry().fit([("a", "b"), ("b", "a"), ("a", "b")])
+    assert model.score([("a", "b"), ("z", "a")], sample_weight=[1, 0]) == 1.0

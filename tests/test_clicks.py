@@ -465,3 +465,19 @@ def test_weights_make_a_better_ranker_than_raw_clicks():
         ranker.fit(X, rows.y, qid=rows.qid, sample_weight=of_rows)
         scores[name] = ndcg_score(test.target, ranker.predict(test.data), k=10, qid=test.qid)
     assert scores["weighted"] > scores["raw"]
+
+
+def test_row_numbers_may_be_texts():
+    data = make_queries(random_state=0)
+    options = {"n_impressions": 500, "n_shown": 3, "random_state": 0}
+    log = make_clicks(data.target, data.data[:, 0], data.qid, **options)
+    found = [
+        PositionPropensity("em", n_bootstrap=0).fit(log.click, log.position, row, X=data.data)
+        for row in (log.row, log.row.astype(str))
+    ]
+    np.testing.assert_array_equal(found[0].propensity_, found[1].propensity_)
+
+
+def test_a_cascade_has_no_examination():
+    with pytest.raises(ValueError, match="examination of make_clicks goes with model='position'"):
+        make_clicks([0, 1], [1.0, 2.0], [0, 0], n_shown=2, model="cascade", examination=[1, 0.5])

@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -573,3 +573,20 @@ def test_writing_changes_nothing():
     before = model.decision_function(X)
     assert to_ranklib(model) == to_ranklib(model)
     assert_array_equal(model.decision_function(X), before)
+
+
+def test_a_pipeline_may_begin_with_nothing():
+    X, y = pd.DataFrame(np.arange(12.0).reshape(6, 2), columns=["a", "b"]), [0, 0, 0, 1, 1, 1]
+    alone = RankBoost(n_estimators=2).fit(X, y)
+    for first in ("passthrough", None):
+        model = Pipeline([("first", first), ("last", RankBoost(n_estimators=2))]).fit(X, y)
+        assert to_solr(model, "m") == to_solr(alone, "m")
+
+
+def test_an_imputer_of_a_number_is_not_left_out():
+    X = np.abs(np.random.default_rng(0).normal(size=(60, 3))) + 1
+    y = (X[:, 0] > 2).astype(int)
+    imputer = SimpleImputer(missing_values=0, add_indicator=True)
+    model = make_pipeline(imputer, KernelPairwiseSGDRanker(kernel="linear")).fit(X, y)
+    with pytest.raises((ValueError, TypeError)):
+        to_linear_json(model, feature_names=list("abc"))

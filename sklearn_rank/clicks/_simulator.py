@@ -140,6 +140,8 @@ def make_clicks(
     check_lengths(y=grades, scores=table[0])
     if grades.min() < 0:
         raise ValueError(f"y of make_clicks must hold grades of at least 0. Got {grades.min():g}.")
+    if examination is not None and model != "position":
+        raise ValueError("examination of make_clicks goes with model='position'. Got 'cascade'.")
     looked = _examination(examination, n_shown) if model == "position" else None
     random = check_random_state(random_state)
     lists = _Lists.drawn(_tops(table, code, n_shown), n_impressions, random)

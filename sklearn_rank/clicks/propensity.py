@@ -191,6 +191,8 @@ class PositionPropensity(BaseEstimator):
         with unchanged_on_error(self):
             check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
             attraction = self._attraction(group, X)
+            if X is not None:  # the texts of row numbers are sorted otherwise
+                group = check_floats(group, "group")
             return self._fitted(*self._checked(clicks, position, group, qid), attraction)
 
     def by_weight(

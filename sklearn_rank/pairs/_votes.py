@@ -19,6 +19,9 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.pairs._given import check_weighted_pairs, unique_pairs
 
+_TIE = 1e-12
+"""A majority of at most this share is the rounding of a tie."""
+
 _WEIGHTS = ("votes", "shares", "majority")
 
 
@@ -61,7 +64,7 @@ def duel_pairs(
     >>> found.pairs.tolist(), found.weight
     ([[0, 1], [2, 1], [0, 2], [2, 0]], array([1. , 1. , 0.5, 0.5]))
     """
-    first, second = check_column(first, "first"), check_column(second, "second")
+    first, second = names_of(first, "first"), names_of(second, "second")
     check_lengths(first=first, second=second)
     n_duels = len(first)
     share = np.ones(n_duels) if outcome is None else check_floats(outcome, "outcome")
@@ -97,7 +100,7 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
     if items is None:
         found, place = _unique(both)
     else:
-        found = check_column(items, "items")
+        found = names_of(items, "items")
         if len(set(found.tolist())) < len(found):
             raise ValueError("items of duel_pairs must have each name once.")
         place = positions(both, found)
@@ -105,6 +108,13 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
             name = both.tolist()[np.argmin(place)]
             raise ValueError(f"items of duel_pairs must hold every name. Got no {name!r}.")
     return found, place[: len(first)], place[len(first) :]
+
+
+def names_of(values: Any, name: str) -> Values:
+    """Return names as an array; those of a list that are not all of one type stay what they are."""
+    if not hasattr(values, "dtype") and len({type(one) for one in values}) > 1:
+        values = np.array([*values, None], dtype=object)[:-1]  # one dimension, whatever they are
+    return check_column(values, name)
 
 
 def positions(names: Values, items: Values) -> Indices:
@@ -185,7 +195,7 @@ def merge_votes(
     share = votes / np.bincount(sides, votes)[sides]
     if weights == "majority":
         share = 2 * share - 1
-    kept = share > 0
+    kept = share > _TIE
     if not kept.any():
         raise ValueError("merge_votes found no majority: all votes on any two items are tied.")
     return found[kept], share[kept]

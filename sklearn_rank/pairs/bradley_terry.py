@@ -15,12 +15,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._arrays import Floats, Indices, Values
-from sklearn_rank._validation import Constraint, Number, check_column, check_parameters
+from sklearn_rank._validation import SMALLEST_WEIGHT, Constraint, Number, check_parameters
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank._warnings import warn
 from sklearn_rank.objectives import ListedPairLoss
 from sklearn_rank.pairs._given import share_in_order
-from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions
+from sklearn_rank.pairs._votes import duel_pairs, merge_votes, names_of, positions
 from sklearn_rank.rows import GivenPairs
 
 _LEAST_SHARE = 1e-30
@@ -147,7 +147,8 @@ class BradleyTerry(BaseEstimator):
         values = self.get_params(deep=False)
         check_parameters("BradleyTerry", values, self._allowed)
         duels = duel_pairs(*_columns(X), sample_weight=sample_weight)
-        pairs, weight = merge_votes(duels.pairs, sample_weight=duels.weight / duels.weight.max())
+        share = np.maximum(duels.weight / duels.weight.max(), SMALLEST_WEIGHT)
+        pairs, weight = merge_votes(duels.pairs, sample_weight=share)
         used, place = np.unique(pairs, return_inverse=True)  # items of weight zero are gone
         items = duels.names[used]
         pairs = place.reshape(-1, 2)
@@ -182,7 +183,7 @@ class BradleyTerry(BaseEstimator):
             When ``alpha=0`` and training has not seen an item.
         """
         check_is_fitted(self)
-        names = check_column(X, "X")
+        names = names_of(X, "X")
         place = positions(names, self.items_)
         is_known = place >= 0
         if self.alpha == 0 and not is_known.all():
@@ -227,7 +228,9 @@ class BradleyTerry(BaseEstimator):
         """
         check_is_fitted(self)
         duels = duel_pairs(*_columns(X), sample_weight=sample_weight)
-        return share_in_order(self.predict(duels.names), duels.pairs, duels.weight)
+        used, place = np.unique(duels.pairs, return_inverse=True)  # not items of weight zero
+        pairs = place.reshape(-1, 2)
+        return share_in_order(self.predict(duels.names[used]), pairs, duels.weight)
 
     def _warn(self, is_connected: bool, is_over: bool) -> None:
         """Warn of scores that are not those of the minimum."""
@@ -258,13 +261,14 @@ def _columns(X: Any) -> tuple[Values, Values]:
     """Return the two columns of duels."""
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    table = np.asarray(X)
+    table = X if hasattr(X, "dtype") else np.array([*X], dtype=object)
     if table.ndim != 2 or table.shape[1] != 2:
         raise ValueError(
             "X of BradleyTerry must have shape (n_pairs, 2), winner and loser. Got shape "
             f"{table.shape}."
         )
-    return table[:, 0], table[:, 1]
+    first, second = table[:, 0], table[:, 1]
+    return (first, second) if hasattr(X, "dtype") else (first.tolist(), second.tolist())
 
 
 def _is_strongly_connected(above: Indices, below: Indices, n_items: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Self
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._warnings import warn
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import FeatureBins, StepFunction
 from sklearn_rank.plotting._predictions import ranker_and_rows
@@ -33,7 +34,8 @@ class ShapeFunctionDisplay:
     where :math:`j_t`, :math:`\theta_t` and :math:`\alpha_t` are feature, threshold and
     coefficient of round t and b is `offset_` in binary mode, else 0. Missing values and special
     codes are marked at the right; categories are drawn in the order of their values. This is
-    the complete model.
+    the complete model, unless it has pairs of features (``Stumps(max_pairs=...)``): these are not
+    drawn, of which a warning tells.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ class ShapeFunctionDisplay:
         b.
     codes : CategoryCodes or None, default=None
         The codes of categories, of a model that has categorical features.
+    check_rows : callable or None, default=None
+        Checks rows as the ranker does, by the names of their columns.
 
     Attributes
     ----------
@@ -98,6 +102,7 @@ class ShapeFunctionDisplay:
     ranges: Floats
     intercept: float = 0.0
     codes: CategoryCodes | None = None
+    check_rows: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         self.thresholds = [one.bins.thresholds for one in self.functions]
@@ -143,6 +148,11 @@ class ShapeFunctionDisplay:
         ------
         ValueError
             When the model is not a sum of stumps, or a feature is unknown.
+
+        Warns
+        -----
+        UserWarning
+            When the model has pairs of features, which are not drawn.
         """
         import_matplotlib(cls.__name__)
         estimator, X, names = ranker_and_rows(estimator, X)
@@ -172,7 +182,10 @@ class ShapeFunctionDisplay:
             ranges=_drawn_ranges(functions, columns),
             intercept=float(getattr(estimator, "offset_", 0.0)),
             codes=getattr(estimator, "category_codes_", None),
+            check_rows=estimator.check_rows,
         )
+        if estimator.pair_functions_:
+            warn(f"{cls.__name__} does not draw the pairs of features of this model.", UserWarning)
         return display.plot(ax, **options)
 
     def contributions(self, X: Any) -> Floats:
@@ -191,7 +204,11 @@ class ShapeFunctionDisplay:
         ndarray of shape (n_samples, n_shown)
             With all features of the model the row sums plus `intercept` are its scores.
         """
-        rows = np.asarray(X if self.codes is None else self.codes.encode(as_table(X)), np.float64)
+        if self.check_rows is not None:
+            rows = self.check_rows(X)
+        else:
+            coded = X if self.codes is None else self.codes.encode(as_table(X))
+            rows = np.asarray(coded, np.float64)
         return np.column_stack([one(rows[:, one.feature]) for one in self.functions])
 
     def plot(self, ax: Any = None, *, n_columns: int = 3, **step_options: Any) -> Self:

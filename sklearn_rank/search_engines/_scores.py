@@ -119,8 +119,11 @@ def exported(model: Any, feature_names: Sequence[str] | None, *, needs_names: bo
 
 def _names(model: Any, given: Sequence[str] | None, owner: str) -> list[str]:
     """Return the names of the features, as given or as the model learned them."""
-    names = getattr(model, "feature_names_in_", None) if given is None else given
-    n_features = model.n_features_in_
+    # A pipeline has them from its first step, which may be "passthrough".
+    steps = [one for _, one in getattr(model, "steps", [("", model)])]
+    first = next(one for one in steps if hasattr(one, "n_features_in_"))
+    names = getattr(first, "feature_names_in_", None) if given is None else given
+    n_features = first.n_features_in_
     if names is None:
         raise ValueError(
             f"{owner} was fitted to {n_features} features without names. Pass feature_names, the "
@@ -271,7 +274,8 @@ def _is_identity(step: Any) -> bool:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return True
     if type(step) is SimpleImputer:
-        return bool(step.add_indicator and not len(step.indicator_.features_))
+        fills_nan = step.missing_values != step.missing_values
+        return bool(fills_nan and step.add_indicator and not len(step.indicator_.features_))
     return type(step) is FunctionTransformer and step.func is None
 
 

@@ -61,7 +61,10 @@ def checked(**special: Constraint) -> Callable[[Function], Function]:
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
             check_parameters(function.__name__, bound.arguments, allowed)
-            return function(*args, **kwargs)
+            for name, value in bound.arguments.items():
+                if isinstance(value, np.integer):  # products of narrow integers overflow
+                    bound.arguments[name] = int(value)
+            return function(*bound.args, **bound.kwargs)
 
         return cast(Function, call)
 

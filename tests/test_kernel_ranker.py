@@ -1152,3 +1152,18 @@ def test_entries_in_parts_are_their_sums_and_stay_as_they_are(kernel):
     found = clone(ranker).fit(split, y).decision_function(split)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert split.nnz == 2 * X.nnz
+
+
+@pytest.mark.parametrize("loss", MARGIN_LOSSES)
+@pytest.mark.parametrize("column", ["constant", "date"])
+def test_a_column_far_from_zero_hides_no_other(loss, column):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 2))
+    y = (X.sum(axis=1) + random.normal(size=300) > 1).astype(int)
+    months = 20_240_101 + 100 * random.integers(0, 12, 300)
+    far = {"constant": np.full(300, 1e8), "date": months}[column]
+    ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss)
+    alone, both = clone(ranker).fit(X, y).score(X, y), np.column_stack([X, far])
+    assert ranker.fit(both, y).score(both, y) > alone - 0.02
+    constant = np.full((300, 2), 0.1)
+    assert not ranker.fit(constant, y).coef_.any()  # which rounding does not hide

@@ -5,7 +5,9 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 from shared_fits import run_together
+from sklearn.base import clone
 from strategies import problems
 from test_engines import OBJECTIVES, expected, slow
 
@@ -199,3 +201,23 @@ def test_other_words_are_refused(name):
 def test_the_push_needs_a_finite_power_whatever_the_loss():
     with pytest.raises(ValueError, match="must be finite"):
         fit(p=np.inf)
+
+
+@pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("size", [1 / 400, 1e-4])
+def test_weights_that_are_shares_give_the_trees_of_their_multiples(engine, size):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 3))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=400) > 1).astype(int)
+    weight = random.uniform(0.5, 2, 400)
+    weight *= len(weight) / weight.sum()
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=20, n_jobs=1)
+    found = clone(ranker).fit(X, y, sample_weight=weight * size)
+    whole = clone(ranker).fit(X, y, sample_weight=weight)
+    scores = (one.decision_function(X) for one in (found, whole))
+    # Their effective number, which is the unit of shares, is a tenth less than their number.
+    assert spearmanr(*scores).statistic > 0.99
+    assert found.reg_lambda_ < 2 * size * whole.reg_lambda_
+    doubled = clone(ranker).fit(X, y, sample_weight=2.0)
+    twice = clone(ranker).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    assert doubled.reg_lambda_ == pytest.approx(twice.reg_lambda_)

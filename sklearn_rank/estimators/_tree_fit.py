@@ -13,6 +13,7 @@ from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._early_stopping import EarlyStopping
 from sklearn_rank.rows import Queries, Rows, shared_property
+from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.rows.selected import Selection
 
 _MOST_ROWS = 1 << 12
@@ -72,9 +73,11 @@ class TreeProblem:
 
     @shared_property
     def unit(self) -> float:
-        """The unit of curvature of the objective."""
+        """The unit of curvature of the objective, per row: its weight may be a share of one."""
         assert self.objective is not None
-        return self.objective.unit(self.data)
+        data, total = self.data, self.data.total(float(self.data.weight.sum()))
+        share = min(1.0, total / number_of_rows(data.weight, data))
+        return self.objective.unit(data) * share
 
     def rows(self, held_out: Selection | None, start: Any = None) -> TreeData:
         """Return the rows as the engine gets them, with features that are scored besides.

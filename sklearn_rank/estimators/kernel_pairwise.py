@@ -96,7 +96,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
         A name that `sklearn.metrics.pairwise.pairwise_kernels` accepts; "precomputed":
         X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function
         of two rows. "linear" works on the coefficients of the features and needs no kernel
-        matrix. The kernel must be positive semi-definite ("sigmoid" often is not).
+        matrix. The kernel must be positive semi-definite ("sigmoid" often is not). Kernels depend
+        on the scale of the features: bring these to one, as StandardScaler does.
     gamma : {"scale", "auto"} or float in (0, inf), default="scale"
         Width of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. "scale":
         1 / (n_features * weighted variance of X); "auto": 1 / n_features. Larger values
@@ -691,14 +692,13 @@ def _variance(X: Any, weight: Floats) -> float:
     Deviations are taken from an entry, so that equal entries have the variance zero, and then
     from their mean.
     """
-    total = weight.sum() * X.shape[1]
     mass, entries = weight, X
     if issparse(X):
         stored = np.diff(X.indptr)
         # One more entry stands for the zeros that are not stored.
         mass = np.append(np.repeat(weight, stored), weight @ (X.shape[1] - stored))
         entries = np.append(X.data, 0.0)
-    mass = mass / total
+    mass = mass / (weight.sum() * X.shape[1])
     deviation = entries - entries.flat[0]
     deviation -= (mass @ deviation).sum()
     return float((mass @ deviation**2).sum())

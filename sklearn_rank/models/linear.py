@@ -279,6 +279,4 @@ class LinearModel:
 
 def _squared(X: Any) -> Any:
     """Return the squares of the entries of a sparse matrix."""
-    if not getattr(X, "has_canonical_format", False):  # an entry may be stored in parts
-        return X.multiply(X)
     return type(X)((X.data**2, X.indices, X.indptr), shape=X.shape)

@@ -288,7 +288,7 @@ def minimise_in_space(
         gradient = space.representer(at.slopes)
         scale = _square_at_zero(function, path.f, gradient)
         limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
-        noise = _rounding_of_square(function, at.slopes)
+        noise = _rounding_of_square(function, at.slopes, gradient)
         for number in range(max_iter):
             if number > 0:
                 gradient = space.representer(at.slopes)
@@ -318,13 +318,15 @@ def _square_at_zero(function: SpaceFunction, f: Floats, gradient: Floats) -> flo
     return float(gradient[0] @ gradient[1])
 
 
-def _rounding_of_square(function: SpaceFunction, slopes: Floats) -> float:
+def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Floats) -> float:
     """Return which squared norm of a gradient may be rounding, given that by the scores.
 
     The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``, which cancels where
-    all rows are equal: then every function has the same order, and zero is the minimum.
+    all rows are equal: then every function has the same order, and zero is the minimum. Of a
+    linear kernel it is a sum of squares, and rounding a part of each root.
     """
     rows = function.rows
     largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
     total = float(rows.total(np.abs(slopes).sum()))
-    return _NOISE * float(largest) * (total * total)
+    share = _NOISE**2 if np.array_equal(*gradient) else _NOISE
+    return share * float(largest) * (total * total)

@@ -13,6 +13,8 @@ from commands import FAST, fails, run
 
 from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.tables.dataset import training_data
+from sklearn_rank.tables.options import TableOptions
 
 pytestmark = pytest.mark.slow
 
@@ -289,3 +291,17 @@ def test_grades_of_a_letor_file_are_graded(folder, capsys):
     assert load_model("m.skops", []).pipeline[-1].relevance == "graded"
     run(["train", "rows.txt", "--positive", "2", "-o", "m.skops", "--force", *FAST])
     assert "of class '2' on top" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("years", "noted"), [([1940, 1968, 1990], True), ([1971, 2001, 2020], False)]
+)
+def test_births_that_would_be_in_the_future_are_told(years, noted, tmp_path):
+    dates = [f"{1 + k % 28:02}.{1 + k % 12:02}.{years[k % 3] % 100:02}" for k in range(300)]
+    frame = pd.DataFrame({"born": dates, "y": np.arange(300) % 2})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    notes = []
+    training_data(TableOptions(data=str(tmp_path / "t.csv"), target="y"), notes)
+    told = [one for one in notes if "another century, write years with four digits" in one]
+    assert len(told) == noted
+    assert not noted or "2068; if that is" in told[0]

@@ -25,6 +25,8 @@ def noisy_data(n_rows=30, n_features=3, seed=0):
     return X, (X[:, 0] + X[:, 1] + 1.5 * rng.standard_normal(n_rows) > 0).astype(int)
 
 
+# At this tolerance rounding may leave the last line search no step: the certificate decides.
+@pytest.mark.filterwarnings("ignore:.*ABNORMAL:sklearn.exceptions.ConvergenceWarning")
 @crossed(push=list(PUSHES), p=[1, 4, 64])
 @settings(max_examples=settings.default.max_examples * 3 // 10)
 @given(problem=problems(spread=1.0))

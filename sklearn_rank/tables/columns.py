@@ -18,6 +18,8 @@ from sklearn_rank.tables.errors import InputError, listing
 from sklearn_rank.tables.reading import Table
 from sklearn_rank.tables.summaries import check_summaries
 
+_OTHER_WAY = "if day and month are the other way round, write dates as 2024-12-31"
+
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"
 _CONTENTS = {
@@ -231,6 +233,10 @@ class Column:
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
             self._note_dates({0: dates[best].iloc[0]})
+        last = int(np.argmax(dates[best]))
+        if "%y" in best and dates[best].iloc[last] > pd.Timestamp.now():  # 68 is 2068, 69 is 1969
+            way = "if that is another century, write years with four digits"
+            self._note_dates({last: dates[best].iloc[last]}, way)
         return best
 
     def _several_forms(self, forms: list[str]) -> str:
@@ -252,11 +258,10 @@ class Column:
             self._note_dates({place: self.read(form)[place] for form, place in chosen.items()})
         return "|".join(chosen)
 
-    def _note_dates(self, dates: Mapping[int, Any]) -> None:
-        """Note how texts, given by their places, are read."""
+    def _note_dates(self, dates: Mapping[int, Any], way: str = _OTHER_WAY) -> None:
+        """Note how texts, given by their places, are read, and the way to have others read."""
         texts = self.texts.values
         shown = listing(f"{texts[k]!r} is read as {date:%d %B %Y}" for k, date in dates.items())
-        way = "if day and month are the other way round, write dates as 2024-12-31"
         self.note(f": {shown}; {way}")
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:

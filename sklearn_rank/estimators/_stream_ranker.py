@@ -70,15 +70,14 @@ class StreamRanker(BaseRanker):
             check_relevance(y)
         X, y = self._validate_features(X, y=y, y_numeric=graded, reset=is_first)
         weight = check_weight(sample_weight, X.shape[0])
-        name, fitted = type(self).__name__, {}
-        known = None if graded else getattr(self, "classes_", None)
+        name, known = type(self).__name__, None if graded else getattr(self, "classes_", None)
         if not graded and (known is None or classes is not None):
             given = find_classes(name, y[weight > 0] if classes is None else classes)
             if known is not None and not np.array_equal(known, given):
                 what = f"those of the first call, {known.tolist()}. Got {given.tolist()}."
                 raise ValueError(f"classes of {name}.partial_fit must be {what}")
             known = given if known is None else known
-            fitted = {"classes_": known}
+        fitted = {} if graded else {"classes_": known}
         self._check_features(X)
         data = self._rows_of(X, y, qid, weight, known)
         self._check_part(data)

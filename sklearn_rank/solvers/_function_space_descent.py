@@ -146,9 +146,8 @@ class QuasiNewtonSteps:
         """Return the end of a line search, the second one along the gradient."""
         along, is_more = direction
         line = _Line(function, at, along)
-        norm = float(gradient[0] @ gradient[1]) ** 0.5
         # A kernel of large values moves the scores much further than the function.
-        step = line.search(1.0 if is_more else 1 / max(1.0, norm, line.longest()))
+        step = line.search(1.0 if is_more else 1 / max(1.0, line.longest()))
         is_given, self._first = self._first is not None, None
         if step is not None:
             # Along a given move the curvature is that of a long way, not that at its end.

@@ -90,7 +90,7 @@ class _Trace:
         self._x = start.copy()
         self._value, self._gradient = objective(start)
         self._latest = start, self._gradient
-        self.largest_slope = float(np.max(np.abs(self._gradient)))
+        self.flat = _FLAT * max(1.0, float(np.max(np.abs(self._gradient))))
         self.values: list[float] = []
         self.credit = np.zeros_like(start)
         self.is_stopped = self.is_unbounded = False
@@ -153,15 +153,19 @@ def minimise(
         left = {"maxiter": max_iter - len(trace.values)}
         return minimize(trace.evaluate, x, **same, options=options | left)
 
-    result, settled = run(start), False
-    # A bound that is near can leave a line search no room: it ends, with status 0, too early.
-    is_open = bounds is not None and residual is None
-    while is_open and not settled and result.status == 0 and len(trace.values) < max_iter:
+    def is_early(found: OptimizeResult) -> bool:
+        # A line search that finds nothing lower at a flat point has met rounding; elsewhere it has
+        # failed, and from a fresh start there is a way. A bound that is near can leave it no room:
+        # then it ends too early with status 0.
+        is_steep = bool(np.max(np.abs(found.jac)) > trace.flat)
+        return is_steep if found.status == _NO_LOWER_POINT else found.status == 0 and has_bounds
+
+    has_bounds, result, settled = bounds is not None, run(start), False
+    while residual is None and not settled and is_early(result) and len(trace.values) < max_iter:
         last, result = result, run(result.x)
-        settled = last.fun - result.fun <= tol * abs(last.fun)
-    # A line search that finds nothing lower at a flat point has met rounding, not failed.
-    is_flat = bool(np.max(np.abs(result.jac)) <= _FLAT * max(1.0, trace.largest_slope))
-    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and (is_flat or settled))
+        settled = not last.fun - result.fun > tol * abs(last.fun)  # which NaN is as well
+    is_over = (settled and has_bounds) or not is_early(result)
+    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_over)
     if residual is not None:
         converged = trace.is_met
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)

@@ -954,3 +954,13 @@ def test_inputs_are_left_alone(metric):
     for array in (y, f, qid):
         array.setflags(write=False)
     assert np.isfinite(np.nanmax(metric(y, f, qid=qid)))
+
+
+@pytest.mark.parametrize("n_resamples", [2, 9, 99])
+def test_few_samples_have_an_interval_too(n_resamples):
+    """All of them may lie on one side of the mean, which the corrections of BCa can't tell."""
+    for seed in range(20):
+        found = metrics.bootstrap_interval(
+            [0.1, 0.5, 0.9], n_resamples=n_resamples, random_state=seed
+        )
+        assert 0.1 <= found.low <= found.high <= 0.9

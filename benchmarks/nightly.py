@@ -99,6 +99,7 @@ def main() -> None:
     done = {**run["files"], **run["tests"]}.items()
     lines = [json.dumps({"test": name, **one}) + "\n" for name, one in done]
     notes.write_text("".join(lines), encoding="utf-8")
+    notes.with_suffix(".txt").unlink(missing_ok=True)  # failures of an earlier run
     try:
         run_tests(options.seed, options.minutes, notes, options.tests)
     finally:
@@ -107,9 +108,8 @@ def main() -> None:
             for name, one in known(notes).items()
             if name not in run["files"]
         }
-        again = {
-            name.partition("::")[0] for name in run["tests"]
-        }  # files with more tests than before
+        # Files that have more tests than before are run again.
+        again = {name.partition("::")[0] for name in run["tests"]}
         run["files"] = {name: one for name, one in run["files"].items() if name not in again}
         notes.unlink()
         summed_up(run)

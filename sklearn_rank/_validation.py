@@ -356,13 +356,17 @@ def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
     return numbers.astype(np.intp)
 
 
+def check_names(values: Any, name: str) -> Values:
+    """Return ids as an array of one dimension; a list of several types stays what it is."""
+    if not hasattr(values, "dtype") and np.iterable(values) and len({*map(type, values)}) > 1:
+        # NumPy would make strings of mixed ids, and of what is missing among strings.
+        values = np.array(list(values), dtype=object)
+    return check_column(values, name)
+
+
 def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
     """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
-    is_listed = not hasattr(qid, "dtype") and np.iterable(qid)
-    if is_listed and len({type(one) for one in qid}) > 1:
-        # NumPy would make strings of mixed ids, and of what is missing among strings.
-        qid = np.array(list(qid), dtype=object)
-    ids = check_column(qid, name)
+    ids = check_names(qid, name)
     if len(ids) != n_samples:
         raise ValueError(
             f"{name} must hold one id for each of the {n_samples} rows. Got {len(ids)} ids."

@@ -377,10 +377,12 @@ def test_errors_of_a_policy(options, message):
         fair_exposure_policy(**{"relevance": [1, 0.5], "group": ["a", "b"], **options})
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_mmr_orders_equal_rows_by_score(seed):
+def test_mmr_orders_equal_rows_by_score():
     """BLAS gives the cosines of equal rows other last digits, by their places."""
-    random = np.random.default_rng(seed)
-    X = np.vstack([random.normal(size=(1, 7)), np.tile(random.normal(size=(1, 7)), (9, 1))])
-    score = np.r_[100.0, np.arange(9, 0, -1)]
-    np.testing.assert_array_equal(rerank_mmr(score, X, trade_off=0), np.arange(10, 0, -1))
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        n, d = random.integers(5, 60), random.integers(2, 40)
+        x, score = random.normal(size=d), random.permutation(n).astype(float)
+        X = np.tile(x, (n, 1))
+        X[np.argmax(score)] = random.normal(size=d)
+        np.testing.assert_array_equal(rerank_mmr(score, X, trade_off=0), score + 1)

@@ -587,6 +587,7 @@ def test_an_imputer_of_a_number_is_not_left_out():
     X = np.abs(np.random.default_rng(0).normal(size=(60, 3))) + 1
     y = (X[:, 0] > 2).astype(int)
     imputer = SimpleImputer(missing_values=0, add_indicator=True)
-    model = make_pipeline(imputer, KernelPairwiseSGDRanker(kernel="linear")).fit(X, y)
-    with pytest.raises((ValueError, TypeError)):
+    ranker = KernelPairwiseSGDRanker(kernel="linear", relevance="graded")
+    model = make_pipeline(imputer, ranker).fit(X, y)
+    with pytest.raises((ValueError, TypeError), match="SimpleImputer"):
         to_linear_json(model, feature_names=list("abc"))

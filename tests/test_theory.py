@@ -413,8 +413,7 @@ def test_the_functions_and_tests_of_the_table_of_theorems_exist():
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32])
 def test_narrow_integers_do_not_overflow(dtype):
-    n_rows, n_queries = dtype(100), dtype(120)
-    for n in (theory.covering_number, theory.rademacher_bound):
-        given = {"max_norm": 1.0, "row_norm": 1.0}
-        first = (0.5,) if n is theory.covering_number else ()
-        assert n(*first, n_rows, n_queries, **given) == n(*first, 100, 120, **given)
+    largest, given = np.iinfo(dtype).max, {"max_norm": 1.0, "row_norm": 1.0}
+    for bound in (partial(theory.covering_number, 0.5), theory.rademacher_bound):
+        found = bound(dtype(largest), dtype(largest), **given)
+        assert found == bound(int(largest), int(largest), **given)

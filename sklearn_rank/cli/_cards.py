@@ -60,8 +60,7 @@ def card(settings: MakeCard) -> None:
     classes = others[0] if len(others) == 1 else "others", positive
     stored = replace(scorecard.card_, classes=classes)
     rows = distinct_hashes([least_hashes(data.X[list(stored.features.values())])])
-    schema = asdict(replace(data.schema, rows=rows))
-    details = {**stored.details, _TABLE: json.dumps(schema)}
+    details = {**stored.details, _TABLE: json.dumps(asdict(replace(data.schema, rows=rows)))}
     with settings.output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
@@ -108,16 +107,15 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     """Return a line on cards that are fitted without a fold, at the p of this one."""
     figures: list[list[float]] = []
     for train, test in _folds(data, seed):
-        rows = data.take(train)
+        rows, own = data.take(train), data.take(test)
         ranker = _fit(clone(scorecard.ranker_), rows, [])
         rounded = _fit(scorecard.rounding(ranker), rows, [])
-        scores = rounded.decision_function(data.X.iloc[test])
-        own = data.take(test)
+        scores = rounded.decision_function(own.X)
         of_fold = (held_out.value(name, own.y, scores, own.qid) for name in ("auc", "tpr@0.05"))
         figures.append([*of_fold])
     known = [one for one in figures if not np.isnan(one).any()]
     if not known:
-        return "no held-out figures: too few rows, queries or groups with both classes"
+        return "no held-out figures: these rows have no folds with both classes"
     auc, share = np.mean(known, axis=0)
     return (
         f"held out ({len(known)} folds): AUC {auc:.3f}; {100 * share:.0f} % of class "
@@ -155,8 +153,7 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
 
-    used = card_of_table(stored)
-    return Pipeline([("card", Scorecard.from_json(card_to_json(used)))]), schema
+    return Pipeline([("card", Scorecard.from_json(card_to_json(card_of_table(stored))))]), schema
 
 
 def export(settings: ExportCard) -> None:

@@ -65,8 +65,11 @@ def _checked(settings: Train) -> dict[str, Any]:
     if settings.best is None:
         if settings.folds.rankers:
             raise InputError("--rankers goes with --best; --ranker names the one to fit")
-        if (settings.folds.cv, settings.folds.repeats) != (Folds.cv, Folds.repeats):
-            raise InputError("--cv and --repeats go with --best; --search has folds of its own")
+        for name, option in {"cv": "--cv", "repeats": "--repeats", "n_jobs": "--n-jobs"}.items():
+            if getattr(settings.folds, name) != getattr(Folds, name):
+                raise InputError(f"{option} goes with --best; --search has folds of its own")
+        if settings.metric and not settings.folds.search:
+            raise InputError("--metric goes with --search, or with --best")
         names = [settings.ranker or _rankers.DEFAULT]
         (name,) = _rankers.choose_rankers(names, _rankers.BASELINES)
         rankers = _rankers.make_rankers([name], settings)

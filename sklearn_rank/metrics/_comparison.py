@@ -24,7 +24,7 @@ MANY_VALUES = 5_000
 an end by a (2 + z^2) = 0.028 standard errors, with the acceleration a = 2 / (6 sqrt(n)): the Monte
 Carlo error of 9,999 resamples. Its time is quadratic in the number of values."""
 
-_FEW_SAMPLES = 100
+_ENOUGH = 100
 """With fewer samples all may lie on one side of the mean, which BCa can't correct."""
 
 _PARAMETERS: dict[str, Constraint] = {
@@ -166,7 +166,6 @@ def bootstrap_interval(
 
 def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
     """Return the ends of the interval; both are the mean when all values are equal."""
-    few, many = n_resamples < _FEW_SAMPLES, len(values) > MANY_VALUES
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     found = stats.bootstrap(
@@ -175,7 +174,7 @@ def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> 
         confidence_level=confidence,
         n_resamples=n_resamples,
         batch=max(1, BATCH_VALUES // len(values)),
-        method="percentile" if few or many else "BCa",
+        method="BCa" if n_resamples >= _ENOUGH and len(values) <= MANY_VALUES else "percentile",
         random_state=rng,
     )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -10,9 +10,9 @@ from sklearn.utils import Bunch
 from sklearn_rank._arrays import Floats, Indices, Values
 from sklearn_rank._validation import (
     Choice,
-    check_column,
     check_floats,
     check_lengths,
+    check_names,
     check_parameters,
     check_weight,
     refuse_missing_ids,
@@ -64,7 +64,7 @@ def duel_pairs(
     >>> found.pairs.tolist(), found.weight
     ([[0, 1], [2, 1], [0, 2], [2, 0]], array([1. , 1. , 0.5, 0.5]))
     """
-    first, second = names_of(first, "first"), names_of(second, "second")
+    first, second = check_names(first, "first"), check_names(second, "second")
     check_lengths(first=first, second=second)
     n_duels = len(first)
     share = np.ones(n_duels) if outcome is None else check_floats(outcome, "outcome")
@@ -100,7 +100,7 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
     if items is None:
         found, place = _unique(both)
     else:
-        found = names_of(items, "items")
+        found = check_names(items, "items")
         if len(set(found.tolist())) < len(found):
             raise ValueError("items of duel_pairs must have each name once.")
         place = positions(both, found)
@@ -108,13 +108,6 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
             name = both.tolist()[np.argmin(place)]
             raise ValueError(f"items of duel_pairs must hold every name. Got no {name!r}.")
     return found, place[: len(first)], place[len(first) :]
-
-
-def names_of(values: Any, name: str) -> Values:
-    """Return names as an array; those of a list that are not all of one type stay what they are."""
-    if not hasattr(values, "dtype") and len({type(one) for one in values}) > 1:
-        values = np.array([*values, None], dtype=object)[:-1]  # one dimension, whatever they are
-    return check_column(values, name)
 
 
 def positions(names: Values, items: Values) -> Indices:

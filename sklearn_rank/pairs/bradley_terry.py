@@ -15,12 +15,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._arrays import Floats, Indices, Values
-from sklearn_rank._validation import SMALLEST_WEIGHT, Constraint, Number, check_parameters
+from sklearn_rank._validation import (
+    SMALLEST_WEIGHT,
+    Constraint,
+    Number,
+    check_names,
+    check_parameters,
+)
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank._warnings import warn
 from sklearn_rank.objectives import ListedPairLoss
 from sklearn_rank.pairs._given import share_in_order
-from sklearn_rank.pairs._votes import duel_pairs, merge_votes, names_of, positions
+from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions
 from sklearn_rank.rows import GivenPairs
 
 _LEAST_SHARE = 1e-30
@@ -183,7 +189,7 @@ class BradleyTerry(BaseEstimator):
             When ``alpha=0`` and training has not seen an item.
         """
         check_is_fitted(self)
-        names = names_of(X, "X")
+        names = check_names(X, "X")
         place = positions(names, self.items_)
         is_known = place >= 0
         if self.alpha == 0 and not is_known.all():

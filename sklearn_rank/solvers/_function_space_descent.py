@@ -327,5 +327,4 @@ def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Float
     rows = function.rows
     largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
     total = float(rows.total(np.abs(slopes).sum()))
-    share = _NOISE**2 if np.array_equal(*gradient) else _NOISE
-    return share * float(largest) * (total * total)
+    return (_NOISE**2 if np.array_equal(*gradient) else _NOISE) * float(largest) * (total * total)

@@ -120,6 +120,16 @@ class _Trace:
             raise StopIteration
 
 
+def _is_early(found: OptimizeResult, flat: float, has_bounds: bool) -> bool:
+    """Whether a run has ended where one from a fresh start goes on.
+
+    A line search that finds nothing lower has met rounding at a flat point, and failed elsewhere. A
+    bound that is near can leave it no room: then it ends too early with status 0.
+    """
+    is_steep = bool(np.max(np.abs(found.jac)) > flat)
+    return is_steep if found.status == _NO_LOWER_POINT else found.status == 0 and has_bounds
+
+
 def minimise(
     objective: Function,
     start: Floats,
@@ -153,18 +163,12 @@ def minimise(
         left = {"maxiter": max_iter - len(trace.values)}
         return minimize(trace.evaluate, x, **same, options=options | left)
 
-    def is_early(found: OptimizeResult) -> bool:
-        # A line search that finds nothing lower at a flat point has met rounding; elsewhere it has
-        # failed, and from a fresh start there is a way. A bound that is near can leave it no room:
-        # then it ends too early with status 0.
-        is_steep = bool(np.max(np.abs(found.jac)) > trace.flat)
-        return is_steep if found.status == _NO_LOWER_POINT else found.status == 0 and has_bounds
-
-    has_bounds, result, settled = bounds is not None, run(start), False
-    while residual is None and not settled and is_early(result) and len(trace.values) < max_iter:
+    # What has a residual is told by it alone.
+    bounded, result, settled = bounds is not None, run(start), residual is not None
+    while not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, bounded):
         last, result = result, run(result.x)
         settled = not last.fun - result.fun > tol * abs(last.fun)  # which NaN is as well
-    is_over = (settled and has_bounds) or not is_early(result)
+    is_over = (settled and bounded) or not _is_early(result, trace.flat, bounded)
     converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_over)
     if residual is not None:
         converged = trace.is_met

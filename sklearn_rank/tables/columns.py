@@ -233,7 +233,7 @@ class Column:
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
             self._note_dates({0: dates[best].iloc[0]})
-        last = int(np.argmax(dates[best]))
+        last = int(dates[best].argmax())
         if "%y" in best and dates[best].iloc[last] > pd.Timestamp.now():  # 68 is 2068, 69 is 1969
             way = "if that is another century, write years with four digits"
             self._note_dates({last: dates[best].iloc[last]}, way)

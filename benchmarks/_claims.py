@@ -88,5 +88,8 @@ def legend_below(figure: Any, axes: Any, n_columns: int) -> None:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure at the size that the pages show."""
+    """Write a figure at the size that the pages show, and forget it."""
+    import matplotlib.pyplot as plt
+
     figure.savefig(path, dpi=120)
+    plt.close(figure)

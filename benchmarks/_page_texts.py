@@ -228,10 +228,11 @@ PAGES = {
     ),
     "arrays": Page(
         "Pair losses on a GPU",
-        "A pair loss and its gradient where a network keeps its scores. From a million scores on a "
-        "GPU takes less time than NumPy on the CPU, and the scores stay there; with fewer the "
-        "calls cost more than the sums. On a CPU PyTorch takes several times as long as NumPy, for "
-        "which this package has sums of its own: pass `scores.detach().numpy()` there.",
+        "A pair loss and its gradient where a network keeps its scores. From a hundred thousand "
+        "scores on, PyTorch on a GPU takes less time than NumPy on the CPU, and the scores stay "
+        "there; with fewer the calls cost more than the sums. On a CPU PyTorch takes several times "
+        "as long as NumPy, for which this package has sums of its own: pass "
+        "`scores.detach().numpy()` there.",
         "value and gradient in the memory of PyTorch and CuPy, beside NumPy",
     ),
     "cluster": Page(

@@ -318,14 +318,15 @@ def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right)
 @example(1.25e-35, True)
 @example(3.6005892525281524e-06, False)
 @example(1e-35, False)
+@example(-9.111540180128941e-07, True)
 def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below):
     limit = float(np.float32(limit))
     split = Split(0, limit, Leaf(0.0), Leaf(1.0), is_below)
     written, reached = solr_writer._before_slack(split)
     assert np.float32(written) == written
     assert np.float32(written) + np.float32(1e-6) == np.float32(reached)
-    step = float(np.spacing(np.abs(np.float32(limit))))
-    assert abs(reached - limit) <= max(2 * step, 1.2e-13)
+    steps = [float(np.spacing(np.abs(np.float32(x)))) for x in (limit, written)]
+    assert abs(reached - limit) <= max(steps)
     if limit >= 4e-6:
         assert reached == limit
     if abs(reached - limit) > solr_writer.LARGEST_ZERO:

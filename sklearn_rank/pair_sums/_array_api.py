@@ -34,9 +34,9 @@ def library_loss_and_gradient(
     if qid is not None:
         raise _not_supported(y_score, "a qid")
     f = _floats(xp, y_score, "y_score")
-    n = f.shape[0]
+    given = xp.ones_like(f) if sample_weight is None else sample_weight
     y = _column(xp, y_true, "y_true", f, lambda: check_relevance(y_true, "y_true"))
-    w = _column(xp, sample_weight, "sample_weight", f, lambda: check_weight(sample_weight, n))
+    w = _column(xp, given, "sample_weight", f, lambda: check_weight(given, f.shape[0]))
     if not bool(xp.all((w == 0.0) | ((w >= SMALLEST_WEIGHT) & (w <= LARGEST_WEIGHT)))):
         allowed = f"0 or between {SMALLEST_WEIGHT:.2g} and {LARGEST_WEIGHT:g}"
         raise ValueError(f"sample_weight must be {allowed}.")

@@ -5,7 +5,8 @@ the rows of the other.
 
 The logistic sums use the grid of `sklearn_rank.pair_sums._logistic`. The standard has no sums by
 bin, so rows are sorted and the sum over an interval is the difference of two running sums. It
-is wrong by rounding errors of the total weight.
+is wrong by rounding errors of the total weight. Running sums are of complex numbers a + ib: on a
+GPU, PyTorch is slow along an axis of two rows.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _least_squares(xp: Any, f: Any, a: Any, b: Any) -> tuple[float, Any]:
 def _logistic(xp: Any, f: Any, a: Any, b: Any) -> tuple[float, Any]:
     """Return the sums by a grid, as `sklearn_rank.pair_sums._logistic` describes."""
     order = xp.argsort(f)
-    sides = xp.take(xp.stack([a, b]), order, axis=1)
+    sides = xp.take(xp.astype(a, xp.complex128) + 1j * xp.astype(b, xp.complex128), order)
     position, value = _on_grid(xp, xp.take(f, order), sides)
     interval = xp.astype(xp.floor(position), xp.int64)
     place, size = position - xp.floor(position) - 0.5, int(interval[-1]) + 1
@@ -70,10 +71,10 @@ def _logistic(xp: Any, f: Any, a: Any, b: Any) -> tuple[float, Any]:
     heights = _STEP * ramp + _convolved(xp, nodes[:1, :], even_rest)[0, :]
     # An upper row's sum is over the lower rows above it, those that `sums` does not count.
     slopes = xp.stack([sums[0, :], sums[1, :] - running[1, -1]])
-    is_upper = xp.astype(sides[0, :] > 0.0, xp.int64)
+    is_upper = xp.astype(xp.real(sides) > 0.0, xp.int64)
     gradient = _interpolated(xp, slopes, interval + size * is_upper, place, size)
     sign = xp.astype(1 - 2 * is_upper, xp.float64)
-    gradient = sign * xp.clip(sign * gradient, min=0.0) * xp.sum(sides, axis=0)
+    gradient = sign * xp.clip(sign * gradient, min=0.0) * (xp.real(sides) + xp.imag(sides))
     value = max(value + float(xp.sum(nodes[1, :] * heights)), 0.0)  # rounding, if all is in order
     return value, xp.take(gradient, xp.argsort(order))
 
@@ -94,8 +95,8 @@ def _on_grid(xp: Any, x: Any, sides: Any) -> tuple[Any, float]:
             f"rows counts at most {REACH + 1:g}. Got scores from {float(x[0]):g} to "
             f"{float(x[-1]):g}: scale them down, or pass a NumPy array."
         )
-    below = xp.cumulative_sum(sides, axis=1)
-    across = below[0, :-1] * (below[1, -1] - below[1, :-1])
+    below = xp.cumulative_sum(sides)
+    across = xp.real(below[:-1]) * xp.imag(below[-1] - below[:-1])
     return position, float(xp.sum(excess * across))
 
 
@@ -104,12 +105,12 @@ def _to_nodes(xp: Any, position: Any, place: Any, sides: Any, size: int) -> Any:
     edges = xp.arange(size + 1, dtype=xp.float64, device=place.device)
     bounds, moments = xp.searchsorted(position, edges), []
     for _ in range(_DEGREE):
-        at = xp.take(xp.cumulative_sum(sides, axis=1, include_initial=True), bounds, axis=1)
-        moments.append(at[:, 1:] - at[:, :-1])
+        at = xp.take(xp.cumulative_sum(sides, include_initial=True), bounds)
+        moments.append(at[1:] - at[:-1])
         sides = sides * place
+    both = xp.concat([part(xp.stack(moments)) for part in (xp.real, xp.imag)], axis=1)
     basis = xp.asarray(lagrange_basis(_DEGREE).T.copy(), device=place.device)
-    by_node = xp.matmul(basis, xp.reshape(xp.stack(moments), (_DEGREE, 2 * size)))
-    by_node = xp.reshape(by_node, (_DEGREE, 2, size))
+    by_node = xp.reshape(xp.matmul(basis, both), (_DEGREE, 2, size))
     none = xp.zeros((2, _DEGREE - 1), dtype=xp.float64, device=place.device)
     shifted = (
         xp.concat([none[:, :s], by_node[s, ...], none[:, s:]], axis=1) for s in range(_DEGREE)

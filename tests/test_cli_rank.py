@@ -10,6 +10,7 @@ import pytest
 from commands import fails, run
 from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import train_test_split
 
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.model_selection import ConformalSelector
@@ -165,6 +166,42 @@ def test_no_bound_is_promised_where_none_holds(capsys):
     assert "0<x<1" in fails("rank m.skops new.csv --fdr 1.5 -o out.csv", capsys)
 
 
+def test_few_calibration_rows_can_never_show_that_a_head_is_pure(capsys):
+    train(*FAST)
+    pd.read_csv("other.csv").head(7).to_csv("few.csv", index=False)
+    run("rank m.skops new.csv --fdr 0.05 --calibration few.csv -o out.csv")
+    assert "any head is pure enough; more of them are needed" in capsys.readouterr().err
+
+
+def test_rows_that_were_held_out_are_no_training_rows(capsys):
+    rows = table().assign(number=np.random.default_rng(0).normal(size=300))
+    rows.to_csv("unlike.csv", index=False)
+    run("train unlike.csv --target bad --drop q --calibrate 0.3 -o m.skops", *FAST)
+    model = load_model("m.skops", [])
+    held = train_test_split(np.arange(len(rows)), test_size=0.3, random_state=0)[1]
+    assert model.calibration["n_rows"] == len(held)
+    rows.iloc[held].to_csv("held.csv", index=False)
+    run("evaluate m.skops held.csv")
+    assert "that the model was trained on" not in capsys.readouterr().err
+    run("evaluate m.skops unlike.csv")
+    assert "70% of the rows are rows that the model was trained on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "sep"), [("R.TSV", "\t"), ("ranked.tsv.csv", ","), ("R.CSV", ",")]
+)
+def test_the_ending_of_a_name_is_its_format(name, sep):
+    train(*FAST)
+    run(f"rank m.skops new.csv -o {name}")
+    assert "score" in pd.read_csv(name, sep=sep).columns
+
+
+def test_parquet_in_capitals():
+    train(*FAST)
+    run("rank m.skops new.csv -o R.PARQUET")
+    assert "score" in pd.read_parquet("R.PARQUET").columns
+
+
 def test_calibration_rows_without_a_target(capsys):
     train(*FAST)
     frame = pd.read_csv("other.csv")
@@ -203,6 +240,34 @@ def test_a_card_is_printed_stored_and_ranks(capsys):
     assert " 0." in capsys.readouterr().out
     chosen = ranked("card.json new.csv --fdr 0.2 --calibration other.csv")["selected"]
     assert 0 < chosen.sum() < 45
+
+
+def test_reasons_of_a_card_with_pairs():
+    a, b, c, d = np.random.default_rng(0).normal(size=(4, 600)).round(2)
+    risk = 2.0 * (a * b > 0) - 1.5 * (a * d > 0) + 1.2 * c
+    frame = pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "y": np.where(risk > 1, "yes", "no")})
+    frame.to_csv("pairs.csv", index=False)
+    run("card pairs.csv --target y -o pairs.json --param p=2 --param max_pairs=4")
+    card = Scorecard.from_json(Path("pairs.json").read_text()).card_
+    assert card.pairs
+    found = ranked("pairs.json pairs.csv --explain")
+    names = [card.term_name(one) for one in card.terms]
+    points = card.points(found[["a", "b", "c", "d"]])
+    for row, of_row in enumerate(points):
+        reasons = [found[f"reason_{number}"][row] for number in (1, 2, 3)]
+        told = {text.rsplit(" ", 1)[0]: int(text.rsplit(" ", 1)[1]) for text in reasons if text}
+        known = dict(zip(names, of_row.tolist(), strict=True))
+        assert told.items() <= known.items()
+        assert sorted(map(abs, told.values())) == sorted(filter(None, map(abs, of_row)))[-3:]
+
+
+def test_a_row_that_the_card_refuses_is_no_damage(capsys):
+    run("card old.csv --target bad --drop q -o card.json --param unseen=refuse", *CARD)
+    frame = pd.read_csv("new.csv")
+    frame.assign(a=frame["a"].where(frame.index > 0, "unseen")).to_csv("odd.csv", index=False)
+    message = fails("rank card.json odd.csv -o out.csv", capsys)
+    assert "can't score the rows: The scorecard refuses values" in message
+    assert "damaged" not in message
 
 
 def test_options_of_a_card(capsys):

@@ -13,6 +13,7 @@ import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import LinearConstraint, minimize
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
@@ -381,6 +382,50 @@ def test_the_linear_hinge_is_the_ranking_svm(alpha, options, seed):
         return np.mean(np.maximum(1 - differences @ u, 0)) + alpha / 2 * u @ u
 
     assert objective(model.coef_) == pytest.approx(objective(svm.coef_[0]), rel=0, abs=1e-5)
+
+
+def least_hinge(differences, alpha):
+    """The minimum as a quadratic program, in features of at most one and slacks of pairs."""
+    scale, (m, n) = np.abs(differences).max(), differences.shape
+    ridge, conditions = alpha / scale**2, np.c_[differences / scale, np.eye(m)]
+    found = minimize(
+        lambda z: (ridge / 2 * z[:n] @ z[:n] + z[n:].mean(), np.r_[ridge * z[:n], np.ones(m) / m]),
+        np.r_[np.zeros(n), np.ones(m)],
+        jac=True,
+        method="SLSQP",
+        bounds=[(None, None)] * n + [(0, None)] * m,
+        constraints=LinearConstraint(conditions, 1, np.inf),
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    return found.x[:n] / scale
+
+
+def of_one_line():
+    """Rows at whose minimum kinks lie along a line that SciPy's search can't end on."""
+    rows = [
+        *([115, 159, 896, 2, 10], [199, 179, 581, 1, 10], [298, 453, 837, 1, 10]),
+        *([315, 858, 786, 2, 11], [612, 250, 972, 0, 11], [946, 64, 189, 0, 11]),
+        *([2, 472, 541, 2, 3], [349, 482, 230, 0, 3], [468, 740, 927, 2, 10]),
+    ]
+    *X, y, qid = np.array(rows).T
+    return np.stack(X, axis=1) / 4, y, qid
+
+
+@pytest.mark.parametrize("seed", [None, 34, 1])
+def test_kinks_of_scores_in_hundreds(seed):
+    if seed is None:
+        X, y, qid = of_one_line()
+    else:
+        rng = np.random.default_rng(seed)
+        X, y, qid = rng.integers(0, 1000, (11, 3)) / 4, rng.integers(0, 3, 11), np.arange(11) % 2
+    i, k, _ = oracles.weighted_pairs(y, qid)
+    differences = X[i] - X[k]
+    model = fit(make("linear", loss="hinge", solver="lbfgs", alpha=0.1, tol=1e-4), X, y, qid)
+    best, found = (
+        np.mean(np.maximum(1 - differences @ u, 0)) + 0.05 * u @ u
+        for u in (least_hinge(differences, 0.1), model.coef_)
+    )
+    assert found == pytest.approx(best, rel=2e-4)
 
 
 # Stochastic steps and averages --------------------------------------------------------------

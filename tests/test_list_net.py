@@ -23,7 +23,7 @@ from tiers import crossed
 from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
-from sklearn_rank.solvers import RegularisedLBFGS
+from sklearn_rank.solvers import RegularisedLBFGS, _lbfgs
 from sklearn_rank.solvers._regularised import RegularisedProblem
 from sklearn_rank.solvers.regularisers import Lasso, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
@@ -104,6 +104,29 @@ def test_minima_of_small_problems(problem, penalty):
     model = ListNetLinear(penalty=penalty, alpha=0.01)
     model.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
     assert_gradient_vanishes(model, *problem[:4], slack=1e-14)
+    objective = objective_of(model, *problem[:4])
+    assert model.objective_curve_[-1] == pytest.approx(objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_lbfgs_begins_anew_where_scipy_ends_early(penalty, monkeypatch):
+    """As it does at times beside a bound: with status 0, far from the minimum."""
+    whole, runs = _lbfgs.minimize, []
+
+    def a_few(*args, options, **given):
+        few = min(options["maxiter"], 3)
+        found = whole(*args, options=options | {"maxiter": few}, **given)
+        runs.append(found.nit)
+        if found.nit == few:
+            found.status = 0 if penalty == "l1" else 2
+        return found
+
+    monkeypatch.setattr(_lbfgs, "minimize", a_few)
+    model = ListNetLinear(penalty=penalty, alpha=0.01).fit(X, Y, qid=QID)
+    assert len(runs) > 1
+    assert model.objective_curve_[-1] == pytest.approx(objective_of(model, X, Y, QID), rel=1e-12)
+    assert_gradient_vanishes(model, X, Y, QID)
+    assert len(model.objective_curve_) == model.n_iter_ > 3
 
 
 @pytest.mark.parametrize("settings", [{}, {"penalty": "l1", "alpha": 1e-6}, {"max_norm": 0.5}])

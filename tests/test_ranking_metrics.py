@@ -929,6 +929,10 @@ def test_extreme_scores(loss, size):
 def test_raw_sums_overflow_to_infinity():
     y, f = np.arange(4000) % 2, np.arange(4000)
     assert metrics.p_norm_push_loss(y, f, p=400, normalize=False) == inf
+    with np.errstate(over="ignore"):
+        for p in (1, 2, inf):
+            far = [0, 1, 0], [1e155, 0, 1]
+            assert metrics.p_norm_push_loss(*far, p=p, loss="squared_hinge") == inf
     assert metrics.ranking_margin([0, 1], [1.7e308, -1.7e308]) == -inf
 
 

@@ -137,6 +137,17 @@ def test_recalibrate_makes_new_ones():
     assert ((new.predict_risk(credit.data) > 0) & (new.predict_risk(credit.data) < 1)).all()
 
 
+def test_figures_of_the_former_points_are_gone():
+    figures = {"held_out_auc": 0.75, "held_out_ks": 0.4, "held_out_pauc_5": 0.1}
+    details = {**figures, "training_loss_of_the_card": 0.5, "training_rows": 60}
+    found = scorecard(replace(CARD, details=details)).edited("age", points={0: 7}, **SIGNED)
+    assert set(found.card_.details) & set(details) == {"training_rows"}
+    assert "held out" not in found.to_text()
+    rows, y = pd.concat([ROWS] * 40), np.arange(200) % 2
+    again = found.recalibrate(rows, y).card_.details
+    assert set(again) & set(details) == {"training_rows"}
+
+
 def test_every_form_shows_the_log():
     found = scorecard().edited("age", points={0: -4}, who="A. <Smith>", why="policy 7")
     found = found.edited("job", merge=(0, 1), who="B", why="few rows")

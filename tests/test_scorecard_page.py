@@ -158,6 +158,26 @@ def test_a_reader_scores_categories_and_what_is_not_seen_in_grey():
     assert page.count('class="unseen"') == unseen > 4
 
 
+def test_bins_that_are_refused_have_no_points():
+    age = Variable("age", 0, (-1, 2, 7), (29.5,), counts=(9.0, 9.0, 0.0), events=(1.0, 2.0, 0.0))
+    cells = Pair(
+        *(Axis("age", 0, (40.0,)), Axis("debt", 1, (1e3,)), tuple(range(9))),
+        counts=(2.0,) * 4 + (0.0,) * 5,
+        events=(1.0,) * 4 + (0.0,) * 5,
+    )
+    card = Card((age,), 1, 0, (0, 1), 2, ("age", "debt"), pairs=(cells,))
+    for unseen, shown in (("neutral", "+7"), ("refuse", "none")):
+        page = Reader(to_html(replace(card, unseen=unseen)))
+        _, lines = next(one for one in page.tables if one[0] == "age")
+        assert [line[1] for line in lines[1:]] == ["-1", "+2", shown]
+        _, grid = next(one for one in page.tables if one[0] == "age × debt")
+        texts = [cell.split()[0] for line in grid[2:] for cell in line[1:]]
+        refused = [number for number, text in enumerate(texts) if text == "none"]
+        assert refused == ([6, 7, 8] if unseen == "refuse" else [])
+        is_said = any("points are 'none' is not scored" in text for text in page.texts)
+        assert is_said == (unseen == "refuse")
+
+
 def test_the_event_has_a_name():
     card = Card((), 1, 0, (0, 1), 1)
     page = to_html(card, event="default within <12> months")

@@ -15,6 +15,7 @@ from sklearn_rank import RankBoost, metrics
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Scorecard, monitoring, report
 from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 from sklearn_rank.scorecard.pages import _report_pictures
 from sklearn_rank.scorecard.pages._report_figures import figures_of
 from sklearn_rank.scorecard.pages._report_pictures import Picture
@@ -338,6 +339,14 @@ def test_a_card_without_variables():
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_without_a_wrong_pair_there_is_no_interval():
+    event, score = np.array([True, True, False, False, False]), np.array([5.0, 4, 3, 2, 1])
+    auc, low, high = auc_with_interval(event, score, np.ones(5))
+    assert auc == 1.0 and np.isnan([low, high]).all()
+    auc, low, high = auc_with_interval(event[[0, 2, 1, 3, 4]], score, np.ones(5))
+    assert 0 <= low < auc < high <= 1
+
+
 def test_of_weighted_rows_there_are_no_intervals():
     said = words(report(fitted(), X[NEW], Y[NEW], sample_weight=WEIGHT))
     assert "Rows have weights, for which there are no intervals" in said

@@ -108,8 +108,10 @@ def assert_same_line(together, alone, tol=1e-6):
 @given(data=st.data())
 def test_all_coefficients_at_once(name, data):
     rows = data.draw(divided_rows(with_missing=False))
-    alone = clone(LBFGS[name]).fit(rows[0], rows[1], sample_weight=rows[3])
-    together, _ = fit_together(LBFGS[name], *rows)
+    # As far as rounding lets it: the gradient at the end of a decrease of 1e-12 can be larger.
+    ranker = clone(LBFGS[name]).set_params(tol=1e-15)
+    alone = clone(ranker).fit(rows[0], rows[1], sample_weight=rows[3])
+    together, _ = fit_together(ranker, *rows)
     # The limit p = inf has kinks, at which the last digits of the solver show.
     assert_same_line(together, alone, 1e-4 if name != "largest height" else 1e-2)
     if name == "largest height":
@@ -121,8 +123,10 @@ def test_all_coefficients_at_once(name, data):
         return Z.T @ push.value_and_gradient(Z @ w)[1] + alone.alpha * w
 
     at_zero = np.linalg.norm(gradient(np.zeros(Z.shape[1])))
+    # Below this gradient no step lowers the objective by more than rounding.
+    rounding = np.sqrt(2 * alone.alpha * 1e-15 * abs(alone.objective_curve_[-1]))
     for fitted in together:  # the certificate of the solver
-        assert np.linalg.norm(gradient(fitted["coef_"])) <= 1e-6 * at_zero + 1e-12
+        assert np.linalg.norm(gradient(fitted["coef_"])) <= 1e-6 * at_zero + rounding
 
 
 @quiet
@@ -154,7 +158,8 @@ def test_lists(name, data):
         square = coefficients @ coefficients
         return listwise(X @ coefficients, y, qid, weight, kind)[0] + alone.alpha * square / 2
 
-    def gradient_norm(at, step=1e-5):
+    def gradient_norm(at):
+        step = 1e-5 / max(np.abs(X).max(), 1)
         moves = step * np.eye(X.shape[1])
         return np.linalg.norm([objective(at + e) - objective(at - e) for e in moves]) / (2 * step)
 

@@ -738,6 +738,19 @@ def test_warm_start_refuses_another_problem(ranker, relevance):
     is_same(model.set_params(n_estimators=10).fit(X, y), fitted(ranker, relevance))
 
 
+@every_weak_ranker
+@every_booster
+def test_warm_start_refuses_columns_in_another_order(ranker, weak_ranker):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = ranker(weak_ranker=weak_ranker, n_estimators=3, warm_start=True)
+    model.fit(frame, BINARY_Y)
+    before = scores(model, frame)
+    with pytest.raises(ValueError, match=r"same names of features: .*'a', 'b'.* Got \['d', 'c'"):
+        model.set_params(n_estimators=4).fit(frame[list("dcba")], BINARY_Y)
+    np.testing.assert_array_equal(scores(model, frame), before)
+    model.fit(frame, BINARY_Y)
+
+
 CHANGES = [
     ({"weak_ranker": "stump"}, {"weak_ranker": "feature"}),
     ({"weak_ranker": "feature"}, {"weak_ranker": "stump"}),

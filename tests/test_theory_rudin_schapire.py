@@ -212,6 +212,13 @@ def test_theorem_10_adaboost_minimises_rankboosts_loss():
     assert best == pytest.approx(2 * math.sqrt(least), rel=1e-4)
 
 
+def test_a_row_without_weight_is_not_in_the_skew():
+    y, f, w = [1, 0, 1, 0], [0.5, -0.5, -1000.0, 1000.0], [1, 2, 0, 0]
+    with np.errstate(over="raise"):
+        found = theory.f_skew(y, f, sample_weight=w)
+    assert found == theory.f_skew(y[:2], f[:2], sample_weight=w[:2])
+
+
 @pytest.mark.parametrize(
     ("y", "f", "message"),
     [

@@ -45,7 +45,8 @@ def rank(settings: Rank) -> None:
             added["selected"] = _select(scores, known, settings.fdr, settings.model, notes)
         if settings.explain:
             added |= _reasons(model, data.X, settings.model)
-    is_text = output is None or output.path.suffix != ".parquet"
+    ending = "" if output is None else output.path.name.lower().removesuffix(".gz")
+    is_text = not ending.endswith(".parquet")
     ranked = _ranked(data, scores, added, settings.top, keeps_text=is_text)
     if output is None:
         show_notes(notes)
@@ -53,8 +54,7 @@ def rank(settings: Rank) -> None:
         return
     with output.writing() as temporary:
         if is_text:
-            sep = "\t" if ".tsv" in output.path.suffixes else ","
-            ranked.to_csv(temporary, index=False, sep=sep)
+            ranked.to_csv(temporary, index=False, sep="\t" if ending.endswith(".tsv") else ",")
         else:
             ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
@@ -91,7 +91,7 @@ def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
         what = "--calibrate draws rows at random, without regard to --time and --group"
         raise InputError(f"{what}; rank --calibration takes a file of rows held out by you")
     parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
-    return data.take(np.sort(parts[0])), data.take(np.sort(parts[1]))
+    return data.fitted_part(np.sort(parts[0])), data.take(np.sort(parts[1]))
 
 
 def calibration(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
@@ -117,12 +117,13 @@ def _select(
     n_known, negatives = known["n_rows"], np.asarray(known["negatives"], dtype=np.float64)
     selected = select_head(conformal_p_values(scores, negatives, n_known), fdr)
     least = int(np.ceil(len(scores) / (fdr * (n_known + 1)) - 1e-9))
+    needed = f"a head must have at least {least} of the {len(scores)} rows"
     notes.append(
         f"{count(int(selected.sum()), 'row')} selected: the longest head whose expected share of "
         f"false alarms is at most {fdr:g}"
         if selected.any()
         else f"no row is selected: {count(n_known, 'calibration row')} don't show that any "
-        f"head is pure enough; a head must have at least {least} of the {len(scores)} rows"
+        f"head is pure enough; {needed if least <= len(scores) else 'more of them are needed'}"
     )
     return selected
 
@@ -134,23 +135,23 @@ def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
     """
     ranker = model.pipeline[-1]
     is_card = hasattr(ranker, "card_")
-    if not is_card and not hasattr(ranker, "contributions"):
+    explain = getattr(ranker, "points_of" if is_card else "contributions", None)
+    if explain is None:
         raise InputError(
             f"--explain needs a score that can be divided among the columns; {model.ranker} has "
             "none as it was fitted. Rankers of stumps or trees, ListNetLinear and cards have"
         )
-    parts = np.zeros((X.shape[1], len(X)))
     what = f"{name}: the model is damaged; it can't explain the scores"
     with noting([], what, (Exception,)):  # its arrays may be anything
         rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
-        columns = _columns_of_features(model.pipeline, X)
-        given = ranker.points_of(rows) if is_card else ranker.contributions(rows)
+        names = ranker.terms_ if is_card else X.columns  # a card has pairs of columns, too
+        columns = np.arange(len(names)) if is_card else _columns_of_features(model.pipeline, X)
+        given, parts = explain(rows), np.zeros((len(names), len(X)))
         np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
     order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
-    shown = np.asarray([no_formula(str(name)) for name in X.columns], dtype=object)
-    names, texts = shown[order], np.vectorize("{:+.3g}".format)
-    values = np.take_along_axis(parts, order, axis=0)
-    reasons = np.where(values == 0, "", names + " " + texts(values).astype(object))
+    shown = np.asarray([no_formula(str(name)) for name in names], dtype=object)[order]
+    values, texts = np.take_along_axis(parts, order, axis=0), np.vectorize("{:+.3g}".format)
+    reasons = np.where(values == 0, "", shown + " " + texts(values).astype(object))
     return {f"reason_{number}": of_rows for number, of_rows in enumerate(reasons, 1)}
 
 

@@ -116,8 +116,7 @@ def _checked_model(content: dict[str, Any]) -> Model:
 
 def model_scores(model: Model, X: Any, name: str, notes: list[str]) -> Floats:
     """Return the scores of the rows by a model that was loaded from the file `name`."""
-    what = "the model is damaged; it can't score the rows"
-    with noting(notes, f"{name}: {what}", (Exception,)):  # its arrays may be anything
+    with noting(notes, f"{name}: can't score the rows", (Exception,)):  # its arrays may be anything
         return scores_of(model.pipeline, X)
 
 

@@ -233,13 +233,13 @@ class BoostingRanker(RoundsRanker):
         """Return the settings that a warm start must not change."""
         splits = self.n_iter_no_change is not None and data.held_out is None
         measures = self._watches(data) and self.scoring is not None
+        fraction = self.validation_fraction if splits else None
         return {
             "shape of X": data.shape,
+            "names of features": [*getattr(self, "feature_names_in_", ())],
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
-            "validation_fraction (None: no early stopping)": (
-                self.validation_fraction if splits else None
-            ),
+            "validation_fraction (None: no early stopping)": fraction,
             _GIVEN: None if data.held_out is None else data.held_out.X.shape,
             "refit after early stopping": splits and self.refits,
             "scoring": scorers().as_scorer(self.scoring).label if measures else None,
@@ -258,7 +258,7 @@ class BoostingRanker(RoundsRanker):
             return
         name, known = type(self).__name__, self._history_["settings"]
         for setting, value in self._fixed_settings(data).items():
-            if known[setting] != value:
+            if known.get(setting, value) != value:
                 raise ValueError(
                     f"{name} with warm_start=True continues with the same {setting}: it was "
                     f"fitted with {known[setting]!r}. Got {value!r}."

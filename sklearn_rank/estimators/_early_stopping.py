@@ -194,6 +194,8 @@ class EarlyStopping:
     ----------
     best_round : int
         Number of rounds that the model keeps: after it no loss was smaller.
+    smallest_loss : int
+        Number of rounds after which the loss was smallest.
     """
 
     scores: Floats
@@ -206,7 +208,7 @@ class EarlyStopping:
 
     def __post_init__(self) -> None:
         """Take note of the rounds so far."""
-        self._best, self._best_round = np.inf, 0
+        self._best, self.smallest_loss = np.inf, 0
         self._deviation: Floats | None = None
         for number, loss in enumerate(self.losses, start=1):
             self._compare(number, loss)
@@ -224,20 +226,15 @@ class EarlyStopping:
     @property
     def is_over(self) -> bool:
         """Whether the last round is worse than the best one, by more than its standard error."""
-        if self.patience is None or len(self.losses) - self._best_round < self.patience:
+        if self.patience is None or len(self.losses) - self.smallest_loss < self.patience:
             return False
         behind = self.losses[-1] - self._best
         return behind > 0 and behind > self._standard_error()
 
     @property
-    def smallest_loss(self) -> int:
-        """Number of rounds after which the loss was smallest."""
-        return self._best_round
-
-    @property
     def best_round(self) -> int:
         """Number of rounds that the model keeps."""
-        return len(self.losses) if self.patience is None else self._best_round
+        return len(self.losses) if self.patience is None else self.smallest_loss
 
     def _standard_error(self) -> float:
         """Return that of the loss of the last round minus that of the best; NaN: it has none."""
@@ -249,5 +246,5 @@ class EarlyStopping:
         """Take note of a loss; return whether it is the smallest so far."""
         is_best = loss < self._best - self.tol
         if is_best:
-            self._best, self._best_round = loss, number
+            self._best, self.smallest_loss = loss, number
         return is_best

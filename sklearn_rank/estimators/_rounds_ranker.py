@@ -352,7 +352,8 @@ def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
         return ()
     if isinstance(wanted, str):
         dtypes = X.dtypes if is_data_frame(X) else ()
-        return tuple(number for number, dtype in enumerate(dtypes) if _is_category(dtype))
+        kinds = ("CategoricalDtype", "Categorical", "Enum")  # of pandas, and of polars
+        return tuple(i for i, dtype in enumerate(dtypes) if type(dtype).__name__ in kinds)
     given = np.asarray(wanted)
     if not given.size:
         return ()
@@ -376,8 +377,3 @@ def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
             )
         positions.append(position)
     return tuple(sorted(set(positions)))
-
-
-def _is_category(dtype: Any) -> bool:
-    """Whether a type of pandas or polars is one of categories."""
-    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")

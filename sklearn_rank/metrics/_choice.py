@@ -40,7 +40,8 @@ class RankingChoice:
     n_drawn : int
         Number of rows, or of queries, that are drawn.
     random_order : dict of str to float
-        "criterion" and "metric" of equal scores: those that random order has on average.
+        "criterion" and "metric" of equal scores: those that random order has on average, for parts
+        of the ROC curve in long lists.
 
     Examples
     --------

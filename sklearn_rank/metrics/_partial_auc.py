@@ -66,7 +66,8 @@ def partial_auc_score(
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better; random order has ``max_fpr / 2`` on average.
+        Between 0 and 1, greater is better; equal scores have ``max_fpr / 2``, as random order has
+        on average in long lists. In short ones it has more: one half in a list of two rows.
         With ``average=None`` one value for each query in the order of the sorted ids.
 
     Raises

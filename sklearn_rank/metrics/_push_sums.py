@@ -40,7 +40,7 @@ class PushSums:
             raise ValueError(TOO_LIGHT)
         share = self.wrong / self.total
         worst = float(share.max())
-        if worst == 0 or np.isinf(p):
+        if worst == 0 or np.isinf(max(worst, p)):
             return worst * self._scale(1.0)
         # Relative to the largest share: its power can't underflow.
         mean = np.average((share / worst) ** p, weights=self.weight)

@@ -91,11 +91,7 @@ class PairColumns:
         Without one, none may be found any more.
         """
         known = [one.features for one in self._known]
-
-        def may_be_found(pair: tuple[int, int]) -> bool:
-            return pair not in known and is_allowed(pair)
-
-        found = self._search.find(slopes, may_be_found, levels)
+        found = self._search.find(slopes, lambda p: p not in known and is_allowed(p), levels)
         if found is None:
             self.n_left = 0
             return None

@@ -85,7 +85,7 @@ def _moments(
     """
     sample = [x[:: max(-(-len(x) // _SAMPLE), 1)] for x in (f, g)]
     middle = float(np.median(np.concatenate(sample))) if len(f) + len(g) else 0.0
-    residual, score = (middle + 1.0) - f, g - middle
+    residual, score = 1.0 - (f - middle), g - middle
     upper, lower = _Moments.of(a, residual), _Moments.of(b, score)
     known = rows.concat(np.array([middle, len(f) + len(g), *upper, *lower])).reshape(-1, 8)
     if len(known) == 1:

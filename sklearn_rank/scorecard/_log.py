@@ -12,6 +12,9 @@ EDITS = "edits"
 SEARCH = "search"
 """The detail with the path of the search: a list of records, see `Scorecard.search_`."""
 
+OF_POINTS = {"training_loss_of_the_card", "held_out_auc", "held_out_ks", "held_out_pauc_5"}
+"""The details that other points make untrue."""
+
 _RECORD = {"parameter", "value", "score", "error", "n_folds", "chosen"}
 """What a record of the search has."""
 

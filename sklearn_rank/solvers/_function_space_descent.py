@@ -24,6 +24,9 @@ _ROUNDING = 1e-10
 _STALLED = 1e-6
 """Relative to a squared norm at the start, one at which a line search should still find a step."""
 
+_BISECTIONS, _DECREASE, _FLATTER = 40, 1e-4, 0.9
+"""Of a line search: its number of steps, and the weak Wolfe conditions, as SciPy has them."""
+
 _NOISE = 1e-13
 """Squared norm of a gradient, relative to the sizes of its terms, that rounding can explain."""
 
@@ -214,24 +217,39 @@ class _Line:
     def _search(self, first: float, evaluate: Callable[[float], Any]) -> float | None:
         """Return the step, given the objective and its slope at any step."""
 
-        def value(a: Floats) -> float:
-            step = first * float(a[0])
-            return float(evaluate(step)[0]) + float(np.polyval(self._ridge, step))
+        def at(share: float) -> tuple[float, float]:
+            step = first * share
+            value, slope = evaluate(step)
+            ridge, bend = np.polyval(self._ridge, step), np.polyval(np.polyder(self._ridge), step)
+            return float(value + ridge), float(first * (slope + bend))
 
-        def slope(a: Floats) -> Floats:
-            step = first * float(a[0])
-            ridge = float(np.polyval(np.polyder(self._ridge), step))
-            return np.array([first * (evaluate(step)[1] + ridge)])
-
+        line = (lambda a: at(float(a[0]))[0]), (lambda a: np.array([at(float(a[0]))[1]]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SciPy warns where it returns None
-            share = line_search(value, slope, np.zeros(1), np.ones(1), maxiter=30)[0]
+            share = line_search(*line, np.zeros(1), np.ones(1), maxiter=30)[0] or _past_a_kink(at)
         return None if share is None else first * float(share)
 
     def _evaluate(self, step: float) -> tuple[float, float]:
         """Return the objective and its slope at a step."""
         at = self._start if step == 0 else self.at(step)
         return at.value, float(self._function.rows.total(at.slopes @ self._along))
+
+
+def _past_a_kink(line: Callable[[float], tuple[float, float]]) -> float | None:
+    """Return a step with the weak Wolfe conditions by bisection; None where rounding hides them.
+
+    Beside a kink that is rounded narrowly SciPy does not find the slopes near zero that it asks
+    for. `line` returns value and slope at a step.
+    """
+    (start, steepest), low, high = line(0.0), 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        step = (low + high) / 2
+        value, slope = line(step)
+        is_high = value > start + _DECREASE * step * steepest
+        if not is_high and slope >= _FLATTER * steepest:
+            return step
+        low, high = (low, step) if is_high else (step, high)
+    return None
 
 
 class Path:

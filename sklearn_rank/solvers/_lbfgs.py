@@ -163,15 +163,13 @@ def minimise(
         left = {"maxiter": max_iter - len(trace.values)}
         return minimize(trace.evaluate, x, **same, options=options | left)
 
-    # What has a residual is told by it alone.
-    bounded, result, settled = bounds is not None, run(start), residual is not None
+    bounded, result, settled = bounds is not None, run(start), False
     while not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, bounded):
         last, result = result, run(result.x)
         settled = not last.fun - result.fun > tol * abs(last.fun)  # which NaN is as well
     is_over = (settled and bounded) or not _is_early(result, trace.flat, bounded)
-    converged = result.status == 0 or (result.status == _NO_LOWER_POINT and is_over)
-    if residual is not None:
-        converged = trace.is_met
+    at_end = result.status == 0 or (result.status == _NO_LOWER_POINT and is_over)
+    converged = at_end if residual is None else trace.is_met
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)
     message = "" if converged else STOPPED if trace.is_stopped else reason
     values = trace.values or [float(result.fun)]

@@ -123,9 +123,9 @@ class RegularisedProblem:
         at = self._point(x)
         if not self._is_over:
             at = self._newton(at)
-        message = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
-        message = "" if at.error <= self.tol else message
-        values = self.values[n_outside:] or [at.value]
+        missed = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
+        message = "" if at.error <= self.tol else missed
+        values = [*self.values[n_outside:-1], at.value]  # Newton's steps count with the last
         return Solution(at.x, values, max(len(self.values), 1), message, at.error)
 
     @property

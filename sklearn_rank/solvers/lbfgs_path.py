@@ -75,9 +75,6 @@ class LBFGS(BoostingSolver):
         exact, make_path = problem.objective, getattr(problem.objective, "smooth_path", None)
         path = [function(one) for one in ([exact] if make_path is None else make_path())]
 
-        def at_stage(number: int, coefficients: Floats) -> tuple[float, Floats]:
-            return path[number](coefficients)
-
         def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
             stages = [partial(served["stage"], number) for number in range(len(path))]
             options = {"tol": problem.tol, "on_iterate": served["on_iterate"]}
@@ -87,7 +84,7 @@ class LBFGS(BoostingSolver):
             return minimise_along(stages, served["target"], start, max_iter=n_iterations, **options)
 
         functions: dict[str, Callable[..., Any]] = {
-            "stage": at_stage,
+            "stage": lambda number, coefficients: path[number](coefficients),
             "target": function(exact).value,
             "on_iterate": on_iterate,
         }

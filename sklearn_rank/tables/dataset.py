@@ -69,6 +69,12 @@ class Dataset:
         parts = {key: None if one is None else one[rows] for key, one in parts.items()}
         return replace(self, X=self.X.iloc[rows], **parts)
 
+    def fitted_part(self, rows: Indices) -> Dataset:
+        """Return some of the rows, which the schema tells as those that a model is fitted to."""
+        found = self.take(rows)
+        seen = distinct_hashes([least_hashes(found.X)])
+        return replace(found, schema=replace(found.schema, rows=seen))
+
 
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""

@@ -281,8 +281,9 @@ def f_skew(
     levels = np.unique(y)
     if len(levels) != 2:
         raise ValueError(f"y_true of f_skew must have two different values. Got {len(levels)}.")
-    sign = np.where(y == levels[1], 1.0, -1.0)
-    return float(sign @ (weight * np.exp(-sign * scores)))
+    counts = weight > 0  # 0 times infinity is NaN
+    sign = np.where(y == levels[1], 1.0, -1.0)[counts]
+    return float(sign @ (weight[counts] * np.exp(-sign * scores[counts])))
 
 
 @checked()

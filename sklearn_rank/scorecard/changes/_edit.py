@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._validation import Number, check_weight, is_upper_label
-from sklearn_rank.scorecard._log import EDITS
+from sklearn_rank.scorecard._log import EDITS, OF_POINTS
 from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
 from sklearn_rank.scorecard.fitting._scaling import nearest
@@ -150,7 +150,8 @@ def edited_card(
         "before": fingerprint(card),
         "after": fingerprint(after),
     }
-    details = {**after.details, EDITS: [*after.details.get(EDITS, ()), record]}
+    details = {key: one for key, one in after.details.items() if key not in OF_POINTS}
+    details[EDITS] = [*details.get(EDITS, ()), record]
     if card.risk and not card.is_edited:
         details.setdefault(MADE_FOR, fingerprint(card))
     after = replace(after, details=details)

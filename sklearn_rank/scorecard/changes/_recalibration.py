@@ -51,7 +51,6 @@ def recalibrated(card: Card, totals: Floats, positive: Mask, weight: Floats) -> 
     details = {
         **card.details,
         **(_scale(card, curve) if is_scaled else {}),
-        "base_rate": float(weight[positive].sum() / weight.sum()),
         "risk_rows": "rows of a recalibration",
         "recalibration_rows": float(weight.sum()),
         "recalibration_rows_of_the_upper_class": float(weight[positive].sum()),

@@ -33,11 +33,11 @@ def tables_of(card: Card) -> list[tuple[str, list[Bin]]]:
     intercept = Bin("", int(card.intercept), count, events, "intercept")
     return [
         ("intercept", [intercept]),
-        *((card.term_name(one), _bins(card, one)) for one in card.terms),
+        *((card.term_name(one), marked_bins(card, one)) for one in card.terms),
     ]
 
 
-def _bins(card: Card, term: Variable | Pair) -> list[Bin]:
+def marked_bins(card: Card, term: Variable | Pair) -> list[Bin]:
     """Return the bins of a term, marked where rows in them are refused."""
     refused = set(card.refused_bins(term))
     return [replace(one, is_refused=number in refused) for number, one in enumerate(term.listed())]

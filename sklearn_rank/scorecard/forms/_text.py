@@ -180,7 +180,7 @@ def _grid(cells: list[Bin], labels: tuple[list[str], list[str]], width: int) -> 
     for number, label in enumerate(columns, start=1):
         yield from _wrapped(label, width, f"  column {number}: ", " " * 4)
     starts = range(0, len(cells), n_columns)
-    texts = [[_points_text(one) for one in cells[start : start + n_columns]] for start in starts]
+    texts = [[line_points(one) for one in cells[start : start + n_columns]] for start in starts]
     size = max(len(text) for row in texts for text in row)
     size = max(size, len(f"{n_columns}")) + 2
     room = min(max(map(len, rows)), max(_SHORTEST_LABEL, width - 2 - n_columns * size))
@@ -195,13 +195,13 @@ def _grid(cells: list[Bin], labels: tuple[list[str], list[str]], width: int) -> 
             yield from (f"    {part}" for part in more)
 
 
-def _points_text(line: Bin) -> str:
-    """Return the points of a bin as they are printed."""
+def line_points(line: Bin) -> str:
+    """Return the points of a bin as they are printed; of one that is refused "none"."""
     return _NONE if line.is_refused else points_text(line.points)
 
 
 def _cells(line: Bin) -> tuple[str, str, str]:
-    return _points_text(line), count_text(line.count), rate_text(line.event_rate)
+    return line_points(line), count_text(line.count), rate_text(line.event_rate)
 
 
 def _label(line: Bin) -> str:

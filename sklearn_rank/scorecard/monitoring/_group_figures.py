@@ -209,11 +209,12 @@ def _impact(
 def auc_with_interval(
     event: Mask, score: Floats, weight: Floats, confidence: float = 0.95
 ) -> tuple[float, float, float]:
-    """Return an AUC and its interval; NaN where there are too few rows, or weights for one."""
+    """Return an AUC and its interval; NaN where rows are too few or weighted for one."""
     fewest = min(int(event.sum()), int((~event).sum()))
     if not fewest:
         return np.nan, np.nan, np.nan
     if fewest > 1 and (weight == 1).all():
         found = auc_interval(event, score, confidence=confidence)
-        return found.auc, found.low, found.high
+        if found.low < found.high:  # without a wrong pair their errors are not known
+            return found.auc, found.low, found.high
     return float(auc_score(event, score, sample_weight=weight)), np.nan, np.nan

@@ -17,6 +17,7 @@ from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details, search_path
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.forms import _text
+from sklearn_rank.scorecard.forms._points_table import marked_bins
 from sklearn_rank.scorecard.monitoring import StabilityTable, ValidationTables
 from sklearn_rank.scorecard.pages import _report_pictures as pictures
 from sklearn_rank.scorecard.pages._report_figures import TOP, figures_of
@@ -76,7 +77,11 @@ class _Table:
 
 def _table(card: Card, term: Variable | Pair) -> _Table:
     """Return a term as a page shows it."""
-    name, rows, unseen = card.term_name(term), term.listed(), frozenset(term.unseen_bins())
+    name, rows, unseen = (
+        card.term_name(term),
+        marked_bins(card, term),
+        frozenset(term.unseen_bins()),
+    )
     if isinstance(term, Variable):
         return _Table(name, rows, unseen=unseen)
     cells = np.arange(term.n_bins).reshape(term.first.n_bins, term.second.n_bins)
@@ -146,6 +151,7 @@ def to_html(
         tables=[_table(card, one) for one in card.terms],
         largest=card.largest_points or 1,
         has_counts=any(one.counts for one in card.terms),
+        is_refusing=any(card.refused_bins(one) for one in card.terms),
         has_special=any(axis.special for one in card.terms for axis in one.axes),
         risks=_text.thinned(card.risk, _MAX_RISKS),
         edited=EDITED,
@@ -321,6 +327,7 @@ def _verdict(table: StabilityTable) -> str:
 _FILTERS = {
     "class_label": class_label,
     "points": _text.points_text,
+    "line_points": _text.line_points,
     "count": _text.count_text,
     "rate": _text.rate_text,
     "detail": _text.detail_text,

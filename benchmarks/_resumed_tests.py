@@ -51,14 +51,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that have passed or been skipped, and files that have not grown since."""
+    """Leave out the tests that have passed or been skipped, and files with as many tests as then."""
     noted = known(Path(os.environ[DONE]))
     sizes = Counter(item.nodeid.partition("::")[0] for item in items)
 
     def is_done(item: pytest.Item) -> bool:
         file = item.nodeid.partition("::")[0]
         if file in noted:
-            return noted[file].get("passed", 0) + noted[file].get("skipped", 0) >= sizes[file]
+            return noted[file].get("passed", 0) + noted[file].get("skipped", 0) == sizes[file]
         return noted.get(item.nodeid, {"outcome": "failed"})["outcome"] != "failed"
 
     config.hook.pytest_deselected(items=[item for item in items if is_done(item)])

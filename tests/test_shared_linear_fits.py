@@ -196,7 +196,9 @@ def test_linear_kernels(name, data):
 @quiet
 @given(data=st.data())
 def test_linear_kernels_of_queries(loss, data):
-    ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss, alpha=0.1, relevance="graded")
+    ranker = KernelPairwiseSGDRanker(
+        kernel="linear", loss=loss, alpha=0.1, relevance="graded", max_iter=10_000
+    )
     rows = data.draw(divided_rows(n_levels=3, with_queries=True, with_missing=False))
     if not is_paired(rows[1], rows[2]):
         return

@@ -199,12 +199,15 @@ def test_linear_kernels_of_queries(loss, data):
     ranker = KernelPairwiseSGDRanker(
         kernel="linear", loss=loss, alpha=0.1, relevance="graded", max_iter=10_000
     )
+    width = 1e-8  # the least over which kinks are rounded, which bounds the excess
     rows = data.draw(divided_rows(n_levels=3, with_queries=True, with_missing=False))
     if not is_paired(rows[1], rows[2]):
         return
     alone = clone(ranker).fit(rows[0], rows[1], qid=rows[2], sample_weight=rows[3])
     for fitted in fit_together(ranker, *rows)[0]:
-        assert fitted["objective_curve_"][-1] == pytest.approx(alone.objective_curve_[-1], rel=1e-3)
+        assert fitted["objective_curve_"][-1] == pytest.approx(
+            alone.objective_curve_[-1], rel=1e-3, abs=width
+        )
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that have passed or been skipped, and files with as many tests as then."""
+    """Leave out tests that have passed or been skipped, and files that have as many as then."""
     noted = known(Path(os.environ[DONE]))
     sizes = Counter(item.nodeid.partition("::")[0] for item in items)
 

@@ -78,9 +78,10 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         A ranker, classifier, regressor or pipeline. Scores come from its `decision_function`,
         otherwise from `predict_proba` or `predict`, which it must have before it is fitted (a
-        StackingClassifier has one if its `final_estimator` is given). It is cloned and fitted to the rows that are
-        not used for calibration. To use a fitted estimator, pass ``FrozenEstimator(estimator)``:
-        all rows passed to `fit` then calibrate, and must not be among those that it was fitted to.
+        StackingClassifier has one if its `final_estimator` is given). It is cloned and fitted to
+        the rows that are not used for calibration. To use a fitted estimator, pass
+        ``FrozenEstimator(estimator)``: all rows passed to `fit` then calibrate, and must not be
+        among those that it was fitted to.
     fdr : float in (0, 1), default=0.1
         Bound on the expected share of false alarms, the false discovery rate.
     calibration_size : float in (0, 1), default=0.25

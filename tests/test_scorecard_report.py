@@ -338,7 +338,6 @@ def test_a_card_without_variables():
     assert "The card has 0 variables" in said
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_without_a_wrong_pair_there_is_no_interval():
     event, score = np.array([True, True, False, False, False]), np.array([5.0, 4, 3, 2, 1])
     auc, low, high = auc_with_interval(event, score, np.ones(5))
@@ -347,6 +346,7 @@ def test_without_a_wrong_pair_there_is_no_interval():
     assert 0 <= low < auc < high <= 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_weighted_rows_there_are_no_intervals():
     said = words(report(fitted(), X[NEW], Y[NEW], sample_weight=WEIGHT))
     assert "Rows have weights, for which there are no intervals" in said

@@ -77,11 +77,8 @@ class _Table:
 
 def _table(card: Card, term: Variable | Pair) -> _Table:
     """Return a term as a page shows it."""
-    name, rows, unseen = (
-        card.term_name(term),
-        marked_bins(card, term),
-        frozenset(term.unseen_bins()),
-    )
+    name, rows = card.term_name(term), marked_bins(card, term)
+    unseen = frozenset(term.unseen_bins())
     if isinstance(term, Variable):
         return _Table(name, rows, unseen=unseen)
     cells = np.arange(term.n_bins).reshape(term.first.n_bins, term.second.n_bins)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 LINKS = re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT)
@@ -31,3 +32,15 @@ def test_example_runs(block, capsys):
 def test_links_lead_to_files():
     assert len(LINKS) > 5
     assert [link for link in LINKS if not (README.parent / link).exists()] == []
+
+
+def test_every_folder_and_every_page_is_named():
+    folders = {path.parent.relative_to(ROOT) for path in ROOT.glob("sklearn_rank/*/__init__.py")}
+    assert [folder for folder in sorted(folders) if f"`{folder.as_posix()}/`" not in TEXT] == []
+    lists = {"docs/index.md", "docs/guide/index.md", "docs/bibliography.md", "docs/changelog.md"}
+    pages = {
+        path.relative_to(ROOT).as_posix()
+        for pattern in ("docs/*.md", "docs/guide/*.md")
+        for path in ROOT.glob(pattern)
+    }
+    assert sorted(pages - lists - set(LINKS) - {"docs/README.md"}) == []

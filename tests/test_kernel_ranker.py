@@ -428,6 +428,27 @@ def test_kinks_of_scores_in_hundreds(seed):
     assert found == pytest.approx(best, rel=2e-4)
 
 
+@pytest.mark.parametrize("scale", [1, 1e4])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hinge_fit_without_errors_ends_at_its_minimum(scale, seed):
+    rng = np.random.default_rng(seed)
+    X, alpha = rng.normal(size=(16, 4)), 1e-9
+    y = (X @ [1, 2, 0, -1] > 0.3).astype(int)
+    differences = (X[y == 1][:, np.newaxis] - X[y == 0]).reshape(-1, 4)
+    # The slacks are zero at the minimum of so small a ridge: the shortest vector with margins of 1.
+    shortest = minimize(
+        lambda u: (u @ u / 2, u),
+        np.zeros(4),
+        jac=True,
+        method="SLSQP",
+        constraints=LinearConstraint(differences, 1, np.inf),
+        options={"ftol": 1e-12},
+    ).x
+    model = make("linear", loss="hinge", solver="lbfgs", alpha=alpha * scale**2)
+    fit(model, X * scale, y)
+    assert model.objective_curve_[-1] == pytest.approx(alpha / 2 * shortest @ shortest, rel=1e-3)
+
+
 # Stochastic steps and averages --------------------------------------------------------------
 
 

@@ -24,7 +24,7 @@ _ROUNDING = 1e-10
 _STALLED = 1e-6
 """Relative to a squared norm at the start, one at which a line search should still find a step."""
 
-_BISECTIONS, _DECREASE, _FLATTER = 40, 1e-4, 0.9
+_BISECTIONS, _DECREASE, _FLATTER = 100, 1e-4, 0.9
 """Of a line search: its number of steps, and the weak Wolfe conditions, as SciPy has them."""
 
 _NOISE = 1e-13
@@ -223,10 +223,13 @@ class _Line:
             ridge, bend = np.polyval(self._ridge, step), np.polyval(np.polyder(self._ridge), step)
             return float(value + ridge), float(first * (slope + bend))
 
+        if at(0.0)[1] >= 0:  # rounding: no descent
+            return None
         line = (lambda a: at(float(a[0]))[0]), (lambda a: np.array([at(float(a[0]))[1]]))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SciPy warns where it returns None
-            share = line_search(*line, np.zeros(1), np.ones(1), maxiter=30)[0] or _past_a_kink(at)
+            warnings.simplefilter("ignore")  # SciPy warns where it finds no step or no slope
+            share, *_, slope = line_search(*line, np.zeros(1), np.ones(1), maxiter=30)
+            share = _past_a_kink(at) if slope is None else share
         return None if share is None else first * float(share)
 
     def _evaluate(self, step: float) -> tuple[float, float]:
@@ -241,14 +244,14 @@ def _past_a_kink(line: Callable[[float], tuple[float, float]]) -> float | None:
     Beside a kink that is rounded narrowly SciPy does not find the slopes near zero that it asks
     for. `line` returns value and slope at a step.
     """
-    (start, steepest), low, high = line(0.0), 0.0, 1.0
+    (start, steepest), low, high, step = line(0.0), 0.0, np.inf, 1.0
     for _ in range(_BISECTIONS):
-        step = (low + high) / 2
         value, slope = line(step)
-        is_high = value > start + _DECREASE * step * steepest
+        is_high = not value <= start + _DECREASE * step * steepest  # NaN is
         if not is_high and slope >= _FLATTER * steepest:
             return step
         low, high = (low, step) if is_high else (step, high)
+        step = min((low + high) / 2, 2 * step)
     return None
 
 
@@ -269,6 +272,11 @@ class Path:
         self.values.append(value)
         self.average += (f - self.average) / len(self.values)
         return STOPPED if self._on_iterate(f, self.values) else ""
+
+    def is_level(self) -> bool:
+        """Whether the last steps have brought no decrease that rounding shows."""
+        late = self.values[-1 - _MEMORY :]
+        return len(late) > _MEMORY and late[-1] >= late[0]
 
     def ends(self, message: str, value: float | None = None) -> Solution:
         """Return the solution; without a step, `value` is the objective."""
@@ -311,7 +319,9 @@ def minimise_in_space(
                 gradient = space.representer(at.slopes)
             gradient += function.alpha * at.f
             square = float(gradient[0] @ gradient[1])
-            is_met = square <= limit or abs(scale) <= noise
+            # Beside a kink that is rounded narrowly the gradient stays large.
+            is_level = not is_relative and path.is_level()
+            is_met = square <= limit or abs(scale) <= noise or is_level
             is_indefinite = square < -max(_ROUNDING * abs(scale), noise)
             known = is_met, is_indefinite, steps.direction(gradient)
             is_met, is_indefinite, direction = rows.agree(known)

@@ -16,8 +16,8 @@ from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
 if TYPE_CHECKING:
     from sklearn_rank.solvers._function_space_descent import SpaceFunction
 
-_WIDEST, _NARROWEST, _RATIO = 0.1, 1e-8, 0.1
-"""First and last width over which a kink is rounded, and their ratio."""
+_WIDEST, _NARROWEST, _RATIO = 0.1, (1e-9, 1e-8), 0.1
+"""First width over which a kink is rounded, limits of the last one, and the ratio of two."""
 
 _LARGEST_WIDTH = 0.5
 """However large `tol` times the objective: the hinge loss is rounded over less than one."""
@@ -185,7 +185,8 @@ class FunctionSpaceLBFGS(KernelSolver):
         rounded, width = require(exact.objective, "rounded", user), _WIDEST
         while True:
             value = values[-1] if values else exact.value(f)
-            target = min(max(problem.tol * value, _NARROWEST), _LARGEST_WIDTH)
+            least = np.clip(value / 1000, *_NARROWEST)
+            target = min(max(problem.tol * value, least), _LARGEST_WIDTH)
             width = max(width, target)
             yield _function(problem, rounded(width)), (problem.alpha * width / 2) ** 0.5
             if width <= target:

@@ -358,6 +358,9 @@ def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
 
 def check_names(values: Any, name: str) -> Values:
     """Return ids as an array of one dimension; a list of several types stays what it is."""
+    dtype: Any = getattr(values, "dtype", None)
+    if hasattr(dtype, "numpy_dtype") and dtype.kind in "iu" and not values.isna().any():
+        values = values.to_numpy(dtype.numpy_dtype)  # not by way of floats, which merge long ids
     if not hasattr(values, "dtype") and np.iterable(values) and len({*map(type, values)}) > 1:
         # NumPy would make strings of mixed ids, and of what is missing among strings.
         values = np.array(list(values), dtype=object)
@@ -386,7 +389,7 @@ def check_query_weight(given: Any, qid: Any, code: Indices) -> Floats:
     if given is None:
         return np.ones(len(first))
     if isinstance(given, Mapping):
-        ids = check_column(qid, "qid")[first].tolist()
+        ids = check_names(qid, "qid")[first].tolist()
         missing = [one for one in ids if one not in given]
         if missing:
             raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")

@@ -27,8 +27,9 @@ from sklearn_rank import (
     PNormPushRanker,
     RankBoost,
 )
+from sklearn_rank._validation import check_names
 from sklearn_rank.estimators._boosting_problem import History
-from sklearn_rank.metrics import partial_auc_score, ranking_scorer, tpr_at_fpr_score
+from sklearn_rank.metrics import ndcg_score, partial_auc_score, ranking_scorer, tpr_at_fpr_score
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
 from sklearn_rank.solvers import Corrective
 
@@ -180,6 +181,20 @@ NOT_QIDS = {
 def test_query_ids(ranker, relevance):
     for qid, message in NOT_QIDS.values():
         refuses(make(ranker, relevance), "qid" if message != "1d array" else "", message, qid=qid)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "UInt64", "int64[pyarrow]"])
+@pytest.mark.parametrize("container", [pd.Series, pd.Index])
+def test_long_ids_are_told_apart(container, dtype):
+    ids = container([2**60, 2**60, 2**60 + 1, 2**60 + 1], dtype=dtype)
+    assert ndcg_score([1, 0, 0, 1], [0, 1, 0, 1], qid=ids, average=None).tolist() == [
+        pytest.approx(1 / np.log2(3)),
+        1.0,
+    ]
+    assert check_names(ids, "qid").tolist() == ids.tolist()
+    weight = {2**60: 1.0, 2**60 + 1: 3.0}
+    found = ndcg_score([1, 0, 0, 1], [0, 1, 0, 1], qid=ids, query_weight=weight)
+    assert found == pytest.approx((1 / np.log2(3) + 3) / 4)
 
 
 @every_ranker

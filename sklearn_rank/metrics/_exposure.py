@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import check_column, check_parameters, check_qid
+from sklearn_rank._validation import check_names, check_parameters, check_qid
 from sklearn_rank.metrics._discounts import DISCOUNT, discounts_of
 from sklearn_rank.metrics._ranked import (
     CUT_OFF,
@@ -171,6 +171,7 @@ def exposure_by_group(
     relevance = ranked.relevance / largest
     sums = [of_groups(values) for values in (seen, relevance, relevance * seen)]
     exposure, merit, impact = (divide(values, n_rows) for values in sums)
+    figures = exposure, _quotient(exposure, merit), _quotient(impact, merit)
     place = _reference(names, exposure, reference)
     unit = 1.0 if weight is None else float(weight.max())
     return GroupExposure(
@@ -180,7 +181,7 @@ def exposure_by_group(
         exposure,
         merit * largest,
         impact * largest,
-        *_ratios([exposure, _quotient(exposure, merit), _quotient(impact, merit)], place),
+        *(_quotient(one, np.full(len(one), one[place])) for one in figures),
     )
 
 
@@ -188,7 +189,7 @@ def codes_of_groups(group: Any, n_rows: int) -> tuple[Indices, Values]:
     """Return the group of each row as a code, and the groups in the order of the codes."""
     code = check_qid(group, n_rows, "group")
     first = np.unique(code, return_index=True)[1]
-    return code, check_column(group, "group")[first]
+    return code, check_names(group, "group")[first]
 
 
 def _mean_discounts(ranked: RankedQueries, discount: Floats) -> Floats:
@@ -217,7 +218,3 @@ def _reference(names: Values, exposure: Floats, reference: Any) -> int:
 def _quotient(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; NaN where the denominator is 0."""
     return np.where(denominator > 0, divide(numerator, denominator), np.nan)
-
-
-def _ratios(figures: list[Floats], place: int) -> list[Floats]:
-    return [_quotient(one, np.full(len(one), one[place])) for one in figures]

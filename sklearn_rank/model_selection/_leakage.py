@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from sklearn_rank._validation import check_column, check_qid
+from sklearn_rank._validation import check_names, check_qid
 from sklearn_rank.model_selection._splitters import split_queries
 
 __all__ = ["QueryLeakage", "check_query_leakage"]
@@ -123,5 +123,5 @@ def check_query_leakage(
     n_queries, n_rows = [len(np.unique(found)) for found in leaks], map(len, leaks)
     first_row = np.unique(codes, return_index=True)[1]
     ever_leaks = np.unique(np.concatenate([codes[:0], *leaks]))
-    ids = check_column(qid, "qid")[first_row[ever_leaks]].tolist()
+    ids = check_names(qid, "qid")[first_row[ever_leaks]].tolist()
     return QueryLeakage(tuple(n_queries), tuple(n_rows), tuple(ids))

@@ -126,6 +126,9 @@ DATES = pd.date_range("2024-01-01", periods=6)
 SAME_DATES = [
     DATES,
     pd.Series(DATES.tz_localize("Europe/Berlin")),
+    pd.Series(DATES.tz_localize("Europe/Berlin")).astype("timestamp[us, tz=UTC][pyarrow]"),
+    np.arange(6).astype("datetime64[M]"),
+    np.arange(6).astype("datetime64[Y]"),
     pd.Series(DATES.to_pydatetime(), dtype=object),
     list(DATES.date),
     pl.Series(list(DATES.date)),

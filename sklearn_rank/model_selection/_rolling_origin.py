@@ -205,8 +205,9 @@ class RollingOriginSplit(BaseCrossValidator):
 
 def _check_time(time: Any, n_samples: int) -> Values:
     """Return times as integers, floats or dates without zone."""
-    is_zoned = hasattr(getattr(time, "dtype", None), "tz")
-    times = np.asarray(time, dtype="datetime64[ns]") if is_zoned else check_column(time, "time")
+    if getattr(getattr(time, "dtype", None), "kind", "") == "M":  # with a zone or without
+        time = np.asarray(time, dtype="datetime64[us]")
+    times = check_column(time, "time")
     if times.dtype.kind == "O" and all(
         isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in times
     ):

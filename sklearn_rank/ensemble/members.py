@@ -102,7 +102,10 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     if is_dense:
         members["stumps"] = PNormPushRanker(relevance=relevance)
     if is_dense and n_rows >= _FEWEST_ROWS and _suits_histograms(data.X):
-        members["hist_gradient_boosting"] = _histograms(relevance, seed)
+        is_graded = relevance == "graded"
+        kind = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
+        histograms = kind(categorical_features="from_dtype", random_state=seed)
+        members["hist_gradient_boosting"] = histograms
     if _has_engine():
         trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
         members["trees"] = trees
@@ -113,13 +116,6 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     if n_rows <= _MOST_KERNEL_ROWS and not has_queries:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))
     return members
-
-
-def _histograms(relevance: str, seed: int) -> Any:
-    """Return HistGradientBoosting as it comes."""
-    graded = relevance == "graded"
-    kind = HistGradientBoostingRegressor if graded else HistGradientBoostingClassifier
-    return kind(categorical_features="from_dtype", random_state=seed)
 
 
 def _scaled(X: Any, model: Any) -> Any:

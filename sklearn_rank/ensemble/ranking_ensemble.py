@@ -382,7 +382,10 @@ class RankingEnsemble(BaseRanker):
         seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
         members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
         keywords = self._fit_keywords(members, data)
-        with Parallel(n_jobs=self.n_jobs) as parallel, self._routing():
+        # The members of "auto" are fitted without metadata routing.
+        routes = get_config()["enable_metadata_routing"] and not self._is_auto
+        context = config_context(enable_metadata_routing=routes)
+        with Parallel(n_jobs=self.n_jobs) as parallel, context:
             if known is None:
                 splits = make_splits(type(self).__name__, data, self.cv, seeds[1])
                 fold = fold_of_rows(type(self).__name__, data, [test for _, test in splits])
@@ -405,11 +408,6 @@ class RankingEnsemble(BaseRanker):
             "n_folds_": int(fold.max()) + 1,
             **({"offset_": offset} if self.relevance == "binary" else {}),
         }
-
-    def _routing(self) -> Any:
-        """Return a context in which the members of "auto" are fitted without metadata routing."""
-        is_on = get_config()["enable_metadata_routing"] and not self._is_auto
-        return config_context(enable_metadata_routing=is_on)
 
     def _fit_keywords(self, members: dict[str, Any], data: Rows) -> dict[str, dict[str, str]]:
         """Return which arrays the `fit` of each member takes, by keyword."""

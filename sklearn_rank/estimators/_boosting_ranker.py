@@ -208,10 +208,6 @@ class BoostingRanker(RoundsRanker):
                 phases.end(record.end(), record.was_ended)
             return phases.fitted
 
-    def _n_known_rounds(self, history: History) -> int | None:
-        """Return how many iterations earlier fits did; None if `n_estimators` is no maximum."""
-        return None if self._counts_each_power else len(history.objective)
-
     @property
     def _counts_each_power(self) -> bool:
         """Whether `n_estimators` limits the iterations of each power alone."""

@@ -162,12 +162,13 @@ class FitRecord(Record):
         self._stopping = self._make_stopping()
         self._offsets = self._make_offsets() if self._has_stages else None
         problem.prepare_attributes()
+        is_one_run = not (phase.is_search or ranker._counts_each_power)
         self._observe: Observer = ranker._make_observer(
             problem.data,
             phase.unit,
             phase.n_rounds,
             lambda: self.attributes(deepcopy(self.history)),
-            n_before=None if phase.is_search else ranker._n_known_rounds(history),
+            n_before=len(history.objective) if is_one_run else None,
         )
 
     def add(self, done: Round, state: ObjectiveState) -> bool:

@@ -210,8 +210,7 @@ def reverse_heights(
     >>> reverse_heights([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     array([nan, nan,  1.,  0.])
     """
-    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    return _heights(rows.reversed())
+    return _heights(ScoredRows.with_relevance(y_true, y_score, qid, sample_weight).reversed())
 
 
 def _heights(rows: ScoredRows) -> Floats:

@@ -42,8 +42,7 @@ class EachPair:
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
         above = batch.of_upper(self.rows.above)
-        heights = batch.sum_upper(above, self.loss.value(self._margins(batch)))
-        return batch.clear_lower(heights)
+        return batch.clear_lower(batch.sum_upper(above, self.loss.value(self._margins(batch))))
 
     def _margins(self, batch: Batch) -> Floats:
         upper, lower = self.rows.scores[batch.upper], self.rows.scores[batch.lower]

@@ -192,8 +192,7 @@ class Rows(Sums):
     @shared_property
     def feature_means(self) -> Floats:
         """The weighted mean of each feature."""
-        share = self.weight / self.total_weight
-        return np.asarray(self.total(share @ self.X))
+        return np.asarray(self.total(self.weight / self.total_weight @ self.X))
 
     @shared_property
     def total_weight(self) -> float:

@@ -76,9 +76,9 @@ class Corrective(BoostingSolver):
                 decrease = add()
                 if decrease is None:
                     break
-                if record.replace(*descent.model.as_noted):
+                model, value = descent.model, descent.model.value
+                if record.replace(model.coordinates, model.coefficients, model.credit, value):
                     return
-                value = descent.model.value
                 if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
                     break
         for _ in range(self.n_swaps):
@@ -115,11 +115,6 @@ class _Refit:
     credit: Floats
     columns: ChosenColumns
     value: float
-
-    @property
-    def as_noted(self) -> tuple[list[int], Floats, Floats, float]:
-        """What a record notes."""
-        return self.coordinates, self.coefficients, self.credit, self.value
 
     def keep(self, places: Indices) -> _Refit:
         """Return some of the weak rankers, with the value of all of them."""
@@ -334,8 +329,7 @@ class _Descent:
 
     def _value(self, columns: ChosenColumns, c: Floats) -> float:
         """Return the objective at some coefficients, the same in all processes."""
-        value = self._function(columns).value(c)
-        return float(self._problem.preferences.agree(value))
+        return float(self._problem.preferences.agree(self._function(columns).value(c)))
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:
         """Return the objective of some columns, with the ridge, as a function of coefficients."""

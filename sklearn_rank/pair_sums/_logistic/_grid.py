@@ -112,7 +112,7 @@ class Grid:
 
     def curvature_sums(self, nodal: Floats) -> Floats:
         """Return, at each node, the sum of weight * sigmoid'(z)."""
-        return self._convolved(nodal, _slope)
+        return self._convolved(nodal, lambda z: expit(z) * expit(-z))
 
     def _convolved(self, nodal: Floats, rest: Callable[[Floats], Floats]) -> Floats:
         reach = min(int(REACH / self.step), self.n_nodes)
@@ -309,11 +309,6 @@ def lagrange_basis(degree: int) -> Floats:
 def odd_rest(z: Floats) -> Floats:
     """Return sigmoid(z) - [z > 0]; the step counts one half at z = 0."""
     return -np.sign(z) * expit(-np.abs(z))
-
-
-def _slope(z: Floats) -> Floats:
-    """Return the derivative of the sigmoid."""
-    return np.asarray(expit(z) * expit(-z))
 
 
 def even_rest(z: Floats) -> Floats:

@@ -124,8 +124,9 @@ class HeldOutLabels:
                 \bigr)
 
             over the K folds that hold both; for two classes with queries the mean AUC within
-            queries; for grades with queries NDCG@10, which has no weights: with weights, and for
-            grades in one list, the AUC within queries or folds, each counting once.
+            queries; for grades from 0 to 31 with queries NDCG@10, which has no weights: with
+            weights, other grades, and for grades in one list, the AUC within queries or folds,
+            each counting once.
 
         Returns
         -------

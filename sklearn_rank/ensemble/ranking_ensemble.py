@@ -102,14 +102,14 @@ class RankingEnsemble(BaseRanker):
     scoring : str, scorer or None, default=None
         What the weights maximise: a name that `metrics.ranking_scorer` accepts. None: for two
         classes in one list the partial AUC up to a false positive rate of 0.1 plus 0.2 times the
-        AUC; for two classes with queries the mean AUC within queries; for grades with queries
-        NDCG@10, which has no weights: with sample weights, and for grades in one list, the AUC. In
-        one list it is the mean over the folds.
+        AUC; for two classes with queries the mean AUC within queries; for grades from 0 to 31 with
+        queries NDCG@10, which has no weights: with sample weights, other grades, and for grades in
+        one list, the AUC. In one list it is the mean over the folds.
     cv : int in [2, inf), splitter or iterable, default=5
         Number of folds, or a splitter of scikit-learn's kind, or (train, test) arrays of row
-        numbers. Whole queries are held out, and equal rows together; folds are stratified. With
-        fewer rows of a class than folds there are fewer folds, with a warning. Rows that a splitter
-        never holds out serve in training only.
+        numbers, of the rows of positive weight. Whole queries are held out, and equal rows
+        together; folds are stratified. With fewer rows of a class than folds there are fewer folds,
+        with a warning. Rows that a splitter never holds out serve in training only.
     n_steps : int in [1, inf), default=25
         Maximum number of steps of the selection.
     n_bags : int in [1, inf), default=1
@@ -142,8 +142,8 @@ class RankingEnsemble(BaseRanker):
         Map of the scores of each member.
     member_scores_ : dict of str to dict of str to Estimate
         Figures of each member on the rows that its folds held out, by metric, with standard
-        errors and intervals: "auc", for two classes in one list "pauc@0.05", for grades with
-        queries "ndcg@10", and `scoring`.
+        errors and intervals: "auc", for two classes in one list "pauc@0.05", for grades from
+        0 to 31 with queries "ndcg@10", and `scoring`.
     score_estimate_ : dict of str to Estimate
         The same of the ensemble, with weights for each fold that were chosen on the others. It is
         nearly honest: the members of the other folds have seen the fold (Notes).

@@ -271,6 +271,17 @@ def test_the_bootstrap_counts_as_a_log_with_rows_repeated():
     )
 
 
+def test_samples_of_equal_weights_have_the_estimate_of_the_fit():
+    # Each row is shown at one place only, so that the likelihood is flat.
+    data = make_queries(60, 10, random_state=0)
+    scores, options = data.data[:, 1], {"n_impressions": 5000, "n_shown": 5, "random_state": 0}
+    log = make_clicks(data.target, scores, data.qid, **options)
+    columns = log.click, log.position, log.row, log.qid
+    model = PositionPropensity("em", n_bootstrap=0, tol=1e-3)
+    found = model.by_weight(*columns, np.ones((10, 60)))
+    np.testing.assert_array_equal(found, [model.fit(*columns).propensity_] * 10)
+
+
 def simulated(seed, **options):
     data = make_queries(60, 25, random_state=seed)
     rng = np.random.default_rng(seed)

@@ -97,8 +97,7 @@ def maximised(
     n_positions: int,
     max_iter: int,
     tol: float,
-    start: Floats | None,
-    attraction: Attraction | None = None,
+    attraction: Attraction | None,
 ) -> Floats:
     r"""Return the propensities of the largest likelihood of all clicks.
 
@@ -110,7 +109,7 @@ def maximised(
 
     each iteration sets :math:`\theta_k` to the mean probability of having been examined over the
     impressions at position k, and :math:`\gamma` to that of being attractive over those of a group
-    (WangEM2018).
+    (WangEM2018). It starts in proportion to the clicks at each position.
 
     Parameters
     ----------
@@ -120,9 +119,7 @@ def maximised(
         Weights of the queries.
     n_positions, max_iter, tol
         As in `PositionPropensity`.
-    start : ndarray of shape (n_positions,) or None
-        Where to start; None: in proportion to the clicks.
-    attraction : callable or None, default=None
+    attraction : callable or None
         How the probabilities of groups follow from those of their impressions: a regression. None:
         one for each group, the mean.
     """
@@ -131,7 +128,7 @@ def maximised(
     n_shown = np.maximum(np.bincount(position, shown, n_positions), 1e-300)
     n_group = np.maximum(np.bincount(group, shown, cells.n_groups), 1e-300).astype(np.float64)
     theta: Floats = np.bincount(position, clicked, n_positions) / n_shown
-    theta = np.asarray(np.clip(theta / theta.max(), 1e-6, 1) * 0.9) if start is None else start
+    theta = np.asarray(np.clip(theta / theta.max(), 1e-6, 1) * 0.9)
     gamma: Floats = np.bincount(group, clicked, cells.n_groups) / n_group
     gamma = np.asarray(np.clip(gamma, 0.01, 0.99))
     for _ in range(max_iter):

@@ -302,11 +302,9 @@ class PositionPropensity(BaseEstimator):
         if method == "harvesting":
             return np.array([all_pairs(*one) for one in zip(*pairs.sums(weights), strict=True)])
         limits = pairs.n_positions, self.max_iter, self.tol
-        start, found = None, []
-        for one in weights:
-            start = maximised(cells, one, *limits, start, attraction)
-            found.append(start / start[0])
-        return np.array(found)
+        # Each from its own clicks: from one another they would drift where the likelihood is flat.
+        found = np.array([maximised(cells, one, *limits, attraction) for one in weights])
+        return found / found[:, :1]
 
 
 def _is_weighted_classifier(value: Any) -> bool:

@@ -385,11 +385,22 @@ def test_a_regression_without_its_features_is_refused(parameters, options, messa
 def test_one_ranker_alone_needs_expectation_maximisation():
     data = make_queries(40, 12, random_state=0)
     log = make_clicks(data.target, data.data[:, 0], data.qid, n_impressions=4000, random_state=0)
-    assert PositionPropensity(n_bootstrap=0).fit(log.click, log.position, log.row).method_ == "em"
-    with pytest.raises(ValueError, match="connect all positions"):
-        PositionPropensity("harvesting").fit(log.click, log.position, log.row)
+    for method in ("auto", "harvesting"):
+        with pytest.raises(ValueError, match=r"connect all positions. Got 10 parts.*'em' with X"):
+            PositionPropensity(method).fit(log.click, log.position, log.row)
     with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
         PositionPropensity("em", n_bootstrap=0, max_iter=2).fit(log.click, log.position, log.row)
+
+
+def test_positions_that_groups_connect_without_clicks_at_both_are_left_to_em():
+    # Group 0 was shown at positions 2 and 3, but never clicked at 3; group 1 connects 1 and 2.
+    clicks, place = [1, 0, 0, 1, 1, 1], [2, 2, 3, 1, 2, 3]
+    columns = clicks, place, [0, 0, 0, 1, 1, 2]
+    assert PositionPropensity(n_bootstrap=0, tol=1e-3).fit(*columns).method_ == "em"
+    with pytest.raises(ValueError, match=r"connect all positions. Got 2 parts"):
+        PositionPropensity("harvesting").fit(*columns)
+    with pytest.raises(ValueError, match=r"connect all positions. Got 2 parts"):
+        PositionPropensity().fit(clicks, place, [0, 0, 3, 1, 1, 2])
 
 
 def test_a_failed_fit_changes_nothing():

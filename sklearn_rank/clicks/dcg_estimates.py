@@ -147,8 +147,9 @@ def dcg_from_clicks(
         proportional to them, or V has the same unknown factor. A `PositionPropensity` estimates
         them from this log, with `row` as groups, and anew in each bootstrap sample, so that the
         interval holds their uncertainty; its own bootstrap is not used, and estimates above 1
-        count as 1. Any other function gets an array of rows of the log and returns propensities
-        estimated from them; it is called for each bootstrap sample.
+        count as 1. It gets no features: the log of one ranker needs numbers, such as those that it
+        was fitted to before with X. Any other function gets an array of rows of the log and returns
+        propensities estimated from them; it is called for each bootstrap sample.
     offset : array-like or None, default=None
         :math:`\beta`, in [0, 1). None: no trust bias.
     method : {"ips", "snips", "dr"}, default="ips"

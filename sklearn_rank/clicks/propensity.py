@@ -72,7 +72,9 @@ class PositionPropensity(BaseEstimator):
         by `regression` in each iteration: rows with like features at several positions then tell
         positions from relevance, even in the log of a single ranker.
 
-        "auto": "harvesting" where pairs of positions connect all positions, else "em".
+        "auto": "harvesting" where pairs of positions with clicks connect all positions; "em" where
+        groups were shown at such pairs, but not clicked at both. The log of a single ranker has no
+        group at two positions, and is refused: pass "em" with `X`.
     regression : classifier or None, default=None
         With `X` in `fit` only: a classifier with `predict_proba`, whose `fit` takes
         `sample_weight`, such as HistGradientBoostingClassifier. It is cloned, and fitted once an
@@ -104,7 +106,8 @@ class PositionPropensity(BaseEstimator):
     ------
     ValueError
         For clicks that are not 0 or 1, positions below 1, positions that nobody was shown or that
-        have no click, and where "harvesting" finds no pairs of positions that connect all.
+        have no click, and where "harvesting" or "auto" finds no pairs of positions that connect
+        all.
 
     Notes
     -----
@@ -279,16 +282,20 @@ class PositionPropensity(BaseEstimator):
 
     def _method_for(self, pairs: Interventions) -> str:
         """Return the method in use; raise ValueError where the log has too few groups for it."""
-        is_connected = _connects_all(pairs.total[0])
-        if self.method == "harvesting" and not is_connected:
-            raise ValueError(
-                "PositionPropensity(method='harvesting') needs groups with clicks at two positions "
-                "that connect all positions. Rows were seldom shown at other positions: let two "
-                "rankers make lists, swap rows at random, or use method='em'."
-            )
-        if self.method == "auto":
-            return "harvesting" if is_connected else "em"
-        return self.method
+        if self.method == "em":
+            return "em"
+        clicks, shown = pairs.total
+        if _n_parts(clicks) == 1:
+            return "harvesting"
+        if self.method == "auto" and _n_parts(shown) == 1:
+            return "em"
+        raise ValueError(
+            f"PositionPropensity(method={self.method!r}) needs groups with clicks at two positions "
+            f"that connect all positions. Got {_n_parts(clicks)} parts without such groups between "
+            "them. Let two rankers make lists, swap rows at random, or use method='em' with X, the "
+            "features of the groups: without X it would return numbers, but the log does not "
+            "determine those of positions that no group connects."
+        )
 
     def _estimates(
         self,
@@ -319,7 +326,7 @@ def _poisson(random: Any, n_samples: int, n_queries: int) -> Floats:
     return np.vstack([np.ones((1, n_queries)), drawn])
 
 
-def _connects_all(clicks: Floats) -> bool:
-    """Whether pairs of positions, with clicks on both sides, connect all positions."""
-    edges = csr_array((clicks > 0) & (clicks.T > 0))
-    return bool(connected_components(edges, directed=False)[0] == 1)
+def _n_parts(counts: Floats) -> int:
+    """Return the number of parts of the positions that no pair, counted on both sides, connects."""
+    edges = csr_array((counts > 0) & (counts.T > 0))
+    return int(connected_components(edges, directed=False)[0])

@@ -68,8 +68,10 @@ class PositionPropensity(BaseEstimator):
 
         "em": the largest likelihood of all clicks, with a :math:`\gamma` for each group, by
         expectation maximisation. It needs no group at two positions to end, but is only as good as
-        the groups that are. With `X` in `fit`, :math:`\gamma` is a function of the features, fitted
-        by `regression` in each iteration: rows with like features at several positions then tell
+        the groups that are. It overestimates low positions, the more so the fewer impressions
+        groups have: few clicks do not tell :math:`\gamma` of a group well, and it is at most 1.
+        With `X` in `fit`, :math:`\gamma` is a function of the features instead, fitted by
+        `regression` in each iteration: rows with like features at several positions then tell
         positions from relevance, even in the log of a single ranker.
 
         "auto": "harvesting" where pairs of positions with clicks connect all positions; "em" where
@@ -95,8 +97,8 @@ class PositionPropensity(BaseEstimator):
     propensity_ : ndarray of shape (n_positions,)
         Of positions 1, 2, ...; the first is 1. Others may exceed 1, if users see them more.
     interval_ : ndarray of shape (n_positions, 2) or None
-        Ends of the 95 % intervals, quantiles of bootstrap samples of queries. None without
-        bootstrap.
+        Ends of the 95 % intervals, quantiles of bootstrap samples of queries. They leave out the
+        bias of "em" without X at low positions. None without bootstrap.
     method_ : str
         The method in use.
     n_impressions_ : ndarray of shape (n_positions, n_positions)

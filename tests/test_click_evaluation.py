@@ -286,6 +286,31 @@ def test_propensities_are_estimated_again_in_each_sample():
     assert astuple(again) == astuple(of_log(log, RATES, n_bootstrap=4))
 
 
+@pytest.mark.parametrize("method", ["em", "harvesting"])
+def test_a_sample_without_a_position_takes_its_propensity_from_the_log(method):
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(11), [3] * 10 + [5])  # one query has positions 4 and 5
+    y = rng.integers(0, 3, len(qid))
+    rankers, options = rng.normal(size=(3, len(qid))), {"n_impressions": 3000, "n_shown": 5}
+    log = make_clicks(y, rankers, qid, random_state=0, **options)
+    columns = log.click, log.position, log.row
+    whole = PositionPropensity(method, n_bootstrap=0, tol=1e-3)
+    known = np.minimum(whole.fit(*columns).propensity_, 1.0)
+
+    def propensity(rows):  # of the sample, where it has them
+        n_positions = log.position[rows].max()
+        model = PositionPropensity(method, n_bootstrap=0, tol=1e-3)
+        found = model.fit(*(column[rows] for column in columns)).propensity_
+        return np.concatenate([np.minimum(found, 1.0), known[n_positions:]])
+
+    options = {"qid": qid, "k": 5, "n_bootstrap": 12, "random_state": 0}
+    found = [
+        astuple(dcg_from_clicks(*columns, log.impression, y, propensity=one, **options))
+        for one in (whole, propensity)
+    ]
+    assert found[0] == pytest.approx(found[1])
+
+
 def test_trust_is_corrected_by_the_affine_form():
     tau, log = 0.4, simulated(0, trust=0.4, n_impressions=20_000)
     trust = tau / np.arange(1, 9)

@@ -282,6 +282,26 @@ def test_samples_of_equal_weights_have_the_estimate_of_the_fit():
     np.testing.assert_array_equal(found, [model.fit(*columns).propensity_] * 10)
 
 
+@pytest.mark.parametrize("method", ["em", "harvesting"])
+def test_samples_that_do_not_tell_a_propensity_have_none(method):
+    # Only query 2 has a row at position 3; nothing was clicked in query 0.
+    clicks, place = [0, 0, 1, 1, 1, 0, 1, 1, 1, 0], [1, 2, 1, 2, 1, 2, 2, 3, 3, 2]
+    group, qid = [0, 0, 1, 1, 1, 1, 2, 2, 2, 2], [0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
+    weights = np.array([[1.0, 1, 1], [1, 1, 0], [1, 0, 0]])
+    model = PositionPropensity(method, n_bootstrap=0, tol=1e-3)
+    whole, without, clickless = model.by_weight(clicks, place, group, qid, weights)
+    assert (whole > 0).all() and (without[:2] > 0).all() and np.isnan(without[2])
+    assert np.isnan(clickless[1:]).all()
+    model.set_params(n_bootstrap=30, random_state=0).fit(clicks, place, group, qid)
+    low, high = model.interval_.T
+    assert (low > 0).all() and (low <= high).all() and (high[1:] != 1).all()
+
+
+def test_one_position_has_the_propensity_1():
+    model = PositionPropensity(n_bootstrap=5).fit([1, 0, 1], [1, 1, 1], [0, 1, 2])
+    assert model.propensity_.tolist() == [1.0] and model.interval_.tolist() == [[1.0, 1.0]]
+
+
 def simulated(seed, **options):
     data = make_queries(60, 25, random_state=seed)
     rng = np.random.default_rng(seed)

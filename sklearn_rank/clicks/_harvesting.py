@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.clicks._maximisation import Cells
@@ -147,7 +149,7 @@ def all_pairs(clicks: Floats, impressions: Floats) -> Floats:
     Returns
     -------
     ndarray of shape (n_positions,)
-        The propensities in proportion to the first.
+        The propensities in proportion to the first; NaN where no pairs lead to the first.
 
     References
     ----------
@@ -168,7 +170,14 @@ def all_pairs(clicks: Floats, impressions: Floats) -> Floats:
     )
     start[n_positions - 1 :] = np.log(np.minimum(rate, 0.5))
     found = _most_likely(design, events, trials, start)
-    return np.concatenate([[1.0], np.exp(found[: n_positions - 1])])
+    part = parts(clicks + clicks.T)
+    return np.where(part == part[0], np.exp([0.0, *found[: n_positions - 1]]), np.nan)
+
+
+def parts(counts: Floats) -> Indices:
+    """Return the part of each position: pairs with counts on both sides connect those of one."""
+    edges = csr_array((counts > 0) & (counts.T > 0))
+    return np.asarray(connected_components(edges, directed=False)[1])
 
 
 def _likelihood(log_rate: Floats, events: Floats, trials: Floats) -> float:
@@ -189,7 +198,7 @@ def _most_likely(design: Floats, events: Floats, trials: Floats, start: Floats) 
         hessian = design.T @ (curvature[:, np.newaxis] * design)
         hessian[np.diag_indices_from(hessian)] += 1e-10 * max(float(np.trace(hessian)), 1e-300)
         step = np.linalg.solve(hessian, gradient)
-        step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+        step *= min(1.0, _LONGEST_STEP / np.abs(step).max(initial=1e-300))
         for _ in range(_MOST_HALVINGS):
             tried = _likelihood(design @ (found + step), events, trials)
             if tried >= value:
@@ -198,6 +207,6 @@ def _most_likely(design: Floats, events: Floats, trials: Floats, start: Floats) 
         else:
             break
         found, value = found + step, tried
-        if np.abs(step).max() < 1e-10:
+        if np.abs(step).max(initial=0) < 1e-10:
             break
     return found

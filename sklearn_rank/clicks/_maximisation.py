@@ -13,6 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._warnings import warn
 
+_NONE = 1e-300
+"""No impressions, where they divide."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -122,11 +125,19 @@ def maximised(
     attraction : callable or None
         How the probabilities of groups follow from those of their impressions: a regression. None:
         one for each group, the mean.
+
+    Returns
+    -------
+    ndarray of shape (n_positions,)
+        The propensities; NaN at positions that the weights leave without impressions, and at all
+        without a click.
     """
     shown, clicked = weight[cells.query] * cells.shown, weight[cells.query] * cells.clicked
     position, group = cells.position, cells.group
-    n_shown = np.maximum(np.bincount(position, shown, n_positions), 1e-300)
-    n_group = np.maximum(np.bincount(group, shown, cells.n_groups), 1e-300).astype(np.float64)
+    if not clicked.any():
+        return np.full(n_positions, np.nan)
+    n_shown = np.maximum(np.bincount(position, shown, n_positions), _NONE)
+    n_group = np.maximum(np.bincount(group, shown, cells.n_groups), _NONE).astype(np.float64)
     theta: Floats = np.bincount(position, clicked, n_positions) / n_shown
     theta = np.asarray(np.clip(theta / theta.max(), 1e-6, 1) * 0.9)
     gamma: Floats = np.bincount(group, clicked, cells.n_groups) / n_group
@@ -140,10 +151,11 @@ def maximised(
         of_group: Floats = np.bincount(group, liked, cells.n_groups).astype(np.float64)
         gamma = of_group / n_group if attraction is None else attraction(of_group, n_group)
         if np.abs(theta - former).max(initial=0) <= tol * theta.max():
-            return np.asarray(theta)
-    warn(
-        f"PositionPropensity(method='em') stopped after {max_iter} iterations before tol={tol:g}. "
-        "Increase max_iter.",
-        ConvergenceWarning,
-    )
-    return np.asarray(theta)
+            break
+    else:
+        warn(
+            f"PositionPropensity(method='em') stopped after {max_iter} iterations before "
+            f"tol={tol:g}. Increase max_iter.",
+            ConvergenceWarning,
+        )
+    return np.where(n_shown > _NONE, theta, np.nan)

@@ -146,10 +146,11 @@ def dcg_from_clicks(
         Propensities :math:`\alpha` of positions 1, 2, ... They must be chances, not only
         proportional to them, or V has the same unknown factor. A `PositionPropensity` estimates
         them from this log, with `row` as groups, and anew in each bootstrap sample, so that the
-        interval holds their uncertainty; its own bootstrap is not used, and estimates above 1
-        count as 1. It gets no features: the log of one ranker needs numbers, such as those that it
-        was fitted to before with X. Any other function gets an array of rows of the log and returns
-        propensities estimated from them; it is called for each bootstrap sample.
+        interval holds their uncertainty; its own bootstrap is not used, estimates above 1 count
+        as 1, and where a sample does not tell one it is that of the whole log. It gets no features:
+        the log of one ranker needs numbers, such as those that it was fitted to before with X. Any
+        other function gets an array of rows of the log and returns propensities estimated from
+        them; it is called for each bootstrap sample.
     offset : array-like or None, default=None
         :math:`\beta`, in [0, 1). None: no trust bias.
     method : {"ips", "snips", "dr"}, default="ips"
@@ -257,7 +258,9 @@ def _propensities(propensity: Any, columns: tuple[Any, ...], weights: Indices) -
     if isinstance(propensity, PositionPropensity):
         clicks, position, row, query = columns
         found = propensity.by_weight(clicks, position, row, query, weights.astype(np.float64))
-        yield from np.minimum(found, 1.0)
+        found = np.minimum(found, 1.0)
+        # What a sample does not tell, mostly positions of which it shows nothing, as in the log.
+        yield from np.where(found > 0, found, found[0])
     elif callable(propensity):
         query = columns[-1]
         for weight in weights:

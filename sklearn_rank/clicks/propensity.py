@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_array, check_random_state
@@ -27,7 +25,7 @@ from sklearn_rank._validation import (
     unchanged_on_error,
 )
 from sklearn_rank.clicks._click_log import check_clicks
-from sklearn_rank.clicks._harvesting import Interventions, all_pairs
+from sklearn_rank.clicks._harvesting import Interventions, all_pairs, parts
 from sklearn_rank.clicks._maximisation import Attraction, Cells, by_regression, maximised
 
 _LEVEL = (0.025, 0.975)
@@ -98,7 +96,8 @@ class PositionPropensity(BaseEstimator):
         Of positions 1, 2, ...; the first is 1. Others may exceed 1, if users see them more.
     interval_ : ndarray of shape (n_positions, 2) or None
         Ends of the 95 % intervals, quantiles of bootstrap samples of queries. They leave out the
-        bias of "em" without X at low positions. None without bootstrap.
+        bias of "em" without X at low positions, and samples that do not tell the propensity of a
+        position; NaN where none does. None without bootstrap.
     method_ : str
         The method in use.
     n_impressions_ : ndarray of shape (n_positions, n_positions)
@@ -218,7 +217,9 @@ class PositionPropensity(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_positions)
-            The propensities in proportion to the first.
+            The propensities in proportion to the first. NaN where the weights leave nothing that
+            tells one: a position without impressions ("em"), or one that no pairs of positions
+            with clicks connect to the first ("harvesting").
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
         attraction = self._attraction(group, None)
@@ -278,7 +279,7 @@ class PositionPropensity(BaseEstimator):
         weights = _poisson(random, self.n_bootstrap, cells.n_queries)
         found = self._estimates(method, cells, pairs, weights, attraction)
         self.propensity_ = found[0]
-        self.interval_ = np.quantile(found[1:], _LEVEL, axis=0).T if len(found) > 1 else None
+        self.interval_ = _interval(found[1:]) if len(found) > 1 else None
         self.method_, self.n_impressions_ = method, pairs.n_impressions
         return self
 
@@ -286,14 +287,14 @@ class PositionPropensity(BaseEstimator):
         """Return the method in use; raise ValueError where the log has too few groups for it."""
         if self.method == "em":
             return "em"
-        clicks, shown = pairs.total
-        if _n_parts(clicks) == 1:
+        last_part, last_shown = (int(parts(counts).max()) for counts in pairs.total)
+        if not last_part:
             return "harvesting"
-        if self.method == "auto" and _n_parts(shown) == 1:
+        if self.method == "auto" and not last_shown:
             return "em"
         raise ValueError(
             f"PositionPropensity(method={self.method!r}) needs groups with clicks at two positions "
-            f"that connect all positions. Got {_n_parts(clicks)} parts without such groups between "
+            f"that connect all positions. Got {last_part + 1} parts without such groups between "
             "them. Let two rankers make lists, swap rows at random, or use method='em' with X, the "
             "features of the groups: without X it would return numbers, but the log does not "
             "determine those of positions that no group connects."
@@ -313,7 +314,8 @@ class PositionPropensity(BaseEstimator):
         limits = pairs.n_positions, self.max_iter, self.tol
         # Each from its own clicks: from one another they would drift where the likelihood is flat.
         found = np.array([maximised(cells, one, *limits, attraction) for one in weights])
-        return found / found[:, :1]
+        first = found[:, :1]
+        return found / np.where(first > 0, first, np.nan)
 
 
 def _is_weighted_classifier(value: Any) -> bool:
@@ -328,7 +330,7 @@ def _poisson(random: Any, n_samples: int, n_queries: int) -> Floats:
     return np.vstack([np.ones((1, n_queries)), drawn])
 
 
-def _n_parts(counts: Floats) -> int:
-    """Return the number of parts of the positions that no pair, counted on both sides, connects."""
-    edges = csr_array((counts > 0) & (counts.T > 0))
-    return int(connected_components(edges, directed=False)[0])
+def _interval(samples: Floats) -> Floats:
+    """Return the ends of the interval of each position, of the samples that tell its propensity."""
+    known = [one[np.isfinite(one)] for one in samples.T]
+    return np.array([np.quantile(one, _LEVEL) if len(one) else (np.nan,) * 2 for one in known])

@@ -24,6 +24,15 @@ def check_clicks(owner: str, clicks: Any) -> Mask:
     return found == 1
 
 
+def check_rows(rows: Any, allowed: str, end: int = 2**53, name: str = "row") -> Indices:
+    """Return whole numbers from 0 to before `end`; `allowed` says it, after the name, in errors."""
+    number = check_floats(rows, name)
+    wrong = ~((number >= 0) & (number < end) & (number == np.floor(number)))
+    if wrong.any():
+        raise ValueError(f"{name} of {allowed}. Got {number[np.argmax(wrong)]:g}.")
+    return number.astype(np.intp)
+
+
 def propensity_of_rows(owner: str, propensity: Any, position: Indices) -> Floats:
     """Return the propensity of the position of each row.
 

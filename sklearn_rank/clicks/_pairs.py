@@ -13,13 +13,12 @@ from sklearn_rank._validation import (
     Choice,
     Constraint,
     Number,
-    check_floats,
     check_lengths,
     check_parameters,
     check_positions,
     check_qid,
 )
-from sklearn_rank.clicks._click_log import check_clicks, propensity_of_rows
+from sklearn_rank.clicks._click_log import check_clicks, check_rows, propensity_of_rows
 
 _OWNER = "click_pairs"
 
@@ -160,15 +159,9 @@ def click_pairs(
 
 def _lists(clicked: Mask, row: Any, impression: Any) -> tuple[Indices, Indices, Indices]:
     """Return the code of the impression and of the row of each entry, and the rows by code."""
-    number = check_floats(row, "row")
+    number = check_rows(row, f"{_OWNER} must hold whole numbers from 0, rows of X")
     check_lengths(clicks=clicked, row=number)
-    wrong = ~((number >= 0) & (number == np.floor(number)) & (number < 2**53))
-    if wrong.any():
-        raise ValueError(
-            f"row of {_OWNER} must hold whole numbers from 0, rows of X. Got "
-            f"{number[np.argmax(wrong)]:g}."
-        )
-    names, item = np.unique(number.astype(np.intp), return_inverse=True)
+    names, item = np.unique(number, return_inverse=True)
     code = check_qid(impression, len(clicked), "impression")
     both = code * len(names) + item.ravel()
     if len(np.unique(both)) < len(both):

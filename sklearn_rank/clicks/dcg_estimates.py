@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import (
     SEED,
     Choice,
     Constraint,
     Number,
     check_finite,
-    check_floats,
     check_lengths,
     check_parameters,
     check_positions,
     check_qid,
 )
-from sklearn_rank.clicks._click_log import check_clicks, propensity_of_rows
+from sklearn_rank.clicks._click_log import check_clicks, check_rows, propensity_of_rows
 from sklearn_rank.clicks.propensity import PositionPropensity
 
 _OWNER = "dcg_from_clicks"
@@ -312,7 +311,10 @@ def _read(
     scores = check_finite(y_score, "y_score")
     if scores.ndim != 1:
         raise ValueError(f"y_score of {_OWNER} must have one dimension. Got shape {scores.shape}.")
-    chosen, code = _rows_of(row, clicked, len(scores)), check_qid(qid, len(scores))
+    last, code = len(scores) - 1, check_qid(qid, len(scores))
+    allowed = f"{_OWNER} must be whole numbers from 0 to {last}, entries of y_score"
+    chosen = check_rows(row, allowed, len(scores))
+    check_lengths(clicks=clicked, row=chosen)
     list_of = check_qid(impression, len(clicked), "impression")
     first = np.unique(list_of, return_index=True)[1]
     query_of = code[chosen]
@@ -332,19 +334,6 @@ def _read(
         np.where(in_log, np.searchsorted(known, code), 0),
         np.bincount(query_of_row[first], minlength=len(known)).astype(np.float64),
     )
-
-
-def _rows_of(row: Any, clicked: Mask, n_rows: int) -> Indices:
-    """Return which entry of `y_score` each row of the log is."""
-    number = check_floats(row, "row")
-    check_lengths(clicks=clicked, row=number)
-    wrong = ~((number >= 0) & (number < n_rows) & (number == np.floor(number)))
-    if wrong.any():
-        raise ValueError(
-            f"row of {_OWNER} must be whole numbers from 0 to {n_rows - 1}, entries of y_score. "
-            f"Got {number[np.argmax(wrong)]:g}."
-        )
-    return number.astype(np.intp)
 
 
 def _discounts(scores: Floats, code: Indices, k: int) -> Floats:

@@ -24,7 +24,7 @@ from sklearn_rank._validation import (
     check_qid,
     unchanged_on_error,
 )
-from sklearn_rank.clicks._click_log import check_clicks
+from sklearn_rank.clicks._click_log import check_clicks, check_rows
 from sklearn_rank.clicks._harvesting import Interventions, all_pairs, parts
 from sklearn_rank.clicks._maximisation import Attraction, Cells, by_regression, maximised
 
@@ -243,14 +243,10 @@ class PositionPropensity(BaseEstimator):
             )
         features = check_array(X, accept_sparse="csr")
         model = LogisticRegression() if self.regression is None else self.regression
-        number, n_groups = check_floats(group, "group"), features.shape[0]
-        wrong = ~((number >= 0) & (number < n_groups) & (number == np.floor(number)))
-        if wrong.any():
-            raise ValueError(
-                f"group of {owner} must be row numbers of X, 0 to {n_groups - 1}, where X is "
-                f"given. Got {number[np.argmax(wrong)]:g}."
-            )
-        return by_regression(model, features[np.unique(number).astype(np.intp)])
+        n_groups = features.shape[0]
+        allowed = f"{owner} must be row numbers of X, 0 to {n_groups - 1}, where X is given"
+        rows = np.unique(check_rows(group, allowed, n_groups, "group"))
+        return by_regression(model, features[rows])
 
     def _checked(self, clicks: Any, position: Any, group: Any, qid: Any) -> tuple[Cells, int]:
         """Return the log summed up by query, group and position, and the number of positions."""

@@ -95,6 +95,11 @@ def test_the_self_normalised_estimate_divides_by_the_share_that_stands():
     scores = [3.0, 1.0, 2.0, 0, 0, 0, 0, 0]
     plain, divided = (estimate(TWO, scores, method=one) for one in ("ips", "snips"))
     assert divided.dcg == pytest.approx(plain.dcg / plain.overlap)
+    assert (plain.kind, divided.kind) == ("lower bound", "biased")  # one row was never shown
+    scores = [3.0, 2.0, 1.0, 0, 0, 0, 0, 0]
+    assert estimate(TWO, scores, method="snips").kind == "estimate"
+    options = {"method": "dr", "attraction": [0.4] * 8, "k": 3}
+    assert estimate(TWO, scores, **options).kind == "estimate"  # as good as the predictions
 
 
 def test_effective_rows_are_the_squared_sum_of_weights_over_the_sum_of_squares():

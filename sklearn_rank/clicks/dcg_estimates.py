@@ -49,7 +49,10 @@ class ClickEstimate:
         Ends of the 95 % interval; NaN without bootstrap.
     kind : str
         "estimate"; "lower bound" where weights were clipped or rows that the log never shows count
-        0; "biased" where clipping leaves a bias of unknown sign.
+        0; "biased" where clipping leaves a bias of unknown sign, or the self-normalised estimate
+        takes rows that the log never shows for as good as the others, mostly better than they are.
+        A doubly robust estimate with such rows is an "estimate" that is right only if their
+        predictions are.
     overlap : float
         Share of the discounts of the ranker's top rows that are of rows in the log.
     n_unseen : int
@@ -180,8 +183,10 @@ def dcg_from_clicks(
 
     Notes
     -----
-    The estimates are unbiased where propensities are right and each row of the new top k was shown.
-    "dr" is so too where only the predictions of rows that were not shown are right.
+    Inverse propensities are unbiased where propensities are right and each row of the new top k
+    was shown. "dr" is so too with rows that were never shown if their predictions are right, but
+    not otherwise. "snips" has no such property with rows that were never shown: they are mostly worse
+    than the others, and the estimate is then too high.
 
     References
     ----------
@@ -432,10 +437,8 @@ def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, float, int
     inverse = log.impressions[log.query[seen]] / mean[seen]
     is_clipped = rule.clip is not None and bool((inverse * rule.clip > 1).any())
     kind = "estimate"
-    if rule.method == "ips" and (is_clipped or n_unseen):
-        kind = "lower bound"
-    elif is_clipped:
-        kind = "biased"
+    if is_clipped or (n_unseen and rule.method != "dr"):
+        kind = "lower bound" if rule.method == "ips" else "biased"
     weight, times = log.discount[seen] * inverse, log.by_row(1.0)[seen]
     effective = (times @ weight) ** 2 / (times @ weight**2)
     return kind, _overlap(log), n_unseen, float(inverse.max()), float(effective)

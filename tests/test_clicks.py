@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -384,6 +385,19 @@ def test_the_likelihood_of_a_regression_is_largest():
     options = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-6, "fatol": 1e-8, "adaptive": True}
     best = minimize(loss, [0.8, 0.5, 0.3, 0, 0, 0], method="Nelder-Mead", options=options).x
     np.testing.assert_allclose(found, best[:3] / best[0], rtol=5e-3)
+
+
+def test_missing_features_are_left_to_the_regression():
+    clicks, place, group = small_log(0)
+    X = np.array([[0.0], [np.nan], [1.0], [2.0], [3.0]])
+    trees = HistGradientBoostingClassifier(max_iter=2, early_stopping=False, min_samples_leaf=1)
+    model = PositionPropensity("em", regression=trees, n_bootstrap=0, tol=1e-2)
+    found = model.fit(clicks, place + 1, group, X=X).propensity_
+    assert found[0] == 1 and (found > 0).all()
+    with pytest.raises(ValueError, match="LogisticRegression does not accept missing values"):
+        model.set_params(regression=None).fit(clicks, place + 1, group, X=X)
+    with pytest.raises(ValueError, match="contains infinity"):
+        model.fit(clicks, place + 1, group, X=np.where(np.isnan(X), np.inf, X))
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,8 @@ def dcg_from_clicks(
     -----
     Inverse propensities are unbiased where propensities are right and each row of the new top k
     was shown. "dr" is so too with rows that were never shown if their predictions are right, but
-    not otherwise. "snips" has no such property with rows that were never shown: they are mostly worse
-    than the others, and the estimate is then too high.
+    not otherwise. "snips" is not with rows that were never shown: they are mostly worse than the
+    others, and the estimate is then too high.
 
     References
     ----------
@@ -360,10 +360,12 @@ def _predictions(method: str, attraction: Any, n_rows: int) -> Floats:
     if attraction is None:
         return np.zeros(n_rows)
     found = check_finite(attraction, "attraction")
-    if found.shape != (n_rows,) or found.min() < 0 or found.max() > 1:
+    outside = found[(found < 0) | (found > 1)]
+    if found.shape != (n_rows,) or len(outside):
+        got = f"{outside[0]:g}" if len(outside) else f"shape {found.shape}"
         raise ValueError(
             f"attraction of {_OWNER} must hold {n_rows} numbers in [0, 1], one for each entry of "
-            f"y_score. Got shape {found.shape}."
+            f"y_score. Got {got}."
         )
     return found
 

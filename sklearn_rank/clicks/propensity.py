@@ -77,10 +77,10 @@ class PositionPropensity(BaseEstimator):
         group at two positions, and is refused: pass "em" with `X`.
     regression : classifier or None, default=None
         With `X` in `fit` only: a classifier with `predict_proba`, whose `fit` takes
-        `sample_weight`, such as HistGradientBoostingClassifier. It is cloned, and fitted once an
-        iteration to each group as attractive and as not, with the expected numbers of both as
-        weights. None: LogisticRegression. Features that ranked the rows must be among X, and
-        comparable between queries.
+        `sample_weight`, such as HistGradientBoostingClassifier, which also takes missing values. It
+        is cloned, and fitted once an iteration to each group as attractive and as not, with the
+        expected numbers of both as weights. None: LogisticRegression. Features that ranked the rows
+        must be among X, and comparable between queries.
     n_bootstrap : int in [2, inf) or 0, default=200
         Samples of queries for the intervals; 0: none.
     max_iter : int in [1, inf), default=500
@@ -241,7 +241,8 @@ class PositionPropensity(BaseEstimator):
                 f"{owner} reads X with method='em' only, the one that has a regression. Got "
                 f"method={self.method!r}."
             )
-        features = check_array(X, accept_sparse="csr")
+        # Whether values may be missing is for the classifier to say.
+        features = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
         model = LogisticRegression() if self.regression is None else self.regression
         n_groups = features.shape[0]
         allowed = f"{owner} must be row numbers of X, 0 to {n_groups - 1}, where X is given"

@@ -422,6 +422,16 @@ def test_a_pipeline_inside_sees_the_items_of_a_table():
         PairRanker(make_pipeline(StandardScaler(), ListNetLinear())).fit(X, PAIRS)
 
 
+def test_a_pipeline_may_hold_the_ranker_alone():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    ranker = KernelPairwiseSGDRanker(kernel="linear")
+    alone = PairRanker(make_pipeline(ranker)).fit(frame, PAIRS)
+    np.testing.assert_array_equal(
+        alone.predict(frame), PairRanker(ranker).fit(frame, PAIRS).predict(frame)
+    )
+    assert alone.n_features_in_ == 3 and alone.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
 class RankerOfGrades(PairRanker):
     """A ranker as scikit-learn's checks call it: the pairs are those that y would make."""
 

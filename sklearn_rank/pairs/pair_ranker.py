@@ -120,7 +120,7 @@ class PairRanker(BaseEstimator):
         model = self._unfitted()
         is_pipeline = isinstance(model, Pipeline)
         ranker = model[-1] if is_pipeline else model
-        given = model[:-1].fit_transform(X) if is_pipeline else X
+        given = model[:-1].fit_transform(X) if is_pipeline and len(model) > 1 else X
         checked = ranker.check_items(given)
         pairs, weight = check_weighted_pairs("PairRanker", pairs, checked.shape[0], sample_weight)
         items = PairedItems.from_pairs(checked, pairs, weight)

@@ -230,6 +230,16 @@ def test_trees_learn_from_pairs(engine):
     assert ranker.fit(with_nan, PAIRS).score(with_nan, PAIRS) > 0.7
 
 
+@pytest.mark.parametrize(("least", "n_scores"), [(30, 2), (31, 1)])
+def test_leaves_of_trees_count_items_not_pairs(least, n_scores):
+    trees = BoostedTreesRanker(
+        engine="lightgbm", n_estimators=1, min_samples_leaf=least, subsample=1.0, colsample=1.0
+    )
+    items = np.arange(60.0)[:, np.newaxis]  # the upper half wins all of its many duels
+    pairs = [(30 + i, k) for i in range(30) for k in range(30)]
+    assert len(np.unique(PairRanker(trees).fit(items, pairs).predict(items))) == n_scores
+
+
 def test_a_loss_of_the_users_own():
     class Cubic(MarginLoss):
         def value_and_derivative(self, margin):

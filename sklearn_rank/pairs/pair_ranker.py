@@ -35,7 +35,8 @@ class PairRanker(BaseEstimator):
     the ranker, with its penalty. The cost of an iteration grows with the numbers of items and of
     pairs. The model is the one that the ranker has when every pair is a query of two rows of its
     own. Trees are the exception: with ``subsample`` below 1 they draw items, not pairs, and
-    LightGBM takes its thresholds from the items, each counted once.
+    LightGBM takes its thresholds from the items, each counted once, and counts items, not rows of
+    pairs, for ``min_samples_leaf``, whose default also depends on the number of items.
 
     Parameters
     ----------

@@ -162,6 +162,7 @@ def test_probabilities_and_score():
         (np.zeros((0, 2)), "is empty"),
         ([(1.0, np.nan)], "second must not have missing values: row 0"),
         (np.array([("a", 1)], dtype=object), "Items need names of one kind"),
+        ([("a", 1), ("b", 2)], "Items need names of one kind"),
     ],
 )
 def test_bad_duels_are_a_sentence(X, message):
@@ -194,6 +195,8 @@ def test_duels_become_pairs():
     assert named == [("a", "b"), ("c", "b"), ("c", "a"), ("a", "c"), ("a", "c"), ("c", "a")]
     assert found.weight.tolist() == [1, 2, 2, 2, 6, 2]
     assert found.duel.tolist() == [0, 1, 2, 2, 3, 3]
+    as_objects = duel_pairs(first, np.array(second, dtype=object))
+    assert as_objects.names.tolist() == ["a", "b", "c"]
     own = duel_pairs(first, second, items=["c", "x", "a", "b"])
     assert own.pairs.tolist() == [[2, 3], [3, 0], [0, 2], [2, 0]]
     assert own.names.tolist() == ["c", "x", "a", "b"]
@@ -205,6 +208,9 @@ def test_duels_become_pairs():
         ((["a"], ["b"], [2.0]), {}, "must be from 0, the second wins, to 1"),
         ((["a"], ["b"], [np.nan]), {}, "must be from 0, the second wins, to 1"),
         ((["a"], ["b", "c"]), {}, "inconsistent numbers of samples"),
+        ((["1", "2"], [2, 3]), {}, "Items need names of one kind"),
+        ((["1", "2"], [2, 3]), {"items": ["1", "2", "3"]}, "Items need names of one kind"),
+        (([b"1"], ["2"]), {}, "Items need names of one kind"),
         ((["a"], ["b"]), {"items": ["a"]}, "must hold every name. Got no 'b'"),
         ((["a"], ["b"]), {"items": ["a", "b", "a"]}, "must have each name once"),
         ((["a"], ["b"]), {"sample_weight": [-1]}, "must not be negative"),

@@ -96,7 +96,10 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
     """Return the items, and the position of each name of two columns among them."""
     for values, name in ((first, "first"), (second, "second")):
         refuse_missing_ids(values, name)
-    both = np.concatenate([first, second])
+    kinds = {first.dtype.kind, second.dtype.kind}
+    # NumPy would make texts of numbers in the other column, and one item of "2" and 2.
+    are_mixed = len(kinds) > 1 and kinds & {"U", "S"}
+    both = np.concatenate([first, second], dtype=object if are_mixed else None)
     if items is None:
         found, place = _unique(both)
     else:

@@ -519,6 +519,13 @@ def test_weights_follow_their_pairs_in_a_search():
     assert search.cv_results_["split0_test_score"][0] in known
 
 
+def test_a_table_keeps_its_pairs_when_the_array_is_changed():
+    pairs = PAIRS.copy()
+    table = PairTable(X, pairs)
+    pairs[:] = pairs[:, ::-1].copy()
+    np.testing.assert_array_equal(table.pairs, PAIRS)
+
+
 def test_a_table_holds_its_items_once():
     table = PairTable(X, PAIRS)
     part = table[[3, 1]]

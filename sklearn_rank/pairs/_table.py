@@ -20,7 +20,7 @@ class PairTable:
     X : {array-like, sparse matrix} of shape (n_items, n_features)
         Features of the items.
     pairs : array-like of shape (n_pairs, 2)
-        Rows of X: the winner and the loser of each pair.
+        Rows of X: the winner and the loser of each pair. They are copied.
 
     Attributes
     ----------
@@ -64,7 +64,8 @@ class PairTable:
     def __init__(self, X: Any, pairs: Any) -> None:
         self.X = X
         n_items = X.shape[0] if hasattr(X, "shape") else len(X)
-        self.pairs = check_pairs("PairTable", pairs, n_items)
+        # A copy: the caller may turn round pairs in place.
+        self.pairs = check_pairs("PairTable", pairs, n_items).copy()
 
     @property
     def shape(self) -> tuple[int, int]:

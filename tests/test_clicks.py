@@ -296,6 +296,10 @@ def test_samples_that_do_not_tell_a_propensity_have_none(method):
     model.set_params(n_bootstrap=30, random_state=0).fit(clicks, place, group, qid)
     low, high = model.interval_.T
     assert (low > 0).all() and (low <= high).all() and (high[1:] != 1).all()
+    # Neither of two samples has the only query.
+    seed = next(s for s in range(99) if not np.random.RandomState(s).poisson(1.0, (2, 1)).any())
+    model.set_params(n_bootstrap=2, random_state=seed).fit(clicks, place, group, np.zeros(10))
+    assert np.isnan(model.interval_[1:]).all() and np.isfinite(model.propensity_).all()
 
 
 def test_one_position_has_the_propensity_1():

@@ -80,7 +80,7 @@ def test_top_roc_is_the_roc_curve(weighted):
     y, score, _, weight = random_rows(0)
     weight = weight if weighted else None
     display = TopROCDisplay.from_predictions(y, score, sample_weight=weight, max_fpr=1.0)
-    fpr, tpr, _ = roc_curve(y, score, sample_weight=weight)
+    fpr, tpr, _ = roc_curve(y, score, sample_weight=weight, drop_intermediate=False)
     assert_allclose(display.fpr, fpr)
     assert_allclose(display.tpr, tpr)
     assert display.roc_auc == pytest.approx(roc_auc_score(y, score, sample_weight=weight))
@@ -138,6 +138,35 @@ def test_top_roc_log_axis_starts_at_the_first_negative():
     assert_allclose(chance[:, 0], chance[:, 1])
     with pytest.raises(ValueError, match="the first negative is at"):
         display.plot(max_fpr=first / 2, xscale="log")
+
+
+def list_of_runs(*lengths):
+    """Return labels and scores of a list of positives, negatives, positives and so on."""
+    y = np.repeat(np.arange(1, len(lengths) + 1) % 2, lengths)
+    return y, -np.arange(len(y), dtype=float)
+
+
+@pytest.mark.parametrize("lengths", [(50, 1000), (30, 80, 20, 920), (0, 100, 50, 900)])
+def test_top_roc_log_axis_starts_at_the_first_negative_of_a_straight_part(lengths):
+    """The first negative is on the axis, where scikit-learn would drop it from a line."""
+    y, score = list_of_runs(*lengths)
+    display = TopROCDisplay.from_predictions(y, score, xscale="log", max_fpr=0.05)
+    assert display.ax_.get_xlim() == pytest.approx((1 / 1000, 0.05))
+    assert display.line_.get_xydata()[0] == pytest.approx((1 / 1000, lengths[0] / 50))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_top_roc_curves_on_one_log_axis_are_whole(order):
+    lists = [list_of_runs(30, 80, 20, 920), list_of_runs(0, 1, 1, 3, 1)][::order]
+    first = TopROCDisplay.from_predictions(*lists[0], xscale="log", max_fpr=0.5)
+    second = TopROCDisplay.from_predictions(*lists[1], xscale="log", max_fpr=0.5, ax=first.ax_)
+    assert first.ax_.get_xlim() == pytest.approx((1 / 1000, 0.5))
+    starts = [display.line_.get_xdata()[0] for display in (first, second)]
+    assert sorted(starts) == pytest.approx([1 / 1000, 1 / 4])
+    linear = TopROCDisplay.from_predictions(*lists[0], ax=first.ax_)
+    assert linear.ax_.get_xlim() == (0, 0.1)
+    again = TopROCDisplay.from_predictions(*lists[0], xscale="log", max_fpr=0.5, ax=first.ax_)
+    assert again.ax_.get_xlim()[0] == pytest.approx(again.line_.get_xdata()[0])
 
 
 def test_top_roc_displays_share_axes_and_differ_in_grey(ranker, cancer):

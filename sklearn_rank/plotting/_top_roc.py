@@ -146,7 +146,8 @@ class TopROCDisplay(PredictionsDisplay):
         max_fpr : float in (0, 1], default=0.1
             Right end of the axis, as a share of the negatives.
         xscale : {"linear", "log"}, default="linear"
-            "log" starts at the first negative and gives each decade the same width.
+            "log" starts at the first negative and gives each decade the same width. Of several
+            displays on the same axes it starts at the least of their first negatives.
         plot_chance_level : bool, default=False
             Whether to draw the curve of a random order.
         **line_options : Any
@@ -180,6 +181,8 @@ class TopROCDisplay(PredictionsDisplay):
             chance = _visible(np.array([0.0, 1.0]), np.array([0.0, 1.0]), low, max_fpr)
             grey = {"color": "0.6", "linewidth": 1.2, "zorder": 1, "gid": REFERENCE}
             (self.chance_level_,) = ax.plot(*chance, label="random order", **grey)
+        if xscale == ax.get_xscale() == "log" and not ax.get_autoscalex_on():
+            low = min(low, ax.get_xlim()[0])  # that of a curve drawn before
         self._format_axes(ax, low, max_fpr, xscale)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -217,7 +220,9 @@ def _mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
         is_above, weight = rows.y[of_query], rows.weight[of_query]
         pairs_here = float(weight[is_above].sum() * weight[~is_above].sum())
         if pairs_here > 0:
-            curves.append(roc_curve(is_above, rank[of_query], sample_weight=weight)[:2])
+            # All cut-offs: on a log axis a straight part is no straight line.
+            every = {"sample_weight": weight, "drop_intermediate": False}
+            curves.append(roc_curve(is_above, rank[of_query], **every)[:2])
             pairs.append(pairs_here)
     if not curves:
         raise ValueError(f"{owner} needs a query with rows of both classes.")

@@ -6,6 +6,7 @@ import pytest
 from commands import run
 
 from sklearn_rank.tables.kinds import choose_kinds
+from sklearn_rank.tables.notation import PANDAS_MISSING, plain_numbers
 from sklearn_rank.tables.options import TableOptions
 from sklearn_rank.tables.reading import Table
 
@@ -15,8 +16,9 @@ RNG = np.random.default_rng(0)
 
 def chosen(keep=(), **columns):
     """Return the kinds of columns, read from a file, and the notes."""
-    notes, frame = [], pd.DataFrame({"z": RNG.normal(size=N), **columns})
-    table = Table(frame, "t.csv", text=frame.astype(str), is_typed=False)
+    text = pd.DataFrame({"z": RNG.normal(size=N), **columns}).astype(str)
+    notes, cells = [], [plain_numbers(text[name], PANDAS_MISSING) for name in text]
+    table = Table(pd.concat(cells, axis=1), "t.csv", text=text, is_typed=False)
     return choose_kinds(table, list(columns), TableOptions(keep=keep), notes)[0], notes
 
 
@@ -28,6 +30,12 @@ IDS = {
     "CustomerID": {"CustomerID": RNG.permutation(N)},
     "Kontonummer": {"Kontonummer": RNG.choice(10**8, N)},
     "with missing ones": {"id": np.where(RNG.random(N) < 0.2, np.nan, RNG.choice(10**8, N))},
+    "bigint ids": {"customer_id": RNG.integers(10**17, 10**18, N)},
+    "bigint ids, some missing": {
+        "user_id": [None if i % 9 == 0 else str(10**18 + 7**20 * i % 10**17) for i in range(N)]
+    },
+    "ids of 128 bits": {"id": [2**127 + 7**30 * i % 2**120 for i in range(N)]},
+    "bigints in order": {"v": 10**17 + 3 * np.arange(N)},
     "names of people": {"name": [f"Li Smith{chr(97 + i % 26)}{i}" for i in range(N)]},
 }
 
@@ -53,6 +61,9 @@ MEASURES = {
     "sorted ages": lambda rng: np.sort(rng.integers(18, 90, N)),
     "sorted counts": lambda rng: np.sort(rng.poisson(N / 3, N)),
     "sorted draws": lambda rng: np.sort(rng.integers(0, N, N)),
+    "nanoseconds since 1970": lambda rng: 1_700_000_000 * 10**9 + rng.integers(0, 10**16, N),
+    "large floats": lambda rng: 1e20 * rng.lognormal(0, 1, N),
+    "floats beyond all": lambda rng: rng.choice([-1, 1], N) * rng.uniform(1e300, 1e308, N),
     "sorted sparse draws": lambda rng: np.sort(rng.integers(0, 100 * N, N)),
 }
 

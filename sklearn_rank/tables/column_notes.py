@@ -268,10 +268,8 @@ def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[Colum
     """Return a note on each column that tells the target by its values, or by being filled in."""
     check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    top, query = (
-        (y != np.unique(y)[0])[rows],
-        None if qid is None else check_column(qid, "qid")[rows],
-    )
+    top = (y != np.unique(y)[0])[rows]
+    query = None if qid is None else check_column(qid, "qid")[rows]
     notes = []
     for name, (values, texts) in columns.items():
         score, filled = values[rows], ~np.isnan(values[rows])
@@ -285,11 +283,8 @@ def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[Colum
             kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}" * (auc > _LEAK)
         if text:
             advice = "leave it out unless it is known when rows are to be ranked"
-            notes.append(
-                ColumnNote(
-                    kind, (name,), f"column {name!r} {text}: likely a leak of the target; {advice}"
-                )
-            )
+            text = f"column {name!r} {text}: likely a leak of the target; {advice}"
+            notes.append(ColumnNote(kind, (name,), text))
     return notes
 
 
@@ -317,10 +312,9 @@ def _filled_for_one(filled: Mask, top: Mask, level: float) -> str:
     # Where the shares are nearly 0 and 1 the limits of few rows are no reason to be silent.
     is_told = is_rare and most - least >= _APART
     is_told |= (1 + abs(shares[0] - shares[1])) / 2 > _LEAK
-    told = (
-        f"is filled in for {100 * shares[0]:.3g} % of the rows on top and {100 * shares[1]:.3g} %"
-    )
-    return f"{told} of the others" if is_told else ""
+    of_top, of_others = (f"{100 * share:.3g} %" for share in shares)
+    told = f"is filled in for {of_top} of the rows on top and {of_others} of the others"
+    return told if is_told else ""
 
 
 def _n_others(values: Floats) -> int | None:

@@ -8,7 +8,7 @@ from shlex import quote
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Values
 from sklearn_rank.tables.columns import AS_WRITTEN, CATEGORY, NUMBER, Column
 from sklearn_rank.tables.errors import InputError
 from sklearn_rank.tables.notation import NOT_WHOLE, have_leading_zeros
@@ -33,6 +33,7 @@ _OF_NUMBERS = re.compile(
     r"|\b(no|num|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile)$"
 )
 _MIN_DIGITS, _MIN_SPREAD = 6, 50  # of account numbers, and rows from which on they are recognised
+_LARGEST = 1e300  # of integers, so that their differences are floats too
 _KOLMOGOROV = 1.36  # 95 % quantile of sqrt(n) times the distance from a uniform distribution
 
 
@@ -134,24 +135,31 @@ def _note_codes(column: Column, kind: str) -> None:
             column.note(f" {what}, and is read as amounts; {codes}")
 
 
-def _integers(column: Column) -> Floats:
-    """Return the values that are not missing; none if one is no integer that floats hold."""
-    values: Floats = column.cells.dropna().to_numpy(dtype=np.float64)
-    whole = (np.abs(values) < NOT_WHOLE) & (values == np.round(values))
-    return values if whole.all() else np.empty(0)
+def _integers(column: Column) -> Values:
+    """Return the values that are not missing, large ones exactly; none if one is no integer."""
+    values = column.cells.dropna().to_numpy(dtype=np.float64)
+    if not ((np.abs(values) < _LARGEST) & (values == np.round(values))).all():
+        return np.empty(0)
+    if (np.abs(values) < NOT_WHOLE).all():
+        return values
+    texts, codes = column.texts.values, column.texts.codes
+    if not all(re.fullmatch(r"[-+]?\d+", text) for text in texts):
+        return np.empty(0)
+    return np.array([int(text) for text in texts], dtype=object)[codes[codes >= 0]]
 
 
-def _differ(values: Floats) -> bool:
+def _differ(values: Values) -> bool:
     return len(np.unique(values)) >= max(2, _NEARLY_ALL * len(values))
 
 
-def _are_sorted(values: Floats) -> bool:
+def _are_sorted(values: Values) -> bool:
     steps = np.diff(values)
     return bool((steps >= 0).all() or (steps <= 0).all())
 
 
-def _are_evenly_spread(values: Floats) -> bool:
+def _are_evenly_spread(values: Values) -> bool:
     """Return whether integers may be drawn from all those with their number of digits."""
+    values = values.astype(np.float64)
     low = 10.0 ** np.floor(np.log10(max(values[0], 1)))
     if low < 10 ** (_MIN_DIGITS - 1) or values.min() < low or values.max() >= 10 * low:
         return False

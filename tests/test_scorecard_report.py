@@ -300,6 +300,21 @@ def test_long_names_of_classes_are_cut_in_pictures(length, monkeypatch):
     assert classes[1] in words(page)
 
 
+def test_distance_is_drawn_between_totals_as_shares_with_at_least_so_many(monkeypatch):
+    from matplotlib.cbook import STEP_LOOKUP_MAP
+
+    monkeypatch.setattr(_report_pictures, "_picture", lambda ax, _: ax)
+    found = figures(sample_weight=WEIGHT)
+    ax = _report_pictures.distance(found, ("paid", "will default"))
+    totals = np.unique(found.totals)
+    between = (totals[1:] + totals[:-1]) / 2
+    for line, rows in zip(ax.get_lines(), (~found.event, found.event), strict=True):
+        x, share = STEP_LOOKUP_MAP[line.get_drawstyle()](*line.get_data())
+        weight = np.where(rows, found.weight, 0) / found.weight[rows].sum()
+        expected = [weight[found.totals >= one].sum() for one in between]
+        np.testing.assert_allclose(np.interp(between, x[::-1], share[::-1]), expected)
+
+
 @pytest.mark.slow
 def test_names_are_no_formulas_of_matplotlib():
     """One that could not be drawn, and one that would be drawn without its dollars."""

@@ -117,9 +117,10 @@ def distance(figures: ReportFigures, names: tuple[str, str]) -> Picture:
     """Draw the cumulative shares of both classes, and the largest distance."""
     ax = _new_axes()
     cuts, tpr, fpr = cumulative_shares(figures.totals, figures.event, figures.weight)
+    # The totals fall: the share of one holds down to the next.
     for share, colour, name in ((fpr, _OTHER, names[0]), (tpr, _EVENT, names[1])):
         ax.plot(
-            cuts, share, drawstyle="steps-pre", color=colour, linewidth=2, label=_short(name, 40)
+            cuts, share, drawstyle="steps-post", color=colour, linewidth=2, label=_short(name, 40)
         )
     at = int(np.flatnonzero(cuts == figures.ks_total)[0])
     ax.vlines(cuts[at], fpr[at], tpr[at], color="0.2", linewidth=2)

@@ -16,6 +16,7 @@ from sklearn_rank.cli import main
 from sklearn_rank.tables.dataset import model_data, training_data
 from sklearn_rank.tables.errors import InputError
 from sklearn_rank.tables.options import Reading, TableOptions
+from sklearn_rank.tables.reading import read_table
 
 pytestmark = pytest.mark.slow
 
@@ -647,6 +648,28 @@ def test_dates_are_read_to_the_day(tmp_path, forms):
     data = training_data(TableOptions(path, "y"), [])
     assert data.X["d"].dtype.kind == "M"
     assert (data.X["d"] == DATES.dt.normalize()).all()
+
+
+HASHES = {
+    "in a cell": ('1,"a\n#b c",no\n2,"#d",yes\n', [["a\n#b c", "no"], ["#d", "yes"]]),
+    "several in a cell": ('1,"a\n#b,c\n\n#d\n",no\n', [["a\n#b,c\n\n#d", "no"]]),
+    "begins a row": ('#1,"Li, Ann",no\n#2,Bo,yes\n', [["Li, Ann", "no"], ["Bo", "yes"]]),
+    "begins a row of lines": ('#1,"Li,\n#Ann",no\n', [["Li,\n#Ann", "no"]]),
+    "begins a row with one more separator": ("#1,a,no,\n", [["a", "no"]]),
+    "comments between": ('# a, "b"\n1,a,no\n#\n#1,2\n2,"\n",yes\n', [["a", "no"], ["", "yes"]]),
+    "comment after a cell of lines": ('1,"a\n",no\n# "b\n2,c,yes\n', [["a", "no"], ["c", "yes"]]),
+}
+
+
+@pytest.mark.parametrize("name", HASHES)
+def test_only_lines_between_rows_are_comments(tmp_path, name):
+    content, expected = HASHES[name]
+    notes = []
+    path = write(tmp_path, "t", ("id,text,y\n" + content).encode())
+    cells = read_table(path, Reading(), notes).text
+    assert [[cell.strip() for cell in row] for row in cells[["text", "y"]].to_numpy()] == expected
+    n_comments = {"comments between": 3, "comment after a cell of lines": 1}.get(name, 0)
+    assert notes == [f"{path}: {n_comments} x comment left out"] * (n_comments > 0)
 
 
 def test_zones_are_read_as_one_time(tmp_path):

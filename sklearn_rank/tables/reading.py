@@ -97,14 +97,7 @@ def read_table(name: str, reading: Reading, notes: list[str]) -> Table:
     return replace(table, path="standard input")
 
 
-_UNREADABLE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    SyntaxError,
-)
+_FAULTS = (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile, SyntaxError)
 """What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
 
 
@@ -119,7 +112,7 @@ def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except RecursionError as error:
         raise InputError(f"{path}: its objects are nested too deeply") from error
-    except _UNREADABLE as error:  # readers of our own name the file
+    except _FAULTS as error:  # readers of our own name the file
         start = f"{path}: is not {kind.what}: " if kind.what else ""
         raise InputError(f"{start}{error}") from error
     if len(table.frame) == 0:
@@ -143,10 +136,8 @@ def _kind_of(path: Path) -> _Kind:
     """Return the kind by the first line: an Excel file may be called .csv."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending not in _ENDINGS:
-        shown = ", ".join(_ENDINGS)
-        raise InputError(
-            f"{path}: unknown kind of file; the name must end in {shown}, or these .gz"
-        )
+        what = f"unknown kind of file; the name must end in {', '.join(_ENDINGS)}, or these .gz"
+        raise InputError(f"{path}: {what}")
     with open_binary(path) as file:
         line = next((line for line in file if line.partition(b"#")[0].strip()), b"")
     found = next(kind for kind in _KINDS if re.match(kind.start, line))
@@ -241,9 +232,8 @@ def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
         written, places = np.unique(dense.indices, return_inverse=True)
         columns = written.tolist()
         shape = (n_rows, len(columns))
-        if math.prod(shape) > min(
-            _MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN)
-        ):
+        most = min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN))
+        if math.prod(shape) > most:
             raise InputError(
                 f"{path}: {n_rows} rows x {len(columns)} columns, of which "
                 f"{count(dense.nnz, 'cell')} are written, are too many for a table"
@@ -354,13 +344,21 @@ def _reader(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
     return csv.reader(tidy, delimiter=sep, skipinitialspace=True, strict=strict)
 
 
+def _begins_row(line: str, sep: str, width: int) -> bool:
+    """Return whether a line has as many cells as the header, or the last goes on in the next."""
+    cells = next(_reader([line], sep, strict=False))
+    is_open = len(cells) < width and cells[-1].endswith("\n")
+    return is_open or width in (len(cells), len(cells) - (not cells[-1]))
+
+
 def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterator[list[str]]:
     """Yield the rows, the header first; notes count the lines that are left out."""
     width, start, is_first, left_out = 0, 1, True, Counter[str]()
 
     def without_comments() -> Iterator[str]:
         for line in text:
-            is_comment = line.startswith("#") and line.count(sep) + 1 != width
+            is_in_row = reader.line_num >= start  # within a cell of several lines
+            is_comment = line[0] == "#" and not is_in_row and not _begins_row(line, sep, width)
             left_out["comment"] += is_comment
             yield "\n" if is_comment else line
 

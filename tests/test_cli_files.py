@@ -650,6 +650,28 @@ def test_dates_are_read_to_the_day(tmp_path, forms):
     assert (data.X["d"] == DATES.dt.normalize()).all()
 
 
+@pytest.mark.parametrize("mark", [".", ","])
+@pytest.mark.parametrize("code", ["-999", "-999,0", "-999,00%", "-$999,00", "(999)"])
+def test_numbers_that_mean_missing_in_any_notation(tmp_path, mark, code):
+    cells = [f"{v:.2f}".replace(".", mark) for v in X[:-1]] + [code.replace(",", mark)]
+    path = write(tmp_path, "t", csv(sep=";", x=cells))
+    options = TableOptions(path, "y", reading=Reading(missing=["-999", "none", "-999.5"]))
+    data = training_data(options, [])
+    np.testing.assert_array_equal(data.X["x"], [*X[:-1], np.nan])
+    new = model_data(path, data.schema, Reading(), [], labelled=False)
+    pd.testing.assert_frame_equal(new.X, data.X)
+
+
+@pytest.mark.parametrize("code", ["?", "-999,0"])
+def test_a_grade_that_is_missing_is_refused(tmp_path, code):
+    path = write(tmp_path, "t", csv(sep=";", g=["0,5", "1,5"] * 29 + [code, "1,5"]))
+    reading = Reading(decimal=",", missing=["-999"])
+    options = TableOptions(path, "g", relevance="graded", reading=reading)
+    sentence = f"'g' must hold numbers for --relevance graded, but row 59 holds '{code}'"
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        training_data(options, [])
+
+
 HASHES = {
     "in a cell": ('1,"a\n#b c",no\n2,"#d",yes\n', [["a\n#b c", "no"], ["#d", "yes"]]),
     "several in a cell": ('1,"a\n#b,c\n\n#d\n",no\n', [["a\n#b,c\n\n#d", "no"]]),

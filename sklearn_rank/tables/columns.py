@@ -305,6 +305,8 @@ class Column:
             odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text]))
             unit = " seconds" if form == notation.SECONDS else ""
             self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
+        if form[0] in ".,":  # -999,00 is a missing one where -999 is
+            values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
         return self.spread(values)
 
     def _check_marks(self, mark: str, what: str) -> None:

@@ -100,8 +100,11 @@ def query_codes(table: Table, name: str | None) -> Indices | None:
 def relevance(table: Table, schema: Schema, notes: list[str]) -> Any:
     """Return the grades of the rows, or 1 for the class on top, which none need have, else 0."""
     if schema.positive is None:
-        column = Column(table, schema.target, notes)
-        return column.values(NUMBER, schema.decimal, " for --relevance graded,")
+        column, when = Column(table, schema.target, notes), " for --relevance graded,"
+        grades = column.values(NUMBER, schema.decimal, when)
+        if np.isnan(grades).any():
+            column.refuse(f"must hold numbers{when}", int(np.argmax(np.isnan(grades))))
+        return grades
     texts = role_column(table, schema.target).texts
     classes = [*_classes_of(texts.values, schema.positive), None]  # the last for missing ones
     return np.array([name == schema.positive for name in classes], dtype=np.int64)[texts.codes]

@@ -418,6 +418,30 @@ READ = {
         {"t": "number"},
         [],
     ),
+    "index.parquet": (
+        lambda p: table(c=CITY).set_index(["c", "other"]).to_parquet(p),
+        {},
+        {"c": "category", "other": "number"},
+        [],
+    ),
+    "target in the index.parquet": (
+        lambda p: table(c=CITY).set_index("y").to_parquet(p),
+        {},
+        {"c": "category"},
+        [],
+    ),
+    "unnamed index.parquet": (
+        lambda p: table(c=CITY).set_index(pd.Index(SHUFFLED)).to_parquet(p),
+        {},
+        {"c": "category", "None": None, "index": None, "0": None},
+        [],
+    ),
+    "index named as a column.parquet": (
+        lambda p: table(c=CITY).set_index("c", drop=False).to_parquet(p),
+        {},
+        {"c": "category"},
+        ["the index 'c' is left out, for a column has this name"],
+    ),
     "packed.csv.gz": (gzip.compress(csv(c=CITY)), {}, {"c": "category"}, []),
     "leak by number": (
         csv(x=(Y == "yes") + 0.001 * X / X.max()),

@@ -202,11 +202,17 @@ def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
         frame = pd.read_parquet(path, engine="pyarrow")
     except (pyarrow.ArrowException, OSError) as error:  # not always a ValueError
         raise ValueError(str(error)) from error
+    index, frame = frame.index, frame.reset_index(drop=True)
+    for level, name in reversed([*enumerate(index.names)]):
+        if name in frame:
+            notes.append(f"{path}: the index {name!r} is left out, for a column has this name")
+        elif name is not None:
+            frame.insert(0, name, index.get_level_values(level))
     for _, column in frame.items():
         texts = column.cat.categories if str(column.dtype) == "category" else column
         if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
             pyarrow.array(texts).validate(full=True)
-    return _table(frame.reset_index(drop=True), path)
+    return _table(frame, path)
 
 
 def _table(frame: pd.DataFrame, path: Path) -> Table:

@@ -60,10 +60,10 @@ def two_sheets(path):
         table().to_excel(book, sheet_name="old", index=False)
 
 
-def as_json(path, nested=False):
-    rows = table(flag=SHUFFLED % 2 == 0).to_dict("records")
-    rows = [{**row, "tags": ["a"]} if nested else row for row in rows]
-    path.write_text("\n".join(map(json.dumps, rows)))
+def as_json(path, nested=False, encoding="utf-8"):
+    frame = table(flag=SHUFFLED % 2 == 0, c=[f"{c}\u2028é\x85" for c in CITY])
+    rows = [{**row, **({"tags": ["a"]} if nested else {})} for row in frame.to_dict("records")]
+    path.write_bytes("\r\n".join(json.dumps(r, ensure_ascii=False) for r in rows).encode(encoding))
 
 
 def letor(path, sizes, end=".query"):
@@ -399,6 +399,14 @@ READ = {
     ),
     "sheets.xlsx": (two_sheets, {}, {"other": "number"}, ["sheet 'rows' is read, not 'old'"]),
     "rows.jsonl": (as_json, {}, {"flag": "boolean"}, []),
+    "bom.jsonl": (lambda p: as_json(p, encoding="utf-8-sig"), {}, {"flag": "boolean"}, []),
+    "utf-16.jsonl": (lambda p: as_json(p, encoding="utf-16"), {}, {"flag": "boolean"}, []),
+    "utf-16 list.json": (
+        lambda p: p.write_bytes(table(c=CITY).to_json(orient="records").encode("utf-16")),
+        {},
+        {"c": "category"},
+        [],
+    ),
     "list.json": (lambda p: table(c=CITY).to_json(p, orient="records"), {}, {"c": "category"}, []),
     "codes.parquet": (
         lambda p: table(c=[f"{i % 7:03}" for i in SHUFFLED]).to_parquet(p),

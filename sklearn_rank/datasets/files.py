@@ -5,14 +5,14 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 @contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def open_binary(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
     """Open for reading; the first bytes show whether the file is compressed."""
     with open(path, "rb") as file:
         if file.peek(2)[:2] != _GZIP_MAGIC:

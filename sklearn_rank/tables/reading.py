@@ -128,7 +128,7 @@ class _Kind(NamedTuple):
     """A kind of file."""
 
     read: Callable[[Path, Reading, list[str]], Table]
-    start: bytes  # pattern of the first line
+    start: str  # pattern of the first line, whose bytes are characters unless it has a mark
     what: str = ""  # of files that others read, whose errors do not name the file
 
 
@@ -139,8 +139,10 @@ def _kind_of(path: Path) -> _Kind:
         what = f"unknown kind of file; the name must end in {', '.join(_ENDINGS)}, or these .gz"
         raise InputError(f"{path}: {what}")
     with open_binary(path) as file:
-        line = next((line for line in file if line.partition(b"#")[0].strip()), b"")
-    found = next(kind for kind in _KINDS if re.match(kind.start, line))
+        encoding = _marked_encoding(file.peek(4)) or "latin-1"
+        lines = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
+        line = next((line for line in lines if line.partition("#")[0].strip()), "")
+    found = next(kind for kind in _KINDS if re.match(kind.start, line, re.ASCII))
     return _LETOR if found is _CSV and ending in _OF_LETOR else found
 
 
@@ -182,12 +184,13 @@ def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
 
 def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
     with open_binary(path) as file:
-        content = file.read().strip()
+        content = file.read()
+    text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
     decode = partial(json.loads, parse_int=_json_integer)
-    if content.startswith(b"["):
-        rows = decode(content)
-    else:
-        rows = [decode(line) for line in content.splitlines() if line.strip()]
+    if text.startswith("["):
+        rows = decode(text)
+    else:  # a cell may hold other ends of lines, which `splitlines` knows
+        rows = [decode(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     return _table(pd.DataFrame.from_records([dict(row) for row in rows]), path)
 
 
@@ -308,9 +311,14 @@ def _csv_cells(path: Path, reading: Reading, notes: list[str]) -> Any:
     return frame.iloc[:, :-1] if has_trailing_separators else frame
 
 
+def _marked_encoding(start: bytes) -> str | None:
+    """Return the encoding by the byte order mark of a text; None without a mark."""
+    return next((name for mark, name in _BOMS if start.startswith(mark)), None)
+
+
 def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[list[str], str]:
     """Return up to 20 lines, and the encoding: by byte order mark, as given, or UTF-8."""
-    encoding = next((name for bom, name in _BOMS if head.startswith(bom)), encoding)
+    encoding = _marked_encoding(head) or encoding
     if encoding is None and b"\0" in head:
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
     encoding = encoding or "utf-8"
@@ -409,12 +417,12 @@ def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
 # The kinds of files --------------------------------------------------------------------------
 
 _EXCEL, _OBJECTS = "an Excel workbook", "JSON of one object a line, nor a list of objects"
-_LETOR = _Kind(_read_letor, rb"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)")
-_CSV = _Kind(_read_csv, b"")  # of any text
+_LETOR = _Kind(_read_letor, r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)")
+_CSV = _Kind(_read_csv, "")  # of any text
 _KINDS = [
-    _Kind(_read_parquet, rb"PAR1", "a Parquet file"),
-    _Kind(_read_excel, rb"PK\x03\x04|\xd0\xcf\x11\xe0", _EXCEL),
-    _Kind(_read_json, rb'\s*(\[\s*$|(\[\s*)?\{\s*")', _OBJECTS),
+    _Kind(_read_parquet, r"PAR1", "a Parquet file"),
+    _Kind(_read_excel, r"PK\x03\x04|\xd0\xcf\x11\xe0", _EXCEL),
+    _Kind(_read_json, r'\s*(\[\s*$|(\[\s*)?\{\s*")', _OBJECTS),
     _LETOR,
     _CSV,
 ]

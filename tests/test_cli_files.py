@@ -60,6 +60,15 @@ def two_sheets(path):
         table().to_excel(book, sheet_name="old", index=False)
 
 
+def after_blanks(path):
+    """Write a sheet without a cell, one with a cell of no text, and one with blank rows above."""
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame().to_excel(book, sheet_name="nothing", index=False)
+        pd.DataFrame({"": [None, ""]}).to_excel(book, sheet_name="blank", index=False)
+        table(c=CITY).to_excel(book, sheet_name="rows", index=False, startrow=3)
+        table().to_excel(book, sheet_name="old", index=False)
+
+
 def as_json(path, nested=False, encoding="utf-8"):
     frame = table(flag=SHUFFLED % 2 == 0, c=[f"{c}\u2028é\x85" for c in CITY])
     rows = [{**row, **({"tags": ["a"]} if nested else {})} for row in frame.to_dict("records")]
@@ -399,6 +408,18 @@ READ = {
     ),
     "sheets.xlsx": (two_sheets, {}, {"other": "number"}, ["sheet 'rows' is read, not 'old'"]),
     "rows.jsonl": (as_json, {}, {"flag": "boolean"}, []),
+    "blanks.xlsx": (
+        after_blanks,
+        {},
+        {"other": "number", "c": "category"},
+        ["sheet 'rows' is read, not 'nothing', 'blank', 'old'"],
+    ),
+    "blanks without names.xlsx": (
+        lambda p: table(c=CITY).to_excel(p, index=False, header=False, startrow=2),
+        {"no_header": True, "target": "c3"},
+        {"c1": "number", "c2": "category"},
+        [],
+    ),
     "bom.jsonl": (lambda p: as_json(p, encoding="utf-8-sig"), {}, {"flag": "boolean"}, []),
     "utf-16.jsonl": (lambda p: as_json(p, encoding="utf-16"), {}, {"flag": "boolean"}, []),
     "utf-16 list.json": (
@@ -576,6 +597,7 @@ REFUSED = {
     "no such target": (csv(), {"target": "Y"}, "no column 'Y' for --target; did you mean 'y'?"),
     "nested.jsonl": (lambda p: as_json(p, nested=True), {}, "column 'tags' holds nested values"),
     "broken.jsonl": (b'{"a": 1,\n', {}, "is not JSON of one object a line"),
+    "empty.xlsx": (lambda p: as_workbook(p, pd.DataFrame()), {}, "no sheet has data"),
     "broken.xlsx": (b"PK\3\4 and no more", {}, "is not an Excel workbook"),
     "picture.png": (b"\x89PNG", {}, "unknown kind of file"),
     "sizes.txt": (lambda p: letor(p, [10, 10]), {}, "its queries have 20 rows, but"),

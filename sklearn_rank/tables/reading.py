@@ -168,16 +168,19 @@ def _numbered(cells: Any) -> list[str]:
 
 def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
     import_extra("openpyxl")
+    how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
     with pd.ExcelFile(path, engine="openpyxl") as book:
-        sheet, *others = book.sheet_names
-        how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
-        cells = pd.read_excel(book, sheet_name=sheet, **how)
+        for sheet in book.sheet_names:
+            cells = pd.read_excel(book, sheet_name=sheet, **how).dropna(how="all")
+            if len(cells):
+                break
+        else:
+            raise InputError(f"{path}: no sheet has data")
+        others = [repr(name) for name in book.sheet_names if name != sheet]
     if others:
-        notes.append(f"{path}: sheet {sheet!r} is read, not {listing(map(repr, others), 5)}")
-    if cells.empty:
-        raise InputError(f"{path}: sheet {sheet!r} is empty")
+        notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
     names = _numbered(cells) if reading.no_header else cells.iloc[0].fillna("")
-    rows = cells.iloc[int(not reading.no_header) :].dropna(how="all").reset_index(drop=True)
+    rows = cells.iloc[int(not reading.no_header) :].reset_index(drop=True)
     frame = rows.set_axis(names, axis=1).infer_objects()
     return replace(_table(frame, path), is_typed=False)
 

@@ -263,3 +263,17 @@ def test_a_column_filled_in_once_a_query_is_no_error():
     x[np.arange(60) * 3 + RNG.integers(0, 2, 60)] = RNG.random(60)
     X = pd.DataFrame({"a": RNG.random(180), "x": x})
     assert kinds(X, y, qid=qid) == []
+
+
+@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
+def test_dates_are_compared_in_one_unit(kind):
+    seconds = np.random.default_rng(0).integers(0, 10**6, 500)
+    then, now = (
+        pd.DataFrame({"d": seconds.astype(f"{kind}[s]").astype(f"{kind}[{unit}]")})
+        for unit in ("ns", "us")
+    )
+    then.loc[3, "d"] = now.loc[3, "d"] = None
+    assert column_summaries(then) == column_summaries(now)
+    assert column_notes(then, X_new=now) == column_notes(now, X_new=then) == []
+    (note,) = column_notes(pd.DataFrame({"a": then["d"], "b": now["d"]}))
+    assert (note.kind, note.columns) == ("duplicate", ("b", "a"))

@@ -771,6 +771,30 @@ def test_queries_in_a_file_beside(tmp_path):
         assert notes == [f"3 queries as in {path}{end}"]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_indices_of_new_rows_start_where_those_of_training_do(tmp_path, first):
+    values = np.where(RNG.random((N, 3)) < 0.5, RNG.normal(1, 1, (N, 3)).round(3), 0)
+
+    def written(name, values, first):
+        rows = [
+            " ".join([f"{i % 2}", *(f"{j}:{v}" for j, v in enumerate(row, first) if v)]) + "\n"
+            for i, row in enumerate(values)
+        ]
+        return write(tmp_path, name, "".join(rows).encode())
+
+    data = training_data(TableOptions(written("train.svm", values, first)), [])
+    np.testing.assert_array_equal(data.X, values)
+    assert data.schema.zero_based is (first == 0)
+    schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
+    part = values[values[:, 0] == 0]  # in which nothing has the first index
+    new = model_data(written("new.svm", part, first), schema, Reading(), [], labelled=False)
+    np.testing.assert_array_equal(new.X, part)
+    if first:
+        other = written("other.svm", values, 0)
+        with pytest.raises(InputError, match="has the index 0, where indices must start at 1"):
+            model_data(other, schema, Reading(), [], labelled=False)
+
+
 def test_a_leak_within_queries(tmp_path):
     query = np.arange(N) // 6
     y = (np.arange(N) % 6 < 3).astype(int)

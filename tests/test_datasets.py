@@ -72,6 +72,33 @@ def test_index_zero_means_counting_from_zero(write):
     )
 
 
+def test_zero_based(write):
+    """A part of a data set is read as another part was, whichever indices it has."""
+    first, second = write(b"1 0:5 2:6\n0 1:7 2:1\n", "a"), write(b"1 1:3 2:4\n0 1:1 2:2\n", "b")
+    assert load_letor(first).zero_based is True
+    assert load_letor(second).zero_based is False
+    np.testing.assert_array_equal(load_letor(second).data, [[3, 4], [1, 2]])
+    for zero_based, data in ((True, [[0, 3, 4], [0, 1, 2]]), (False, [[3, 4], [1, 2]])):
+        read = load_letor(second, zero_based=zero_based)
+        np.testing.assert_array_equal(read.data, data)
+        assert read.zero_based is zero_based
+        width = len(data[0])
+        wide = load_letor(second, zero_based=zero_based, n_features=width + 1).data
+        np.testing.assert_array_equal(wide, np.pad(data, [(0, 0), (0, 1)]))
+        message = rf"n_features was set to {width - 1}, .* {width} features"
+        with pytest.raises(ValueError, match=message):
+            load_letor(second, zero_based=zero_based, n_features=width - 1)
+    with pytest.raises(ValueError, match=r"a: has the index 0, where .* \(zero_based=False\)"):
+        load_letor(first, zero_based=False)
+    with pytest.raises(ValueError, match=r"zero_based must be 'auto', True or False\. Got 'no'"):
+        load_letor(first, zero_based="no")
+
+
+@pytest.mark.parametrize("zero_based", ["auto", True, False])
+def test_rows_without_entries(write, zero_based):
+    assert load_letor(write(b"1\n0\n"), zero_based=zero_based).data.shape == (2, 1)
+
+
 def test_n_features(write):
     path = write(LETOR)
     wide = load_letor(path, n_features=5).data

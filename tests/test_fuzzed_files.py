@@ -234,6 +234,8 @@ def test_a_ranker_of_another_model(models, tmp_path, capsys):
         ("rows", 1),
         ("relevance", "x"),
         ("is_letor", "x"),
+        ("zero_based", "x"),
+        ("zero_based", None),
     ],
 )
 def test_schemas_that_no_training_gives(field, value):

@@ -37,6 +37,7 @@ CATEGORIES = {
 }
 KINDS = ("paid", "never_pays", "overstretched", "life_event")
 N_MONTHS = 24
+_ALLOWED = {"n_samples": Number(1, integer=True)}
 
 _DESCR = """Loan applications, generated.
 
@@ -144,9 +145,7 @@ def make_credit(
     >>> bool(0.04 < credit.target.mean() < 0.1)
     True
     """
-    check_parameters(
-        "make_credit", {"n_samples": n_samples}, {"n_samples": Number(1, integer=True)}
-    )
+    check_parameters("make_credit", {"n_samples": n_samples}, _ALLOWED)
     pandas = import_extra("pandas", "cli", "make_credit")
     rng = check_random_state(random_state)
     table, aside = _draw_applications(rng, int(n_samples))
@@ -222,9 +221,8 @@ def _draw_income(
     factor = {"permanent": 0.0, "fixed_term": -0.2, "self_employed": 0.1, "retired": -0.3}
     level += np.select([employment == name for name in factor], list(factor.values()), -0.75)
     income = 10 * np.round(np.exp(level + 0.38 * rng.standard_normal(len(age))) / 10)
-    unproved = np.select(
-        [employment == "self_employed", employment == "unemployed"], [0.2, 0.25], 0.02
-    )
+    unusual = [employment == "self_employed", employment == "unemployed"]
+    unproved = np.select(unusual, [0.2, 0.25], 0.02)
     return income, rng.random_sample(len(age)) >= np.where(swindles, 0.5, unproved)
 
 
@@ -303,7 +301,6 @@ def _overstretched(table: dict[str, Any], ratio: Floats) -> Floats:
     logit -= 0.8 * np.minimum(np.nan_to_num(table["months_employed"], nan=0.0), 60) / 60
     effect = {"consolidation": 0.5, "business": 0.7, "holiday": 0.3, "car": -0.2, "repairs": -0.2}
     logit += np.select([table["purpose"] == name for name in effect], list(effect.values()), 0.0)
-    logit += np.select(
-        [table["employment"] == "retired", table["housing"] == "own"], [-0.5, -0.3], 0.0
-    )
+    settled = [table["employment"] == "retired", table["housing"] == "own"]
+    logit += np.select(settled, [-0.5, -0.3], 0.0)
     return np.asarray(expit(logit))

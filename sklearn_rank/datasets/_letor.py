@@ -24,7 +24,11 @@ _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def load_letor(
-    path: str | os.PathLike[str], *, n_features: int | None = None, return_comments: bool = False
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    return_comments: bool = False,
+    zero_based: bool | str = "auto",
 ) -> Bunch:
     r"""Read a ranking data set in svmlight/LETOR format.
 
@@ -40,18 +44,23 @@ def load_letor(
         for sparse files can differ between the parts of one data set.
     return_comments : bool, default=False
         Whether to return the text after ``#`` of each line as well.
+    zero_based : bool or "auto", default="auto"
+        Whether indices start at 0. If False they start at 1, as in LETOR. "auto": at 0 if the
+        file has an index 0. Read the other parts of a data set with the `zero_based` of the
+        first: one that never writes index 0 would be shifted by a column.
 
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
         data : ndarray or CSR matrix of shape (n_rows, n_features)
             A dense array when at least half of the entries are written in the file
-            (written zeros count), a CSR matrix otherwise. Indices start at 1, as in
-            LETOR, or at 0 if the file has an index 0.
+            (written zeros count), a CSR matrix otherwise.
         target : ndarray of shape (n_rows,)
             The relevance of each row.
         qid : ndarray of shape (n_rows,) or None
             The query of each row; None for a file without ``qid``.
+        zero_based : bool
+            Whether indices start at 0.
         comments : list of str
             Only with ``return_comments=True``.
 
@@ -59,7 +68,8 @@ def load_letor(
     ------
     ValueError
         If the file is empty, a line is malformed, or the file ends in the middle of a
-        row. The message gives the file, the line number (from 1) and the reason.
+        row. The message gives the file, the line number (from 1) and the reason. Also if the
+        file has more than `n_features` columns, or the index 0 where `zero_based` is False.
 
     See Also
     --------
@@ -82,27 +92,38 @@ def load_letor(
     >>> queries.target, queries.qid, queries.comments
     (array([2., 0., 1.]), array([7, 7, 9]), ['a', 'b', 'c'])
     """
+    if zero_based not in ("auto", True, False):
+        raise ValueError(f"zero_based must be 'auto', True or False. Got {zero_based!r}.")
     path = Path(path)
-    matrix, target, qid = _read_svmlight(path, n_features)
+    matrix, target, qid = _read_svmlight(path)
     if matrix.shape[0] == 0:
         raise ValueError(f"{path}: holds no rows.")
+    has_zero = bool((matrix.indices == 0).any())
+    zero_based = has_zero if zero_based == "auto" else bool(zero_based)
+    if has_zero > zero_based:
+        what = "has the index 0, where indices must start at 1 (zero_based=False)"
+        raise ValueError(f"{path}: {what}.")
+    matrix = matrix if zero_based or not matrix.nnz else matrix[:, 1:]
     _check_complete(path, matrix, target, qid)
+    n_rows, n_found = matrix.shape
+    if n_features is not None and n_features < n_found:
+        what = f"n_features was set to {n_features}, but the file has {n_found} features"
+        raise ValueError(f"{path}: {what}.")
+    matrix.resize((n_rows, n_features or n_found))
     dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
-    bunch = Bunch(
-        data=matrix.toarray() if dense else matrix, target=target, qid=qid if len(qid) else None
-    )
+    data = matrix.toarray() if dense else matrix
+    bunch = Bunch(data=data, target=target, qid=qid if len(qid) else None, zero_based=zero_based)
     if return_comments:
-        bunch.comments = [
-            line.partition(b"#")[2].strip().decode(errors="replace") for _, line in _rows(path)
-        ]
+        texts = (line.partition(b"#")[2].strip() for _, line in _rows(path))
+        bunch.comments = [text.decode(errors="replace") for text in texts]
     return bunch
 
 
-def _read_svmlight(path: Path, n_features: int | None) -> tuple[Any, Floats, Indices]:
+def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:
     """Read with scikit-learn; on failure raise an error that names the malformed line."""
     try:
         with open_binary(path) as file:
-            matrix, target, qid = load_svmlight_file(file, n_features=n_features, query_id=True)
+            matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
     except (*_BROKEN_GZIP, ValueError, OverflowError) as error:
         # The reader does not name the line; a slow loop in Python does.
         _raise_first_error(path)
@@ -120,10 +141,8 @@ def _check_complete(path: Path, matrix: Any, target: Floats, qid: Indices) -> No
     if len(written) > 1 and written[-1] < width and (written[:-1] == width).all():
         (number, line) = deque(_rows(path), maxlen=1)[0]
         if not line.endswith(b"\n"):
-            raise ValueError(
-                f"{path}, line {number}: the file ends inside this row: it has {written[-1]} "
-                f"entries and no line end, every other row has {width} entries."
-            )
+            what = f"it has {written[-1]} entries and no line end, every other row has {width}"
+            raise ValueError(f"{path}, line {number}: the file ends inside this row: {what}.")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -150,9 +169,8 @@ def _raise_first_error(path: Path) -> None:
             if problem is not None:
                 raise ValueError(f"{path}, line {number}: {problem}.")
     except _BROKEN_GZIP as error:
-        raise ValueError(
-            f"{path}, line {number + 1}: the gzip data is truncated or damaged ({error})."
-        ) from error
+        what = f"the gzip data is truncated or damaged ({error})"
+        raise ValueError(f"{path}, line {number + 1}: {what}.") from error
 
 
 def _line_error(fields: list[bytes], has_qid: bool) -> str | None:

@@ -7,12 +7,8 @@ from sklearn.utils import Bunch, check_random_state
 
 from sklearn_rank._validation import Number, check_parameters
 
-_ALLOWED = {
-    "n_queries": Number(1, integer=True),
-    "rows_per_query": Number(1, integer=True),
-    "n_features": Number(2, integer=True),
-    "n_grades": Number(2, integer=True),
-}
+_LEAST = {"n_queries": 1, "rows_per_query": 1, "n_features": 2, "n_grades": 2}
+_ALLOWED = {name: Number(least, integer=True) for name, least in _LEAST.items()}
 
 
 def make_queries(
@@ -77,6 +73,5 @@ def make_queries(
     utility += rng.standard_normal(len(qid))
     cuts = np.quantile(utility, 1.0 - 0.5 ** np.arange(1, n_grades))
     shift = rng.standard_normal((n_queries, n_features))
-    return Bunch(
-        data=within + shift[qid], target=np.searchsorted(cuts, utility, side="left"), qid=qid
-    )
+    target = np.searchsorted(cuts, utility, side="left")
+    return Bunch(data=within + shift[qid], target=target, qid=qid)

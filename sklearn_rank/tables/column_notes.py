@@ -119,10 +119,8 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -
     columns = _columns(X)
     notes = [] if y is None else _target_notes(columns, check_column(y, "y"), qid)
     n_others = {name: _n_others(codes) for name, (codes, _) in columns.items()}
-    for about, is_so in (
-        ("only", lambda n: n == 0),
-        (f"in all but {_FEW_ROWS} rows or fewer", bool),
-    ):
+    few = f"in all but {_FEW_ROWS} rows or fewer"
+    for about, is_so in (("only", lambda n: n == 0), (few, bool)):
         names = [name for name, n in n_others.items() if n is not None and is_so(n)]
         if names:
             text = f"{_listed(names)} {'hold' if len(names) > 1 else 'holds'} one value {about}"

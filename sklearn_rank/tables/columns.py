@@ -52,6 +52,7 @@ class Schema:
     # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there
     # were percent signs), "seconds", the form of dates, or "as written".
     formats: Mapping[str, str] = field(default_factory=dict)
+    zero_based: bool | str = "auto"  # whether the indices of a LETOR file started at 0
 
     def columns_of(self, *kinds: str) -> list[str]:
         """Return the feature columns of some kinds."""
@@ -72,7 +73,12 @@ def check_schema(schema: Schema) -> None:
         raise ValueError("the hashes of the rows must be integers")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
-    if schema.relevance not in ("binary", "graded") or not isinstance(schema.is_letor, bool):
+    is_known = schema.relevance in ("binary", "graded") and schema.zero_based in (
+        "auto",
+        True,
+        False,
+    )
+    if not (is_known and isinstance(schema.is_letor, bool)):
         raise ValueError("the kind of relevance and of file are unknown")
     forms = {part for form in schema.formats.values() for part in form.split("|")}
     if not set(schema.summaries) <= set(schema.kinds):

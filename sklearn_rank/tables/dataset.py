@@ -128,9 +128,10 @@ def choose_schema(
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+    missing, zero_based = list(roles.reading.missing), table.zero_based
     how = table.is_letor, classes, roles.weight, decimal
     first = kinds, target, roles.qid, roles.relevance, positive
-    return Schema(*first, *how, formats=formats, missing=list(roles.reading.missing))
+    return Schema(*first, *how, formats=formats, missing=missing, zero_based=zero_based)
 
 
 def with_categories(schema: Schema, X: Any) -> Schema:
@@ -172,8 +173,8 @@ def model_data(
     weighted: bool = False,
 ) -> Dataset:
     """Read a table as that of the training was read."""
-    missing = [*schema.missing, *reading.missing]
-    table, mark = read_table(path, replace(reading, missing=missing), notes), reading.decimal
+    how, mark = replace(reading, missing=[*schema.missing, *reading.missing]), reading.decimal
+    table = read_table(path, how, notes, schema.zero_based)
     table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
     if mark is not None:
         names = [name for name in schema.columns_of(NUMBER) if name in table.frame]

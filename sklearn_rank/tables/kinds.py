@@ -49,12 +49,11 @@ def choose_kinds(
     forms: dict[str, str] = {}
     for column in columns:
         name, kind, form, reason = column.name, CATEGORY, AS_WRITTEN, ""
+        keeps = name in roles.keep
         if column in free:
             reason = column.fault
-            kind, form = (
-                (CATEGORY, "") if reason else column.choose(mark, given, keeps=name in roles.keep)
-            )
-            if not (reason or name in roles.keep or table.is_letor):
+            kind, form = (CATEGORY, "") if reason else column.choose(mark, given, keeps=keeps)
+            if not (reason or keeps or table.is_letor):
                 reason = _id_reason(column, kind)
                 reason += f" (--keep {quote(name)} uses it)" * bool(reason)
                 _note_codes(column, "" if reason else kind)

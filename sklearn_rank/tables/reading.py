@@ -55,6 +55,7 @@ class Table:
     frame: Any  # column names are strings
     path: str  # for messages
     is_letor: bool = False  # whether missing columns are zeros
+    zero_based: bool | str = "auto"  # whether the indices of a LETOR file start at 0
     text: Any = None  # the cells of a CSV file as they are written
     is_typed: bool = True  # whether text that looks like a number is meant as text
     missing: frozenset[str] = frozenset()  # texts that the user says are missing
@@ -82,15 +83,18 @@ class Table:
         return replace(self, frame=self.frame[mask].reset_index(drop=True), text=text)
 
 
-def read_table(name: str, reading: Reading, notes: list[str]) -> Table:
-    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-")."""
+def read_table(name: str, reading: Reading, notes: list[str], zero_based: Any = "auto") -> Table:
+    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-").
+
+    `zero_based` says where the indices of an svmlight/LETOR file start, as in `load_letor`.
+    """
     if name != "-":
-        return _read_file(Path(name), reading, notes)
+        return _read_file(Path(name), reading, notes, zero_based)
     with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
         path = Path(folder, "input.data")
         path.write_bytes(sys.stdin.buffer.read())
         try:
-            table = _read_file(path, reading, notes)
+            table = _read_file(path, reading, notes, zero_based)
         except InputError as error:
             raise InputError(str(error).replace(str(path), "standard input")) from error
     notes[:] = [note.replace(str(path), "standard input") for note in notes]
@@ -101,13 +105,14 @@ _FAULTS = (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipF
 """What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
 
 
-def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
+def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
     kind = _CSV
     try:
         kind = _kind_of(path)
         if reading.no_header and kind.what not in ("", _EXCEL):
             raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
-        table = kind.read(path, reading, notes)
+        of_letor = (zero_based,) if kind is _LETOR else ()
+        table = kind.read(path, reading, notes, *of_letor)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except RecursionError as error:
@@ -127,7 +132,7 @@ def _read_file(path: Path, reading: Reading, notes: list[str]) -> Table:
 class _Kind(NamedTuple):
     """A kind of file."""
 
-    read: Callable[[Path, Reading, list[str]], Table]
+    read: Callable[..., Table]  # of a path, how to read it, and notes
     start: str  # pattern of the first line, whose bytes are characters unless it has a mark
     what: str = ""  # of files that others read, whose errors do not name the file
 
@@ -233,8 +238,8 @@ def _table(frame: pd.DataFrame, path: Path) -> Table:
     return table
 
 
-def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
-    bunch = load_letor(path, return_comments=True)
+def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
+    bunch = load_letor(path, return_comments=True, zero_based=zero_based)
     n_rows, n_columns = bunch.data.shape
     columns: Sequence[int] = range(n_columns)
     dense = bunch.data
@@ -246,10 +251,9 @@ def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
         shape = (n_rows, len(columns))
         most = min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN))
         if math.prod(shape) > most:
-            raise InputError(
-                f"{path}: {n_rows} rows x {len(columns)} columns, of which "
-                f"{count(dense.nnz, 'cell')} are written, are too many for a table"
-            )
+            share = f"of which {count(dense.nnz, 'cell')} are written"
+            size = f"{n_rows} rows x {len(columns)} columns"
+            raise InputError(f"{path}: {size}, {share}, are too many for a table")
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     names = [f"f{j + 1}" for j in columns]
     frame = pd.DataFrame(dense, columns=names)
@@ -261,7 +265,7 @@ def _read_letor(path: Path, reading: Reading, notes: list[str]) -> Table:
         frame.insert(1, "qid", qid)
     if any(bunch.comments):
         frame["comment"] = bunch.comments
-    return Table(frame, str(path), is_letor=True)
+    return Table(frame, str(path), is_letor=True, zero_based=bunch.zero_based)
 
 
 def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
@@ -305,10 +309,9 @@ def _csv_cells(path: Path, reading: Reading, notes: list[str]) -> Any:
             frames = [pd.DataFrame(part, dtype=str) for part in chain([start[1:]], others)]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
-        raise InputError(
-            f"{path}: is not {name} text (it has the byte 0x{byte:02x}); save it as UTF-8, or try "
-            "--encoding cp1252, or latin-1"
-        ) from error
+        what = f"is not {name} text (it has the byte 0x{byte:02x})"
+        hint = "save it as UTF-8, or try --encoding cp1252, or latin-1"
+        raise InputError(f"{path}: {what}; {hint}") from error
     frame = pd.concat(frames, ignore_index=True).set_axis(names, axis=1)
     has_trailing_separators = not names[-1] and (frame.iloc[:, -1] == "").all()
     return frame.iloc[:, :-1] if has_trailing_separators else frame

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -27,6 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
@@ -39,6 +41,7 @@ from sklearn_rank.plotting import (
     TopROCDisplay,
 )
 from sklearn_rank.plotting._pair_contribution import shares_and_risks
+from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import Scorecard
 
 pytestmark = pytest.mark.slow
@@ -666,6 +669,33 @@ def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
             if name != "name":
                 assert_array_equal(vars(first)[name], value)
         plt.close("all")
+
+
+@pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay])
+def test_from_estimator_passes_queries_to_steps_that_request_them(kind):
+    data = make_queries(random_state=0)
+    X, y, qid = data.data, data.target > 0, data.qid
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(QueryMinMaxScaler(), RankBoost(n_estimators=5)).fit(X, y, qid=qid)
+        first = kind.from_estimator(pipe, X, y, qid=qid)
+        second = kind.from_predictions(y, pipe.decision_function(X, qid=qid), qid=qid)
+    for name in {*data_of(second)} - {"name"}:
+        assert_array_equal(vars(first)[name], vars(second)[name])
+
+
+@pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay])
+def test_from_estimator_needs_the_queries_that_the_ranker_was_fitted_with(kind):
+    data = make_queries(random_state=0)
+    X, y, qid = data.data, data.target > 0, data.qid
+    ranker = RankBoost(n_estimators=5).fit(X, y, qid=qid)
+    for estimator in (ranker, make_pipeline(FunctionTransformer(), ranker)):
+        match = f"fitted with qid and can't be scored without it.*Pass qid to {kind.__name__}"
+        with pytest.raises(ValueError, match=match):
+            kind.from_estimator(estimator, X, y)
+        first = kind.from_estimator(estimator, X, y, qid=qid)
+        second = kind.from_predictions(y, ranker.decision_function(X), qid=qid)
+        for name in {*data_of(second)} - {"name"}:
+            assert_array_equal(vars(first)[name], vars(second)[name])
 
 
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)

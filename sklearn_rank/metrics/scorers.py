@@ -119,6 +119,21 @@ def scores_of(estimator: Any, X: Any, **metadata: Any) -> Values:
     return scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
 
+def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = None) -> Floats:
+    """Return one score for each row; steps that request qid, under its alias if any, get it."""
+    method, metadata = scoring_method(estimator), {}
+    if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
+        requested = [alias if isinstance(alias, str) else "qid"]
+        metadata = dict.fromkeys(get_routing_for_object(estimator).consumes(method, requested), qid)
+    scores = scores_of(estimator, X, **metadata)
+    if scores.ndim != 1:
+        raise ValueError(
+            f"{owner} needs one score for each row. {method} of "
+            f"{type(estimator).__name__} returned an array of shape {scores.shape}."
+        )
+    return scores
+
+
 class RankingScorer(BaseEstimator):
     """A scorer, called with an estimator, rows and relevance.
 
@@ -176,8 +191,10 @@ class RankingScorer(BaseEstimator):
             When a ranker was fitted with qid and is scored without, when there is not
             one score for each row, or when the metric rejects its input.
         """
-        check_qid_given(_last_step(estimator), qid, f"ranking_scorer({self.label!r})")
-        y_score = self._scores(estimator, X, qid)
+        owner = f"ranking_scorer({self.label!r})"
+        alias = get_routing_for_object(self).score.requests["qid"]
+        check_qid_given(last_step(estimator), qid, owner)
+        y_score = routed_scores(owner, estimator, X, qid, alias)
         relevance = _relevance(estimator, y_true, sample_weight)
         return self.measure(relevance, y_score, qid=qid, sample_weight=sample_weight)
 
@@ -203,22 +220,6 @@ class RankingScorer(BaseEstimator):
         """Whether the metric has sample weights."""
         return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
 
-    def _scores(self, estimator: Any, X: Any, qid: Any) -> Floats:
-        """Return one score for each row; steps that request qid get it."""
-        method, metadata = scoring_method(estimator), {}
-        if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
-            alias = get_routing_for_object(self).score.requests["qid"]
-            requested = alias if isinstance(alias, str) else "qid"
-            consumed = get_routing_for_object(estimator).consumes(method, [requested])
-            metadata = dict.fromkeys(consumed, qid)
-        scores = scores_of(estimator, X, **metadata)
-        if scores.ndim != 1:
-            raise ValueError(
-                f"ranking_scorer({self.label!r}) needs one score for each row. {method} of "
-                f"{type(estimator).__name__} returned an array of shape {scores.shape}."
-            )
-        return scores
-
     def of_queries(self, relevance: Any, y_score: Any, *, qid: Any) -> Floats:
         """Return the metric of given scores in each query, NaN in queries that are left out.
 
@@ -235,14 +236,14 @@ class RankingScorer(BaseEstimator):
         return self.takes_weights
 
 
-def _last_step(estimator: Any) -> Any:
+def last_step(estimator: Any) -> Any:
     """Return the final estimator of a pipeline, a search or a wrapper."""
     if hasattr(estimator, "best_estimator_"):
-        return _last_step(estimator.best_estimator_)
+        return last_step(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
-        return _last_step(estimator.steps[-1][1])
+        return last_step(estimator.steps[-1][1])
     if hasattr(estimator, "estimator_"):
-        return _last_step(estimator.estimator_)
+        return last_step(estimator.estimator_)
     return estimator
 
 

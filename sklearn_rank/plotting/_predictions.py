@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank._validation import check_column, is_missing, is_upper_label
+from sklearn_rank._protocols import Indices, Mask, Values
+from sklearn_rank._validation import check_column, check_qid_given, is_missing, is_upper_label
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.metrics.scorers import scores_of
+from sklearn_rank.metrics.scorers import last_step, routed_scores
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.rows import Queries
 
@@ -44,16 +45,26 @@ class PredictionsDisplay(ABC):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         **options : Any
-            For `from_predictions`. Without a `name` the legend has the class of the estimator, of a
-            pipeline or search that of the ranker at its end.
+            For `from_predictions`. A `qid` also goes, with metadata routing, to the steps of a
+            pipeline that request it. Without a `name` the legend has the class of the estimator,
+            of a pipeline or search that of the ranker at its end.
 
         Returns
         -------
         self : object
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            When the display takes `qid`, the ranker was fitted with it, and it is not given.
         """
         import_matplotlib(cls.__name__)
-        label, score = _predictions(estimator, X, y, sample_weight)
+        qid = options.get("qid")
+        if "qid" in signature(cls.from_predictions).parameters:
+            check_qid_given(last_step(estimator), qid, cls.__name__)
+        label = _labels(estimator, y, sample_weight)
+        score = routed_scores(cls.__name__, estimator, X, qid)
         if hasattr(cls, "name") and options.get("name") is None:
             options["name"] = type(ranker_and_rows(estimator)[0]).__name__
         return cls.from_predictions(label, score, sample_weight=sample_weight, **options)
@@ -100,19 +111,18 @@ def is_upper_class(owner: str, labels: Values) -> Mask:
     return np.asarray(labels == classes[1])
 
 
-def _predictions(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Values, Floats]:
-    """Return labels (for a classifier: whether they are `classes_[1]`) and scores."""
+def _labels(estimator: Any, y: Any, sample_weight: Any) -> Values:
+    """Return labels, for a classifier whether they are `classes_[1]`."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "classes_"):
-        return check_column(y, "y"), scores_of(estimator, X)
-    classes = estimator.classes_
+        return check_column(y, "y")
+    owner, classes = type(estimator).__name__, estimator.classes_
     if len(classes) != 2:
         raise ValueError(
-            f"{type(estimator).__name__} was fitted with {len(classes)} classes; a list is "
-            "ordered by the score of one class against one other."
+            f"{owner} was fitted with {len(classes)} classes; a list is ordered by the score of "
+            "one class against one other."
         )
-    label = is_upper_label(type(estimator).__name__, y, classes, sample_weight)
-    return label, scores_of(estimator, X)
+    return is_upper_label(owner, y, classes, sample_weight)
 
 
 def ranker_and_rows(estimator: Any, X: Any = None) -> tuple[Any, Any, Values | None]:

@@ -8,16 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats
+from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import ranker_and_rows
-from sklearn_rank.plotting.drawing import (
-    COLOURS,
-    DASHES,
-    import_matplotlib,
-    legend_above,
-    n_named_lines,
-    one_axes,
-    use_light_frame,
-)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -90,7 +82,7 @@ class MarginDisplay:
         ValueError
             When the ranker has no margins.
         """
-        import_matplotlib(cls.__name__)
+        drawing.import_matplotlib(cls.__name__)
         ranker = ranker_and_rows(estimator)[0]
         if not hasattr(ranker, "margin_curve_"):
             raise ValueError(
@@ -135,18 +127,18 @@ class MarginDisplay:
         owner = type(self).__name__
         if xscale not in ("linear", "log"):
             raise ValueError(f"{owner}: xscale must be 'linear' or 'log'. Got {xscale!r}.")
-        ax = one_axes(owner, ax, (6.4, 4.8))
+        ax = drawing.one_axes(owner, ax, (6.4, 4.8))
         name = self.name if name is None else name
         prefix = "" if name is None else f"{name}: "
         rounds = np.arange(1, len(self.margin) + 1)
-        number = n_named_lines(ax)
+        number = drawing.n_named_lines(ax)
         if number == 0:
             ax.axhline(0.0, color="0.5", linewidth=1.0, zorder=1)
         lines = []
         for offset, attribute in enumerate(("margin", "smooth_margin")):
             style = {
-                "color": COLOURS[number // 2 % len(COLOURS)],
-                "linestyle": DASHES[(number + offset) % len(DASHES)],
+                "color": drawing.COLOURS[number // 2 % len(drawing.COLOURS)],
+                "linestyle": drawing.DASHES[(number + offset) % len(drawing.DASHES)],
                 "linewidth": 2.0,
                 "label": prefix + attribute.replace("_", " "),
                 "marker": "o" if len(rounds) == 1 else None,
@@ -157,8 +149,8 @@ class MarginDisplay:
         _set_limits(ax)
         ax.set_xlabel("round")
         ax.set_ylabel("margin (score over $\\|\\lambda\\|_1$)")
-        use_light_frame(ax)
-        legend_above(ax)
+        drawing.use_light_frame(ax)
+        drawing.legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

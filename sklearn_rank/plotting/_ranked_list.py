@@ -10,22 +10,12 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import check_relevance
 from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import (
     PredictionsDisplay,
     classes_of,
     is_upper_class,
     rows_of_queries,
-)
-from sklearn_rank.plotting.drawing import (
-    COLOURS,
-    DARK,
-    DASHES,
-    LIGHT,
-    import_matplotlib,
-    legend_above,
-    one_axes,
-    show_percent,
-    use_light_frame,
 )
 from sklearn_rank.rows import Groups
 
@@ -171,27 +161,28 @@ class RankedListDisplay(PredictionsDisplay):
         """
         if max_k is not None and not max_k > 0:
             raise ValueError(f"{type(self).__name__}: max_k must be above 0. Got {max_k!r}.")
-        ax = one_axes(type(self).__name__, ax, (7.0, 4.0))
+        ax = drawing.one_axes(type(self).__name__, ax, (7.0, 4.0))
         last = float(self.k[-1]) if max_k is None else min(float(max_k), float(self.k[-1]))
         lines = []
         for number, label in enumerate(("precision", "recall")):
-            style = {"color": COLOURS[1 + number], "linestyle": DASHES[number], "linewidth": 2.0}
+            colour, dashes = drawing.COLOURS[1 + number], drawing.DASHES[number]
+            style = {"color": colour, "linestyle": dashes, "linewidth": 2.0}
             lines += ax.plot(self.k, getattr(self, label), label=label, **style)
         self.precision_line_, self.recall_line_ = lines
         self._draw_strip(ax, last)
         ax.set_xlim(0, last)
         ax.set_ylim(-0.17, 1.03)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
-        show_percent(ax.yaxis, type(self).__name__)
+        drawing.show_percent(ax.yaxis, type(self).__name__)
         ax.set_xlabel("cut-off k: rows from the top of the list")
         ax.set_ylabel("precision and recall at k")
-        use_light_frame(ax)
+        drawing.use_light_frame(ax)
         self._draw_legend(ax, self.name if name is None else name)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _draw_strip(self, ax: Any, last: float) -> None:
-        colours = import_matplotlib(type(self).__name__, "colors")
+        colours = drawing.import_matplotlib(type(self).__name__, "colors")
         edges, grade = np.append(0.0, self.k), self.grade
         n_visible = int(np.searchsorted(self.k, last)) + 1
         edges, grade = edges[: n_visible + 1], grade[:n_visible]
@@ -199,7 +190,8 @@ class RankedListDisplay(PredictionsDisplay):
             total = np.append(0.0, np.cumsum(grade * np.diff(edges)))
             wide = np.linspace(0.0, edges[-1], _CELLS + 1)
             edges, grade = wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
-        shades = colours.LinearSegmentedColormap.from_list("relevance", [LIGHT, DARK])
+        ends = [drawing.LIGHT, drawing.DARK]
+        shades = colours.LinearSegmentedColormap.from_list("relevance", ends)
         self.strip_ = ax.pcolormesh(
             edges,
             [-0.13, -0.04],
@@ -211,14 +203,14 @@ class RankedListDisplay(PredictionsDisplay):
         )
 
     def _draw_legend(self, ax: Any, name: str | None) -> None:
-        patches = import_matplotlib(type(self).__name__, "patches")
+        patches = drawing.import_matplotlib(type(self).__name__, "patches")
         low, high = (f"{level:g}" for level in self.levels)
         shades = [
-            patches.Patch(facecolor=DARK, edgecolor="0.6", label=f"relevance {high}"),
-            patches.Patch(facecolor=LIGHT, edgecolor="0.6", label=f"relevance {low}"),
+            patches.Patch(facecolor=drawing.DARK, edgecolor="0.6", label=f"relevance {high}"),
+            patches.Patch(facecolor=drawing.LIGHT, edgecolor="0.6", label=f"relevance {low}"),
         ]
         handles = [self.precision_line_, self.recall_line_, *shades]
-        legend_above(ax, 4, handles=handles, title=name, alignment="left", handlelength=2.6)
+        drawing.legend_above(ax, 4, handles=handles, title=name, alignment="left", handlelength=2.6)
 
 
 def _mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[str, Floats]:

@@ -13,15 +13,8 @@ from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank._warnings import warn
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import FeatureBins, StepFunction
+from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import ranker_and_rows
-from sklearn_rank.plotting.drawing import (
-    COLOURS,
-    import_matplotlib,
-    legend_above,
-    panels,
-    shortened,
-    use_light_frame,
-)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -154,7 +147,7 @@ class ShapeFunctionDisplay:
         UserWarning
             When the model has pairs of features, which are not drawn.
         """
-        import_matplotlib(cls.__name__)
+        drawing.import_matplotlib(cls.__name__)
         estimator, X, names = ranker_and_rows(estimator, X)
         rules: Any = getattr(estimator, "weak_rankers_", None)
         if not hasattr(rules, "step_functions"):
@@ -229,7 +222,7 @@ class ShapeFunctionDisplay:
             With `axes_`, `ax_`, `figure_`, `steps_`, `missing_marks_` and `special_marks_` set.
         """
         owner, n_shown = type(self).__name__, len(self.features)
-        self.axes_ = panels(owner, ax, n_shown, n_columns=n_columns, size=(3.0, 2.5))
+        self.axes_ = drawing.panels(owner, ax, n_shown, n_columns=n_columns, size=(3.0, 2.5))
         self.steps_: list[Any] = []
         self.missing_marks_: list[Any] = []
         self.special_marks_: list[list[Any]] = []
@@ -241,7 +234,7 @@ class ShapeFunctionDisplay:
         return self
 
     def _draw_feature(self, panel: Any, number: int, step_options: dict[str, Any]) -> None:
-        style = {"baseline": None, "color": COLOURS[0], "linewidth": 2.0, **step_options}
+        style = {"baseline": None, "color": drawing.COLOURS[0], "linewidth": 2.0, **step_options}
         panel.axhline(0.0, color="0.6", linewidth=1.0, zorder=1)
         if self.functions[number].bins.categories is None:
             shown, edges = self._visible_steps(number)
@@ -256,7 +249,7 @@ class ShapeFunctionDisplay:
         panel.set_title(
             f"importance {100 * self.importances[number]:.0f} %", fontsize="small", loc="left"
         )
-        use_light_frame(panel)
+        drawing.use_light_frame(panel)
 
     def _visible_steps(self, number: int) -> tuple[Floats, Floats]:
         """Return the values in the range to draw, and their ends."""
@@ -278,7 +271,7 @@ class ShapeFunctionDisplay:
             [str(name) for name, group in zip(names, groups, strict=False) if group == one]
             for one in order
         ]
-        labels = [shortened(", ".join(one)) for one in members]
+        labels = [drawing.shortened(", ".join(one)) for one in members]
         style: dict[str, Any] = {"rotation": 30, "ha": "right", "fontsize": "small"}
         panel.set_xticks(np.arange(len(order)), labels, parse_math=False, **style)
         return values[order], np.arange(len(order) + 1) - 0.5
@@ -292,8 +285,8 @@ class ShapeFunctionDisplay:
         n_missing = int(self.has_missing[number])
         for label, shape, value in [("missing", "D", values[-1])][:n_missing] + named:
             place = high + room * (0.12 + 0.14 * len(marks))
-            style = {"linestyle": "none", "color": COLOURS[1], "marker": shape, "label": label}
-            marks += panel.plot([place], [value], **style)
+            style = {"linestyle": "none", "marker": shape, "label": label}
+            marks += panel.plot([place], [value], color=drawing.COLOURS[1], **style)
         self.missing_marks_.append(marks[0] if n_missing else None)
         self.special_marks_.append(marks[n_missing:])
         if not marks:
@@ -304,7 +297,7 @@ class ShapeFunctionDisplay:
             self._label_marks(panel, marks, high)
         else:
             corner = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderpad": 0.0}
-            legend_above(panel, 1, **corner, fontsize="small", handlelength=1.0)
+            drawing.legend_above(panel, 1, **corner, fontsize="small", handlelength=1.0)
         return end
 
     @staticmethod

@@ -10,19 +10,11 @@ from sklearn.metrics import auc, roc_curve
 
 from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import (
     PredictionsDisplay,
     rows_of_queries,
     rows_of_two_classes,
-)
-from sklearn_rank.plotting.drawing import (
-    REFERENCE,
-    legend_above,
-    n_named_lines,
-    one_axes,
-    show_percent,
-    style_of,
-    use_light_frame,
 )
 
 
@@ -169,17 +161,17 @@ class TopROCDisplay(PredictionsDisplay):
                 f"{owner}: on a log axis the first negative is at {low:g}, which max_fpr="
                 f"{max_fpr:g} leaves out. Use xscale='linear' or a larger max_fpr."
             )
-        ax = one_axes(owner, ax)
+        ax = drawing.one_axes(owner, ax)
         name = self.name if name is None else name
         area = None if self.roc_auc is None else f"AUC {self.roc_auc:.3f}"
         label = f"{name} ({area})" if name and area else name or area or "_curve"
-        style = {**style_of(n_named_lines(ax)), "linewidth": 2.0, "label": label}
+        style = {**drawing.style_of(drawing.n_named_lines(ax)), "linewidth": 2.0, "label": label}
         shown = _visible(self.fpr, self.tpr, low, max_fpr)
         (self.line_,) = ax.plot(*shown, **{**style, **line_options})
         self.chance_level_ = None
         if plot_chance_level:
             chance = _visible(np.array([0.0, 1.0]), np.array([0.0, 1.0]), low, max_fpr)
-            grey = {"color": "0.6", "linewidth": 1.2, "zorder": 1, "gid": REFERENCE}
+            grey = {"color": "0.6", "linewidth": 1.2, "zorder": 1, "gid": drawing.REFERENCE}
             (self.chance_level_,) = ax.plot(*chance, label="random order", **grey)
         if xscale == ax.get_xscale() == "log" and not ax.get_autoscalex_on():
             low = min(low, ax.get_xlim()[0])  # that of a curve drawn before
@@ -195,10 +187,10 @@ class TopROCDisplay(PredictionsDisplay):
         ax.set_xlabel("share of negatives above the cut")
         ax.set_ylabel("share of positives above the cut")
         for axis in (ax.xaxis, ax.yaxis):
-            show_percent(axis, type(self).__name__)
-        use_light_frame(ax)
+            drawing.show_percent(axis, type(self).__name__)
+        drawing.use_light_frame(ax)
         if ax.get_legend_handles_labels()[0]:
-            legend_above(ax)
+            drawing.legend_above(ax)
 
 
 def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats, Floats]:

@@ -204,6 +204,23 @@ def test_queries(client, relevance):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "sizes"), [(RankBoost, (11, 29)), (SmoothMarginRanker, (10, 10, 10, 10))]
+)
+def test_pieces_of_queries_that_have_no_pair_are_not_lost(client, kind, sizes):
+    """Of a query that is cut after its first row, and of queries in partitions at random."""
+    random = np.random.default_rng(0)
+    X, y, qid = random.standard_normal((40, 3)), random.integers(0, 3, 40), np.arange(40) // 10
+    order = random.permutation(40) if len(sizes) == 4 else slice(None)
+    rows = [da.from_array(one[order], (sizes, *one.shape[1:])) for one in (X, y, qid)]
+    ranker = kind(relevance="graded", n_estimators=5)
+    with pytest.raises(ValueError, match=r"Query \d is in several partitions"):
+        DaskRanker(ranker, client=client).fit(*rows[:2], qid=rows[2])
+    found = DaskRanker(ranker, client=client, shuffle_queries=True).fit(*rows[:2], qid=rows[2])
+    assert_same(found.estimator_, clone(ranker).fit(X, y, qid=qid), X)
+
+
+@pytest.mark.slow
 def test_data_frames(client):
     X, y, weight = draw()
     names = list("abcd")

@@ -72,7 +72,7 @@ class RowChecks:
     n_features : int
         Number of features.
     only_paired : bool
-        Whether queries without a comparable pair are left out.
+        Whether queries without a comparable pair are left out. Only where queries are whole.
     classes : ndarray of shape (2,) or None
         The two classes, once they are known.
     codes : CategoryCodes or None

@@ -227,7 +227,7 @@ def _partitions_of(
     estimator: Any, X: Any, y: Any, qid: Any, weight: Any, *, fitted: bool = False
 ) -> Partitions:
     """Return the partitions, checked as far as it goes without reading them."""
-    owner, is_graded = type(estimator).__name__, estimator.relevance == "graded"
+    owner = type(estimator).__name__
     n_features = n_features_of(X, owner)
     table = _empty_table(X)
     if not fitted and hasattr(estimator, "find_categories"):
@@ -236,10 +236,9 @@ def _partitions_of(
     validate_data(estimator, table, reset=not fitted, skip_check_array=True)
     checks = RowChecks(
         owner,
-        is_graded,
+        estimator.relevance == "graded",
         estimator.__sklearn_tags__().input_tags.allow_nan,
         n_features,
-        only_paired=is_graded and not fitted and hasattr(estimator, "binning"),
         codes=getattr(estimator, "category_codes_", None),
     )
     return divide(owner, X, y, qid, weight, checks)
@@ -311,12 +310,14 @@ def _planned(
     partitions: Partitions,
 ) -> tuple[FitPlan, list[Any], list[int]]:
     """Return the plan of a fit, the partitions with rows as futures, and their sizes."""
-    name = type(estimator).__name__
+    name, is_graded = type(estimator).__name__, estimator.relevance == "graded"
     if partitions.checks.codes is not None:
         codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
         estimator.category_codes_, partitions = codes, partitions.with_checks(codes=codes)
     partitions = with_whole_queries(tasks, partitions, name, shuffles=shuffle_queries)
-    summaries = tasks.results(partitions.map(summarise, estimator.relevance == "graded"))
+    # Not before: a piece of a split query may have no pair of its own.
+    partitions = partitions.with_checks(only_paired=is_graded and hasattr(estimator, "binning"))
+    summaries = tasks.results(partitions.map(summarise, is_graded))
     has_rows = [one.n_rows > 0 for one in summaries]
     if not any(has_rows):
         raise ValueError(f"{name} has no row of positive weight to learn from.")

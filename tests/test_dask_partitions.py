@@ -36,7 +36,7 @@ from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import ClusterFit, place
-from sklearn_rank.dask._fit_task import release_unused_memory, worker_rows
+from sklearn_rank.dask._fit_task import joined_weights, release_unused_memory, worker_rows
 from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import FitStoppedError
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
@@ -269,6 +269,15 @@ def test_rows_of_a_worker_are_those_of_its_partitions():
     rows = worker_rows(parts, plan)
     np.testing.assert_array_equal(rows.X, X)
     np.testing.assert_array_equal(rows.qid, [1, 0, 1, 1, 2, 2])
+
+
+def test_weights_that_dask_holds_as_one_number_keep_their_value():
+    one, five = (d.compute() for w in (1.0, 5.0) for d in da.full(4, w, chunks=2).to_delayed()[:1])
+    parts = [read((X[:2], Y[:2], None, weight)).weight for weight in (one, five)]
+    assert all(part.strides == (0,) for part in parts)
+    assert joined_weights(parts).tolist() == [1, 1, 5, 5]
+    ones = joined_weights([parts[0], parts[0], np.ones(0)])
+    assert ones.tolist() == [1] * 4 and ones.strides == (0,)
 
 
 def test_a_fit_goes_on_with_the_workers_that_are_left():

@@ -138,7 +138,8 @@ def worker_rows(parts: Sequence[Any], plan: FitPlan) -> Rows:
 
 def joined_weights(parts: Sequence[Floats]) -> Floats:
     """Return the weights of several partitions; weights of one take no memory."""
-    if all(part.strides == (0,) or not len(part) for part in parts):
+    # Dask holds equal numbers as one, whatever their value.
+    if all(not len(part) or (part.strides == (0,) and part[0] == 1) for part in parts):
         return np.broadcast_to(1.0, sum(map(len, parts)))
     return np.concatenate(parts)
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import started
 from cluster_faults import end_second_in_round, hold_back_one, kill_tracker
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -25,7 +25,7 @@ from test_pairs import OF_MIXED, mixed, with_pairs
 from xgboost.core import XGBoostError
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox
+from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox, _tasks
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -139,6 +139,27 @@ def test_pairs_of_features_are_those_of_one_process(client, ranker):
     found = DaskRanker(ranker, client=client).fit(*chunked(3, X, y))
     assert alone.pair_functions_
     assert_same(found.estimator_, alone, alone.check_rows(X))
+
+
+@pytest.mark.slow
+def test_only_the_client_that_is_passed_is_used(client, monkeypatch):
+    """Not the current one, which may be of another cluster, and need not be there at all."""
+    used = []
+
+    def look(futures, timeout):
+        used.append(Client.current())
+        return wait(futures, timeout)
+
+    monkeypatch.setattr(_tasks, "wait", look)
+    X, y, _ = draw(80)
+    qid = np.arange(80) // 7
+    rows = [da.from_array(one, (20, *one.shape[1:])) for one in (X, y, qid)]
+    ranker = DaskRanker(RankBoost(n_estimators=3), client=client, shuffle_queries=True)
+    with Client(client.cluster, set_as_default=False) as other, other.as_current():
+        ranker.fit(*rows[:2], qid=rows[2])
+        found = ranker.score(*rows[:2], qid=rows[2])
+    assert set(used) == {client}
+    assert found == pytest.approx(ranker.estimator_.score(X, y, qid=qid), abs=1e-12)
 
 
 def test_a_stored_ranker_has_no_client(client):

@@ -123,7 +123,8 @@ class DaskRanker(BaseEstimator):
         for name in ("estimator_", "partial_estimator_"):
             self.__dict__.pop(name, None)
         card = estimator if isinstance(estimator, Scorecard) else None
-        self.estimator_ = _fit_on_client(ranker, card, self, client, partitions, (X, y))
+        with client.as_current():  # functions of Dask take the default client
+            self.estimator_ = _fit_on_client(ranker, card, self, client, partitions, (X, y))
         return self
 
     def predict(self, X: Any) -> Any:
@@ -189,7 +190,9 @@ class DaskRanker(BaseEstimator):
         check_qid_given(estimator, qid)
         ranker = _ranker_of(estimator)
         partitions = _partitions_of(ranker, X, y, qid, sample_weight, fitted=True)
-        return _auc_on(self._client(), partitions, estimator, self.shuffle_queries)
+        client = self._client()
+        with client.as_current():
+            return _auc_on(client, partitions, estimator, self.shuffle_queries)
 
     @property
     def classes_(self) -> Values:

@@ -205,6 +205,21 @@ def test_bad_rows_are_refused_and_nothing_is_left(client):
 
 
 @pytest.mark.slow
+def test_a_fit_that_refuses_its_rows_keeps_the_model(client):
+    ranker, X, y = fit_on_chunks(RankBoost(n_estimators=3), client, 90)
+    ranker.partial_estimator_ = partial = RankBoost()
+    kept = ranker.estimator_
+    for rows, qid, message in [
+        ((np.append(X[:-1], [[0, 0, 0, np.inf]], axis=0), y), None, "infinity"),
+        ((X, y * 0), None, "y has one class: 0"),
+        ((X, y), chunked(3, y)[0], "Query [01] is in several partitions"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ranker.fit(*chunked(3, *rows), qid=qid)
+        assert ranker.estimator_ is kept and ranker.partial_estimator_ is partial
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("relevance", ["binary", "graded"])
 def test_queries(client, relevance):
     X, y, weight = draw(n_levels=2 if relevance == "binary" else 4)

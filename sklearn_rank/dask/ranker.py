@@ -119,9 +119,6 @@ class DaskRanker(BaseEstimator):
         partitions = _partitions_of(ranker, X, y, qid, sample_weight)
         client = self._client()
         check_workers(client)
-        # What is refused by now has changed nothing.
-        for name in ("estimator_", "partial_estimator_"):
-            self.__dict__.pop(name, None)
         card = estimator if isinstance(estimator, Scorecard) else None
         with client.as_current():  # functions of Dask take the default client
             self.estimator_ = _fit_on_client(ranker, card, self, client, partitions, (X, y))
@@ -281,6 +278,9 @@ def _fit_on_client(
 ) -> Any:
     """Fit the estimator, or a card of it, and return what was fitted."""
     plan, parts, sizes = _planned(estimator, card, owner.shuffle_queries, Tasks(client), partitions)
+    # What is refused by now has changed nothing.
+    for name in ("estimator_", "partial_estimator_"):
+        owner.__dict__.pop(name, None)
     fit = ClusterFit(client, plan, parts, sizes)
     if card is not None:
         card.set_fitted(fit.run())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import dask
@@ -20,11 +21,18 @@ from cluster_faults import end_second_in_round, hold_back_one, kill_tracker
 from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from test_pairs import OF_MIXED, mixed, with_pairs
 from xgboost.core import XGBoostError
 
-from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
 from sklearn_rank.dask import DaskRanker, _cluster_fit, _mailbox, _tasks
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
@@ -369,6 +377,34 @@ def test_verbose(client, capsys):
     assert [line.split(":")[0] for line in lines] == [
         f"[RankBoost] round {k}/5" for k in range(1, 6)
     ]
+
+
+SHORT = {
+    "lbfgs": PNormPushRanker(solver="lbfgs", n_estimators=2),
+    "margin": SmoothMarginRanker(n_estimators=2),
+    "kernel": KernelPairwiseSGDRanker(kernel="linear", max_iter=2),
+    "card": Scorecard(SmoothMarginRanker(n_estimators=2), cv=2, n_repeats=1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHORT)
+def test_warnings_of_workers_are_issued_once_and_point_at_the_call_of_fit(client, name):
+    X, y, _ = draw(120)
+    X = np.nan_to_num(X)
+
+    def fitted_and_warned(fit, *rows):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            fit(*rows)
+        found = [one for one in caught if one.category is ConvergenceWarning]
+        assert {one.filename for one in found} == {__file__}
+        return [str(one.message) for one in found]
+
+    alone = fitted_and_warned(clone(SHORT[name]).fit, X, y)
+    assert len(alone) == 1
+    ranker = DaskRanker(SHORT[name], client=client)
+    assert fitted_and_warned(ranker.fit, *chunked(3, X, y)) == alone
 
 
 class Ender:

@@ -128,8 +128,7 @@ def _encoder() -> OrdinalEncoder:
 def _joined(columns: Sequence[Values]) -> Values:
     """Return several columns as one, of objects where some are no numbers."""
     is_text = any(column.dtype.kind in "OSU" for column in columns)
-    some = [column.astype(object) if is_text else column for column in columns]
-    return np.concatenate(some)[:, np.newaxis]
+    return np.concatenate(columns, dtype=object if is_text else None)[:, np.newaxis]
 
 
 def _encoder_of(column: Values, number: int) -> OrdinalEncoder:
@@ -186,10 +185,8 @@ def with_columns(X: Any, columns: dict[int, Floats]) -> Any:
             X.isetitem(number, values)
         return X
     if hasattr(X, "to_series"):
-        series = {number: X.to_series(number) for number in columns}
-        return X.with_columns(
-            [type(one)(one.name, columns[number]) for number, one in series.items()]
-        )
+        series = type(X.to_series(0))
+        return X.with_columns([series(X.columns[k], values) for k, values in columns.items()])
     X = X.astype(object if X.dtype.kind in "OSU" else np.float64)
     for number, values in columns.items():
         X[:, number] = values

@@ -135,9 +135,7 @@ def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
         lines = by_feature(rows.X[some], buffer[:, : some.stop - some.start])
         for one, x, code in zip(bins, lines, codes[:, some], strict=True):
             code[:] = one.encode(x)
-    weight = rows.weight
-    if not (weight != 1).any():
-        weight = np.broadcast_to(1.0, len(weight))
+    weight = rows.weight if (rows.weight != 1).any() else np.broadcast_to(1.0, rows.n_rows)
     return replace(rows, X=codes, weight=weight)
 
 

@@ -16,6 +16,7 @@ from distributed.comm import get_address_host
 
 from sklearn_rank._callbacks import combine
 from sklearn_rank._protocols import Observer
+from sklearn_rank._warnings import warn
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
@@ -162,14 +163,16 @@ class ClusterFit:
         if errors or not all(task.status == "finished" for task in tasks):
             raise LostWorkersError(str(errors[0] if errors else "A worker of the fit was lost."))
         outcomes = [_outcome_of(task) for task in tasks]
-        attributes, _, news = outcomes[0]
-        if len({digest for _, digest, _ in outcomes}) > 1:
+        attributes, _, news, notes = outcomes[0]
+        if len({digest for _, digest, *_ in outcomes}) > 1:
             raise RuntimeError(
                 "The workers ended the fit with different models, of which none is kept. Please "
                 "report this, with the processors of the workers."
             )
         for one in news:
             self._take(one)
+        for note in notes:  # here, where they find the line of the user
+            warn(*note)
         assert attributes is not None
         return attributes
 

@@ -16,6 +16,7 @@ from distributed import get_worker
 
 from sklearn_rank._callbacks import observed
 from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._warnings import IS_TAKEN
 from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
@@ -70,8 +71,11 @@ class FitPlan:
     earlier: Attributes | None = None
 
 
-Outcome = tuple[Attributes | None, str, list[News]]
-"""Fitted attributes, from the first worker, a digest of them, and news that were not taken."""
+Outcome = tuple[Attributes | None, str, list[News], list[Any]]
+"""Fitted attributes, from the first worker, their digest, news that were not taken, warnings.
+
+Of a warning it is the message and the category.
+"""
 
 
 def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
@@ -94,9 +98,11 @@ def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank
     estimator, card = estimator_on(plan.estimator, n_threads), deepcopy(plan.card)
     rows = worker_rows(parts, plan)
     release_unused_memory()
+    notes: dict[Any, bool] = {}
+    IS_TAKEN.set(lambda *note: notes.setdefault(note, True))  # in this thread, of this fit alone
     with losses_among_trees():
         attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
-    return attributes if rank == 0 else None, digest_of(attributes), box.news()
+    return attributes if rank == 0 else None, digest_of(attributes), box.news(), [*notes]
 
 
 def release_unused_memory() -> None:

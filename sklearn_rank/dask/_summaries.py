@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 import dask.dataframe as dd
@@ -101,8 +100,7 @@ def with_whole_queries(
         return partitions
     if shuffles:
         partitions = shuffled(tasks, partitions)
-    queries = tasks.keep(tasks.tree(merge_queries, partitions.map(find_queries)))
-    split = tasks.result(itemgetter(1), queries)
+    split = tasks.results([tasks.tree(merge_queries, partitions.map(find_queries))[1]])[0]
     if split:
         raise ValueError(
             f"Query {split[0]!r} is in several partitions, and {owner} needs each query whole in "

@@ -36,14 +36,12 @@ class Tasks:
 
     def keep(self, value: Any) -> Any:
         """Compute a delayed value and leave it on its worker."""
-        future = self.client.compute(value)
-        self._finish([future])
-        return future
+        return self._finish([self.client.compute(value)])[0]
 
     def result(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return ``function(*arguments)``, computed where the arguments are."""
-        futures = self._finish([self.client.submit(function, *arguments, pure=False)])
-        return self._gathered(futures)[0]
+        future = self.client.submit(function, *arguments, pure=False)
+        return self._gathered(self._finish([future]))[0]
 
     def start(self, items: list[Any]) -> list[Any]:
         """Return futures of delayed items, which stay on the workers that compute them.

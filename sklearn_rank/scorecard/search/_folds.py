@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank._validation import check_column
+from sklearn_rank._warnings import IS_TAKEN
 from sklearn_rank.bins.binned_features import BinnedFeatures
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
@@ -160,9 +161,9 @@ class FoldFits:
 
     def _one(self, ranker: Any, rows: Rows, train: Indices, test: Indices) -> FoldFit:
         data = self.data
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = ranker.fit_rows(rows)
+        context = copy_context()
+        context.run(IS_TAKEN.set, lambda _, category: category is ConvergenceWarning)
+        fitted = context.run(ranker.fit_rows, rows)
         rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
         scores = rules.scores(data.X, weights, ThreadPool(1))
         return FoldFit(data.agree(measure(self.scorer, data.take(test), scores[test])), fitted)

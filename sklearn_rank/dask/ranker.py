@@ -46,6 +46,9 @@ def _ranker_of(estimator: Any) -> Any:
 class DaskRanker(BaseEstimator):
     """Fits a ranker to rows on a Dask cluster; the model is that of one process.
 
+    `BoostedTreesRanker` is the exception unless ``subsample=1`` and ``colsample=1``: each worker
+    draws rows of its own.
+
     Parameters
     ----------
     estimator : estimator

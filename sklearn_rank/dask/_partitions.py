@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank._validation import (
     check_column,
+    check_names,
     check_relevance,
     check_some_weights,
     refuse_missing_ids,
@@ -102,7 +103,7 @@ class RowChecks:
                 f"X has {self.n_features} features by its description. Got {X.shape[1]}."
             )
         y = check_relevance(y) if self.graded else check_column(y, "y")
-        ids = None if qid is None else check_column(qid, "qid")
+        ids = None if qid is None else check_names(qid, "qid")
         if ids is not None:
             refuse_missing_ids(ids, "qid", " of the partition")
         lengths = {"X": len(X), "y": len(y)} | ({} if ids is None else {"qid": len(ids)})

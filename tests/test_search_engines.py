@@ -319,6 +319,8 @@ def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right)
 @example(3.6005892525281524e-06, False)
 @example(1e-35, False)
 @example(-9.111540180128941e-07, True)
+@example(-1e-45, True)
+@example(-1.1e-35, False)
 def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below):
     limit = float(np.float32(limit))
     split = Split(0, limit, Leaf(0.0), Leaf(1.0), is_below)
@@ -329,8 +331,25 @@ def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below)
     assert abs(reached - limit) <= max(steps)
     if limit >= 4e-6:
         assert reached == limit
-    if abs(reached - limit) > solr_writer.LARGEST_ZERO:
+    assert (reached < 0) == (limit < 0)
+    nearest_to_zero = -float(np.spacing(np.float32(1e-6)))
+    if abs(reached - limit) > solr_writer.LARGEST_ZERO and not nearest_to_zero < limit < 0:
         assert (reached < limit) == is_below
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        BoostedTreesRanker(engine="xgboost", n_estimators=20),
+        BoostedTreesRanker(engine="lightgbm", n_estimators=20),
+        RankBoost(**FEW, weak_ranker=Stumps(special_values={0: [0.0]})),
+    ],
+)
+def test_zero_goes_to_the_side_of_the_model_in_solr(ranker):
+    random = np.random.default_rng(0)
+    X = random.integers(-2, 3, size=(600, 3)).astype(float)
+    model = ranker.fit(X, (X[:, 0] >= 0) ^ (random.random(600) < 0.1))
+    assert_same(read("solr", model), model.decision_function(X), X.astype(np.float32), 1e-6)
 
 
 def test_solr_warns_of_thresholds_that_move():

@@ -68,8 +68,8 @@ def to_solr(
     UserWarning
         When nothing that can be written gives, with 1e-6 added in single precision, the threshold
         of the model. This happens nearer to 0 than 4e-6, and from minus a power of two, such as -1,
-        to 1e-6 above it. The nearest is written, towards the side without training rows, and
-        features between both go the other way.
+        to 1e-6 above it. The nearest is written, towards the side without training rows but never
+        across 0, and features between both go the other way. 0 goes where the model sends it.
 
     Notes
     -----
@@ -121,15 +121,17 @@ def _node(node: Node, names: list[str]) -> dict[str, Any]:
 def _before_slack(split: Split) -> tuple[float, float]:
     """Return the number to write for a limit, and the limit once Solr has added to it.
 
-    Where that can't be the limit, it is the nearest on the side where no training rows were.
+    Where that can't be the limit, it is the nearest on the side where no training rows were. 0
+    stays on its side of the limit: features without a value have it, and special codes may be 0.
     """
     first = np.float32(split.limit) - _SLACK
     tried = [first, *(np.nextafter(first, np.float32(sign * np.inf)) for sign in (-1, 1))]
 
-    def cost(written: np.float32) -> tuple[bool, float]:
-        move = float(written + _SLACK) - split.limit
+    def cost(written: np.float32) -> tuple[bool, bool, float]:
+        reached = float(written + _SLACK)
+        move, zero_moves = reached - split.limit, (reached < 0) != (split.limit < 0)
         is_wrong = (move > 0) == split.is_below and abs(move) > LARGEST_ZERO
-        return is_wrong, abs(move)
+        return zero_moves, is_wrong, abs(move)
 
     best = min(tried, key=cost)
     return float(best), float(best + _SLACK)

@@ -351,6 +351,25 @@ def test_a_calibrated_ranker(dtype):
     assert_allclose(found, model.predict_proba(X), atol=1e-9 if dtype is np.float64 else 1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["pipeline", "search", "search of a pipeline"])
+def test_a_calibrated_pipeline_or_search(kind, dtype):
+    """skl2onnx asks for columns from the estimator itself alone, not from the ranker in it."""
+    X, y = make_rows("plain", 12)
+    X = X.astype(dtype)
+    model = ListNetLinear(relevance="binary")
+    if "pipeline" in kind:
+        model = make_pipeline(StandardScaler(), model)
+    if "search" in kind:
+        name = "listnetlinear__alpha" if "pipeline" in kind else "alpha"
+        model = GridSearchCV(model, {name: [0.1, 1.0]}, cv=2)
+    model = CalibratedClassifierCV(model, cv=2).fit(X, y > 0)
+    found = run(to_onnx(model, X[:1], options={"zipmap": False}), X)
+    tolerance = 1e-9 if dtype is np.float64 else 1e-6
+    assert_allclose(found["probabilities"], model.predict_proba(X), atol=tolerance)
+    assert_array_equal(found["label"], model.predict(X))
+
+
 def test_a_search_over_a_pipeline():
     X, y = make_rows("plain", 11)
     pipeline = make_pipeline(StandardScaler(), PNormPushRanker(**FEW))

@@ -19,7 +19,13 @@ from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.onnx._column_graph import columns_of
 from sklearn_rank.onnx._ensemble_graph import ensemble_scores
 from sklearn_rank.onnx._imputer import register_imputer
-from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph, converted, graph_inputs
+from sklearn_rank.onnx._operator_graph import (
+    GraphInput,
+    OperatorGraph,
+    converted,
+    graph_inputs,
+    steps_of,
+)
 from sklearn_rank.onnx._score_graph import (
     constant_scores,
     kernel_scores,
@@ -139,11 +145,22 @@ def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container
     graph = OperatorGraph(scope, container, type(model).__name__)
     scores = scores_of(graph, graph_inputs(operator), model)
     is_raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
+    is_raw = is_raw or _is_calibrated(scope, model)
     shown = _two_columns(graph, scores, operator) if is_raw else scores
     graph.node("Identity", shown, output=outputs[-1])
     if len(outputs) > 1:
         is_upper = graph.cast(graph.node("Greater", scores, 0.0), np.int64)
         graph.node("Gather", _classes(model), is_upper, output=outputs[0])
+
+
+def _is_calibrated(scope: Any, ranker: Any) -> bool:
+    """Whether a CalibratedClassifierCV holds a pipeline or a search that ends with the ranker.
+
+    skl2onnx reads columns there, too, but asks only the estimator itself for raw scores.
+    """
+    models = [operator.raw_operator for operator in scope.operators.values()]
+    found = [one for model in models for one in getattr(model, "calibrated_classifiers_", ())]
+    return any(steps_of(one.estimator)[-1] is ranker for one in found)
 
 
 def _two_columns(graph: OperatorGraph, scores: str, operator: Any) -> str:

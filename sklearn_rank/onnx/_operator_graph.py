@@ -39,6 +39,15 @@ def graph_inputs(operator: Any) -> list[GraphInput]:
     return inputs
 
 
+def steps_of(model: Any) -> list[Any]:
+    """Return the steps of a fitted model, those of searches and pipelines inside it one by one."""
+    if hasattr(model, "best_estimator_"):
+        return steps_of(model.best_estimator_)
+    if hasattr(model, "steps"):
+        return [one for _, step in model.steps for one in steps_of(step)]
+    return [model]
+
+
 class OperatorGraph(GraphBuilder):
     """The part of a graph of skl2onnx that a ranker adds.
 

@@ -505,6 +505,31 @@ def test_an_onnx_graph_has_the_same_scores(relevance):
     np.testing.assert_allclose(found[-1], expected, rtol=1e-6, atol=1e-8)
 
 
+def assert_graph_has_the_scores(model):
+    """Check scores and labels of the graph of an ensemble of two classes."""
+    register_converters()
+    session = onnxruntime.InferenceSession(to_onnx(model, X[:1]).SerializeToString())
+    label, scores = session.run(None, {session.get_inputs()[0].name: X})
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(label, model.predict(X))
+
+
+SEARCHES = {
+    "of a pipeline": GridSearchCV(LINEAR, {"logisticregression__C": [0.1, 1.0]}, cv=2),
+    "in a pipeline": make_pipeline(StandardScaler(), GridSearchCV(STUMPS, {"n_estimators": [2]})),
+    "of a pipeline with a ranker": GridSearchCV(
+        make_pipeline(StandardScaler(), STUMPS), {"rankboost__n_estimators": [2, 3]}, cv=2
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_an_onnx_graph_of_a_member_that_is_a_search(name):
+    model = made([("bayes", GaussianNB()), ("search", SEARCHES[name])]).fit(X, Y * 1.0)
+    assert len(model.estimators_) == 2
+    assert_graph_has_the_scores(model)
+
+
 @pytest.mark.slow
 def test_processes_change_nothing():
     expected = made().fit(X, Y).decision_function(X)

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn_rank.ensemble import RankingEnsemble, ScoreMap
 from sklearn_rank.ensemble.score_map import BEYOND_FLOATS, LONG
 from sklearn_rank.metrics.scorers import scoring_method
-from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph, converted
+from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph, converted, steps_of
 
 Scores = Callable[..., str]
 
@@ -31,8 +31,8 @@ def ensemble_scores(
 def _member_scores(
     own: Mapping[type, Scores], graph: OperatorGraph, X: str, member: Any, name: str
 ) -> str:
-    """Return the scores of a member, in a pipeline of its last step."""
-    *steps, model = [step for _, step in getattr(member, "steps", [("", member)])]
+    """Return the scores of a member, in a pipeline or a search of its last step."""
+    *steps, model = steps_of(member)
     n_columns, about = member.n_features_in_, f"member {name!r}, {type(model).__name__}(...),"
     for step in steps:
         if step not in (None, "passthrough"):

@@ -12,6 +12,7 @@ from scipy import sparse
 from skl2onnx import to_onnx
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -20,6 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost
@@ -528,6 +530,25 @@ def test_an_onnx_graph_of_a_member_that_is_a_search(name):
     model = made([("bayes", GaussianNB()), ("search", SEARCHES[name])]).fit(X, Y * 1.0)
     assert len(model.estimators_) == 2
     assert_graph_has_the_scores(model)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [LinearSVC(), made([("line", LINEAR), ("stumps", STUMPS)])],
+    ids=["without probabilities", "ensemble"],
+)
+def test_an_onnx_graph_of_a_member(member):
+    model = made([("bayes", GaussianNB()), ("member", member)]).fit(X, Y * 1.0)
+    assert len(model.estimators_) == 2
+    assert_graph_has_the_scores(model)
+
+
+def test_an_onnx_graph_needs_scores_that_skl2onnx_can_write():
+    register_converters()
+    members = [("stumps", STUMPS), ("squares", QuadraticDiscriminantAnalysis())]
+    model = made(members).fit(X, Y * 1.0)
+    with pytest.raises(ValueError, match=r"'squares', Quadratic.* needs the values of decision_fu"):
+        to_onnx(model, X[:1])
 
 
 @pytest.mark.slow

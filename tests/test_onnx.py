@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from test_pairs import OF_MIXED, mixed, with_pairs
 
@@ -69,6 +70,7 @@ FORMS = {
     ),
     "ridge": (RankBoost(n_estimators=2, weak_ranker=Ridge()), "plain"),
     "logistic": (RankBoost(n_estimators=2, weak_ranker=LogisticRegression()), "plain"),
+    "margins": (RankBoost(n_estimators=2, weak_ranker=LinearSVC()), "plain"),
     "lists": (ListNetLinear(), "plain"),
     "lists of two classes": (ListNetLinear(relevance="binary"), "plain"),
     **{

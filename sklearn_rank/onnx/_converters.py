@@ -289,4 +289,4 @@ _SCORES: dict[type, Callable[..., str]] = {
     SmoothMarginRanker: partial(_of_ranker, _of_boosting),
     Scorecard: _of_card,
 }
-_SCORES[RankingEnsemble] = partial(_of_ranker, partial(ensemble_scores, dict(_SCORES)))
+_SCORES[RankingEnsemble] = partial(_of_ranker, partial(ensemble_scores, _SCORES))

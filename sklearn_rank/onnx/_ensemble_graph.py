@@ -44,8 +44,7 @@ def _member_scores(
         values, *_ = converted(graph, X, n_columns, model, about)
         return graph.node("Reshape", graph.cast(values, np.float64), [-1])
     is_raw = scoring_method(model) == "decision_function"
-    options = {"zipmap": False, **({"raw_scores": True} if is_raw else {})}
-    _, values = converted(graph, X, n_columns, model, about, options)
+    _, values = converted(graph, X, n_columns, model, about, is_raw)
     column = graph.node("Gather", graph.cast(values, np.float64), [-1], axis=1)
     return graph.node("Reshape", column, [-1])
 

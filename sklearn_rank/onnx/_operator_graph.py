@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,9 +98,18 @@ def converted(
     n_columns: int | None,
     estimator: Any,
     about: str,
-    options: dict[str, bool] | None = None,
+    raw_scores: bool = False,
 ) -> list[str]:
-    """Return the outputs of an estimator, by its own converter; `about` is it in messages."""
+    """Return the outputs of an estimator, by its own converter; `about` is it in messages.
+
+    With `raw_scores` the second output has those of `decision_function`, no probabilities.
+    """
+    has_option = partial(graph.container.has_options, estimator)
+    if raw_scores and not has_option("raw_scores"):
+        raise ValueError(
+            f"{graph.owner} with {about} can't be written as an ONNX graph: it needs the values of "
+            "decision_function, and skl2onnx has no converter that gives them for this class."
+        )
     operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     rows = (X, types.DoubleTensorType([None, n_columns]))
@@ -107,7 +117,10 @@ def converted(
     if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
         rows = (graph.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
     opset = graph.container.target_opset_any_domain("")
-    given = options or ({"zipmap": False} if hasattr(estimator, "classes_") else None)
+    # A class without probabilities, such as LinearSVC, may have no other graph in double precision.
+    is_raw = raw_scores or not hasattr(estimator, "predict_proba")
+    wanted = {"zipmap": False, "raw_scores": is_raw}
+    given = {name: value for name, value in wanted.items() if has_option(name)}
     try:
         graph.container.add_options(id(estimator), given)
         part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=given)

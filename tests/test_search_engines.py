@@ -472,13 +472,22 @@ REFUSED = {
         Y,
         "step 'columntransformer'",
     ),
-    "a mask of columns": (
+    "weights of columns": (
         make_pipeline(
-            ColumnTransformer([("a", "passthrough", [True, False, True])]), RankBoost(**FEW)
+            ColumnTransformer([("a", "passthrough", [0, 2])], transformer_weights={"a": 10.0}),
+            RankBoost(**FEW),
         ),
         X,
         Y,
         "step 'columntransformer'",
+    ),
+    "a slice of names": (
+        make_pipeline(
+            ColumnTransformer([("a", "passthrough", slice("body", "year"))]), RankBoost(**FEW)
+        ),
+        pd.DataFrame(X, columns=NAMES),
+        Y,
+        r"step 'columntransformer'.* \(no slice of names\)",
     ),
     "an imputer": (
         make_pipeline(SimpleImputer(add_indicator=True), RankBoost(**FEW)),
@@ -601,6 +610,19 @@ def test_a_pipeline_may_begin_with_nothing():
     for first in ("passthrough", None):
         model = Pipeline([("first", first), ("last", RankBoost(n_estimators=2))]).fit(X, y)
         assert to_solr(model, "m") == to_solr(alone, "m")
+
+
+@pytest.mark.parametrize(
+    "columns", [slice(1, None), [False, True, True], np.array([False, True, True]), [-2, -1]]
+)
+def test_columns_may_be_chosen_by_slice_or_mask(columns):
+    chosen = ColumnTransformer([("a", "passthrough", columns)])
+    model = make_pipeline(chosen, RankBoost(**FEW)).fit(X, Y > 0)
+    rows = X.astype(np.float32)
+    assert_same(read("xgboost", model), expected_scores(model, rows), rows, 1e-12)
+    line = make_pipeline(chosen, ListNetLinear(**GRADED)).fit(X, Y)
+    weights = json.loads(to_linear_json(line, feature_names=NAMES))
+    assert list(weights.values()) == [0.0, *line[-1].coef_]
 
 
 def test_an_imputer_of_a_number_is_not_left_out():

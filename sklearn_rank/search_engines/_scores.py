@@ -236,8 +236,8 @@ _SCORES: dict[type, Callable[[Any, str], Score]] = {
 
 _FOLDED = (
     "StandardScaler and MinMaxScaler (without clip) before a linear model, a ColumnTransformer "
-    "that passes columns on as they are, and a SimpleImputer with add_indicator that has met no "
-    "missing value can be folded in"
+    "that passes columns on as they are (no slice of names), and a SimpleImputer with "
+    "add_indicator that has met no missing value can be folded in"
 )
 
 
@@ -281,15 +281,21 @@ def _is_identity(step: Any) -> bool:
 
 def _passed_on(step: Any) -> list[int] | None:
     """Return the columns that a ColumnTransformer passes on, None if it does anything else."""
-    if type(step) is not ColumnTransformer:
+    if type(step) is not ColumnTransformer or step.transformer_weights:
         return None
     numbers = {name: j for j, name in enumerate(getattr(step, "feature_names_in_", ()))}
     found: list[int] = []
     for _, one, columns in step.transformers_:
-        kept = [numbers.get(name, name) for name in np.atleast_1d(columns).tolist()]
-        if not kept or (isinstance(one, str) and one == "drop"):
+        if isinstance(one, str) and one == "drop":
             continue
-        if not _is_identity(one) or not all(type(j) is int and j >= 0 for j in kept):
+        chosen = columns if isinstance(columns, slice) else np.atleast_1d(columns).tolist()
+        if chosen is not columns:
+            chosen = [numbers.get(name, name) for name in chosen]
+        try:
+            kept = np.arange(step.n_features_in_)[chosen].tolist()
+        except TypeError:  # a slice of names
+            return None
+        if kept and not _is_identity(one):
             return None
         found += kept
     return found

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from cards import cards, column_names, refusing, rows_of, totals_or_none, values_of
 from databases import DATABASES
@@ -76,6 +77,21 @@ NOT_WRITTEN = {
     "no strings with the character NUL": (to_sql, categories_card("a\0"), {}),
     r"must be finite in SQL\. 'x0' has inf": (to_sql, numbers_card(math.inf), {}),
     r"all strings or all numbers\. Got int, str": (to_sql, categories_card("a", 1), {}),
+    r"'x0' must be all strings or all numbers\. Got Interval": (
+        card_to_json,
+        categories_card(pd.Interval(0, 1)),
+        {},
+    ),
+    r"'x0' must be strings and numbers in CSV\. .*Timestamp": (
+        to_csv,
+        categories_card(pd.Timestamp("2020-01-01")),
+        {},
+    ),
+    "classes and details must be texts and numbers.*Timestamp": (
+        card_to_json,
+        replace(CARD, classes=(pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01"))),
+        {},
+    ),
     "which end of the totals is bad": (to_pmml, CARD, {}),
     "needs a variable": (to_pmml, EMPTY_CARD, {}),
     "XML cannot hold": (to_pmml, replace(categories_card("a\x01"), adverse="low"), {}),

@@ -44,6 +44,8 @@ def card_to_json(card: Card) -> str:
     >>> card_from_json(text).variables[0].points
     (-1, 2, 0)
     """
+    for column in card.features:
+        card.kind_of(column)  # raises an error for categories that are no texts or numbers
     document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
     document |= {key: _encoded(getattr(card, key)) for key in _CARD}
     document["risk"] = [dict(zip(_RISK, row, strict=True)) for row in document["risk"]]
@@ -273,6 +275,8 @@ def _card_of(document: Any) -> Card:
         raise _fail(
             f"the document has half a character. Got {error.object[error.start]!r}"
         ) from None
+    except TypeError as error:
+        raise _fail(f"classes and details must be texts and numbers. {error}") from None
     fields = {key: document[key] for key in document if key not in ("format", "version")}
     if version == 1:
         fields = {**fields, "pairs": [], "adverse": None, "unseen": "neutral"}

@@ -103,6 +103,11 @@ def to_csv(card: Card) -> str:
     and where it begins with an apostrophe, the cell of variable and of bin has an apostrophe in
     front, which programs may remove. The columns for programs are never changed.
 
+    Raises
+    ------
+    ValueError
+        When the card has categories that are neither strings nor numbers, such as intervals.
+
     Examples
     --------
     >>> from sklearn_rank.scorecard import Card, Variable, to_csv
@@ -126,7 +131,12 @@ def to_csv(card: Card) -> str:
             _, _, points, *numbers = _columns(title, line)
             texts = [no_formula(title), no_formula(line.label)]
             first, *others = line.parts or (line,)
-            places = [*_place_cells(first), *(_place_cells(*others) if others else [""] * 4)]
+            try:
+                places = [*_place_cells(first), *(_place_cells(*others) if others else [""] * 4)]
+            except TypeError as error:
+                raise ValueError(
+                    f"The categories of {title!r} must be strings and numbers in CSV. {error}."
+                ) from None
             counted = [points, *map(_cell, numbers)]
             writer.writerow([*texts, *counted, json.dumps(names, ensure_ascii=False), *places])
     return out.getvalue()

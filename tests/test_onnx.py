@@ -332,6 +332,25 @@ def test_a_category_of_few_rows_is_missing():
     assert_allclose(scores, ranker.decision_function(X), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["boolean", "Int64"])
+def test_a_category_of_a_scorecard_may_be_missing_in_a_table_of_floats(kind):
+    random = np.random.default_rng(13)
+    flag = random.integers(0, 2, 400)
+    y = (flag + random.normal(size=400) > 0.5) | (np.arange(400) % 5 == 0)
+    known = pd.array(flag, dtype=kind)
+    known[::5] = pd.NA  # with many points, unlike any other category
+    X = pd.DataFrame({"a": random.normal(size=400), "flag": pd.Categorical(known)})
+    card = Scorecard(RankBoost(**FEW), cv=2).fit(X, y)
+    rows = np.column_stack([X["a"], known.to_numpy(float, na_value=np.nan)])
+    assert_array_equal(run(to_onnx(card, rows[:1]), rows)["scores"], card.decision_function(X))
+    types = importlib.import_module("skl2onnx.common.data_types")
+    inputs = [("a", types.DoubleTensorType([None, 1])), ("flag", types.Int64TensorType([None, 1]))]
+    session = runtime.InferenceSession(to_onnx(card, initial_types=inputs).SerializeToString())
+    full = X.assign(flag=pd.Categorical(pd.array(flag, dtype=kind)))
+    found = session.run(["scores"], {"a": rows[:, :1], "flag": flag[:, np.newaxis]})[0]
+    assert_array_equal(found, card.decision_function(full))
+
+
 def test_a_column_transformer(imputer_of_doubles):
     X, y = frame()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())

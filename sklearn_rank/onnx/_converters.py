@@ -189,7 +189,7 @@ def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> 
     """Return totals less the cut."""
     holder = [(one, number) for one in inputs for number in range(one.n_columns)]
 
-    def column_of(axis: Any, kind: str) -> str:
+    def column_of(axis: Any, kind: str) -> tuple[str, str]:
         one, number = holder[axis.column]
         if one.is_text != (kind == "str"):
             wanted = "strings" if kind == "str" else "numbers"
@@ -197,8 +197,11 @@ def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> 
                 f"{graph.owner} takes {wanted} for {axis.name!r}. Input {one.name!r} has others."
             )
         values = graph.node("Gather", one.name, [number], axis=1)
-        types = {"str": None, "int": np.int64, "bool": np.int64}
-        return values if one.is_text else graph.cast(values, types.get(kind, np.float64))
+        if one.is_text:
+            return values, kind
+        if one.is_float or kind not in ("int", "bool"):  # floats may be NaN, where it is missing
+            return graph.cast(values, np.float64), kind if kind == "number" else "float"
+        return graph.cast(values, np.int64), kind
 
     total = card_totals(graph, scorecard.card_, inputs[0].name, column_of)
     return graph.node("Sub", graph.cast(total, np.float64), float(scorecard.cut_))

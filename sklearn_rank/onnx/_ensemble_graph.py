@@ -39,7 +39,7 @@ def _member_scores(
             X, *_ = converted(graph, X, n_columns, step, about)
             X, n_columns = graph.cast(X, np.float64), None
     if type(model) in own:
-        return own[type(model)](graph, [GraphInput(X, model.n_features_in_, False)], model)
+        return own[type(model)](graph, [GraphInput(X, model.n_features_in_)], model)
     if not is_classifier(model):
         values, *_ = converted(graph, X, n_columns, model, about)
         return graph.node("Reshape", graph.cast(values, np.float64), [-1])

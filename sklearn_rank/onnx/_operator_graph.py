@@ -22,7 +22,8 @@ class GraphInput:
 
     name: str
     n_columns: int
-    is_text: bool
+    is_text: bool = False
+    is_float: bool = True
 
 
 def graph_inputs(operator: Any) -> list[GraphInput]:
@@ -35,8 +36,10 @@ def graph_inputs(operator: Any) -> list[GraphInput]:
                 f"Input {one.raw_name!r} of {type(model).__name__} must have a known number of "
                 "columns. Give it in initial_types."
             )
-        is_text = "String" in type(one.type).__name__
-        inputs.append(GraphInput(one.full_name, n_columns or model.n_features_in_, is_text))
+        kind = type(one.type).__name__
+        known = n_columns or model.n_features_in_
+        is_float = "Float" in kind or "Double" in kind
+        inputs.append(GraphInput(one.full_name, known, "String" in kind, is_float))
     return inputs
 
 

@@ -78,13 +78,13 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
     else:
         graph.add_input("X", np.dtype(dtype), card.n_features)
 
-    def column_of(axis: Any, kind: str) -> str:
+    def column_of(axis: Any, kind: str) -> tuple[str, str]:
         if has_categories:
             values = card.column_name(axis)
         else:
             values = graph.node("Gather", "X", [axis.column], axis=1)
         is_single = kind not in _TYPES and dtype != "float64"
-        return graph.cast(values, np.float64) if is_single else values
+        return graph.cast(values, np.float64) if is_single else values, kind
 
     total = card_totals(graph, card, inputs[0], column_of)
     graph.node("Identity", total, output=name)
@@ -92,17 +92,21 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
 
 
 def card_totals(
-    graph: GraphBuilder, card: Card, first_input: str, column_of: Callable[[Any, str], str]
+    graph: GraphBuilder,
+    card: Card,
+    first_input: str,
+    column_of: Callable[[Any, str], tuple[str, str]],
 ) -> str:
     """Return the totals of a card, of type double if it refuses what training has not seen.
 
-    `column_of` maps an axis and the kind of its feature to its values: of shape (n_rows, 1),
-    double for numbers and "float", int64 for "int" and "bool", strings for "str".
+    `column_of` maps an axis and the kind of its feature to its values and their kind, which is
+    "float" where integers or truth values come as floats. Values have the shape (n_rows, 1): double
+    for "number" and "float", int64 for "int" and "bool", strings for "str".
     """
     dtype = np.float64 if card.unseen == "refuse" else np.int64
     n_rows = graph.node("Shape", first_input, start=0, end=1)
     total = graph.node("Expand", np.array([card.intercept], dtype=dtype), n_rows)
-    columns: dict[int, str] = {}
+    columns: dict[int, tuple[str, str]] = {}
     for term in card.terms:
         for axis in term.axes:
             if axis.column not in columns:
@@ -117,18 +121,17 @@ def card_totals(
 
 
 def _bins_of(
-    graph: GraphBuilder, card: Card, term: Variable | Pair, columns: dict[int, str]
+    graph: GraphBuilder, card: Card, term: Variable | Pair, columns: dict[int, tuple[str, str]]
 ) -> str:
     """Return the bin of each row, of a pair its cell."""
-    first, *others = [_bins(graph, axis, columns[axis.column], card) for axis in term.axes]
+    first, *others = [_bins(graph, card, axis, *columns[axis.column]) for axis in term.axes]
     for axis, bins in zip(term.axes[1:], others, strict=True):
         first = graph.node("Add", graph.node("Mul", first, [axis.n_bins]), bins)
     return first
 
 
-def _bins(graph: GraphBuilder, axis: Any, values: str, card: Card) -> str:
+def _bins(graph: GraphBuilder, card: Card, axis: Any, values: str, kind: str) -> str:
     """Return the bins of a feature, from values of shape (n_rows, 1)."""
-    kind = card.kind_of(axis.column)
     places = list(enumerate(axis.places()))
     pairs = [(value, number) for number, one in places for value in one.values]
     if kind == "number":

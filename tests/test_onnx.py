@@ -32,6 +32,7 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
+from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.models import Stumps
 from sklearn_rank.onnx import register_converters
 from sklearn_rank.scorecard import Scorecard
@@ -265,6 +266,24 @@ def test_a_pipeline_that_fills_and_scales(dtype, imputer_of_doubles):
     ranker = KernelPairwiseSGDRanker(max_iter=20)
     pipeline = fit(make_pipeline(SimpleImputer(), StandardScaler(), ranker), X, y)
     assert_same(pipeline, X, 1e-9 if dtype is np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("strategy", ["mean", "constant"])
+@pytest.mark.parametrize("kind", ["missing", "plain"])
+def test_a_pipeline_that_tells_what_it_filled(kind, strategy, imputer_of_doubles):
+    X, y = make_rows(kind, 3)
+    ranker = KernelPairwiseSGDRanker(max_iter=20)
+    imputer = SimpleImputer(strategy=strategy, add_indicator=True)
+    pipeline = fit(make_pipeline(imputer, StandardScaler(), ranker), X, y)
+    assert_same(pipeline, X, 1e-9)
+    filled = run(to_onnx(imputer, X[:1]), X)["variable"]
+    assert_array_equal(filled, pipeline[0].transform(X))
+
+
+def test_an_ensemble_of_default_members(imputer_of_doubles):
+    X, y = make_rows("missing", 14)
+    ensemble = fit(RankingEnsemble(cv=2, n_steps=3, random_state=0), X, y)
+    assert_same(ensemble, X, 1e-6)
 
 
 @pytest.mark.parametrize("options", [{"add_indicator": True}, {"missing_values": -99.0}])

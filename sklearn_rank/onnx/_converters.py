@@ -59,7 +59,8 @@ def register_converters(*, imputer: bool = False) -> None:
     imputer : bool, default=False
         Whether to replace skl2onnx's converter of scikit-learn's `SimpleImputer` as well, for all
         models that this process converts. The graph of skl2onnx fills ``float64`` input by an
-        operator that onnxruntime runs for ``float32`` only.
+        operator that onnxruntime runs for ``float32`` only, and has no columns of
+        `add_indicator`.
 
     Raises
     ------

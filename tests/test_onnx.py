@@ -370,6 +370,17 @@ def test_a_category_of_a_scorecard_may_be_missing_in_a_table_of_floats(kind):
     assert_array_equal(found, card.decision_function(full))
 
 
+def test_a_row_that_a_scorecard_refuses_has_no_label():
+    X, y = make_rows("plain", 15)
+    card = fit(Scorecard(RankBoost(**FEW), cv=2, unseen="refuse"), X, y)
+    rows = np.vstack([X, np.full((1, 3), np.nan)])
+    with pytest.raises(ValueError, match="refuse"):
+        card.predict(rows)
+    found = run(to_onnx(card, X[:1]), rows)
+    assert list(found) == ["scores"]
+    assert_array_equal(found["scores"], [*card.decision_function(X), np.nan])
+
+
 def test_a_column_transformer(imputer_of_doubles):
     X, y = frame()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())

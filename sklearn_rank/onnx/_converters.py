@@ -52,7 +52,7 @@ def register_converters(*, imputer: bool = False) -> None:
     ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
     are `label`, the result of `predict`, in binary mode, and `scores`, the result of
     `decision_function` (of `predict` with ``relevance="graded"``), of shape (n_rows,), in double
-    precision.
+    precision. A `Scorecard` that refuses rows has no `label`, and gives these rows the score NaN.
 
     Parameters
     ----------
@@ -116,7 +116,8 @@ def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) ->
     alias = import_onnx("to_onnx", "skl2onnx").get_model_alias(type(model))
     operator = scope.declare_local_operator(alias, model)
     operator.inputs = inputs
-    if getattr(model, "relevance", "binary") == "binary":
+    refuses = isinstance(model, Scorecard) and model.card_.unseen == "refuse"
+    if getattr(model, "relevance", "binary") == "binary" and not refuses:
         operator.outputs.append(scope.declare_local_variable("label", missing_type=True))
     operator.outputs.append(scope.declare_local_variable("scores", missing_type=True))
     _set_types(operator)

@@ -406,10 +406,15 @@ def test_a_feature_set_names_the_parameters_of_each_query():
         "near": {"geo": {"lat": "{{ lat }}", "lon": "{{{lon}}}", "again": "{{lat}}"}},
         "tags": {"terms": {"tag": "{{#toJson}}tags{{/toJson}}"}},
         "year": {"function_score": {"field_value_factor": {"field": "year"}}},
+        "words": {"terms": {"body": ["{{#user-words}}", "{{.}}", "{{/user-words}}"]}},
+        "city": {"match": {"city": "{{user.city}}"}},
     }
     features = feature_set(queries)["featureset"]["features"]
     assert [one["name"] for one in features] == list(queries)
-    assert [one["params"] for one in features] == [["keywords"], ["lat", "lon"], [], []]
+    assert [one["params"] for one in features] == [
+        *(["keywords"], ["lat", "lon"], [], []),
+        *(["user-words"], ["user"]),
+    ]
     assert [one["template"] for one in features] == list(queries.values())
     assert {one["template_language"] for one in features} == {"mustache"}
 

@@ -7,8 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_VARIABLE = re.compile(r"\{\{\{?\s*[#^/&]?\s*([\w.]+)\s*\}?\}\}")
-"""A variable of a Mustache template, in two or three braces, with the signs of sections."""
+_VARIABLE = re.compile(r"\{\{\{?\s*[#^/&]?\s*([\w-]+)[\w.-]*\s*\}?\}\}")
+"""A variable of a Mustache template, in two or three braces, with the signs of sections.
+
+Of a name with points it is the first part; a point alone is an item of a section.
+"""
 
 _FUNCTIONS = ("toJson", "join", "url")
 """Sections that are functions of the search engine, and no parameters."""
@@ -18,7 +21,7 @@ def feature_set(queries: Mapping[str, Any]) -> dict[str, Any]:
     """Return a feature set of Elasticsearch or OpenSearch: each feature is the score of a query.
 
     It is for ``POST _ltr/_featureset/NAME``. Each feature names the parameters that its query has
-    in double braces; a search must give all of them.
+    in double braces; a search must give all of them. Of ``{{user.city}}`` the parameter is user.
 
     Parameters
     ----------

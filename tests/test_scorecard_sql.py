@@ -234,6 +234,13 @@ def test_columns_beside_the_total_need_a_table_and_have_names_of_their_own():
     assert re.findall(r' AS "(\w+)"', outer) == names
 
 
+@pytest.mark.parametrize("options", [{}, {"points": True}])
+def test_the_total_has_a_name_of_its_own(options):
+    with pytest.raises(ValueError, match=r"keeps \['id', 'Score'\] and calls the total 'score'"):
+        to_sql(CARD, table="t", keep=["id", "Score"], **options)
+    assert '"Score", ' in to_sql(CARD, table="t", keep="Score", name="total")
+
+
 def test_reasons_are_asked_for_a_direction():
     with pytest.raises(ValueError, match="which end of the totals is bad"):
         to_sql(CARD, table="t", reasons=True)

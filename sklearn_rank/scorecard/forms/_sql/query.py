@@ -64,7 +64,7 @@ def to_sql(
         Name of the column of totals in the result. Not used without `table`.
     keep : sequence of str, default=()
         Columns of the table to copy into the result, in front, such as the number of an
-        application.
+        application. None may be called as the total, `name`.
     points : bool, default=False
         Whether the result has a column of points for each term after the total: ``points_age``, or
         ``points_age_x_debt`` of a pair.
@@ -89,9 +89,10 @@ def to_sql(
     Raises
     ------
     ValueError
-        When the card, or a name, cannot be written in the dialect; when columns are asked for
-        without a table, the risk of a card whose risk table is missing or for other points, or
-        reasons while it is unknown which end of the totals is bad.
+        When the card, or a name, cannot be written in the dialect; when a column of `keep` has the
+        name of the total; when columns are asked for without a table, the risk of a card whose risk
+        table is missing or for other points, or reasons while it is unknown which end of the totals
+        is bad.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def to_sql(
     kept = [keep] if isinstance(keep, str) else list(keep)
     if texts is not None and not reasons:
         raise ValueError("texts of to_sql are for reasons: they need reasons=True.")
-    _check(card, table, risk, {"keep": kept, "points": points, "risk": risk, "reasons": reasons})
+    _check(card, table, name, {"keep": kept, "points": points, "risk": risk, "reasons": reasons})
     result = quoted(sql, name)
     source = "" if table is None else ".".join(quoted(sql, part) for part in _parts(table))
     cases = [_points_of(sql, card, term) for term in card.terms]
@@ -130,12 +131,17 @@ def to_sql(
     return f"SELECT {', '.join(columns)} FROM {source}"
 
 
-def _check(card: Card, table: Any, risk: bool, asked: dict[str, Any]) -> None:
+def _check(card: Card, table: Any, name: Any, asked: dict[str, Any]) -> None:
     """Raise ValueError for what does not fit together."""
     named = " and ".join(key for key, value in asked.items() if value)
     if table is None and named:
         raise ValueError(f"to_sql with {named} writes a query: it needs the name of the table.")
-    if risk:
+    if str(name).casefold() in [str(one).casefold() for one in asked["keep"]]:
+        raise ValueError(
+            f"to_sql keeps {asked['keep']} and calls the total {name!r}, which must differ, "
+            "whatever the case. Pass another name."
+        )
+    if asked["risk"]:
         known_risk(card)  # raises an error where it has none, or one of other points
 
 

@@ -13,9 +13,7 @@ from sklearn_rank.onnx._operator_graph import GraphInput, OperatorGraph
 
 def columns_of(graph: OperatorGraph, inputs: Sequence[GraphInput], codes: Any) -> str:
     """Return the features as doubles; `codes` has those of categories, or is None."""
-    known = (
-        {} if codes is None else dict(zip(codes.positions, _known_categories(codes), strict=True))
-    )
+    known = {} if codes is None else _known_categories(codes)
     parts: list[str] = []
     place: list[int] = []
     n_columns = 0
@@ -42,16 +40,18 @@ def columns_of(graph: OperatorGraph, inputs: Sequence[GraphInput], codes: Any) -
     return graph.node("Gather", name, place, axis=1) if known else name
 
 
-def _known_categories(codes: Any) -> list[dict[Any, int]]:
-    """Return the code of each category that has one, by feature."""
-    return [
-        {
+def _known_categories(codes: Any) -> dict[int, dict[Any, int]]:
+    """Return the code of each category that has one, by position of the feature."""
+    return {
+        position: {
             category: code
             for code, category in enumerate(encoder.categories_[0].tolist())
             if known[code] and not is_missing(category)
         }
-        for encoder, known in zip(codes.encoders, codes.known, strict=True)
-    ]
+        for position, encoder, known in zip(
+            codes.positions, codes.encoders, codes.known, strict=True
+        )
+    }
 
 
 def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -> str:

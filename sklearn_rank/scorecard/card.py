@@ -100,12 +100,8 @@ class Card:
 
     def axes_of(self, column: int) -> list[Axis]:
         """Return the bins of a feature in each term that has it."""
-        axes = (axis for term in self.terms for axis in term.axes)
-        return [
-            Axis(axis.name, axis.column, axis.thresholds, axis.special, axis.groups)
-            for axis in axes
-            if axis.column == column
-        ]
+        axes = (axis for term in self.terms for axis in term.axes if axis.column == column)
+        return [Axis(one.name, one.column, one.thresholds, one.special, one.groups) for one in axes]
 
     def kind_of(self, column: int) -> str:
         """Return the kind of values of a feature, as `Variable.kind`, of all terms together."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -118,9 +118,6 @@ def with_columns(node: Node, columns: Sequence[int]) -> Node:
     return replace(node, feature=columns[node.feature], left=left, right=right)
 
 
-def walk(node: Node, visit: Callable[[Node], None]) -> None:
-    """Call a function with each node."""
-    visit(node)
-    if isinstance(node, Split):
-        walk(node.left, visit)
-        walk(node.right, visit)
+def nodes_of(node: Node) -> list[Node]:
+    """Return all nodes of a tree."""
+    return [node, *(nodes_of(node.left) + nodes_of(node.right) if isinstance(node, Split) else ())]

@@ -27,9 +27,9 @@ from sklearn_rank.search_engines._nodes import (
     Node,
     Split,
     limits_of,
+    nodes_of,
     step_node,
     tree_node,
-    walk,
     with_columns,
 )
 from sklearn_rank.search_engines.tree_arrays import TreeArrays, trees_of_lightgbm, trees_of_xgboost
@@ -61,10 +61,8 @@ class TreeScore:
 
     def numbers(self) -> list[float]:
         """Return all numbers that the form holds."""
-        found: list[float] = []
-        for tree in self.all_trees():
-            walk(tree, lambda one: found.append(one.limit if isinstance(one, Split) else one.value))
-        return found
+        nodes = [one for tree in self.all_trees() for one in nodes_of(tree)]
+        return [one.limit if isinstance(one, Split) else one.value for one in nodes]
 
 
 Score = LinearScore | TreeScore
@@ -288,9 +286,9 @@ def _passed_on(step: Any) -> list[int] | None:
     for _, one, columns in step.transformers_:
         if isinstance(one, str) and one == "drop":
             continue
-        chosen = columns if isinstance(columns, slice) else np.atleast_1d(columns).tolist()
-        if chosen is not columns:
-            chosen = [numbers.get(name, name) for name in chosen]
+        chosen = columns
+        if not isinstance(columns, slice):
+            chosen = [numbers.get(name, name) for name in np.atleast_1d(columns).tolist()]
         try:
             kept = np.arange(step.n_features_in_)[chosen].tolist()
         except TypeError:  # a slice of names

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_rank._warnings import warn
 from sklearn_rank.search_engines._forms import linear_score
-from sklearn_rank.search_engines._nodes import Leaf, Node, Split, walk
+from sklearn_rank.search_engines._nodes import Leaf, Node, Split, nodes_of
 from sklearn_rank.search_engines._scores import LinearScore, TreeScore, exported
 from sklearn_rank.search_engines.tree_arrays import LARGEST_ZERO
 
@@ -96,12 +96,8 @@ def to_solr(
     else:
         kind = "MultipleAdditiveTreesModel"
         _warn_of_moved(found.score, found.owner)
-        params = {
-            "trees": [
-                {"weight": "1.0", "root": _node(tree, found.names)}
-                for tree in found.score.all_trees()
-            ]
-        }
+        trees = found.score.all_trees()
+        params = {"trees": [{"weight": "1.0", "root": _node(one, found.names)} for one in trees]}
     head = {} if store is None else {"store": store}
     features = [{"name": one} for one in found.names]
     return {**head, "class": _CLASS + kind, "name": name, "features": features, "params": params}
@@ -139,15 +135,9 @@ def _before_slack(split: Split) -> tuple[float, float]:
 
 def _warn_of_moved(score: TreeScore, owner: str) -> None:
     """Warn of thresholds that Solr can't reach; up to `LARGEST_ZERO` LightGBM does not tell."""
-    moved: list[float] = []
-
-    def visit(node: Node) -> None:
-        if isinstance(node, Split):
-            distance = abs(_before_slack(node)[1] - node.limit)
-            moved.extend([distance] if distance > LARGEST_ZERO else [])
-
-    for tree in score.trees:
-        walk(tree, visit)
+    splits = [one for tree in score.trees for one in nodes_of(tree) if isinstance(one, Split)]
+    distances = [abs(_before_slack(one)[1] - one.limit) for one in splits]
+    moved = [one for one in distances if one > LARGEST_ZERO]
     if moved:
         warn(
             f"{owner}: {len(moved)} thresholds move by up to {max(moved):.1e} in Solr, which adds "

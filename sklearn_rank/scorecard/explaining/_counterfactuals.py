@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -27,6 +28,9 @@ State = tuple[int, tuple[int, ...], int]
 
 Path = tuple[Any, ...]
 """The options chosen so far: the last one, and those before it."""
+
+Options = list[list[tuple[int, ...]]]
+"""Of each feature that may change its bins, first the present one."""
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,11 @@ class _Search:
     target: float
     most: int
 
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """The number of each feature that may change, by column."""
+        return {feature.column: number for number, feature in enumerate(self.features)}
+
     def run(self, cells: Indices) -> Counterfactual | None:
         """Return the best changes of a row, whose bins by term are given."""
         present = self._present(cells)
@@ -250,20 +259,19 @@ class _Search:
             [own, *(one for one in feature.bins if one != own)]
             for feature, own in zip(self.features, present, strict=True)
         ]
-        places = {feature.column: number for number, feature in enumerate(self.features)}
         due: list[list[int]] = [[] for _ in self.features]
         total = before = self.card.intercept
         for number, term in enumerate(self.card.terms):
             points = int(term.points[cells[number]])
             before += points
-            last = max((places[j] for j in term.columns if j in places), default=None)
+            last = max((self.places[j] for j in term.columns if j in self.places), default=None)
             if last is None:
                 total += points
             else:
                 due[last].append(number)
         states: dict[State, Path] = {(0, (), total): ()}
         for number in range(len(self.features)):
-            states = self._step(number, states, options, due, cells, places)
+            states = self._step(number, states, options, due[number], cells)
         best = self._best(states)
         if best is None:
             return None
@@ -299,13 +307,12 @@ class _Search:
         self,
         number: int,
         states: dict[State, Path],
-        options: list[list[tuple[int, ...]]],
-        due: list[list[int]],
+        options: Options,
+        due: list[int],
         cells: Indices,
-        places: dict[int, int],
     ) -> dict[State, Path]:
         """Return the states after one more variable has been given a bin."""
-        before, after = self._kept(number - 1, places), self._kept(number, places)
+        before, after = self._kept(number - 1), self._kept(number)
         found: dict[State, Path] = {}
         for (n_changes, kept, total), path in states.items():
             known = dict(zip(before, kept, strict=True))
@@ -313,40 +320,26 @@ class _Search:
                 if n_changes + (choice > 0) > self.most:
                     break
                 known[number] = choice
-                sums = total + sum(
-                    self._points(term, known, options, cells, places) for term in due[number]
-                )
+                sums = total + sum(self._points(one, known, options, cells) for one in due)
                 state = (n_changes + (choice > 0), tuple(known[one] for one in after), sums)
                 found.setdefault(state, (choice, path))
         return found
 
-    def _kept(self, number: int, places: dict[int, int]) -> list[int]:
+    def _kept(self, number: int) -> list[int]:
         """Return the variables up to a number that a pair with a later one needs."""
-        return [
-            one
-            for one in range(number + 1)
-            if any(
-                {one} < {places[j] for j in pair.columns if j in places}
-                and max(places[j] for j in pair.columns if j in places) > number
-                for pair in self.card.pairs
-            )
-        ]
+        places, columns = self.places, [pair.columns for pair in self.card.pairs]
+        pairs = [{places[j] for j in of_pair if j in places} for of_pair in columns]
+        numbers = range(number + 1)
+        return [one for one in numbers if any({one} < two and max(two) > number for two in pairs)]
 
-    def _points(
-        self,
-        number: int,
-        known: dict[int, int],
-        options: list[list[tuple[int, ...]]],
-        cells: Indices,
-        places: dict[int, int],
-    ) -> int:
+    def _points(self, number: int, known: dict[int, int], options: Options, cells: Indices) -> int:
         """Return the points of a term, given the options of its variables that may change."""
         term = self.card.terms[number]
         sizes = [axis.n_bins for axis in term.axes]
         bins = list(map(int, np.unravel_index(int(cells[number]), sizes)))
         for place, axis in enumerate(term.axes):
-            if axis.column in places:
-                feature = places[axis.column]
+            if axis.column in self.places:
+                feature = self.places[axis.column]
                 order = self._axis_number(number, axis.column)
                 bins[place] = options[feature][known[feature]][order]
         return int(term.points[int(np.ravel_multi_index(bins, sizes))])

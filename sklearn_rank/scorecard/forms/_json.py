@@ -342,12 +342,8 @@ def _increase(values: Sequence[float]) -> bool:
 
 def _rules_of_axis(one: Any, card: Card) -> Rules:
     """Yield what must hold between the bins of a feature and the card."""
-    name, column, n_features, names = (
-        repr(one.name),
-        one.column,
-        card.n_features,
-        card.feature_names,
-    )
+    name, column = repr(one.name), one.column
+    n_features, names = card.n_features, card.feature_names
     yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
     known = one.name if names is None else names[column]
     yield known == one.name, f"column {column} is {known!r} in feature_names, not {name}"

@@ -133,27 +133,16 @@ def _add_output(model: Any, name: str, n_variables: int) -> None:
     kind = {"optype": "continuous", "dataType": "integer"}
     _element(output, "OutputField", name=name, feature="predictedValue", **kind)
     for rank in range(1, min(_N_REASONS, n_variables) + 1):
-        _element(
-            output,
-            "OutputField",
-            name=f"{name}_reason_{rank}",
-            feature="reasonCode",
-            rank=str(rank),
-            optype="categorical",
-            dataType="string",
-        )
+        reason = f"{name}_reason_{rank}"
+        number = {"rank": str(rank), "optype": "categorical", "dataType": "string"}
+        _element(output, "OutputField", name=reason, feature="reasonCode", **number)
 
 
 def _add_characteristic(parent: Any, card: Card, term: Variable | Pair, best: int) -> None:
     """Add the points of a term; the first attribute whose predicate holds counts."""
     points = list(map(int, term.points))
-    of_term = _element(
-        parent,
-        "Characteristic",
-        name=card.term_name(term),
-        reasonCode=term.name,
-        baselineScore=str(best),
-    )
+    named = {"name": card.term_name(term), "reasonCode": term.name}
+    of_term = _element(parent, "Characteristic", **named, baselineScore=str(best))
     for number, predicate in _attributes(card, term):
         _write(_element(of_term, "Attribute", partialScore=str(points[number])), predicate)
     if not len(of_term):

@@ -116,8 +116,10 @@ def _columns(card: Card, cases: list[str], rows: Values) -> dict[str, Any]:
     return table
 
 
-def _of_bin(one: Bin, axis: Any) -> Any:
-    """Return a value in a bin of ordinary values, special codes or missing ones."""
+def _of_bin(card: Card, one: Bin, axis: Any) -> Any:
+    """Return a value in a bin; None if there is none."""
+    if one.kind == "other":
+        return _unseen(card, axis.column)
     if one.kind == "range":
         return _inside(one.above, one.up_to, axis.special)
     if one.kind in ("special", "categories"):
@@ -168,14 +170,14 @@ def _values(card: Card, column: int, infinite: bool) -> Iterator[Named]:
     """Yield the values of a feature that a system may take for others, those of all its terms."""
     seen: set[Any] = set()
     for axis in card.axes_of(column):
-        for case, value in _values_of_axis(axis, _unseen, card, infinite):
+        for case, value in _values_of_axis(axis, card, infinite):
             key = "missing" if is_missing(value) else (type(value), value)
             if key not in seen:
                 seen.add(key)
                 yield f"{card.column_name(axis)} {case}", value
 
 
-def _values_of_axis(axis: Any, unseen: Any, card: Card, infinite: bool) -> Iterator[Named]:
+def _values_of_axis(axis: Any, card: Card, infinite: bool) -> Iterator[Named]:
     for one in axis.thresholds:
         yield f"at {one:g}", one
         beyond = math.nextafter(one, math.inf)
@@ -185,12 +187,10 @@ def _values_of_axis(axis: Any, unseen: Any, card: Card, infinite: bool) -> Itera
         if one.kind == "categories":
             for value in one.values:
                 yield f"is {value}", value
-        elif one.kind == "other":
-            value = unseen(card, axis.column)
-            if value is not None:
-                yield "not seen", value
-        else:
-            yield one.label, _of_bin(one, axis)
+        elif one.kind != "other":
+            yield one.label, _of_bin(card, one, axis)
+        elif (value := _of_bin(card, one, axis)) is not None:
+            yield "not seen", value
     if infinite and axis.groups is None:
         yield "infinite", math.inf
         yield "minus infinite", -math.inf
@@ -205,19 +205,15 @@ def _typical(card: Card, column: int) -> Any:
     if len(term.axes) == 2:
         counts = counts.reshape([one.n_bins for one in term.axes]).sum(axis=1 - place)
     bins = [one for one in axis.places() if one.kind != "other"]
-    return _of_bin(bins[int(np.argmax(counts[: len(bins)]))], axis)
+    return _of_bin(card, bins[int(np.argmax(counts[: len(bins)]))], axis)
 
 
 def _cells(card: Card) -> Iterator[tuple[str, dict[int, Any]]]:
     """Yield a row for each cell of each pair."""
     for pair in card.pairs:
         for bins in product(*(axis.places() for axis in pair.axes)):
-            row = {
-                axis.column: _unseen(card, axis.column)
-                if one.kind == "other"
-                else _of_bin(one, axis)
-                for axis, one in zip(pair.axes, bins, strict=True)
-            }
+            placed = zip(pair.axes, bins, strict=True)
+            row = {axis.column: _of_bin(card, one, axis) for axis, one in placed}
             names = map(card.column_name, pair.axes)
             texts = (f"{name}: {one.label}" for name, one in zip(names, bins, strict=True))
             yield "; ".join(texts), row
@@ -234,6 +230,5 @@ def _drawn(
             share = weights / weights.sum() if weights.sum() else None
             drawn = term.listed()[int(rng.choice(term.n_bins, p=share))]
             for axis, one in zip(term.axes, drawn.parts or (drawn,), strict=True):
-                value = _unseen(card, axis.column) if one.kind == "other" else _of_bin(one, axis)
-                row.setdefault(axis.column, value)
+                row.setdefault(axis.column, _of_bin(card, one, axis))
         yield f"drawn {number + 1}", row

@@ -209,11 +209,7 @@ def sizes_up_to(most: int) -> list[int]:
 def at_settings(ranker: Any, settings: Settings) -> Any:
     """Return a copy of a ranker, which has validated its data, at some settings."""
     own = copy(ranker)
-    names = {
-        "min_bin_size": "min_bin_size",
-        "max_pairs": "max_pairs",
-        "n_terms": "max_thresholds",
-    }
+    names = {"min_bin_size": "min_bin_size", "max_pairs": "max_pairs", "n_terms": "max_thresholds"}
     of_stumps = {names[name]: value for name, value in settings.items() if name in names}
     others = {name: value for name, value in settings.items() if name not in names}
     if of_stumps:

@@ -44,10 +44,7 @@ class Search:
     """
 
     def __init__(
-        self,
-        fits: Sequence[FoldFits],
-        ranker_at: Callable[[Settings], Any],
-        settings: Settings,
+        self, fits: Sequence[FoldFits], ranker_at: Callable[[Settings], Any], settings: Settings
     ) -> None:
         self._fits, self._ranker_at = fits, ranker_at
         self.settings = dict(settings)

@@ -115,15 +115,13 @@ def to_sql(
     kept = [keep] if isinstance(keep, str) else list(keep)
     if texts is not None and not reasons:
         raise ValueError("texts of to_sql are for reasons: they need reasons=True.")
-    _check(card, table, name, {"keep": kept, "points": points, "risk": risk, "reasons": reasons})
+    asked = {"keep": kept, "points": points, "risk": risk, "reasons": reasons}
+    _check(card, table, name, asked)
     result = quoted(sql, name)
     source = "" if table is None else ".".join(quoted(sql, part) for part in _parts(table))
-    cases = [_points_of(sql, card, term) for term in card.terms]
     if points or risk or reasons:
-        lost = _points_lost(card) if reasons else []
-        known = Texts("to_sql", card, texts)
-        said = {number: _said(sql, card, card.terms[number], known) for number, *_ in lost}
-        return _query(sql, card, source, name, kept, cases, points, risk, lost, said)
+        return _query(sql, card, source, name, asked, Texts("to_sql", card, texts))
+    cases = [_points_of(sql, card, term) for term in card.terms]
     expression = "(\n  " + "\n  + ".join([str(int(card.intercept)), *cases]) + "\n)"
     if table is None:
         return expression
@@ -167,38 +165,27 @@ def quoted(sql: Sqlite, name: Any) -> str:
 
 
 def _query(
-    sql: Sqlite,
-    card: Card,
-    source: str,
-    name: str,
-    kept: list[str],
-    cases: list[str],
-    points: bool,
-    risk: bool,
-    lost: list[tuple[int, str]],
-    said: dict[int, str],
+    sql: Sqlite, card: Card, source: str, name: str, asked: dict[str, Any], known: Texts
 ) -> str:
     """Return a query with more columns than the total: points first, then what needs them."""
+    kept, cases = asked["keep"], [_points_of(sql, card, term) for term in card.terms]
+    lost = _points_lost(card) if asked["reasons"] else []
     terms = [sql.name(f"points_{number}") for number in range(1, len(cases) + 1)]
     keys = [sql.name(f"key_{number}") for number in range(1, len(kept) + 1)]
     total = sql.name("total")
     inner = [f"{quoted(sql, old)} AS {new}" for old, new in zip(kept, keys, strict=True)]
     inner += [f"{case} AS {term}" for case, term in zip(cases, terms, strict=True)]
     texts = {number: sql.name(f"text_{number + 1}") for number, _ in lost}
-    inner += [f"{said[number]} AS {new}" for number, new in texts.items()]
-    middle = [
-        *keys,
-        *terms,
-        *texts.values(),
-        " + ".join([str(int(card.intercept)), *terms]) + f" AS {total}",
-    ]
+    inner += [f"{_said(sql, card, card.terms[one], known)} AS {new}" for one, new in texts.items()]
+    sum_of_points = " + ".join([str(int(card.intercept)), *terms])
+    middle = [*keys, *terms, *texts.values(), f"{sum_of_points} AS {total}"]
     of_terms = [(terms[number], texts[number], formula) for number, formula in lost]
     middle += _ranks(sql, of_terms)
     shown = [*zip(keys, kept, strict=True), (total, name)]
-    if points:
+    if asked["points"]:
         names = ["points_" + "_x_".join(map(card.column_name, one.axes)) for one in card.terms]
         shown += zip(terms, names, strict=True)
-    if risk:
+    if asked["risk"]:
         shown.append((_risk(sql, card, total), "risk"))
     shown += _reasons(sql, of_terms, total)
     names = _distinct([called for _, called in shown])

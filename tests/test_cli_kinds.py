@@ -42,6 +42,8 @@ IDS = {
 
 @pytest.mark.parametrize("name", IDS)
 def test_ids_are_no_features_unless_they_are_kept(name):
+    if "128" in name and int(pd.__version__.partition(".")[0]) < 3:
+        pytest.skip("older pandas leaves integers beyond 64 bits text")
     columns = {"other": RNG.normal(size=N), **IDS[name]}
     (column,) = IDS[name]
     kinds, notes = chosen(**columns)

@@ -83,6 +83,22 @@ def test_a_thread_may_take_warnings_but_not_those_of_fits_to_folds():
     assert [category for _, category in taken] == [ConvergenceWarning]
 
 
+def test_other_warnings_of_fits_to_folds_are_taken_too(monkeypatch):
+    fit_rows, taken, context = SmoothMarginRanker.fit_rows, [], copy_context()
+
+    def noted(self, *rows):
+        sklearn_rank._warnings.warn("odd", UserWarning)
+        return fit_rows(self, *rows)
+
+    monkeypatch.setattr(SmoothMarginRanker, "fit_rows", noted)
+    context.run(IS_TAKEN.set, lambda *note: taken.append(note) is None)
+    card = Scorecard(SmoothMarginRanker(n_estimators=2), cv=2, n_repeats=1, random_state=0)
+    random = np.random.default_rng(0)
+    X = random.standard_normal((120, 3))
+    context.run(card.fit, X, X[:, 0] + random.standard_normal(120) > 0)
+    assert ("odd", UserWarning) in taken
+
+
 def test_a_warning_about_another_version_points_at_the_call_that_loads(monkeypatch):
     stored = pickle.dumps(RankBoost(n_estimators=1).fit(X, Y))
     monkeypatch.setattr(sklearn_rank._versions, "__version__", "9.9.9")

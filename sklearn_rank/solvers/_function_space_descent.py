@@ -247,7 +247,7 @@ def _past_a_kink(line: Callable[[float], tuple[float, float]]) -> float | None:
     (start, steepest), low, high, step = line(0.0), 0.0, np.inf, 1.0
     for _ in range(_BISECTIONS):
         value, slope = line(step)
-        is_high = not value <= start + _DECREASE * step * steepest  # NaN is
+        is_high = not value <= start + _DECREASE * step * steepest  # so is NaN
         if not is_high and slope >= _FLATTER * steepest:
             return step
         low, high = (low, step) if is_high else (step, high)

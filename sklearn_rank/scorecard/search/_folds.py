@@ -161,8 +161,8 @@ class FoldFits:
 
     def _one(self, ranker: Any, rows: Rows, train: Indices, test: Indices) -> FoldFit:
         data = self.data
-        context = copy_context()
-        context.run(IS_TAKEN.set, lambda _, category: category is ConvergenceWarning)
+        context, others = copy_context(), IS_TAKEN.get()
+        context.run(IS_TAKEN.set, lambda *note: note[1] is ConvergenceWarning or others(*note))
         fitted = context.run(ranker.fit_rows, rows)
         rules, weights = fitted["weak_rankers_"], fitted["estimator_weights_"]
         scores = rules.scores(data.X, weights, ThreadPool(1))

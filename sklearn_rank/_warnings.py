@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from contextvars import ContextVar
 
 import joblib
@@ -14,7 +15,7 @@ _FILES = __file__, sklearn.__file__, joblib.__file__
 _TOOLS = tuple(os.path.join(os.path.dirname(path), "") for path in _FILES)
 """Folders of this package and of those whose frames lie between it and the user."""
 
-IS_TAKEN = ContextVar("IS_TAKEN", default=lambda message, category: False)
+IS_TAKEN = ContextVar[Callable[..., bool]]("IS_TAKEN", default=lambda message, category: False)
 """Gets the message and the category of each warning; True means that it is not issued.
 
 For fits whose warnings are issued elsewhere, or not at all. It holds for one thread, where

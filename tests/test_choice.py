@@ -48,6 +48,29 @@ def test_the_linear_term_is_the_derivative_by_the_weights(name, metric):
         )
 
 
+@pytest.mark.parametrize(("name", "metric"), [("auc", mean_auc), ("pauc@0.1", area)])
+def test_of_groups_no_constant_is_added_to_the_derivative(name, metric):
+    y, score, fold = held_out(40, 2)
+    group = np.arange(40) // 3
+    found = _Draws(y, None, fold, group)._with_derivatives(name, {"a": score})[1][0]
+    for k, one in enumerate(found):
+        up, down = np.ones((2, 40)) + 1e-5 * np.outer([1, -1], group == k)
+        change = metric(y, score, fold, up) - metric(y, score, fold, down)
+        assert one == pytest.approx(change / 2e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["auc", "pauc@0.1", "tpr@0.1"])
+def test_groups_of_one_row_vary_as_rows(name):
+    rng = np.random.default_rng(0)
+    y = rng.random(1000) < 0.1
+    score, options = 1.5 * y + rng.normal(size=1000), {"criterion": name, "random_state": 0}
+    rows, groups = (
+        choose_ranking(y, {"a": score}, group=one, **options).metric[1:].std()
+        for one in (None, np.arange(1000))
+    )
+    assert groups == pytest.approx(rows, rel=0.1)
+
+
 def test_the_share_found_varies_as_in_samples_of_rows():
     y, score, fold = held_out(1500, 5)
     choice = choose_ranking(y, {"a": score}, metric="tpr@0.05", fold=fold, random_state=0)

@@ -336,9 +336,9 @@ class _Draws:
         value, is_relevant = scorer.measure(self.y, score, qid=self.fold), self.y > 0
         deviation, score = np.zeros(len(self.y)), check_floats(score, "scores")
         parts = list(with_both_classes(is_relevant, self.fold))
-        derivatives = _of_area if kind == "pauc" else _of_height
         for part in parts:
-            deviation[part] = derivatives(is_relevant[part], score[part], float(rate)) / len(parts)
+            found = _derivatives(kind, is_relevant[part], score[part], float(rate))
+            deviation[part] = found / len(parts)
         return value, deviation
 
     def _changes(self, deviations: Floats, n_resamples: int, rng: Any) -> Floats:
@@ -354,19 +354,19 @@ class _Draws:
         return changes
 
 
-def _of_area(is_relevant: Mask, score: Floats, rate: float) -> Floats:
-    """Return the derivatives of the partial AUC by the weights of the rows, up to constants."""
-    steps = RocSteps.of(is_relevant, score)
-    term, loss = steps.area_terms(rate)
-    n_found = is_relevant.sum()
-    of_step = np.where(is_relevant, term[steps.place], -loss[steps.place])
-    return of_step / np.where(is_relevant, n_found, len(score) - n_found)
+def _derivatives(kind: str, is_relevant: Mask, score: Floats, rate: float) -> Floats:
+    """Return those of the partial AUC, or of the height of the ROC curve, by the row weights.
 
-
-def _of_height(is_relevant: Mask, score: Floats, rate: float) -> Floats:
-    """Return those of the height of the ROC curve, by its slope around the rate."""
+    They sum to zero in each class: of groups, samples have other numbers of rows of a class.
+    """
     steps = RocSteps.of(is_relevant, score)
-    left, right = rate / 2, min(1.0, 1.5 * rate)
-    slope = steps.found @ (steps.before(right) - steps.before(left)) / (right - left)
-    part, n_found = steps.before(rate)[steps.place], is_relevant.sum()
-    return part * np.where(is_relevant, 1 / n_found, -slope / (len(score) - n_found))
+    if kind == "pauc":
+        term, loss = steps.area_terms(rate)
+    else:  # the threshold moves as the slope of the curve around the rate says
+        left, right = rate / 2, min(1.0, 1.5 * rate)
+        slope = steps.found @ (steps.before(right) - steps.before(left)) / (right - left)
+        term = steps.before(rate)
+        loss = slope * term
+    of_found = (term - steps.found @ term) / is_relevant.sum()
+    of_other = (steps.other @ loss - loss) / (~is_relevant).sum()
+    return np.where(is_relevant, of_found[steps.place], of_other[steps.place])

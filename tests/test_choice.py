@@ -135,6 +135,19 @@ def test_the_preferred_ranking_is_chosen_within_one_standard_error():
     assert names[2][-1] == "far"
 
 
+def test_a_ranking_far_ahead_but_unsure_does_not_hide_one_that_is_surely_ahead():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, 0], [100, 300])
+    base = y + rng.normal(size=400)
+    near = base + 0.25 * rng.normal(size=400) + 0.1 * y
+    scores = {"base": base, "near": near, "far": 1.07 * y + rng.normal(size=400)}
+    found = choose_ranking(y, scores, criterion="auc", preferred="base", random_state=0)
+    assert found.names == ["near", "far", "base"]
+    ahead = found.criterion - found.criterion[:, [2]]
+    assert ahead[0, 1] > ahead[0, 0]
+    assert (ahead[0] > ahead[1:].std(axis=0)).tolist() == [True, False, False]
+
+
 def test_rivals_are_the_best_of_those_named():
     y, score, _ = held_out(500)
     noise = np.random.default_rng(3).normal(size=(2, 500))

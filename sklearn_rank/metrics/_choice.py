@@ -183,7 +183,7 @@ def choose_ranking(
         The metric that is reported. None: the criterion.
     preferred : str, default=None
         A ranking that is chosen unless another's criterion is higher by more than the standard
-        error of the difference: the choice is then stable.
+        error of the difference; of several such others the best is chosen. So the choice is stable.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
@@ -266,13 +266,12 @@ def choose_ranking(
 
 def _choose(criterion: Floats, preferred: int | None) -> Indices:
     """Return the column that is chosen in each row."""
-    best = criterion.argmax(axis=1)
     if preferred is None:
-        return best
+        return criterion.argmax(axis=1)
     ahead = criterion - criterion[:, [preferred]]
-    error = ahead[1:].std(axis=0)
-    is_ahead = ahead[np.arange(len(best)), best] > error[best]
-    return np.where(is_ahead, best, preferred)
+    is_ahead = ahead > ahead[1:].std(axis=0)
+    best = np.where(is_ahead, criterion, -np.inf).argmax(axis=1)
+    return np.where(is_ahead.any(axis=1), best, preferred)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Choice, Number, check_parameters
+from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, divide, rank_queries
+
+_K = Number(1, integer=True)
 
 
 def _hits(ranked: RankedQueries, k: Indices) -> Floats:
@@ -16,10 +18,6 @@ def _hits(ranked: RankedQueries, k: Indices) -> Floats:
     share = ranked.relevant / ranked.ties.length
     places = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
     return ranked.queries.reduce(np.add, share * places)
-
-
-def _check_k(owner: str, k: Any) -> None:
-    check_parameters(owner, {"k": k}, {"k": Number(1, integer=True)})
 
 
 def precision_at_k(
@@ -87,9 +85,8 @@ def precision_at_k(
     >>> precision_at_k([1, 1], [2, 1], k=4), precision_at_k([1, 1], [2, 1], k=4, divide_by="k")
     (1.0, 0.5)
     """
-    _check_k("precision_at_k", k)
-    allowed = {"divide_by": Choice(("rows", "k"))}
-    check_parameters("precision_at_k", {"divide_by": divide_by}, allowed)
+    allowed: dict[str, Constraint] = {"k": _K, "divide_by": Choice(("rows", "k"))}
+    check_parameters("precision_at_k", {"k": k, "divide_by": divide_by}, allowed)
     mean = QueryMean.checked("precision_at_k", average, empty, query_weight, qid, y_true)
     ranked = rank_queries(y_true, y_score, qid)
     places = np.minimum(k, ranked.query_rows.length)
@@ -153,7 +150,7 @@ def recall_at_k(
     >>> recall_at_k([1, 0, 1, 0], [4, 3, 2, 1], k=3)
     1.0
     """
-    _check_k("recall_at_k", k)
+    check_parameters("recall_at_k", {"k": k}, {"k": _K})
     mean = QueryMean.checked("recall_at_k", average, empty, query_weight, qid, y_true)
     ranked = rank_queries(y_true, y_score, qid)
     places = np.minimum(k, ranked.query_rows.length)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._protocols import Floats
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups
 from sklearn_rank.rows.sums import nested_runs
 
 NO_PAIR = (
@@ -74,27 +73,15 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
             by_key = np.argsort(key, kind="stable")
         group = (rows.query << (n_digits - digit - 1)) + (level >> (digit + 1))
         order = by_key[np.argsort(group[by_key], kind="stable")]
+        above = is_above[order]
         ties, groups = nested_runs(group[order], key[order])
-        _add_counts(counts, order, is_above[order], rows.weight[order], ties, groups)
+        # Sums over ties first: rows below need them, and there are fewer ties than rows.
+        tied = ties.reduce(np.add, rows.weight[order] * above)
+        not_higher = groups.cumsum(tied)
+        total = groups.spread(not_higher[groups.end - 1])
+        below = np.flatnonzero(above == 0)
+        row, tie = order[below], ties.spread(np.arange(ties.n_groups))[below]
+        counts.total[row] += total[tie]
+        counts.lower[row] += groups.shift(not_higher, 0.0)[tie]
+        counts.tied[row] += tied[tie]
     return counts
-
-
-def _add_counts(
-    counts: PairCounts,
-    order: Indices,
-    is_above: Indices,
-    weight: Floats,
-    ties: Groups,
-    groups: Groups,
-) -> None:
-    """Add the pairs of groups of rows, sorted by key: the 1s above, the 0s below."""
-    # Sums over ties first: rows below need them, and there are fewer ties than rows.
-    tied = ties.reduce(np.add, weight * is_above)
-    not_higher = groups.cumsum(tied)
-    lower = groups.shift(not_higher, 0.0)
-    total = groups.spread(not_higher[groups.end - 1])
-    below = np.flatnonzero(is_above == 0)
-    rows, tie = order[below], ties.spread(np.arange(ties.n_groups))[below]
-    counts.total[rows] += total[tie]
-    counts.lower[rows] += lower[tie]
-    counts.tied[rows] += tied[tie]

@@ -193,6 +193,24 @@ def test_a_metric_without_a_value_is_refused():
         choose_ranking([0] * 6, rankings, criterion="map", qid=[0, 0, 1, 1, 2, 2], n_resamples=5)
 
 
+@pytest.mark.parametrize("criterion", ["auc", "tpr@0.5", "ndcg"])
+def test_a_query_in_several_folds_is_refused(criterion):
+    options = {"qid": [0, 0, 1, 1], "fold": [0, 0, 0, 1], "criterion": criterion}
+    with pytest.raises(ValueError, match="Got 1 queries in several folds"):
+        choose_ranking([0, 1, 0, 1], {"a": range(4)}, **options)
+
+
+def test_folds_of_whole_queries_change_no_metric_of_queries():
+    y, score, _ = held_out(400)
+    qid = np.arange(400) % 40
+    options = {"criterion": "ndcg@10", "qid": qid, "n_resamples": 4000, "random_state": 0}
+    plain, folds = (
+        choose_ranking(y, {"a": score}, fold=one, **options).criterion for one in (None, qid % 2)
+    )
+    assert plain[0] == folds[0]
+    assert plain[1:].std() == pytest.approx(folds[1:].std(), rel=0.1)
+
+
 def test_every_one_of_the_others_must_be_a_ranking():
     found = choose_ranking([0, 1, 0, 1], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, n_resamples=5)
     with pytest.raises(ValueError, match=r"'over' must name others\. Got \['b', 'typo'\]"):

@@ -824,6 +824,8 @@ SPLIT_QUERIES = {"qid": [0, 0, 1, 1], "fold": [0, 0, 0, 1]}
         ("auc_interval", ([1, 1], [1, 2]), {}, "no comparable pair"),
         ("auc_interval", ([0, 1], [1, 2]), {"confidence": 1}, "'confidence' parameter of auc_int"),
         ("auc_interval", ([0, 1] * 2, range(4)), SPLIT_QUERIES, "Got 1 queries in several folds"),
+        ("tpr_at_fpr_interval", ([0, 1] * 2, range(4)), SPLIT_QUERIES, "Got 1 queries in several"),
+        ("compare_tpr_at_fpr", ([0, 1] * 2, *[range(4)] * 2), SPLIT_QUERIES, "in several folds"),
         ("compare_auc", ([0, 1], [1, 2], [1, 2]), {"confidence": 0}, "'confidence' .* of compare_"),
         ("compare_auc", ([0, 1, 1], *[range(3)] * 2), {"qid": [0, 0, 1]}, "At least two queries"),
         ("compare_auc", ([0, 1], [0, 1], [1, 0]), {}, "At least two rows of each class"),

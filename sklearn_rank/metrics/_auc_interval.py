@@ -243,7 +243,7 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score"
     if query is not None:
         has_pair = np.bincount(query, is_above) > 0
         excess = np.bincount(query, from_below)[has_pair].astype(np.float64)
-        drawn = _fold_of_queries(folds, query)[has_pair]
+        drawn = fold_of_queries(folds, query)[has_pair]
         freedom = len(drawn) - len(np.unique(drawn))
         return _Units(auc, _unbiased(excess, drawn, _TWO_QUERIES), len(drawn), freedom)
     # A fold without a pair has no AUC, and its rows have no part in the mean.
@@ -285,7 +285,8 @@ def _linearised(rows: ScoredRows, folds: Indices) -> tuple[float, Floats, Floats
     return 1 - float(wrong.mean()), from_below, from_above, *masks
 
 
-def _fold_of_queries(folds: Indices, query: Indices) -> Indices:
+def fold_of_queries(folds: Indices, query: Indices) -> Indices:
+    """Return the fold of each query; ValueError where one lies in several."""
     found = np.zeros(query.max() + 1, dtype=np.intp)
     found[query] = folds
     if (found[query] != folds).any():

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import check_column, check_floats, check_parameters, check_qid
-from sklearn_rank.metrics._auc_interval import auc_deviations
+from sklearn_rank.metrics._auc_interval import auc_deviations, fold_of_queries
 from sklearn_rank.metrics._comparison import BootstrapInterval, check_resampling
 from sklearn_rank.metrics._tpr_interval import draw_counts, with_both_classes
 from sklearn_rank.metrics.curve_terms import RocSteps
@@ -205,7 +205,8 @@ def choose_ranking(
     ------
     ValueError
         Without scores, when a metric can't be resampled, when `preferred` is not among the
-        names, when the rows have no value of a metric, or when a parameter is not allowed.
+        names, when the rows have no value of a metric, when a query lies in several folds, or when
+        a parameter is not allowed.
 
     See Also
     --------
@@ -297,9 +298,7 @@ class _Draws:
         if self.qid is None:
             level = np.unique(self.y, return_inverse=True)[1]
             return self.fold * (int(level.max()) + 1) + level
-        found = np.zeros(self.n_drawn, dtype=np.intp)
-        found[self.qid] = self.fold
-        return found
+        return fold_of_queries(self.fold, self.qid)
 
     def in_samples(
         self, names: Iterable[str], scores: Mapping[Any, Any], n_resamples: int, rng: Any

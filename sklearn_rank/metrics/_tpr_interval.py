@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import check_parameters, check_qid
+from sklearn_rank.metrics._auc_interval import fold_of_queries
 from sklearn_rank.metrics._comparison import (
     BootstrapInterval,
     RankingComparison,
@@ -61,7 +62,7 @@ def tpr_at_fpr_interval(
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out. Scores of different folds come
         from different models and are not compared; the share is the mean over the folds that hold
-        both classes. Not needed with `qid`.
+        both classes. Not needed with `qid`: a query belongs to one fold.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true share.
     n_resamples : int >= 1, default=999
@@ -77,8 +78,8 @@ def tpr_at_fpr_interval(
     Raises
     ------
     ValueError
-        When no fold holds both classes, with fewer than two queries that do, or when a parameter
-        is not allowed.
+        When no fold holds both classes, with fewer than two queries that do, when a query lies in
+        several folds, or when a parameter is not allowed.
 
     See Also
     --------
@@ -106,8 +107,8 @@ def tpr_at_fpr_interval(
     check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     settings = check_resampling(owner, confidence, n_resamples, random_state)
     if qid is not None:
-        values = tpr_at_fpr_score(y_true, y_score, max_fpr=max_fpr, qid=qid, average=None)
-        return bootstrap_interval(values, **settings)
+        values = _in_queries(y_true, {"y_score": y_score}, qid, fold, max_fpr)
+        return bootstrap_interval(*values, **settings)
     (share,), (resampled,) = _shares(y_true, {"y_score": y_score}, fold, max_fpr, settings)
     low, high = _quantiles(resampled, confidence)
     return BootstrapInterval(share, low, high, 1)
@@ -149,7 +150,7 @@ def compare_tpr_at_fpr(
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out. Scores of different folds come
         from different models and are not compared; the share is the mean over the folds that hold
-        both classes. Not needed with `qid`.
+        both classes. Not needed with `qid`: a query belongs to one fold.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true difference.
     n_resamples : int >= 1, default=999
@@ -166,8 +167,8 @@ def compare_tpr_at_fpr(
     Raises
     ------
     ValueError
-        When no fold holds both classes, with fewer than two queries that do, or when a parameter
-        is not allowed.
+        When no fold holds both classes, with fewer than two queries that do, when a query lies in
+        several folds, or when a parameter is not allowed.
 
     References
     ----------
@@ -185,15 +186,24 @@ def compare_tpr_at_fpr(
     settings = check_resampling(owner, confidence, n_resamples, random_state)
     scores = {"y_score_a": y_score_a, "y_score_b": y_score_b}
     if qid is not None:
-        options = {"max_fpr": max_fpr, "qid": qid, "average": None}
-        values = [tpr_at_fpr_score(y_true, score, **options) for score in scores.values()]
-        return compare_rankings(*values, **settings)
+        return compare_rankings(*_in_queries(y_true, scores, qid, fold, max_fpr), **settings)
     shares, resampled = _shares(y_true, scores, fold, max_fpr, settings)
     difference = resampled[0] - resampled[1]
     low, high = _quantiles(difference, confidence)
     fewer = min((difference <= _ROUNDING).sum(), (difference >= -_ROUNDING).sum())
     p_value = min(1.0, 2 * (1 + int(fewer)) / (len(difference) + 1))
     return RankingComparison(shares[0] - shares[1], low, high, p_value, 1)
+
+
+def _in_queries(
+    y_true: Any, scores: dict[str, Any], qid: Any, fold: Any, max_fpr: float
+) -> list[Any]:
+    """Return the shares of rankings in each query."""
+    if fold is not None:
+        folds, query = (check_qid(one, len(y_true), n) for n, one in (("fold", fold), ("qid", qid)))
+        fold_of_queries(folds, query)
+    options = {"max_fpr": max_fpr, "qid": qid, "average": None}
+    return [tpr_at_fpr_score(y_true, score, **options) for score in scores.values()]
 
 
 def _quantiles(values: Floats, confidence: float) -> tuple[float, float]:

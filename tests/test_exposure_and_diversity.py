@@ -224,6 +224,19 @@ def test_exposure_of_groups(options, discount, problem, weight):
         assert getattr(found, f"{name}_ratio") == approx(values)
 
 
+@pytest.mark.parametrize("reference", [None, "a", "c"])
+def test_of_a_group_of_no_weight_nothing_is_known(reference):
+    rows = [1, 0, 1, 1], [3, 2, 1, 2], list("abbc")
+    options = {"qid": [0, 0, 1, 1], "query_weight": {0: 1, 1: 0}, "reference": reference}
+    found = exposure_by_group(*rows, **options)
+    assert (found.reference, found.n_rows.tolist()) == (reference or "a", [1, 1, 0])
+    ratios = found.exposure_ratio, found.treatment_ratio, found.impact_ratio
+    for figure in (found.exposure, found.merit, found.impact, *ratios):
+        assert np.isnan(figure[2])
+    assert found.exposure[:2].tolist() == [1, 1 / np.log2(3)]
+    assert np.isnan(found.exposure_ratio).all() == (reference == "c")
+
+
 def test_the_reference_is_a_group():
     found = exposure_by_group([1, 0], [2, 1], [1, 0], reference=0)
     assert found.reference == 0

@@ -24,6 +24,8 @@ from sklearn_rank.metrics._ranked import (
 class GroupExposure:
     """Exposure of groups, one entry for each group in the order of `groups`.
 
+    Of a group whose rows all have the query weight 0 nothing is known: its figures are NaN.
+
     Attributes
     ----------
     groups : ndarray of shape (n_groups,)
@@ -170,7 +172,7 @@ def exposure_by_group(
     largest = float(ranked.relevance.max()) or 1.0
     relevance = ranked.relevance / largest
     sums = [of_groups(values) for values in (seen, relevance, relevance * seen)]
-    exposure, merit, impact = (divide(values, n_rows) for values in sums)
+    exposure, merit, impact = (_quotient(values, n_rows) for values in sums)
     figures = exposure, _quotient(exposure, merit), _quotient(impact, merit)
     place = _reference(names, exposure, reference)
     unit = 1.0 if weight is None else float(weight.max())
@@ -206,7 +208,7 @@ def _mean_discounts(ranked: RankedQueries, discount: Floats) -> Floats:
 def _reference(names: Values, exposure: Floats, reference: Any) -> int:
     """Return the place of the reference among the groups."""
     if reference is None:
-        return int(np.argmax(exposure))
+        return int(np.nanargmax(exposure))
     groups = names.tolist()
     if reference not in groups:
         raise ValueError(

@@ -77,6 +77,27 @@ def test_defaults_are_those_of_the_docstrings():
         assert same, name
 
 
+def documented_parameters():
+    """Yield the name of what is public with its parameters and those of its docstring."""
+    for name, (_, thing) in checks.public_names().items():
+        is_class = inspect.isclass(thing)
+        methods = vars(thing).items() if is_class else ()
+        for of, one in [("", thing), *((f".{key}", one) for key, one in methods if key[0] != "_")]:
+            text = inspect.getdoc(one) if callable(one) else ""
+            section = re.search(r"(?ms)^Parameters\n-+\n(.*?)(?:\n\n\w.*\n--|\Z)", text or "")
+            if section:
+                heads = re.findall(r"^(\S.*?) : ", section[1], re.M)
+                told = [word.strip().lstrip("*") for head in heads for word in head.split(",")]
+                yield name + of, [k for k in inspect.signature(one).parameters if k != "self"], told
+
+
+def test_the_parameters_of_the_docstrings_are_those_there_are():
+    found = list(documented_parameters())
+    assert len(found) > 200
+    for name, parameters, told in found:
+        assert sorted(told) == sorted(parameters), name
+
+
 def test_a_gap_is_reported_with_its_name(monkeypatch):
     def lacking():
         r"""Return the square, :math:`x^2`."""

@@ -135,14 +135,9 @@ def reciprocal_rank(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Cut-off: relevant rows after rank k add nothing. None: no cut-off.
-    divide_by : {"attainable", "relevant"}, default="attainable"
-        "attainable": the number of relevant rows that k ranks can hold, the smaller of R and k.
-        "relevant": R, as trec_eval does. The same without `k`.
+        Cut-off: 0 when the first relevant row comes after rank k. None: no cut-off.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
-    k : int >= 1 or None, default=None
-        Cut-off: 0 when the first relevant row comes after rank k. None: no cut-off.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
         one number for each row, the same in all rows of a query. None: 1 for all.

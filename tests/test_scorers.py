@@ -8,8 +8,10 @@ import pytest
 from rankers import RANKERS, cheap
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFE
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -211,6 +213,19 @@ def test_several_scorers_at_once(kind, relevance):
             assert found[f"test_{name}"][fold] == expected
 
 
+@pytest.mark.parametrize("wrap", [FrozenEstimator, lambda fitted: fitted])
+def test_queries_reach_the_steps_of_what_is_wrapped(wrap):
+    scorer = ranking_scorer("ndcg")
+    with routed():
+        plain = clone(PIPE).set_params(listnetlinear__alpha=1.0).fit(X, Y, qid=QID)
+        grid = {"listnetlinear__alpha": [1.0]}
+        search = GridSearchCV(PIPE, grid, cv=QueryKFold(2), scoring=scorer, error_score="raise")
+        search.fit(X, Y, qid=QID)
+        expected = scorer(plain, X, Y, qid=QID)
+        assert scorer(wrap(search), X, Y, qid=QID) == expected
+        assert scorer(wrap(plain), X, Y, qid=QID) == expected
+
+
 def test_own_and_scikit_learn_scorers_together():
     scoring = {"ndcg": ranking_scorer("ndcg"), "auc": "roc_auc"}
     with routed():
@@ -319,6 +334,13 @@ def test_wrappers_and_searches_are_looked_into():
     selected = RFE(make()).fit(X, Y, qid=QID)
     with pytest.raises(ValueError, match=SWITCH):
         ranking_scorer("auc")(selected, X, Y)
+    frozen = FrozenEstimator(make().fit(X, Y, qid=QID))
+    with routed():
+        changed = TransformedTargetRegressor(make()).fit(X, Y, qid=QID)
+    for wrapped in (frozen, changed):
+        with pytest.raises(ValueError, match=SWITCH):
+            ranking_scorer("auc")(wrapped, X, Y)
+        assert 0 < ranking_scorer("auc")(wrapped, X, Y, qid=QID) <= 1
 
 
 def test_one_list_needs_no_routing():

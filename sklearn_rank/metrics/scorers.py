@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
 from sklearn_rank._protocols import Floats, Values
@@ -123,6 +124,7 @@ def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = Non
     """Return one score for each row; steps that request qid, under its alias if any, get it."""
     method, metadata = scoring_method(estimator), {}
     if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
+        estimator = _without_wrapper(estimator)
         requested = [alias if isinstance(alias, str) else "qid"]
         metadata = dict.fromkeys(get_routing_for_object(estimator).consumes(method, requested), qid)
     scores = scores_of(estimator, X, **metadata)
@@ -236,15 +238,20 @@ class RankingScorer(BaseEstimator):
         return self.takes_weights
 
 
+def _without_wrapper(estimator: Any) -> Any:
+    """Return what a search or a frozen estimator scores with: they themselves route no qid."""
+    if isinstance(estimator, FrozenEstimator):
+        return _without_wrapper(estimator.estimator)
+    found = getattr(estimator, "best_estimator_", None)
+    return estimator if found is None else _without_wrapper(found)
+
+
 def last_step(estimator: Any) -> Any:
     """Return the final estimator of a pipeline, a search or a wrapper."""
-    if hasattr(estimator, "best_estimator_"):
-        return last_step(estimator.best_estimator_)
-    if hasattr(estimator, "steps"):
-        return last_step(estimator.steps[-1][1])
-    if hasattr(estimator, "estimator_"):
-        return last_step(estimator.estimator_)
-    return estimator
+    for name in ("best_estimator_", "estimator_", "regressor_"):
+        if hasattr(estimator, name):
+            return last_step(getattr(estimator, name))
+    return last_step(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
 
 
 def _relevance(estimator: Any, y_true: Any, sample_weight: Any) -> Values:

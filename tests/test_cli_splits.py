@@ -21,7 +21,7 @@ from sklearn_rank.cli import _settings
 from sklearn_rank.cli._compare import _show_periods, of_difference
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds
-from sklearn_rank.cli._metrics import compare_with_best, measure
+from sklearn_rank.cli._metrics import cells, compare_with_best, measure
 from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels
@@ -190,9 +190,34 @@ def test_the_interval_over_folds_is_that_of_nadeau_and_bengio():
     assert np.isclose((low + high) / 2, 0.725)
     assert np.isclose((high - low) / 2 / error, stats.t(3).ppf(0.975))
     assert np.isclose(p_value, 2 * stats.t(3).sf(0.725 / error))
-    assert over_folds(np.full(3, 0.5), 0.5) == (0.5, 0.5, 0)
+    # As of `compare_auc`, and up to rounding: values that are all the same don't tell the error.
+    assert np.isnan(over_folds(np.full(3, 0.1), 0.5)).all()
+    assert over_folds(np.zeros(3), 0.5) == (0, 0, 1)
+    assert over_folds(np.full(5, 0.1 + 0.2 - 0.3), 0.25)[2] == 1
     with pytest.raises(ValueError, match="no value"):
         over_folds(np.array([0.5, np.nan]), 0.5)
+
+
+def test_the_same_difference_in_all_folds_is_not_taken_for_a_sure_one():
+    """Shares of ten relevant rows are multiples of a tenth: they are the same by chance."""
+    y, fold = np.tile(np.repeat([1.0, 0.0], [10, 30]), 5), np.repeat(np.arange(5), 40)
+    good = np.tile(np.arange(40.0)[::-1], 5)
+    poor = np.where(np.tile(np.arange(40) == 9, 5), -1.0, good)
+    rows = Labels(y, None, fold, 0.25)
+    table = compare_with_best(["tpr@0.1"], rows, {"good": good, "poor": poor, "same": good})
+    column = table["tpr@0.1"]
+    assert column["good"].interval == (1, 1)
+    assert column["poor"].interval == pytest.approx((0.9, 0.9))
+    found = column["poor"].below_best
+    assert found.difference == pytest.approx(0.1)
+    assert np.isnan([found.low, found.high, found.p_value]).all()
+    same = column["same"].below_best
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    assert cells(column) == {
+        "good": "1.000 [1.000, 1.000] ",
+        "poor": "0.900 [0.900, 0.900] ",
+        "same": "1.000 [1.000, 1.000] ",
+    }
 
 
 def test_the_interval_of_a_difference_is_made_of_two():

@@ -101,11 +101,16 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
 
 
 def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
-    """Return a metric, or a difference, with an interval by its values in folds."""
+    """Return a metric, or a difference, with an interval by its values in folds.
+
+    Where they are all the same, the interval of a metric has no width, as that of `auc_interval`,
+    and that of a difference is not known.
+    """
     values = np.array([in_folds(name, rows, one) for one in scores])
     found = values[0] - (values[1] if len(values) > 1 else 0)
     low, high, p_value = over_folds(found, float(rows.ratio or 0))
+    mean = float(found.mean())
     if len(values) == 1:
-        low, high = max(low, 0.0), min(high, 1.0)
+        low, high = np.clip(np.nan_to_num([low, high], nan=mean), 0.0, 1.0).tolist()
     n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
-    return RankingComparison(float(found.mean()), low, high, p_value, n_queries)
+    return RankingComparison(mean, low, high, p_value, n_queries)

@@ -9,6 +9,8 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Number
 
 CONFIDENCE = Number(0, 1, closed="neither")
+_ROUNDING = 1e-12
+"""Means and standard errors up to this are taken as zero."""
 
 
 def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, Floats]:
@@ -35,12 +37,15 @@ def over_folds(
 ) -> tuple[float, float, float]:
     """Return the interval of a mean over folds that share training rows, and its p-value for zero.
 
-    The standard error is that of `error_over_folds`.
+    The standard error is that of `error_over_folds`. Values that are the same in all folds don't
+    tell it, so that all three are NaN, as of `compare_auc`; of zeros the p-value is 1.
     """
     n, mean = len(values), float(np.mean(values))
     error = error_over_folds(values, ratio)
     if np.isnan(error):
         raise ValueError("A fold has no value, or folds are not alike.")
+    if error <= _ROUNDING:
+        return (mean, mean, 1.0) if abs(mean) <= _ROUNDING else (np.nan, np.nan, np.nan)
     half = error * float(stats.t.ppf((1 + confidence) / 2, n - 1))
-    p_value = 2 * float(stats.t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
+    p_value = 2 * float(stats.t.sf(abs(mean) / error, n - 1))
     return mean - half, mean + half, p_value

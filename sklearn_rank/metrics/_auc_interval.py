@@ -248,7 +248,9 @@ def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score"
         return _Units(auc, _unbiased(excess, drawn, _TWO_QUERIES), len(drawn), freedom)
     # A fold without a pair has no AUC, and its rows have no part in the mean.
     deviation = (from_below + from_above)[has_auc]
-    drawn = _classes(folds, is_above, is_below)[has_auc]
+    # A graded fold, where a row may be above some rows and below others, counts as one class.
+    is_graded = np.bincount(folds, is_above & is_below)[folds] > 0
+    drawn = (2 * folds + (is_below & ~is_graded))[has_auc]
     return _Units(auc, _unbiased(deviation, drawn, _TWO_ROWS), 1, None)
 
 
@@ -295,12 +297,6 @@ def fold_of_queries(folds: Indices, query: Indices) -> Indices:
             f"{len(np.unique(query[found[query] != folds]))} queries in several folds."
         )
     return found
-
-
-def _classes(folds: Indices, is_lower: Mask, is_upper: Mask) -> Indices:
-    """Return the number of each row's class and fold; a graded fold counts as one class."""
-    is_graded = np.bincount(folds, is_lower & is_upper)[folds] > 0
-    return 2 * folds + (is_upper & ~is_graded)
 
 
 def _unbiased(deviation: Floats, group: Indices, needed: str) -> Floats:

@@ -237,19 +237,14 @@ def compare_rankings(
             f"same ones. Got {len(a)} and {len(b)} values, {int(np.isnan(a).sum())} and "
             f"{int(np.isnan(b).sum())} of them NaN."
         )
-    difference = _difference(a[~np.isnan(a)], b[~np.isnan(a)])
+    a, b = a[~np.isnan(a)], b[~np.isnan(a)]
+    is_rounding = np.abs(a - b) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b))
+    difference = np.where(is_rounding, 0.0, a - b)
     _check_enough(difference)
     rng = check_random_state(random_state)
     low, high = _interval(difference, confidence, n_resamples, rng)
     p_value = _permutation_test(difference, n_resamples, rng)
     return RankingComparison(float(difference.mean()), low, high, p_value, len(difference))
-
-
-def _difference(a: Floats, b: Floats) -> Floats:
-    """Subtract; differences of the size of rounding errors become 0."""
-    difference = a - b
-    is_rounding = np.abs(difference) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b))
-    return np.where(is_rounding, 0.0, difference)
 
 
 def _permutation_test(difference: Floats, n_resamples: int, rng: Any) -> float:

@@ -23,6 +23,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.metrics._discounts import DISCOUNT, discounts_of
 from sklearn_rank.metrics._exposure import codes_of_groups
+from sklearn_rank.metrics._ranked import check_not_negative
 
 _ROUNDING = 1e-9
 """Probabilities below this are rounding errors of the solver."""
@@ -174,10 +175,7 @@ def fair_exposure_policy(
     check_parameters("fair_exposure_policy", given, allowed)
     gain = check_relevance(relevance, "relevance")
     check_lengths(relevance=gain)
-    if gain.min() < 0:
-        raise ValueError(
-            f"relevance of fair_exposure_policy must not be negative. Got {gain.min():g}."
-        )
+    check_not_negative("fair_exposure_policy", gain, "relevance")
     code, names = codes_of_groups(group, len(gain))
     seen = discounts_of("fair_exposure_policy", discount, len(gain))
     seen = np.pad(seen, (0, len(gain) - len(seen)))

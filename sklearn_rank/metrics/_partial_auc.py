@@ -96,10 +96,8 @@ def partial_auc_score(
     >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=1)
     0.75
     """
-    check_parameters("partial_auc_score", {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
-    measure = partial(_mean_height, max_fpr=float(max_fpr))
-    arrays = (y_true, y_score, qid, sample_weight)
-    return measure_curves("partial_auc_score", measure, *arrays, query_weight, average, empty)
+    given = (y_true, y_score, qid, sample_weight, query_weight, average, empty)
+    return _measure_upto(max_fpr, "partial_auc_score", _mean_height, *given)
 
 
 def tpr_at_fpr_score(
@@ -179,10 +177,13 @@ def tpr_at_fpr_score(
     >>> tpr_at_fpr_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.4)
     0.5
     """
-    check_parameters("tpr_at_fpr_score", {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
-    measure = partial(_height_at, max_fpr=float(max_fpr))
-    arrays = (y_true, y_score, qid, sample_weight)
-    return measure_curves("tpr_at_fpr_score", measure, *arrays, query_weight, average, empty)
+    given = (y_true, y_score, qid, sample_weight, query_weight, average, empty)
+    return _measure_upto(max_fpr, "tpr_at_fpr_score", _height_at, *given)
+
+
+def _measure_upto(max_fpr: Any, owner: str, measure: Any, *given: Any) -> float | Floats:
+    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
+    return measure_curves(owner, partial(measure, max_fpr=float(max_fpr)), *given)
 
 
 def measure_curves(

@@ -142,12 +142,12 @@ def check_weight_of_queries(
     return check_query_weight(query_weight, qid, check_qid(qid, n_rows))
 
 
-def check_not_negative(owner: str, relevance: Floats) -> None:
+def check_not_negative(owner: str, relevance: Floats, name: str = "y_true") -> None:
     """Raise ValueError for a relevance below 0."""
     lowest = float(relevance.min())
     if lowest < 0:
         raise ValueError(
-            f"y_true of {owner} must not be negative: a relevance is turned into a gain, "
+            f"{name} of {owner} must not be negative: a relevance is turned into a gain, "
             f"and 0 means none. Got {lowest:g}."
         )
 

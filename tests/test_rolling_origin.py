@@ -148,6 +148,21 @@ def test_an_embargo_on_dates_is_in_days():
     assert lists(split(hours, 1, embargo=0.24)) == [([0, 1, 2], [3, 4, 5])]
 
 
+@pytest.mark.parametrize("time", [[2023.8, 2023.9, 2024.0, 2024.1], [0.0, 0.1, 0.2, 0.3]])
+def test_a_row_just_the_embargo_before_is_not_trained_on_however_floats_are_rounded(time):
+    earlier = [time[0] - 0.01, *time]
+    assert lists(split(earlier, 1, embargo=0.1)) == [([0], [2, 3, 4])]
+    assert lists(split(earlier, 1, embargo=0.0999)) == [([0, 1], [2, 3, 4])]
+    with pytest.raises(ValueError, match="no row is left to train on for period 1"):
+        split(time, 3, embargo=0.1)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "int64[pyarrow]"])
+def test_long_integers_stay_apart(dtype):
+    time = pd.Series(np.array([0, 10, 20, 30]) + 1_700_000_000_000_000_000, dtype=dtype)
+    assert lists(split(time, 2)) == [([0], [1, 2]), ([0, 1, 2], [3])]
+
+
 @pytest.mark.parametrize(
     ("time", "given", "message"),
     [
@@ -156,6 +171,8 @@ def test_an_embargo_on_dates_is_in_days():
         (DATES.tz_localize("UTC").to_pydatetime(), {}, "dates with zones"),
         ([0, 1, np.nan, 3, 4, np.inf], {}, "missing values. Row 2 has nan"),
         (DATES.where(DATES.day > 1), {}, "Row 0 has NaT"),
+        ([*DATES[:5], pd.NaT], {}, "Row 5 has NaT"),
+        (pd.Series([pd.NaT, *DATES.date[1:]], dtype=object), {}, "Row 0 has NaT"),
         (range(5), {}, "X has 6, time has 5"),
         ([0, 0, 0, 1, 1, 1], {}, "at least 3 different moments.*Got 2"),
         (range(6), {"embargo": 3}, r"no row is left to train on for period 1, from 2 on.*=3, n_s"),

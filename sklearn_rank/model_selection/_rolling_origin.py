@@ -15,6 +15,7 @@ from sklearn_rank._validation import (
     Number,
     check_column,
     check_lengths,
+    check_names,
     check_parameters,
     check_qid,
 )
@@ -47,6 +48,7 @@ class RollingOriginSplit(BaseCrossValidator):
     embargo : float in [0, inf), default=0
         Rows this long before a period, or less, are not trained on: those whose target is not
         known yet when the period begins. In the unit of the times, where they are dates in days.
+        Of times that are floats, differences up to their rounding don't count.
 
     Raises
     ------
@@ -118,7 +120,7 @@ class RollingOriginSplit(BaseCrossValidator):
             Group of each row, such as its customer. Rows of a group that is tested are not
             trained on in that split.
         time : array-like of shape (n_samples,)
-            Time of each row, in any order: numbers or dates.
+            Time of each row, in any order: numbers or dates, which count to the microsecond.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; queries stay whole.
 
@@ -149,7 +151,10 @@ class RollingOriginSplit(BaseCrossValidator):
         np.minimum.at(first, query, at)
         np.maximum.at(last, query, at)
         days = np.timedelta64(round(min(self.embargo, 1e7) * 86_400_000_000), "us")
-        embargo = days if times.dtype.kind == "M" else self.embargo
+        # Differences of floats are rounded: a row just so long before may seem to be earlier.
+        is_rounded = times.dtype.kind == "f" and self.embargo > 0
+        slack = 1e-12 * (np.abs(moments) + self.embargo) if is_rounded else 0
+        embargo = days if times.dtype.kind == "M" else self.embargo + slack
         splits, starts = [], self._starts(np.bincount(first[query]))
         for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(moments)], strict=True)):
             is_tested = ((first >= start) & (first < end))[query]
@@ -207,11 +212,11 @@ def _check_time(time: Any, n_samples: int) -> Values:
     """Return times as integers, floats or dates without zone."""
     if getattr(getattr(time, "dtype", None), "kind", "") == "M":  # with a zone or without
         time = np.asarray(time, dtype="datetime64[us]")
-    times = check_column(time, "time")
+    times = check_names(time, "time") if hasattr(time, "dtype") else check_column(time, "time")
     if times.dtype.kind == "O" and all(
         isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in times
     ):
-        times = times.astype("datetime64[us]")
+        times = np.array([one if one == one else None for one in times], "datetime64[us]")  # noqa: PLR0124
     if times.dtype.kind not in "iufM":
         raise ValueError(
             "time must hold numbers or dates; pandas.to_datetime makes them of text and of dates "
@@ -224,5 +229,5 @@ def _check_time(time: Any, n_samples: int) -> Values:
             "time must be finite and must not have missing values. Row "
             f"{int(np.argmin(is_known))} has {times[np.argmin(is_known)]}."
         )
-    wide = {"u": np.float64, "i": np.int64}  # differences of narrow integers would overflow
-    return times.astype(wide.get(times.dtype.kind, times.dtype))
+    # Differences of narrow integers would overflow.
+    return times.astype({"u": np.float64, "i": np.int64}.get(times.dtype.kind, times.dtype))

@@ -165,6 +165,8 @@ def test_rivals_are_the_best_of_those_named():
         ({}, {}, "'scores' must name a ranking"),
         ({"a": [1, 2, 3, 4]}, {"preferred": "b"}, "'preferred' must be one of the names"),
         ({"a": [1, 2, 3, 4]}, {"metric": "ndcg@3"}, "ndcg@3 of one list can't be resampled"),
+        ({"a": [1, 2, 3, 4]}, {"criterion": auc_score}, "auc_score of one list can't be resampled"),
+        ({"a": [1, 2, 3, 4]}, {"criterion": {}}, "'criterion' must name a metric. Got none"),
         ({"a": [1, 2, 3]}, {}, "4"),
         ({"a": [1, 2, 3, np.nan]}, {}, "NaN"),
         ({"a": [1, 2, 3, 4]}, {"n_resamples": 0}, "n_resamples"),
@@ -209,6 +211,13 @@ def test_folds_of_whole_queries_change_no_metric_of_queries():
     )
     assert plain[0] == folds[0]
     assert plain[1:].std() == pytest.approx(folds[1:].std(), rel=0.1)
+
+
+def test_an_interval_is_of_the_metric_or_the_criterion():
+    found = choose_ranking([0, 1, 0, 1], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, n_resamples=5)
+    for interval in (found.interval, found.lead):
+        with pytest.raises(ValueError, match=r"'metric' or 'criterion'\. Got 'auc'"):
+            interval(of="auc")
 
 
 def test_every_one_of_the_others_must_be_a_ranking():

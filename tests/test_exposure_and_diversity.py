@@ -308,7 +308,7 @@ def test_mmr_serves_more_intents():
         ({"y_score": [1]}, "one row a score, with 1 samples"),
         ({"similarity": "precomputed"}, r"must have \(n_samples, n_samples\)"),
         ({"similarity": lambda X: X}, r"must return finite numbers of shape \(2, 2\)"),
-        ({"similarity": lambda X: np.full((2, 2), np.nan)}, "must return finite numbers"),
+        ({"similarity": lambda X: np.full((2, 2), np.nan)}, r"shape \(2, 2\), 0 of 4 finite"),
         ({"X": [[1], [np.nan]]}, "X contains NaN"),
         ({"qid": [1]}, "qid must hold one id"),
     ],

@@ -68,7 +68,7 @@ class RankingChoice:
         sample b, :math:`c_b` the ranking chosen in it, and :math:`\hat\theta` the metric of the
         one chosen in all rows: the mean of what the choice adds to a metric is taken off. The
         interval reaches from :math:`\hat\theta` minus the upper quantile of the :math:`e_b` to
-        :math:`\hat\theta` minus the lower one.
+        :math:`\hat\theta` minus the lower one, so that an end may lie beyond the range of a metric.
 
         Parameters
         ----------
@@ -81,6 +81,11 @@ class RankingChoice:
         -------
         BootstrapInterval
             ``mean``, ``low`` and ``high``; ``n_queries`` is the number of rows or queries drawn.
+
+        Raises
+        ------
+        ValueError
+            When a parameter is not allowed.
 
         References
         ----------
@@ -113,7 +118,7 @@ class RankingChoice:
         Raises
         ------
         ValueError
-            When there are no others.
+            When there are no others, or a parameter is not allowed.
         """
         others = set(self.names if over is None else over)
         is_other = np.array([name in others for name in self.names])
@@ -129,7 +134,11 @@ class RankingChoice:
 
     def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> BootstrapInterval:
         check_parameters("RankingChoice", {"confidence": confidence}, {"confidence": CONFIDENCE})
-        values: Floats = {"metric": self.metric, "criterion": self.criterion}[of]
+        if of not in ("metric", "criterion"):
+            raise ValueError(
+                f"The 'of' parameter of RankingChoice must be 'metric' or 'criterion'. Got {of!r}."
+            )
+        values: Floats = getattr(self, of)
         sample = np.arange(len(values))
         excess = values[sample, self.chosen] - values[0, self.chosen]
         estimate = float(values[0, self.chosen[0]])
@@ -241,6 +250,8 @@ def choose_ranking(
     if criterion is None:
         criterion = TOP_AND_ALL if qid is None and len(np.unique(y)) == 2 else "auc"
     parts = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
+    if not parts:
+        raise ValueError("choose_ranking: 'criterion' must name a metric. Got none.")
     shown = parts if metric is None else {metric: 1.0}
     rows = _Draws(y, qid, check_qid(fold, n_rows, "fold"), group)
     scored: dict[Any, Any] = {**scores, None: np.zeros(n_rows)}  # all equal: random order
@@ -328,9 +339,9 @@ class _Draws:
             known = ~np.isnan(values)
             mean = scorer.measure(self.y, score, qid=self.qid)
             return mean, np.where(known, values - mean, 0.0) / known.sum()
-        kind, _, rate = name.partition("@")
+        kind, _, rate = str(name).partition("@")  # a function has no such name
         if kind not in ("pauc", "tpr"):
-            raise ValueError(f"choose_ranking: {name} of one list can't be resampled.")
+            raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
         value, is_relevant = scorer.measure(self.y, score, qid=self.fold), self.y > 0
         deviation, score = np.zeros(len(self.y)), check_floats(score, "scores")
         parts = list(with_both_classes(is_relevant, self.fold))

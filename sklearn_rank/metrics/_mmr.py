@@ -140,7 +140,8 @@ def _similarities(X: Any, rows: Indices, similarity: Any) -> Callable[[int], Flo
         if matrix.shape != (len(rows), len(rows)) or not np.isfinite(matrix).all():
             raise ValueError(
                 f"similarity of rerank_mmr must return finite numbers of shape {(len(rows),) * 2} "
-                f"for a query of {len(rows)} rows. Got shape {matrix.shape}."
+                f"for a query of {len(rows)} rows. Got shape {matrix.shape}, "
+                f"{np.isfinite(matrix).sum()} of {matrix.size} finite."
             )
     return lambda row: np.asarray(matrix[:, row])
 

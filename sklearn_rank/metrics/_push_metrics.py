@@ -110,21 +110,16 @@ def p_norm_push_loss(
             "max_height_loss is the largest of its terms."
         )
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
-    if loss != "zero_one":
-        _check_finite(loss, rows.score)
-    if normalize:
-        return push_sums(loss, rows.with_moderate_weights(), float(margin)).norm(p)
-    return push_sums(loss, rows, float(margin)).power_sum(p)
-
-
-def _check_finite(loss: str | MarginLoss, scores: Floats) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        widest = scores.max() - scores.min()
-    if not np.isfinite(widest):
+        widest = rows.score.max() - rows.score.min()
+    if loss != "zero_one" and not np.isfinite(widest):
         raise ValueError(
             f"y_score contains infinity, or scores too far apart: the {loss!r} loss of "
             "p_norm_push_loss needs finite scores and differences."
         )
+    if normalize:
+        return push_sums(loss, rows.with_moderate_weights(), float(margin)).norm(p)
+    return push_sums(loss, rows, float(margin)).power_sum(p)
 
 
 def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,8 @@ def discounts_of(owner: str, discount: Any, k: int) -> Floats:
 
 def _checked(owner: str, name: str, values: Any, length: int | None = None) -> Floats:
     """Return gains or discounts: finite, not negative, as many as there should be."""
+    if isinstance(values, Mapping | Set | Iterator):
+        raise ValueError(f"{name} of {owner} must be a function or a list. Got {values!r}.")
     found = check_floats(values, name)
     if not len(found) or (length is not None and len(found) != length):
         wanted = "at least one number" if length is None else f"{length} numbers"

@@ -195,9 +195,7 @@ def compare_tpr_at_fpr(
     return RankingComparison(shares[0] - shares[1], low, high, p_value, 1)
 
 
-def _in_queries(
-    y_true: Any, scores: dict[str, Any], qid: Any, fold: Any, max_fpr: float
-) -> list[Any]:
+def _in_queries(y_true: Any, scores: dict[str, Any], qid: Any, fold: Any, max_fpr: float) -> Any:
     """Return the shares of rankings in each query."""
     if fold is not None:
         folds, query = (check_qid(one, len(y_true), n) for n, one in (("fold", fold), ("qid", qid)))

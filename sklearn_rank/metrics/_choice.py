@@ -364,9 +364,10 @@ class _Draws:
 
 
 def _derivatives(kind: str, is_relevant: Mask, score: Floats, rate: float) -> Floats:
-    """Return those of the partial AUC, or of the height of the ROC curve, by the row weights.
+    """Return the derivatives of the partial AUC, or of the height of the curve, by row weights.
 
-    They sum to zero in each class: of groups, samples have other numbers of rows of a class.
+    They sum to zero in each class, so that a sample with other numbers of rows of a class, as of
+    groups, adds no constant.
     """
     steps = RocSteps.of(is_relevant, score)
     if kind == "pauc":

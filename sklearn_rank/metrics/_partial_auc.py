@@ -182,6 +182,7 @@ def tpr_at_fpr_score(
 
 
 def _measure_upto(max_fpr: Any, owner: str, measure: Any, *given: Any) -> float | Floats:
+    """Check the false positive rate, and measure the curves up to it."""
     check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     return measure_curves(owner, partial(measure, max_fpr=float(max_fpr)), *given)
 

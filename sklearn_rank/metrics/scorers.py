@@ -239,7 +239,7 @@ class RankingScorer(BaseEstimator):
 
 
 def _without_wrapper(estimator: Any) -> Any:
-    """Return what a search or a frozen estimator scores with: they themselves route no qid."""
+    """Return the estimator inside a search or a frozen one: they themselves route no qid."""
     if isinstance(estimator, FrozenEstimator):
         return _without_wrapper(estimator.estimator)
     found = getattr(estimator, "best_estimator_", None)

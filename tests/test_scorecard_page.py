@@ -153,9 +153,23 @@ def test_a_reader_scores_categories_and_what_is_not_seen_in_grey():
     rows.loc[::7, "housing"], rows.loc[::5, "employment"] = "boat", "none of these"
     page = to_html(card)
     assert_array_equal(by_hand(page, rows), card.totals(rows))
-    # One table line is grey for each value not seen, one cell of the grid for each such cell.
-    unseen = len(job.unseen_bins()) + len(pair.unseen_bins())
+    # One table line is grey for each bin without rows, one cell of the grid for each such cell.
+    unseen = job.counts.count(0) + pair.counts.count(0)
     assert page.count('class="unseen"') == unseen > 4
+
+
+def test_a_range_or_cell_without_training_rows_is_grey():
+    """An ordinary cell with count 0 was blue, though grey ones are said to fit no training row."""
+    age = Variable("age", 0, (-1, 2, 7), (29.5,), counts=(9.0, 0.0, 1.0), events=(1.0, 0.0, 0.0))
+    cells = Pair(
+        *(Axis("age", 0, (40.0,)), Axis("debt", 1), (0, 0, 5, 0, 0, 0)),
+        counts=(6.0, 0.0, 0.0, 3.0, 1.0, 0.0),
+        events=(1.0,) * 6,
+    )
+    page = to_html(Card((age,), 1, 0, (0, 1), 2, ("age", "debt"), pairs=(cells,)))
+    assert '<tr class="unseen"><td class="bin">&gt; 29.5</td>' in page
+    assert '<td class="unseen"><b>+5</b></td>' in page
+    assert page.count('class="unseen"') == 1 + 3
 
 
 def test_bins_that_are_refused_have_no_points():

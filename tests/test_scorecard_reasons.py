@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_rank.datasets import make_credit
-from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable
+from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable, to_pmml, to_sql
 from sklearn_rank.scorecard._adverse import adverse_end, best_bins, best_points, points_lost
 
 QUICK = {"p": 1, "alpha": 0.005, "cv": 2, "max_terms": 8}
@@ -30,9 +30,9 @@ def scorecard_of(card):
 
 def slow_best(term, adverse):
     """The best points of the bins that training rows were in (all if none), bin by bin."""
-    best, unseen = None, term.unseen_bins()
+    best = None
     for number in range(term.n_bins):
-        if number in unseen and len(unseen) < term.n_bins:
+        if any(term.counts) and term.counts[number] == 0:
             continue
         points = term.points[number]
         if best is None or (points < best if adverse == "high" else points > best):
@@ -115,6 +115,26 @@ def test_a_bin_without_training_rows_is_not_attainable():
     assert (best_points(card, "x").tolist(), best_bins(card, "x")) == ([2], [1])
     known = replace(age, counts=(5.0, 4.0, 1.0), events=(1.0, 2.0, 0.0))
     assert best_points(replace(card, variables=(known,)), "x").tolist() == [9]
+    ordinary = replace(age, counts=(5.0, 0.0, 0.0), events=(1.0, 0.0, 0.0))
+    assert best_bins(replace(card, variables=(ordinary,)), "x") == [0]
+
+
+def test_a_cell_without_training_rows_costs_no_row_a_reason():
+    """A row in the best cell that exists heard that it could be in a better one."""
+    pair = Pair(
+        *(Axis("a", 0, (0.0,)), Axis("b", 1, (0.0,))),
+        (0, 5, 0, 1, 2, 0, 0, 0, 0),
+        counts=(9.0, 0.0, 0.0, 9.0, 9.0, 0.0, 0.0, 0.0, 0.0),
+        events=(1.0, 0.0, 0.0, 4.0, 5.0, 0.0, 0.0, 0.0, 0.0),
+    )
+    card = Card((), 0, 0, (0, 1), 2, pairs=(pair,), adverse="low")
+    rows = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
+    table = scorecard_of(card).reasons(rows, form="table")
+    assert table["row"].tolist() == [0, 1] and table["points_lost"].tolist() == [2, 1]
+    assert set(table["best_bin"]) == {"a: > 0; b: > 0"}
+    assert set(table["best_points"]) == {2}
+    assert 'baselineScore="2"' in to_pmml(card)
+    assert "(2 - " in to_sql(card, table="t", reasons=True)
 
 
 def test_of_equal_best_bins_one_of_ordinary_values_is_named():

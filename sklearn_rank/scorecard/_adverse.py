@@ -84,7 +84,8 @@ def best_bins(card: Card, owner: str) -> list[int]:
     """Return the best bin of each term that a row can be in.
 
     It has the smallest points of the term where high totals are bad, else the largest. Bins that
-    no training row was in don't count; among equal ones the first of ordinary values is named.
+    no training row was in don't count, be it a range or a cell; where the counts are unknown all
+    do. Among equal ones the first of ordinary values is named.
 
     Raises
     ------
@@ -94,8 +95,8 @@ def best_bins(card: Card, owner: str) -> list[int]:
     sign = -1 if adverse_end(card, owner) == "high" else 1
     found = []
     for term in card.terms:
-        bins = set(range(term.n_bins))
-        seen = sorted(bins - set(term.unseen_bins()) or bins)
+        bins = range(term.n_bins)
+        seen = [one for one in bins if not term.counts or term.counts[one]] or bins
         special = {
             number
             for number, place in enumerate(term.listed())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ from sklearn_rank.scorecard.forms._points_table import marked_bins
 from sklearn_rank.scorecard.monitoring import StabilityTable, ValidationTables
 from sklearn_rank.scorecard.pages import _report_pictures as pictures
 from sklearn_rank.scorecard.pages._report_figures import TOP, figures_of
-from sklearn_rank.scorecard.terms import NOT_SEEN, Bin, Pair, Variable, class_label
+from sklearn_rank.scorecard.terms import Bin, Pair, Variable, class_label
 
 _MAX_RISKS = 90
 
@@ -53,20 +53,17 @@ class _Table:
         Its name.
     rows : list of Bin
         The bins in their order.
-    heads : (str, str)
+    heads : list of str
         Of a pair: the names of both features.
     above, beside : list of str
         Of a pair: how the bins of the second and of the first feature read.
-    unseen : frozenset of int
-        The bins that no training row was in.
     """
 
     name: str
     rows: list[Bin]
-    heads: tuple[str, ...] = ()
-    above: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-    unseen: frozenset[int] = frozenset()
+    heads: Sequence[str] = ()
+    above: Sequence[str] = ()
+    beside: Sequence[str] = ()
 
     @property
     def lines(self) -> list[list[Bin]]:
@@ -78,19 +75,10 @@ class _Table:
 def _table(card: Card, term: Variable | Pair) -> _Table:
     """Return a term as a page shows it."""
     name, rows = card.term_name(term), marked_bins(card, term)
-    unseen = frozenset(term.unseen_bins())
     if isinstance(term, Variable):
-        return _Table(name, rows, unseen=unseen)
-    cells = np.arange(term.n_bins).reshape(term.first.n_bins, term.second.n_bins)
-    above, beside = (
-        tuple(
-            one.label + (NOT_SEEN if unseen.issuperset(line.tolist()) else "")
-            for one, line in zip(axis.places(), lines, strict=True)
-        )
-        for axis, lines in ((term.second, cells.T), (term.first, cells))
-    )
-    heads = tuple(card.column_name(axis) for axis in term.axes)
-    return _Table(name, rows, heads, above, beside, unseen)
+        return _Table(name, rows)
+    beside, above = term.line_labels()
+    return _Table(name, rows, [card.column_name(axis) for axis in term.axes], above, beside)
 
 
 def to_html(

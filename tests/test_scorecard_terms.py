@@ -49,6 +49,26 @@ def slow_total(card, row):
     return total
 
 
+def test_a_category_that_reads_like_another_bin_is_in_quotes():
+    """What fillna("missing") leaves had the label of missing values."""
+    groups = (("clerk",), ("missing",), ("cook", "any other"), ("clerk (not seen in training)",))
+    job = Variable("job", 0, (3, 1, 2, 4, 5, 6), groups=groups)
+    expected = ["clerk", '"missing"', 'cook, "any other"', '"clerk (not seen in training)"']
+    assert job.labels() == [*expected, "missing", "any other"]
+    card = Card((job,), 0, 0, (0, 1), 1, ("job",), adverse="low")
+    scorecard = Scorecard.from_json(card_to_json(card))
+    signed = {"who": "A. Smith", "why": "policy 7"}
+    for number, label in enumerate(job.labels()):
+        found = scorecard.edited("job", points={label: -4}, **signed).card_
+        assert [one == -4 for one in found.terms[0].points] == [k == number for k in range(6)]
+    edited = scorecard.edited("job", category=("missing", 0), **signed).card_
+    assert edited.details["edits"][0]["change"].startswith('"missing" from \'"missing"\' to')
+    rows = pd.DataFrame({"job": ["missing", None, "clerk"]})
+    texts = {("job", "missing"): "No record of your job", ("job", '"missing"'): "Your job"}
+    names = scorecard.reasons(rows, k=1, texts=texts)[:, 0].tolist()
+    assert names == ["Your job", "No record of your job", "job"]
+
+
 @given(cards(with_pairs=True), st.integers(0, 99))
 def test_totals_are_the_sum_of_the_terms(card, seed):
     X = rows_of(card, seed)

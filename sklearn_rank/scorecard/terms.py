@@ -454,7 +454,9 @@ def label_of(category: Any) -> str:
         is_float = isinstance(category, float)
         return number_text(category) if is_float else str(category)
     is_plain = category.isprintable() and category == category.strip() and category
-    return category if is_plain and not set(category) & set(',"') else json.dumps(category)
+    is_taken = category in ("missing", "any other") or category.endswith(NOT_SEEN)
+    is_clear = is_plain and not is_taken and not set(category) & set(',"')
+    return category if is_clear else json.dumps(category)
 
 
 def class_label(value: Any) -> str:

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import oracles
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,6 +122,48 @@ def test_dates_are_taken_by_month(time):
     found = period_table(Y, F, time)
     assert found.period.tolist() == ["2026-01", "2026-02"]
     assert found.rate.tolist() == [0, 1]
+
+
+STARTS = pd.Series(pd.to_datetime(["2026-02-01 00:30", "2026-02-15 00:30"] * 2))
+BERLIN = STARTS.dt.tz_localize("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        BERLIN,
+        pd.DatetimeIndex(BERLIN),
+        BERLIN.array,
+        BERLIN.tolist(),
+        BERLIN.astype(object),
+        BERLIN.dt.to_pydatetime().tolist(),
+        BERLIN.astype("timestamp[ns, tz=Europe/Berlin][pyarrow]"),
+        pl.Series(BERLIN.dt.to_pydatetime().tolist()).dt.convert_time_zone("Europe/Berlin"),
+    ],
+    ids=["series", "index", "array", "list", "object", "datetime", "arrow", "polars"],
+)
+def test_months_are_those_of_the_clock_of_the_dates(time):
+    """At half past midnight in Berlin it is still the month before in UTC."""
+    assert period_table(Y, F, time).period.tolist() == ["2026-02"]
+    west = (STARTS - pd.Timedelta(hours=1)).dt.tz_localize("America/Lima")
+    assert vintage_table(Y, F, west, bands=[2]).period[::2].tolist() == ["2026-01", "2026-02"]
+
+
+@pytest.mark.parametrize("one", [pd.Categorical, pd.CategoricalIndex, pd.Series])
+def test_ordered_categories_keep_their_order(one):
+    """February was before January, and so the reference."""
+    months = pd.Categorical(
+        ["Mar", "Jan", "Feb", "Jan"], ["Dec", "Jan", "Feb", "Mar"], ordered=True
+    )
+    found = period_table(Y, F, one(months))
+    assert found.period.tolist() == ["Jan", "Feb", "Mar"]
+    assert found.mean.tolist() == [3, 3, 1] and np.isnan(found.psi).tolist() == [True, False, False]
+    plain = period_table(Y, F, one(months.as_unordered()))
+    assert plain.period.tolist() == ["Feb", "Jan", "Mar"]
+    dates = pd.Categorical(pd.to_datetime(["2026-02-03", "2026-01-05"] * 2), ordered=True)
+    assert period_table(Y, F, one(dates)).period.tolist() == ["2026-01", "2026-02"]
+    with pytest.raises(ValueError, match=r"missing values\. Row 1"):
+        period_table(Y, F, one(pd.Categorical(["a", None, "a", "a"], ordered=True)))
 
 
 def test_a_reference_of_its_own():

@@ -137,8 +137,10 @@ class CutoffTable(FiguresTable):
 def periods_of(time: Any, n_rows: int) -> tuple[Values, Indices]:
     """Return the distinct periods in their order, and that of each row; dates become months."""
     dtype = getattr(time, "dtype", None)
-    if hasattr(dtype, "tz"):
-        time = np.asarray(time, dtype="datetime64[ns]")
+    if hasattr(dtype, "tz"):  # the months of their own clock, not of UTC
+        time = getattr(time, "dt", time).tz_localize(None)
+    elif getattr(dtype, "time_zone", None):  # of polars
+        time = time.dt.replace_time_zone(None)
     elif hasattr(dtype, "freq"):  # periods of pandas
         time = time.astype(str)
     values = check_column(time, "time")
@@ -149,9 +151,13 @@ def periods_of(time: Any, n_rows: int) -> tuple[Values, Indices]:
     if lacking:
         raise ValueError(f"time must not have missing values. Row {lacking[0]} has one.")
     if values.dtype.kind == "O" and all(hasattr(one, "year") for one in values):
-        values = values.astype("datetime64[us]")
+        clocks = [one.replace(tzinfo=None) if hasattr(one, "tzinfo") else one for one in values]
+        values = np.array(clocks, dtype="datetime64[us]")
     if values.dtype.kind == "M":
-        values = values.astype("datetime64[M]").astype(str)
+        values, dtype = values.astype("datetime64[M]").astype(str), None
+    if getattr(dtype, "ordered", False):  # categories of pandas
+        found, place = np.unique(getattr(time, "cat", time).codes, return_inverse=True)
+        return np.asarray(dtype.categories)[found], place.ravel()
     try:
         found, place = np.unique(values, return_inverse=True)
     except TypeError as error:
@@ -191,7 +197,8 @@ def period_table(
     y_score : array-like of shape (n_samples,)
         Scores; a high score should mean an event.
     time : array-like of shape (n_samples,)
-        Dates, of which the months are the periods, or the periods: numbers or text that sorts.
+        Dates, of which the months are the periods, those of their own clock where they have a time
+        zone; or the periods: numbers or text that sorts, or ordered categories.
     reference : array-like of shape (n_reference,), default=None
         Scores to compare the distributions with. None: those of the earliest period.
     cut : float, default=None
@@ -261,7 +268,8 @@ def vintage_table(
     y_score : array-like of shape (n_samples,)
         Scores; a high score should mean an event.
     time : array-like of shape (n_samples,)
-        Dates, of which the months are the periods, or the periods: numbers or text that sorts.
+        Dates, of which the months are the periods, those of their own clock where they have a time
+        zone; or the periods: numbers or text that sorts, or ordered categories.
     bands : int or array-like, default=5
         A number: bands of nearly equal share of all rows. An array: the increasing scores that
         divide the bands, each belonging to the band below it.

@@ -208,8 +208,9 @@ def report(
         On which side of the cut the favourable decision is, for `groups` and the table of cut-offs:
         "below" where high totals mean a risk that is refused.
     time : array-like of shape (n_samples,), default=None
-        Dates of the rows, of which the months are the periods, or periods: numbers or text that
-        sorts. There are then AUC, event rate and stability by period, compared with the
+        Dates of the rows, of which the months are the periods, those of their own clock where they
+        have a time zone; or periods: numbers or text that sorts, or ordered categories. There are
+        then AUC, event rate and stability by period, compared with the
         reference or the earliest period, and the event rates of bands by period (vintages).
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities. With weights other than 0 and 1 there are no intervals of AUC and

@@ -166,6 +166,14 @@ def test_ordered_categories_keep_their_order(one):
         period_table(Y, F, one(pd.Categorical(["a", None, "a", "a"], ordered=True)))
 
 
+def test_scores_below_a_constant_reference_are_another_band():
+    for base, now in ((0.5, [0.2, 0.2]), (0.9, [0.1, 0.3]), (2.0**60, [2.0**59, 0])):
+        found = period_table([0, 1, 0, 1], [base, base, *now], [1, 1, 2, 2])
+        assert found.psi[1] == pytest.approx(population_stability_index([0, 0], [1, 1], bins=[0]))
+    assert period_table(Y, [0.5, 0.5, 0.5, 0.2], [1, 1, 2, 2]).psi[1] > 0
+    assert period_table(Y, [0.5] * 4, [1, 1, 2, 2]).psi[1] == 0
+
+
 def test_a_reference_of_its_own():
     found = period_table(Y, F, [1, 1, 2, 2], reference=[1, 2, 3, 4])
     assert found.psi[0] == pytest.approx(population_stability_index([1, 2, 3, 4], [1, 2]))

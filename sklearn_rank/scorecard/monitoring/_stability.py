@@ -173,9 +173,13 @@ def population_stability_index(
 def stability_in_tenths(
     before: Floats, now: Floats, before_weight: Floats | None, weight: Floats | None
 ) -> StabilityTable:
-    """Return how scores have moved, in ten bins of the former ones, which may be all the same."""
+    """Return how scores have moved, in ten bins of the former ones.
+
+    Where those are all the same the bins are what is below them, they, and what is above.
+    """
     only = np.unique(before)
-    bins: Any = 10 if len(only) > 1 else np.unique([only[0] - 1, only[0]])
+    below = now[now < only[0]].max(initial=min(only[0] - 1, np.nextafter(only[0], -np.inf)))
+    bins: Any = 10 if len(only) > 1 else np.unique([below, only[0]])
     weights = {"reference_weight": before_weight, "sample_weight": weight}
     return stability_table(before, now, bins=bins, **weights)
 

@@ -540,6 +540,19 @@ def oracle_risk(scorecard, totals):
     return np.interp(totals, table["total"], table["risk"])
 
 
+def test_risk_intervals_of_a_card_that_refuses_are_those_of_neutral_points():
+    """A redrawn table without its only missing value led to a card that refused a training row."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(90, 2))
+    y = (rows[:, 0] + random.normal(size=90) > 0).astype(int)
+    rows[0, 0] = np.nan
+    found = [
+        Scorecard(**QUICK, unseen=unseen).fit(rows, y).risk_intervals(rows, y, n_fits=5)
+        for unseen in ("refuse", "neutral")
+    ]
+    pd.testing.assert_frame_equal(*found)
+
+
 def test_risk_intervals_of_queries_and_what_can_not_be_fitted_again():
     random = np.random.default_rng(0)
     rows, qid = random.normal(size=(90, 2)), np.arange(90) // 6

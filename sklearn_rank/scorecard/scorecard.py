@@ -734,7 +734,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         The intervals of `risk_table_` take the card as it is. Here the rows are redrawn (each
         counts as often as a Poisson variable with its weight as mean; with `qid` whole queries)
         and a card is fitted to them, `n_fits` times, with all searches that the parameters ask
-        for. So the choice of variables, bins and points is part of what varies.
+        for. So the choice of variables, bins and points is part of what varies. With
+        ``unseen="refuse"`` values that were not redrawn have neutral points in these fits.
 
         Parameters
         ----------

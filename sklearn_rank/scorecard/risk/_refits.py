@@ -87,7 +87,9 @@ def _redrawn(random: Any, is_upper: Mask, weight: Floats, qid: Any) -> Floats:
 
 def _risk_of_a_fit(scorecard: Any, X: Any, y: Any, weight: Floats, qid: Any) -> Floats:
     """Return the risk of each row by a card fitted to weighted rows."""
-    card = clone(scorecard).set_params(n_jobs=None)
+    # What was not redrawn is a training value all the same: none of these rows is refused.
+    unseen = "neutral" if scorecard.unseen == "refuse" else scorecard.unseen
+    card = clone(scorecard).set_params(n_jobs=None, unseen=unseen)
     with warnings.catch_warnings(), order_is_known():
         warnings.simplefilter("ignore", ConvergenceWarning)
         card.fit(X, y, qid=qid, sample_weight=weight)

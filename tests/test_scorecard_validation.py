@@ -8,6 +8,7 @@ import pytest
 from cards import cards, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable
@@ -125,6 +126,32 @@ def test_steps_of_numbers_codes_and_categories():
         assert found.z[line] == pytest.approx(math.copysign(1, step) * change / error)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_equal_points_are_no_step_whatever_the_weights(seed):
+    """The mean of one bin with 3 points was 3.0000000000000004 with weights such as 0.3."""
+    random = np.random.default_rng(seed)
+    age = Variable("age", 0, (3, 3, 3, 3, 3), (0.0, 1.0), (-1.0,))
+    job = Variable("job", 1, (2, 4, 4, 3, 3), (0.0, 1.0), (-1.0,))
+    X, y = random.choice([-2.0, 0.5, 2.0, -1.0, np.nan], (60, 2)), np.arange(60) % 2
+    X[:, 1] = random.permutation(np.repeat([-2.0, 0.5, np.nan], 20))
+    weight = random.choice([0.1, 0.2, 0.3, 0.7], 60)
+    weight[X[:, 1] == 0.5] = weight[X[:, 1] == -2.0]
+    card = scorecard_of(Card((age, job), 0, 0, (0, 1), 2))
+    found = validation_tables(card, X, y, sample_weight=weight, n_resamples=5).steps
+    assert list(zip(found.term, found.high, strict=True)) == [("job", "> 0 and <= 1")]
+    assert found.step.tolist() == [2]
+
+
+@pytest.mark.parametrize("weight", [1e17, 1e19, 1e290])
+def test_weights_beyond_the_integers_are_drawn_again_too(weight):
+    random = np.random.default_rng(0)
+    card = scorecard_of(Card((Variable("x", 0, (0, 2, 1), (0.0,)),), 0, 0, (0, 1), 1))
+    X, y = random.normal(size=(300, 1)), random.integers(0, 2, 300)
+    found = validation_tables(card, X, y, sample_weight=weight).steps
+    change = found.rate_change[0]
+    assert change and found.stability[0] == (change > 0)
+
+
 def test_steps_of_a_pair_are_between_neighbouring_cells():
     pair = Pair(Axis("a", 0, (0.0,)), Axis("b", 1, (0.0,)), (0, 1, 9, 2, 2, 9, 9, 9, 9))
     card = Card((), 0, 0, (0, 1), 2, pairs=(pair,))
@@ -215,3 +242,8 @@ def test_tables_are_frames_and_have_a_seed(fitted, credit):
 def test_what_is_refused(fitted, credit, y, options, message):
     with pytest.raises(ValueError, match=message):
         validation_tables(fitted, credit.data.iloc[:20], y, **options)
+
+
+def test_a_card_must_be_fitted(credit):
+    with pytest.raises(NotFittedError, match="This Scorecard instance is not fitted yet"):
+        validation_tables(Scorecard(), credit.data, credit.target)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import (
@@ -25,6 +27,8 @@ from sklearn_rank.scorecard.terms import Pair, Variable
 _OWNER = "validation_tables"
 _Z = 1.959964
 _COLLINEAR = 1e-10
+_MOST_DRAWN = 1e15
+"""Rows that are drawn at most: of more the shares are those of the rows but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,6 +252,7 @@ def validation_tables(
     >>> bool((found.terms.information_value > 0).all())
     True
     """
+    check_is_fitted(scorecard)
     allowed = {"n_resamples": Number(1, integer=True), "random_state": Number(0, integer=True)}
     given = {"n_resamples": n_resamples, "random_state": random_state}
     check_parameters(_OWNER, given, allowed)
@@ -333,11 +338,11 @@ def _steps(card: Card, cells: list[Floats], n_resamples: int, random: Any) -> St
         points, count = np.array(term.points, dtype=np.float64), own.sum(axis=0)
         for low, high in _sides(term):
             means = [
-                np.average(points[at], weights=count[at]) if count[at].any() else points[at].mean()
+                float(np.average(points[at], weights=count[at] if count[at].any() else None))
                 for at in (low[1], high[1])
             ]
-            step = float(means[1] - means[0])
-            if step:
+            step = means[1] - means[0]
+            if not math.isclose(*means, rel_tol=1e-12, abs_tol=1e-9):  # but for rounding
                 lines.append((term.name, low[0], high[0], step, *_change(own, low[1], high[1])))
                 change = _rate(draws, high[1]) - _rate(draws, low[1])
                 share = np.mean(np.sign(change) == np.sign(step))
@@ -372,7 +377,7 @@ def _change(cells: Floats, low: list[int], high: list[int]) -> tuple[float, floa
 
 def _resamples(cells: Floats, n_resamples: int, random: Any) -> Floats:
     """Return bootstrap samples of cells, shape (n_resamples, 2, n_bins)."""
-    n_rows = max(1, round(float(cells.sum())))
+    n_rows = max(1, round(min(float(cells.sum()), _MOST_DRAWN)))
     draws = random.multinomial(n_rows, cells.ravel() / cells.sum(), size=n_resamples)
     return np.asarray(draws.reshape(n_resamples, *cells.shape), dtype=np.float64)
 

@@ -119,6 +119,22 @@ def test_no_change_and_no_way():
     assert len(counterfactuals(scorecard(), rows, ["age", "debt"], total=12, end="high")) == 2
 
 
+def test_names_may_come_from_a_generator():
+    """The second reading found it empty: nothing seemed to be allowed to change."""
+    names = ["debt", "job"]
+    given = (one for one in names)
+    found = counterfactuals(scorecard(), ROW, given, total=9, end="high")
+    assert found == counterfactuals(scorecard(), ROW, names, total=9, end="high") != [None]
+
+
+def test_names_are_those_of_the_variables_where_tables_have_none():
+    card = scorecard(replace(CARD, feature_names=None))
+    assert card.variables_ == scorecard().variables_
+    row, options = ROW.to_numpy(dtype=object), {"total": 9, "end": "high"}
+    found = counterfactuals(card, row, card.variables_, **options)
+    assert found == counterfactuals(scorecard(), ROW, card.variables_, **options)
+
+
 def test_a_limit_of_changes():
     args = (scorecard(), ROW, ["age", "job", "debt"])
     best = counterfactuals(*args, total=15, end="high")[0]

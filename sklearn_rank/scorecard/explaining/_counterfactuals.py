@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -87,7 +87,7 @@ class Counterfactual:
 def counterfactuals(
     scorecard: Any,
     X: Any,
-    may_change: Sequence[str],
+    may_change: Iterable[str],
     *,
     total: float,
     end: str = "auto",
@@ -114,7 +114,7 @@ def counterfactuals(
         A fitted scorecard.
     X : {array-like, data frame} of shape (n_samples, n_features)
         The rows.
-    may_change : sequence of str
+    may_change : iterable of str
         Names of the variables that may change, of ``scorecard.variables_``.
     total : float
         The total to reach.
@@ -157,8 +157,8 @@ def counterfactuals(
     given = {"total": total, "end": end, "max_changes": max_changes}
     check_parameters("counterfactuals", given, _ALLOWED)
     card: Card = scorecard.card_
-    names = {card.column_name(card.axes_of(j)[0]): j for j in card.features}
-    if isinstance(may_change, str) or not set(may_change) <= names.keys():
+    names = {name: j for j, name in card.features.items()}
+    if isinstance(may_change, str) or not set(may_change := list(may_change)) <= names.keys():
         raise ValueError(
             f"may_change of counterfactuals must be names of variables of the card, {list(names)}. "
             f"Got {may_change!r}."
@@ -282,7 +282,7 @@ class _Search:
             chosen.append(choice)
         changes = tuple(
             Change(
-                self.card.column_name(feature.axes[0]),
+                self.card.features[feature.column],
                 feature.present(own),
                 feature.labels[feature.bins.index(options[number][choice])],
             )

@@ -97,6 +97,23 @@ def test_a_threshold_moves_and_counts_follow_given_rows():
     assert age.counts == (2, 0.5, 3, 1) and age.events == (0, 0.5, 3, 0)
 
 
+@pytest.mark.parametrize("how", [{"threshold": (40.0, 36)}, {"points": {0: 7}}])
+def test_the_rows_to_count_have_a_class_each(how):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples: X has 5, y has 4"):
+        scorecard().edited("age", **how, X=ROWS, y=[0, 1, 1, 1], **SIGNED)
+    for given, alone in (({"X": ROWS}, "X"), ({"y": [0, 1, 1, 1, 0]}, "y")):
+        with pytest.raises(ValueError, match=f"X and y, or neither. Got {alone} alone"):
+            scorecard().edited("age", **how, **given, **SIGNED)
+
+
+def test_terms_have_their_own_names_where_tables_have_none():
+    one = scorecard(replace(CARD, feature_names=None))
+    for number, name in enumerate(one.terms_):
+        found = one.edited(name, points={0: -9}, **SIGNED).card_
+        assert [term.points[0] == -9 for term in found.terms] == [k == number for k in range(3)]
+        assert found.details["edits"][0]["term"] == name
+
+
 def test_a_category_moves():
     found = scorecard().edited("job", category=("smith", 1), **SIGNED)
     assert found.card_.variables[1].groups == (("clerk",), ("cook", "smith"))

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._validation import Number, check_weight, is_upper_label
+from sklearn_rank._validation import Number, check_lengths, check_weight, is_upper_label
 from sklearn_rank.scorecard._log import EDITS, OF_POINTS
 from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
@@ -65,7 +65,7 @@ class EditsMixin(CardOwner):
             The training rows, to count the bins of a moved threshold or category again. Without
             them the counts of the term are unknown from then on.
         y : array-like of shape (n_samples,), default=None
-            Their classes.
+            Their classes, which X needs.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Their weights, which the counts are sums of, as in `fit`. None: each row counts once.
 
@@ -78,7 +78,7 @@ class EditsMixin(CardOwner):
         ------
         ValueError
             When the term, a bin or a value is not on the card, when the change is not allowed, or
-            when who or why is empty.
+            when who or why is empty, or when X and y are not of the same rows.
 
         Examples
         --------
@@ -93,9 +93,13 @@ class EditsMixin(CardOwner):
         """
         check_is_fitted(self)
         rows = None
+        if (X is None) != (y is None):
+            alone = "X" if y is None else "y"
+            raise _fail(f"the rows to count are X and y, or neither. Got {alone} alone")
         if X is not None:
             event = is_upper_label("edited", y, self.classes_, sample_weight)
             rows = self._rows(X), event, check_weight(sample_weight, len(event))
+            check_lengths(X=rows[0], y=event)
         found = copy(self)
         found.card_ = edited_card(
             self.card_,
@@ -131,7 +135,7 @@ def edited_card(
     given = [key for key, one in changes.items() if one is not None]
     if len(given) != 1:
         raise _fail(f"one change at a time, of {', '.join(changes)}. Got {given or 'none'}")
-    names = [card.term_name(one) for one in card.terms]
+    names = [one.name for one in card.terms]
     if name not in names:
         raise _fail(f"term must be one of {names}. Got {name!r}")
     number = names.index(name)

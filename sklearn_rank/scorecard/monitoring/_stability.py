@@ -303,7 +303,7 @@ def characteristic_stability(
         Points of each row and variable, such as ``Scorecard.points_of(X)``, or with `points` the
         numbers of the bins. Each value of a column is a bin.
     current : array-like of shape (n_current, n_variables)
-        Those of the rows to be compared.
+        Those of the rows to be compared. Of two data frames the columns must be the same.
     points : list of array-like, default=None
         Points of the bins of each variable: the value of a row is a place in its list. None: the
         values are points, and bins with the same points count as one.
@@ -320,7 +320,7 @@ def characteristic_stability(
     Raises
     ------
     ValueError
-        When the tables have other numbers of columns, hold no finite numbers, or a bin has no
+        When the tables have other columns, hold no finite numbers, or a bin has no
         place in `points`.
 
     References
@@ -348,6 +348,12 @@ def characteristic_stability(
             raise ValueError(
                 f"{what} has {len(given)} variables, but reference has {n_variables} columns."
             )
+    columns = [list(one.columns) for one in (reference, current) if hasattr(one, "columns")]
+    if len(columns) == 2 and columns[0] != columns[1]:
+        raise ValueError(
+            "reference and current must have the same columns in the same order. "
+            f"Got {columns[0]} and {columns[1]}."
+        )
     weights = (
         check_weight(reference_weight, len(old), "reference_weight"),
         check_weight(sample_weight, len(new)),

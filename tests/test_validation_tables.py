@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import oracles
 import oracles_monitoring as naive
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,6 +170,16 @@ def test_characteristics_that_do_not_fit(options, message):
     tables = {"reference": [[0, 1], [1, 2]], "current": [[0, 1]], **options}
     with pytest.raises(ValueError, match=message):
         monitoring.characteristic_stability(**tables)
+
+
+def test_characteristics_of_frames_are_of_the_same_columns():
+    """Columns in another order were compared by position."""
+    then = pd.DataFrame({"a": [0, 1, 0, 1], "b": [5, 5, 5, 6]})
+    assert monitoring.characteristic_stability(then, then).csi.tolist() == [0, 0]
+    assert monitoring.characteristic_stability(then, then.to_numpy()).csi.tolist() == [0, 0]
+    for one in (then[["b", "a"]], then.rename(columns={"a": "c"})):
+        with pytest.raises(ValueError, match=r"same columns in the same order.* \['a', 'b'\] and"):
+            monitoring.characteristic_stability(then, one)
 
 
 # KS and Gini --------------------------------------------------------------------------
@@ -351,6 +362,12 @@ def test_the_group_to_compare_with():
     assert of_objects.reference == "a"
     nobody = monitoring.group_report(y, f, g, cut=5)
     assert np.isnan(nobody.impact_ratio).all()
+
+
+def test_the_interval_is_unknown_where_nobody_of_the_reference_is_selected():
+    found = monitoring.group_report([0, 1, 0, 1], [1, 2, 3, 4], list("aabb"), cut=2, reference="a")
+    assert np.isnan(found.impact_ratio[0]) and found.impact_ratio[1] == np.inf
+    assert np.isnan([*found.impact_low, *found.impact_high]).all()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ class GroupReport(FiguresTable):
     impact_ratio : ndarray of shape (n_groups,)
         Selection rate by that of the reference group.
     impact_low, impact_high : ndarray of shape (n_groups,)
-        Confidence interval of that ratio; NaN for the reference and where nobody is selected.
+        Confidence interval of that ratio; NaN for the reference, and where nobody of the group or
+        of the reference is selected.
     tpr, fpr : ndarray of shape (n_groups,)
         Share of the events, and of the other rows, with a score above the cut.
     auc, auc_low, auc_high : ndarray of shape (n_groups,)
@@ -201,7 +202,7 @@ def _impact(
     z = float(stats.norm.ppf((1 + confidence) / 2))
     ratios, variance = ratio(rate, float(rate[reference])), ratio(1 - rate, count * rate)
     half = z * np.sqrt(variance + variance[reference])
-    half[(rate == 0) | (np.arange(len(rate)) == reference)] = np.nan
+    half[(np.minimum(rate, rate[reference]) == 0) | (np.arange(len(rate)) == reference)] = np.nan
     with np.errstate(over="ignore"):  # weights far below one leave the ratio unknown
         return ratios, ratios * np.exp(-half), ratios * np.exp(half)
 

@@ -102,7 +102,7 @@ def test_the_rows_to_count_have_a_class_each(how):
     with pytest.raises(ValueError, match="inconsistent numbers of samples: X has 5, y has 4"):
         scorecard().edited("age", **how, X=ROWS, y=[0, 1, 1, 1], **SIGNED)
     for given, alone in (({"X": ROWS}, "X"), ({"y": [0, 1, 1, 1, 0]}, "y")):
-        with pytest.raises(ValueError, match=f"X and y, or neither. Got {alone} alone"):
+        with pytest.raises(ValueError, match=f"pass X and y, or neither. Got {alone} alone"):
             scorecard().edited("age", **how, **given, **SIGNED)
 
 

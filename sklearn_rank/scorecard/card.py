@@ -92,6 +92,11 @@ class Card:
         """The variables, then the pairs."""
         return (*self.variables, *self.pairs)
 
+    def with_terms(self, terms: Sequence[Any]) -> Card:
+        """Return a card with others in place of its terms, as many variables first."""
+        n = len(self.variables)
+        return replace(self, variables=tuple(terms[:n]), pairs=tuple(terms[n:]))
+
     @property
     def features(self) -> dict[int, str]:
         """The column and the name of each feature that the card needs, by column."""

@@ -389,15 +389,14 @@ class Pair(Term):
 
     def line_labels(self) -> tuple[list[str], list[str]]:
         """Return how the rows and the columns of the grid read."""
-        unseen, width = set(self.unseen_bins()), self.second.n_bins
-        cells = [[i * width + j in unseen for j in range(width)] for i in range(self.first.n_bins)]
-        lines = (list(map(all, cells)), list(map(all, zip(*cells, strict=True))))
+        is_unseen = np.isin(np.arange(self.n_bins), self.unseen_bins())
+        cells = is_unseen.reshape(self.first.n_bins, self.second.n_bins)
         rows, columns = (
             [
-                place.label + (NOT_SEEN if is_unseen else "")
-                for place, is_unseen in zip(axis.places(), lines[number], strict=True)
+                place.label + (NOT_SEEN if line.all() else "")
+                for place, line in zip(axis.places(), lines, strict=True)
             ]
-            for number, axis in enumerate((self.first, self.second))
+            for axis, lines in ((self.first, cells), (self.second, cells.T))
         )
         return rows, columns
 

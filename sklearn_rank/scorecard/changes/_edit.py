@@ -94,8 +94,7 @@ class EditsMixin(CardOwner):
         check_is_fitted(self)
         rows = None
         if (X is None) != (y is None):
-            alone = "X" if y is None else "y"
-            raise _fail(f"the rows to count are X and y, or neither. Got {alone} alone")
+            raise _fail(f"pass X and y, or neither. Got {'X' if y is None else 'y'} alone")
         if X is not None:
             event = is_upper_label("edited", y, self.classes_, sample_weight)
             rows = self._rows(X), event, check_weight(sample_weight, len(event))
@@ -169,13 +168,9 @@ def _fail(sentence: str) -> ValueError:
 
 def _with_term(card: Card, number: int, term: Variable | Pair) -> Card:
     """Return a card with another term in a place."""
-    n_variables = len(card.variables)
-    variables, pairs = list(card.variables), list(card.pairs)
-    if isinstance(term, Variable):
-        variables[number] = term
-    else:
-        pairs[number - n_variables] = term
-    return replace(card, variables=tuple(variables), pairs=tuple(pairs))
+    terms = list(card.terms)
+    terms[number] = term
+    return card.with_terms(terms)
 
 
 def _counted(card: Card, number: int, rows: Any) -> Card:

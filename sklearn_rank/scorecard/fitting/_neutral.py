@@ -64,19 +64,13 @@ def neutral_points(
 
 def with_unseen(card: Card, points: list[int | None]) -> Card:
     """Return a card with these points in the bins that training has not seen."""
-    tables = []
+    terms = []
     for term, neutral in zip(card.terms, points, strict=True):
         table = np.array(term.points)
         if neutral is not None:
             table[term.unseen_bins()] = neutral
-        tables.append(tuple(table.tolist()))
-    left = iter(tables)
-    variables = tuple(replace(one, points=next(left)) for one in card.variables)
-    return replace(
-        card,
-        variables=variables,
-        pairs=tuple(replace(one, points=next(left)) for one in card.pairs),
-    )
+        terms.append(replace(term, points=tuple(table.tolist())))
+    return card.with_terms(terms)
 
 
 def _neutral(

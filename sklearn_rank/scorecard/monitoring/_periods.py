@@ -136,7 +136,7 @@ class CutoffTable(FiguresTable):
 
 def periods_of(time: Any, n_rows: int) -> tuple[Values, Indices]:
     """Return the distinct periods in their order, and that of each row; dates become months."""
-    dtype = getattr(time, "dtype", None)
+    dtype: Any = getattr(time, "dtype", None)
     if hasattr(dtype, "tz"):  # the months of their own clock, not of UTC
         time = getattr(time, "dt", time).tz_localize(None)
     elif getattr(dtype, "time_zone", None):  # of polars

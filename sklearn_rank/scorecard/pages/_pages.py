@@ -53,17 +53,17 @@ class _Table:
         Its name.
     rows : list of Bin
         The bins in their order.
-    heads : list of str
-        Of a pair: the names of both features.
-    above, beside : list of str
+    heads : sequence of str
+        The name of the feature; of a pair those of both.
+    above, beside : sequence of str
         Of a pair: how the bins of the second and of the first feature read.
     """
 
     name: str
     rows: list[Bin]
-    heads: Sequence[str] = ()
-    above: Sequence[str] = ()
-    beside: Sequence[str] = ()
+    heads: Sequence[str]
+    above: Sequence[str]
+    beside: Sequence[str]
 
     @property
     def lines(self) -> list[list[Bin]]:
@@ -74,11 +74,9 @@ class _Table:
 
 def _table(card: Card, term: Variable | Pair) -> _Table:
     """Return a term as a page shows it."""
-    name, rows = card.term_name(term), marked_bins(card, term)
-    if isinstance(term, Variable):
-        return _Table(name, rows)
-    beside, above = term.line_labels()
-    return _Table(name, rows, [card.column_name(axis) for axis in term.axes], above, beside)
+    beside, above = term.line_labels() or ((), ())
+    heads = [card.column_name(axis) for axis in term.axes]
+    return _Table(card.term_name(term), marked_bins(card, term), heads, above, beside)
 
 
 def to_html(

@@ -351,9 +351,34 @@ def test_what_fit_selected_refuses():
         made().fit_selected(X, Y, out_of_fold={"linear": scores["linear"]}, fold=fold)
     with pytest.raises(ValueError, match="one value for each row"):
         made().fit_selected(X, Y, out_of_fold=scores, fold=fold[:-1])
+    longer = np.append(fold, 0)
+    with pytest.raises(ValueError, match=r"^fold .* Got 161 values for 160 rows"):
+        made().fit_selected(X, Y, out_of_fold=scores, fold=longer)
+    with pytest.raises(ValueError, match=r"^bayes .* one value for each row"):
+        other = {**scores, "bayes": np.append(scores["bayes"], 0.0)}
+        made().fit_selected(X, Y, out_of_fold=other, fold=fold)
     scores["bayes"][3] = np.nan
     with pytest.raises(ValueError, match=r"'bayes' .* finite"):
         made().fit_selected(X, Y, out_of_fold=scores, fold=fold)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.0, 1.0, np.nan], "fold of RankingEnsemble must hold whole numbers, .* Got nan"),
+        ([0.0, 1.0, np.inf], "fold of RankingEnsemble must hold whole numbers, .* Got inf"),
+        ([0.0, 0.5, 1.0], "fold of RankingEnsemble must hold whole numbers, .* Got 0.5"),
+        (["a", "b", "c"], "fold must hold numbers"),
+    ],
+    ids=str,
+)
+def test_folds_that_fit_selected_refuses_change_nothing(values, message):
+    scores, fold = out_of_fold()
+    model = made().fit_selected(X, Y, out_of_fold=scores, fold=fold.astype(float))
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=message):
+        model.fit_selected(X, Y, out_of_fold=scores, fold=np.array(values)[fold])
+    assert vars(model) == before
 
 
 def test_ctrl_c_leaves_nothing():

@@ -44,7 +44,7 @@ from sklearn_rank.metrics.scorers import SCORING, scoring_method
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.rows import Rows
 
-Known = tuple[dict[str, Floats], Any]
+Known = tuple[dict[str, Floats], Floats]
 """Scores of members by name, and the fold of each row, as `fit_selected` takes them."""
 
 
@@ -365,7 +365,8 @@ class RankingEnsemble(BaseRanker):
         ------
         ValueError
             With ``estimators="auto"`` or ``refit=False``, when scores of a member are missing or
-            not finite, and for everything that `fit` refuses.
+            not finite, when they or `fold` are not one value for each row, when `fold` has other
+            than whole numbers, and for everything that `fit` refuses.
         """
         name = type(self).__name__
         if self._is_auto or not self.refit:
@@ -374,6 +375,19 @@ class RankingEnsemble(BaseRanker):
                 f"refit=True. Got estimators={self.estimators!r}, refit={self.refit!r}."
             )
         scores = {key: check_floats(one, key) for key, one in out_of_fold.items()}
+        fold, n_rows = check_floats(fold, "fold"), len(check_column(y, "y"))
+        for key, one in [("fold", fold), *scores.items()]:
+            if len(one) != n_rows:
+                raise ValueError(
+                    f"{key} of {name} must have one value for each row of X. Got {len(one)} values "
+                    f"for {n_rows} rows."
+                )
+        is_number = np.isfinite(fold) & (fold == np.floor(fold))
+        if not is_number.all():
+            raise ValueError(
+                f"fold of {name} must hold whole numbers, -1 for rows that no fold has held out. "
+                f"Got {fold[~is_number][0]}."
+            )
         fit = partial(self._fit, known=(scores, fold))
         return self._learn(X, y, qid, sample_weight, fit=fit)
 
@@ -457,19 +471,15 @@ class RankingEnsemble(BaseRanker):
         return scores, models
 
     def _take_known(
-        self, members: dict[str, Any], data: Rows, scores: dict[str, Floats], fold: Any
+        self, members: dict[str, Any], data: Rows, scores: dict[str, Floats], fold: Floats
     ) -> tuple[Indices, dict[str, Floats]]:
         """Return the folds and scores that `fit_selected` got, of rows of positive weight."""
-        owner, fold = type(self).__name__, check_column(fold, "fold")
+        owner, fold = type(self).__name__, fold[data.position]
         if sorted(scores) != sorted(members):
             raise ValueError(
                 f"out_of_fold of {owner} must have scores of each member: {sorted(members)}. Got "
                 f"{sorted(scores)}."
             )
-        for name, one in {"fold": fold, **scores}.items():
-            if len(one) <= data.position.max():
-                raise ValueError(f"{name} of {owner} must have one value for each row of X.")
-        fold = fold[data.position].astype(np.intp)
         numbers = np.unique(fold[fold >= 0])
         fold = fold_of_rows(owner, data, [np.flatnonzero(fold == one) for one in numbers])
         known = {name: scores[name][data.position] for name in members}

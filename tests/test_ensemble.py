@@ -16,7 +16,13 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, train_test_split
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    PredefinedSplit,
+    RepeatedKFold,
+    train_test_split,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -262,6 +268,55 @@ def test_queries_are_held_out_whole():
         made([("listnet", ListNetLinear(relevance="binary"))], cv=5).fit(
             data.data, data.target > 0, qid=few
         )
+
+
+FOLD = np.arange(len(X)) % 3
+GIVEN = {
+    "numbers": [(np.flatnonzero(one != FOLD), np.flatnonzero(one == FOLD)) for one in range(3)],
+    "masks": [(one != FOLD, one == FOLD) for one in range(3)],
+    "predefined": PredefinedSplit(FOLD),
+}
+
+
+@pytest.mark.parametrize("zeros", [slice(40), slice(-40, None)], ids=["first", "last"])
+@pytest.mark.parametrize("kind", GIVEN)
+def test_given_folds_are_of_the_rows_as_they_are_passed(kind, zeros):
+    weight = np.ones(len(X))
+    weight[zeros] = 0
+    kept = np.flatnonzero(weight)
+    model = made(MEMBERS[:2], cv=GIVEN[kind]).fit(X, Y, sample_weight=weight)
+    other = made(MEMBERS[:2], cv=PredefinedSplit(FOLD[kept])).fit(X[kept], Y[kept])
+    assert model.score_estimate_ == other.score_estimate_
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_a_fold_that_holds_out_nothing_is_left_out():
+    nothing = [(np.arange(100), np.zeros(0, int))]
+    model = made(MEMBERS[:2], cv=[*nothing, *SPLITS]).fit(X, Y)
+    assert model.n_folds_ == 3
+    assert model.score_estimate_ == made(MEMBERS[:2], cv=SPLITS).fit(X, Y).score_estimate_
+    # So is one that holds out rows of weight zero alone.
+    weight = np.where(SPLITS[0][1][:, np.newaxis] == np.arange(len(X)), 0.0, 1.0).min(axis=0)
+    assert made(MEMBERS[:2], cv=SPLITS).fit(X, Y, sample_weight=weight).n_folds_ == 2
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([(np.arange(80, 161), np.arange(80)), SPLITS[0]], "numbers of the 160 rows.* index 160"),
+        ([(np.ones(161, bool), np.ones(161, bool))], "or masks of them"),
+        (PredefinedSplit(FOLD[:-1]), "or masks of them"),
+        (PredefinedSplit(np.append(FOLD, 0)), "or masks of them"),
+        ([3, 4], r"yield \(train, test\) arrays"),
+        ([], r"at least two folds.* Got \[\]"),
+        (SPLITS[:1], r"at least two folds.* Got \[\(106, 54\)\]"),
+        ([(np.arange(80), np.arange(80, 160)), (np.zeros(0, int), np.arange(80))], r"\(0, 80\)"),
+    ],
+    ids=range(8),
+)
+def test_given_folds_that_do_not_fit_the_rows(cv, message):
+    with pytest.raises(ValueError, match=f"cv of RankingEnsemble must .*{message}"):
+        made(MEMBERS[:2], cv=cv).fit(X, Y)
 
 
 def test_a_row_is_held_out_at_most_once():

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import PredefinedSplit
 
-from sklearn_rank._protocols import Indices
+from sklearn_rank._protocols import Indices, Mask
 from sklearn_rank._warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.model_selection import QueryKFold, split_queries
@@ -18,19 +19,41 @@ Splits = list[tuple[Indices, Indices]]
 
 
 def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> Splits:
-    """Return the rows to fit and those held out, of each fold."""
+    """Return the rows to fit and those held out, of each fold that holds out rows.
+
+    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
+    what it sees, are those of the rows passed.
+    """
+    place = np.arange(len(data.y))
     if isinstance(cv, int | np.integer):
-        fold = assign_folds(owner, data, int(cv), seed)
-        numbers = range(fold.max() + 1)
-        return [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in numbers]
-    if hasattr(cv, "split"):
+        cv = _masks_of(assign_folds(owner, data, int(cv), seed))
+    elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
         X = given_rows(data.X)
-        return list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
-    cv = list(cv)  # it may be read only once
-    place = np.full(1 + max(data.position.max(), *(np.max(one) for part in cv for one in part)), -1)
-    place[data.position] = np.arange(len(data.y))  # the splits count rows of weight zero, too
-    parts = [tuple(place[np.asarray(one)] for one in part) for part in cv]
-    return [(train[train >= 0], test[test >= 0]) for train, test in parts]
+        cv = list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
+    else:
+        cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
+        place = np.full(data.n_passed, -1)
+        place[data.position] = np.arange(len(data.y))
+    try:
+        parts = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv of {owner} must yield (train, test) arrays with numbers of the {len(place)} rows, "
+            f"or masks of them. {error}"
+        ) from error
+    kept = [(train[train >= 0], test[test >= 0]) for train, test in parts]
+    splits = [(train, test) for train, test in kept if len(test)]
+    if len(splits) < 2 or not all(len(train) for train, _ in splits):
+        raise ValueError(
+            f"cv of {owner} must hold out rows in at least two folds, and leave rows to learn from "
+            f"in each. Got {[(len(train), len(test)) for train, test in splits]} of them."
+        )
+    return splits
+
+
+def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
+    """Return the rows to fit and those held out, by the fold of each row."""
+    return [(fold != one, fold == one) for one in np.unique(fold[fold >= 0])]
 
 
 def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:

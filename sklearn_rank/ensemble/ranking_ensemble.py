@@ -106,10 +106,13 @@ class RankingEnsemble(BaseRanker):
         queries NDCG@10, which has no weights: with sample weights, other grades, and for grades in
         one list, the AUC. In one list it is the mean over the folds.
     cv : int in [2, inf), splitter or iterable, default=5
-        Number of folds, or a splitter of scikit-learn's kind, or (train, test) arrays of row
-        numbers, of the rows of positive weight. Whole queries are held out, and equal rows
-        together; folds are stratified. With fewer rows of a class than folds there are fewer folds,
-        with a warning. Rows that a splitter never holds out serve in training only.
+        Number of folds: whole queries are held out, and equal rows together; folds are
+        stratified; with fewer rows of a class than folds there are fewer folds, with a warning.
+        Or a splitter of scikit-learn's kind, which sees the rows of positive weight. Or (train,
+        test) arrays of row numbers, or masks, of the rows of X as they are passed: rows of weight
+        zero are left out of them, and folds that hold out no other rows are left out, too. So it
+        is with the ``PredefinedSplit`` of scikit-learn. Folds must hold out whole queries, and a
+        row at most once; rows that are never held out serve in training only.
     n_steps : int in [1, inf), default=25
         Maximum number of steps of the selection.
     n_bags : int in [1, inf), default=1

@@ -47,6 +47,8 @@ class Rows(Sums):
         Validation rows that the caller passed besides.
     collective : Collective or None
         The processes that hold the rows; None where all are here.
+    n_passed : int
+        Number of rows passed to `fit`, those of weight zero included.
 
     Examples
     --------
@@ -68,12 +70,14 @@ class Rows(Sums):
     position: Any = None
     held_out: Rows | None = None
     collective: Collective | None = None
+    n_passed: int = 0
 
     def __post_init__(self) -> None:
-        """Set `position`, if it is not given."""
+        """Set `position` and `n_passed`, if they are not given."""
         if self.position is None:
             type_ = np.min_scalar_type(-len(self.y) - 1)
             object.__setattr__(self, "position", np.arange(len(self.y), dtype=type_))
+            object.__setattr__(self, "n_passed", len(self.y))
 
     def take(self, rows: Indices, weight: Floats | None = None) -> Rows:
         """Return some of the rows, with weights of their own or with others."""

@@ -12,6 +12,7 @@ from scipy import sparse
 from skl2onnx import to_onnx
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -21,6 +22,7 @@ from sklearn.model_selection import (
     KFold,
     PredefinedSplit,
     RepeatedKFold,
+    TimeSeriesSplit,
     train_test_split,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -288,6 +290,35 @@ def test_given_folds_are_of_the_rows_as_they_are_passed(kind, zeros):
     other = made(MEMBERS[:2], cv=PredefinedSplit(FOLD[kept])).fit(X[kept], Y[kept])
     assert model.score_estimate_ == other.score_estimate_
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_weights_of_a_period_come_from_earlier_rows():
+    rng, time = np.random.default_rng(0), np.arange(600)
+    rows = rng.standard_normal((600, 2))
+    told = np.where(time < 360, rows[:, 0], rows[:, 1])  # by another column later
+    y = 2 * told + rng.logistic(size=600) > 0
+    members = [
+        (f"column {j}", make_pipeline(make_column_transformer(("passthrough", [j])), GaussianNB()))
+        for j in range(2)
+    ]
+    cv = TimeSeriesSplit(4)
+    model = made(members, cv=cv).fit(rows, y)
+    fold, fitted = np.full(600, -1), {}
+    scores = {name: np.empty(600) for name, _ in members}
+    for number, (train, test) in enumerate(cv.split(rows)):
+        fold[test], fitted[number] = number, np.isin(time, train)
+        for name, one in members:
+            scores[name][test] = one.fit(rows[train], y[train]).predict_proba(rows[test])[:, 1]
+    kept = fold >= 0
+    known = {name: one[kept] for name, one in scores.items()}
+    labels = HeldOutLabels(y[kept], fold[kept], np.ones(kept.sum()))
+    how = {"of_probability": dict.fromkeys(scores, True)}
+    earlier = {number: one[kept] for number, one in fitted.items()}
+    found = select_members(known, labels, fitted_to=earlier, **how)
+    assert model.score_estimate_ == found.score_estimate
+    of_any = select_members(known, labels, **how)
+    assert found.score_estimate != of_any.score_estimate
+    assert model.weights_ == of_any.weights
 
 
 def test_a_fold_that_holds_out_nothing_is_left_out():

@@ -284,6 +284,20 @@ def test_a_period_is_judged_by_weights_of_earlier_ones_and_the_first_by_equal_on
     assert found.weights == select_members(scores, rows, n_steps=6).weights
 
 
+@pytest.mark.parametrize("scoring", [None, "auc", "tpr@0.2"])
+def test_an_embargo_may_leave_one_class_of_a_fold(scoring):
+    scores, rows = example()
+    earlier = {one: rows.fold < one for one in range(4)}
+    cut = np.flatnonzero((rows.fold == 1) & rows.y)
+    without = earlier[2] & (rows.fold != 1)
+    earlier[2] = earlier[2] & ~np.isin(np.arange(240), cut)
+    found = select_members(scores, rows, n_steps=6, scoring=scoring, fitted_to=earlier)
+    other = select_members(
+        scores, rows, n_steps=6, scoring=scoring, fitted_to={**earlier, 2: without}
+    )
+    assert found.score_estimate == other.score_estimate
+
+
 def test_the_scores_of_a_selection_are_weighted_means_of_mapped_scores():
     scores, rows = example()
     scores["p"] = 1 / (1 + np.exp(-scores["b"]))

@@ -79,6 +79,14 @@ def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:
     return fold
 
 
+def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask] | None:
+    """Return which of the rows held out each fold learns from; None where it is all the others."""
+    rows = np.flatnonzero(fold >= 0)
+    found = {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
+    is_whole = all((one | (fold[rows] == k)).all() for k, one in found.items())
+    return None if is_whole else found
+
+
 def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> Indices:
     """Return the fold of each row, that of its equals; -1 for queries without a pair.
 

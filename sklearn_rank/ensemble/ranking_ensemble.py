@@ -29,7 +29,7 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.ensemble.evaluation import HeldOutLabels
-from sklearn_rank.ensemble.folds import Splits, fold_of_rows, make_splits
+from sklearn_rank.ensemble.folds import Splits, fold_of_rows, make_splits, rows_fitted_to
 from sklearn_rank.ensemble.members import (
     Table,
     auto_members,
@@ -149,7 +149,10 @@ class RankingEnsemble(BaseRanker):
         0 to 31 with queries "ndcg@10", and `scoring`.
     score_estimate_ : dict of str to Estimate
         The same of the ensemble, with weights for each fold that were chosen on the others. It is
-        nearly honest: the members of the other folds have seen the fold (Notes).
+        nearly honest: the members of the other folds have seen the fold (Notes). Where the train
+        sets of `cv` are not all the other rows, as with periods, the weights of a fold come from
+        the rows of its train set that other folds hold out, and are equal where these hold no
+        comparable pair, as in the first period.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Mean of the importances of the members by weight, where all of them have importances.
     offset_ : float
@@ -353,7 +356,8 @@ class RankingEnsemble(BaseRanker):
             its probability of the greater class, else what it predicts.
         fold : array-like of int of shape (n_samples,)
             Fold that held out each row, -1 for rows that no fold has held out, whose scores are
-            not used.
+            not used. `score_estimate_` takes the weights of a fold from all other folds, of periods
+            from later ones, too: for others see `select_members`.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; a query lies in one fold.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -403,13 +407,14 @@ class RankingEnsemble(BaseRanker):
         routes = get_config()["enable_metadata_routing"] and not self._is_auto
         context = config_context(enable_metadata_routing=routes)
         with Parallel(n_jobs=self.n_jobs) as parallel, context:
+            splits: Splits = []
             if known is None:
                 splits = make_splits(type(self).__name__, data, self.cv, seeds[1])
                 fold = fold_of_rows(type(self).__name__, data, [test for _, test in splits])
                 scores, models = self._cross_fit(parallel, members, keywords, data, splits)
             else:
                 fold, scores, models = *self._take_known(members, data, *known), {}
-            selection, offset = self._select(scores, members, data, fold, seeds[2])
+            selection, offset = self._select(scores, members, data, fold, splits, seeds[2])
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
             if self.refit:
                 refits = parallel(
@@ -497,6 +502,7 @@ class RankingEnsemble(BaseRanker):
         members: dict[str, Any],
         data: Rows,
         fold: Indices,
+        splits: Splits,
         seed: int,
     ) -> tuple[Selection, float]:
         """Return the selection on the rows that were held out, and the offset of binary mode."""
@@ -513,6 +519,7 @@ class RankingEnsemble(BaseRanker):
             n_steps=self.n_steps,
             n_bags=self.n_bags,
             random_state=seed,
+            fitted_to=rows_fitted_to(splits, fold),
         )
         if self.relevance == "graded":
             return selection, 0.0

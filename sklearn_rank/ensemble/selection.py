@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Mask
+from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
 from sklearn_rank.metrics.held_out import have_pair
@@ -168,9 +168,9 @@ def select_members(
         Seed of the random halves with ``n_bags > 1``.
     fitted_to : mapping of int to ndarray of bool of shape (n_rows,), default=None
         For each fold a mask of the rows its members were fitted to. `nearly_honest_scores` takes
-        the weights of a fold from these rows, and equal weights where they hold no comparable
-        pair. Folds that are periods need it, so that no weights come from later rows. None: the
-        rows of all other folds.
+        the weights of a fold from these rows, without those in folds of which they hold no
+        comparable pair, and equal weights where they hold none at all. Folds that are periods
+        need it, so that no weights come from later rows. None: the rows of all other folds.
 
     Returns
     -------
@@ -227,9 +227,8 @@ def select_members(
     weights, honest = weights_on(np.arange(n_rows)), np.empty(n_rows)
     for one in folds:
         left_out = rows.fold == one
-        part = np.flatnonzero(~left_out if fitted_to is None else fitted_to[one])
-        is_told = fitted_to is None or have_pair(rows.y[part], rows.lists[part])
-        chosen = weights_on(part) if is_told else np.full(len(names), 1 / len(names))
+        part = np.flatnonzero(~left_out) if fitted_to is None else _told(rows, fitted_to[one])
+        chosen = weights_on(part) if len(part) else np.full(len(names), 1 / len(names))
         honest[left_out] = chosen @ ranked[:, left_out]
     return Selection(
         dict(zip(names, weights.tolist(), strict=True)),
@@ -239,6 +238,16 @@ def select_members(
         {name: rows.estimates(one, scoring) for name, one in zip(names, ranked, strict=True)},
         rows.estimates(honest, scoring),
     )
+
+
+def _told(rows: HeldOutLabels, mask: Mask) -> Indices:
+    """Return the rows of a mask in the folds of which it has a comparable pair.
+
+    It may cut a fold down to rows of one class, of which metrics are not defined.
+    """
+    parts = [np.flatnonzero(mask & (rows.fold == one)) for one in np.unique(rows.fold[mask])]
+    told = [part for part in parts if have_pair(rows.y[part], rows.lists[part])]
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *told]))
 
 
 def _learn_maps(

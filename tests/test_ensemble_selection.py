@@ -241,6 +241,15 @@ def test_figures_of_queries_are_means_over_them():
     assert found["ndcg@10"].low < found["ndcg@10"].value < found["ndcg@10"].high
 
 
+def test_the_ndcg_which_has_no_weights_is_left_out_where_they_differ():
+    qid = np.arange(80) // 8
+    y, scores = RNG.integers(0, 3, 80).astype(float), RNG.standard_normal(80)
+    weight = RNG.integers(1, 3, 80)
+    assert list(rows_of(y, weight=1.0 * weight, qid=qid).estimates(scores)) == ["auc"]
+    twice = rows_of(y, weight=np.full(80, 2.0), qid=qid).estimates(scores)
+    assert twice == rows_of(y, qid=qid).estimates(scores)
+
+
 # Selection ------------------------------------------------------------------------------
 
 

@@ -93,10 +93,7 @@ class HeldOutLabels:
 
     def take(self, rows: Indices | Mask) -> HeldOutLabels:
         """Return some of the rows."""
-        qid = None if self.qid is None else self.qid[rows]
-        return replace(
-            self, y=self.y[rows], fold=self.fold[rows], weight=self.weight[rows], qid=qid
-        )
+        return replace(self, **{k: one[rows] for k, one in vars(self).items() if one is not None})
 
     @property
     def lists(self) -> Indices:
@@ -136,8 +133,7 @@ class HeldOutLabels:
         if scoring is not None:
             return self._of_scorer(as_scorer(scoring))
         y, lists, weight = self.y, self.lists, self.weight
-        are_equal = bool((weight == weight[0]).all())
-        if self.is_graded and self.qid is not None and are_equal and _are_grades(y):
+        if self._has_ndcg:
             return lambda scores: float(ndcg_score(y, scores, k=10, qid=lists))
         if self.is_graded or self.qid is not None:
             options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
@@ -150,10 +146,21 @@ class HeldOutLabels:
 
         return gain
 
+    @property
+    def _has_ndcg(self) -> bool:
+        """Whether NDCG, which has no weights, is defined for the rows, and not of one row alone."""
+        are_equal = (self.weight == self.weight[0]).all()
+        are_grades = self.y.min() >= 0 and 0 < self.y.max() <= _HIGHEST_GRADE
+        return bool(self.is_graded and self.qid is not None and are_equal and are_grades)
+
+    @property
+    def _folds(self) -> list[Indices]:
+        """The rows of each fold."""
+        return [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
+
     def _folds_of_both_classes(self) -> Sequence[Indices]:
         """Return the rows of each fold that has a pair; ValueError where none has."""
-        folds = [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
-        found = [one for one in folds if 0 < np.count_nonzero(self.y[one]) < len(one)]
+        found = [one for one in self._folds if 0 < np.count_nonzero(self.y[one]) < len(one)]
         if not found:
             raise ValueError(NO_PAIR)
         return found
@@ -163,18 +170,14 @@ class HeldOutLabels:
         weight = None if (self.weight == 1).all() else self.weight
         if self.qid is not None:
             return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
-        folds = [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
-
-        def mean(scores: Floats) -> float:
-            values = [
-                scorer.measure(
-                    self.y[one], scores[one], sample_weight=None if weight is None else weight[one]
-                )
-                for one in folds
-            ]
-            return float(np.mean(values))
-
-        return mean
+        weights = {} if weight is None else {"sample_weight": weight}
+        parts = [
+            (one, self.y[one], {name: array[one] for name, array in weights.items()})
+            for one in self._folds
+        ]
+        return lambda scores: float(
+            np.mean([scorer.measure(y, scores[one], **given) for one, y, given in parts])
+        )
 
     def estimates(self, scores: Floats, scoring: Any = None) -> dict[str, Estimate]:
         """Return figures of scores with standard errors, by their names.
@@ -189,25 +192,20 @@ class HeldOutLabels:
         Returns
         -------
         dict of str to Estimate
-            "auc" and, for two classes in one list, "pauc@0.05", for grades with queries
-            "ndcg@10": means over folds or queries, each counting once.
+            "auc" and, for two classes in one list, "pauc@0.05", for grades from 0 to 31 with
+            queries and equal weights "ndcg@10": means over folds or queries, each counting once.
         """
         found = {}
+        how: dict[str, Any] = {"qid": self.lists, "average": None}
         if self.qid is None and not self.is_graded:
             found = {"auc": self._top_area(scores, 1.0), "pauc@0.05": self._top_area(scores, _HEAD)}
         else:
-            values = auc_score(
-                self.y, scores, qid=self.lists, sample_weight=self.weight, average=None
-            )
-            found["auc"] = _mean_of(np.asarray(values))
-        if self.is_graded and self.qid is not None and _are_grades(self.y):
-            found["ndcg@10"] = _mean_of(
-                np.asarray(ndcg_score(self.y, scores, k=10, qid=self.qid, average=None))
-            )
+            found["auc"] = _mean_of(auc_score(self.y, scores, sample_weight=self.weight, **how))
+        if self._has_ndcg:
+            found["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **how))
         if scoring is not None:
             scorer = as_scorer(scoring)
-            parts = [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
-            values = np.array([self.take(one)._of_scorer(scorer)(scores[one]) for one in parts])
+            values = [self.take(one)._of_scorer(scorer)(scores[one]) for one in self._folds]
             found[scorer.label] = _mean_of(values)
         return found
 
@@ -272,13 +270,8 @@ def _variance_of_mean(values: Floats, weight: Floats) -> float:
     return squares / (n_rows - 1) if n_rows > 1 else float("nan")
 
 
-def _mean_of(values: Floats) -> Estimate:
+def _mean_of(found: Any) -> Estimate:
     """Return the mean of independent values, without those that are NaN."""
-    values = values[~np.isnan(values)]
+    values = np.asarray(found)[~np.isnan(found)]
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Estimate(float(values.mean()), float(error))
-
-
-def _are_grades(y: Floats) -> bool:
-    """Whether NDCG is defined for a relevance, and not of one row alone."""
-    return bool(y.min() >= 0 and 0 < y.max() <= _HIGHEST_GRADE)

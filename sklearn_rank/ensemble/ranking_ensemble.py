@@ -146,7 +146,8 @@ class RankingEnsemble(BaseRanker):
     member_scores_ : dict of str to dict of str to Estimate
         Figures of each member on the rows that its folds held out, by metric, with standard
         errors and intervals: "auc", for two classes in one list "pauc@0.05", for grades from
-        0 to 31 with queries "ndcg@10", and `scoring`.
+        0 to 31 with queries "ndcg@10", which has no weights and is left out where they differ, and
+        `scoring`.
     score_estimate_ : dict of str to Estimate
         The same of the ensemble, with weights for each fold that were chosen on the others. It is
         nearly honest: the members of the other folds have seen the fold (Notes). Where the train
@@ -479,17 +480,17 @@ class RankingEnsemble(BaseRanker):
         return scores, models
 
     def _take_known(
-        self, members: dict[str, Any], data: Rows, scores: dict[str, Floats], fold: Floats
+        self, members: dict[str, Any], data: Rows, scores: dict[str, Floats], given: Floats
     ) -> tuple[Indices, dict[str, Floats]]:
         """Return the folds and scores that `fit_selected` got, of rows of positive weight."""
-        owner, fold = type(self).__name__, fold[data.position]
+        owner, given = type(self).__name__, given[data.position]
         if sorted(scores) != sorted(members):
             raise ValueError(
                 f"out_of_fold of {owner} must have scores of each member: {sorted(members)}. Got "
                 f"{sorted(scores)}."
             )
-        numbers = np.unique(fold[fold >= 0])
-        fold = fold_of_rows(owner, data, [np.flatnonzero(fold == one) for one in numbers])
+        numbers = np.unique(given[given >= 0])
+        fold = fold_of_rows(owner, data, [np.flatnonzero(given == one) for one in numbers])
         known = {name: scores[name][data.position] for name in members}
         for name, one in known.items():
             if not np.isfinite(one[fold >= 0]).all():

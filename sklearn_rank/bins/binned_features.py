@@ -95,10 +95,6 @@ class SortedValues:
         return quantiles[quantiles < self.values[-1]]
 
 
-def _no_values() -> Floats:
-    return np.zeros(0)
-
-
 @dataclass(frozen=True, eq=False)
 class FeatureBins:
     """A map of the values of a feature to the numbers of its bins.
@@ -130,8 +126,8 @@ class FeatureBins:
     array([0, 1, 2, 3, 4])
     """
 
-    thresholds: Floats = field(default_factory=_no_values)
-    special: Floats = field(default_factory=_no_values)
+    thresholds: Floats = field(default_factory=lambda: np.zeros(0))
+    special: Floats = field(default_factory=lambda: np.zeros(0))
     categories: Indices | None = None
     ordered: bool = False
 
@@ -194,14 +190,9 @@ class FeatureBins:
 
     def equal(self, other: object) -> bool:
         """Whether two maps are equal."""
-        if not isinstance(other, FeatureBins):
-            return False
-        if (self.categories is None) != (other.categories is None):
-            return False
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("thresholds", "special", "categories", "ordered")
-            if getattr(self, name) is not None
+        names = ("thresholds", "special", "categories", "ordered")  # None equals None alone
+        return isinstance(other, FeatureBins) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -305,8 +305,7 @@ class RankingEnsemble(BaseRanker):
         for name, one in self._named.items() if deep else ():
             found[name] = one
             if hasattr(one, "get_params"):
-                inner = one.get_params(deep=True)
-                found |= {f"{name}__{key}": value for key, value in inner.items()}
+                found |= {f"{name}__{key}": value for key, value in one.get_params().items()}
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -418,10 +417,8 @@ class RankingEnsemble(BaseRanker):
             selection, offset = self._select(scores, members, data, fold, splits, seeds[2])
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
             if self.refit:
-                refits = parallel(
-                    delayed(fit_member)(members[name], data, keywords[name]) for name in chosen
-                )
-                models = dict(zip(chosen, refits, strict=True))
+                fits = (delayed(fit_member)(members[k], data, keywords[k]) for k in chosen)
+                models = dict(zip(chosen, parallel(fits), strict=True))
         return {
             "estimators_": {name: models[name] for name in chosen},
             "weights_": selection.weights,
@@ -464,10 +461,8 @@ class RankingEnsemble(BaseRanker):
             began = perf_counter()
             if scores and self.time_budget is not None and began - start >= self.time_budget:
                 break
-            found = parallel(
-                delayed(_fit_fold)(name, one, data, keywords[name], *rows, self.refit)
-                for rows in splits
-            )
+            given = (name, one, data, keywords[name])
+            found = parallel(delayed(_fit_fold)(*given, *rows, self.refit) for rows in splits)
             scores[name] = np.full(len(data.y), np.nan)
             for (_, test), (values, _) in zip(splits, found, strict=True):
                 scores[name][test] = values
@@ -510,12 +505,11 @@ class RankingEnsemble(BaseRanker):
         kept = np.flatnonzero(fold >= 0)
         held_out = data.take(kept)
         labels = HeldOutLabels(held_out.y, fold[kept], held_out.weight, held_out.qid)
+        kinds = {name: scoring_method(members[name]) == "predict_proba" for name in scores}
         selection = select_members(
             {name: one[kept] for name, one in scores.items()},
             labels,
-            of_probability={
-                name: scoring_method(members[name]) == "predict_proba" for name in scores
-            },
+            of_probability=kinds,
             scoring=self.scoring,
             n_steps=self.n_steps,
             n_bags=self.n_bags,
@@ -642,5 +636,4 @@ def _fit_fold(
 ) -> tuple[Floats, Any]:
     """Return scores of the rows held out, and the model where it is not fitted anew."""
     model = fit_member(estimator, data.take(train), keywords)
-    scores = member_scores(name, model, data.take(test).X)
-    return scores, None if refit else model
+    return member_scores(name, model, data.take(test).X), None if refit else model

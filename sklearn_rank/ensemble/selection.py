@@ -212,7 +212,11 @@ def select_members(
     names, n_rows, folds = list(out_of_fold), len(rows.y), np.unique(rows.fold)
     if len(folds) < 2:
         raise ValueError("A selection needs at least two folds of held-out rows. Got one.")
-    maps = _learn_maps(out_of_fold, rows, of_probability or {})
+    given, kinds = {"weight": rows.weight, "qid": rows.qid}, of_probability or {}
+    maps = {
+        name: ScoreMap.fit(one, rows.fold, of_probability=kinds.get(name, False), **given)
+        for name, one in out_of_fold.items()
+    }
     mapped = np.array([maps[name](out_of_fold[name]) for name in names])
     ranked = mapped
     if rows.qid is None:
@@ -248,14 +252,3 @@ def _told(rows: HeldOutLabels, mask: Mask) -> Indices:
     parts = [np.flatnonzero(mask & (rows.fold == one)) for one in np.unique(rows.fold[mask])]
     told = [part for part in parts if have_pair(rows.y[part], rows.lists[part])]
     return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *told]))
-
-
-def _learn_maps(
-    out_of_fold: Mapping[str, Floats], rows: HeldOutLabels, of_probability: Mapping[str, bool]
-) -> dict[str, ScoreMap]:
-    """Return the map of each member's scores to the common scale."""
-    given = {"weight": rows.weight, "qid": rows.qid}
-    return {
-        name: ScoreMap.fit(one, rows.fold, of_probability=of_probability.get(name, False), **given)
-        for name, one in out_of_fold.items()
-    }

@@ -156,11 +156,9 @@ class HeldOutLoss:
 
     def _class_factor(self) -> Floats:
         """Return W / (n - 1) of the class of each row of one list."""
-        weight, is_graded = self._pairs.weight, bool(np.any((self._above > 0) & (self._below > 0)))
+        weight, above, below = self._pairs.weight, self._above > 0, self._below > 0
         factor = np.zeros(len(weight))
-        for rows in (
-            [self._above + self._below > 0] if is_graded else [self._above > 0, self._below > 0]
-        ):
+        for rows in [above | below] if (above & below).any() else [above, below]:
             n = number_of_rows(weight[rows])
             factor[rows] = float(weight[rows].sum()) / n * _inflation(n)
         return factor

@@ -497,12 +497,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
             fitted |= self._extended_curve(progress.values[-1])
         fitted |= {"coef_": f[0], "_progress_": vars(progress)}
         fitted |= mean_attributes(f[0], seen)
-
-        def offset() -> float:
-            rows = data.preferences
-            return -error_cut(model.element_scores(f), data.y[rows.order], rows.weight, rows)
-
-        return fitted | self._offset_of_part(data, offset)
+        return fitted | self._offset_of_part(data, lambda: _offset(data, model.element_scores(f)))
 
     def _open_progress(self, data: Rows) -> Progress:
         """Return the steps of the last fit, if it is to go on, or none."""
@@ -528,10 +523,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
         coefficients = _inverted(f[0], order)
         fitted: dict[str, Any] = {}
         if self.relevance == "binary":
-            rows = data.preferences
-            scores = model.element_scores(f)
-            positive = data.y[rows.order]
-            fitted["offset_"] = -error_cut(scores, positive, rows.weight, rows)
+            fitted["offset_"] = _offset(data, model.element_scores(f))
         if self.kernel == "linear":
             means = mean_attributes(coefficients, rows_of(data))
             return {**fitted, "coef_": coefficients, **means}
@@ -642,9 +634,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
         return scores
 
     def _not_additive(self) -> str:
-        return (
-            "" if self.kernel == "linear" else f"with kernel='linear'. Got kernel={self.kernel!r}"
-        )
+        needed = f"with kernel='linear'. Got kernel={self.kernel!r}"
+        return "" if self.kernel == "linear" else needed
 
     def _sum_by_feature(self, X: Any) -> Floats:
         return linear_contributions(X, self.coef_)
@@ -702,6 +693,12 @@ def _variance(X: Any, weight: Floats) -> float:
     deviation = entries - entries.flat[0]
     deviation -= (mass @ deviation).sum()
     return float((mass @ deviation**2).sum())
+
+
+def _offset(data: Rows, scores: Floats) -> float:
+    """Return the offset between the two classes, given the scores of the rows in fit order."""
+    rows = data.preferences
+    return -error_cut(scores, data.y[rows.order], rows.weight, rows)
 
 
 def _inverted(values: Floats, order: Any) -> Floats:

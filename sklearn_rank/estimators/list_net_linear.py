@@ -331,7 +331,7 @@ class ListNetLinear(StreamRanker):
                 f"{type(self).__name__} on several processes needs qid: its loss is a sum over "
                 "queries, each of which one process holds. Got qid=None, one list of all rows."
             )
-        self._check_values(data)
+        self._check_part(data)
         if self.warm_start and hasattr(self, "coef_") and len(self.coef_) != data.X.shape[1]:
             raise ValueError(
                 f"{type(self).__name__} with warm_start=True continues with the same features: it "
@@ -339,9 +339,6 @@ class ListNetLinear(StreamRanker):
             )
 
     def _check_part(self, data: Rows) -> None:
-        self._check_values(data)
-
-    def _check_values(self, data: Rows) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""
         name = type(self).__name__
         check_size(name, float(data.largest(largest_size(data.X))), _LARGEST_FEATURE)

@@ -440,18 +440,14 @@ class PNormPushRanker(BoostingRanker):
         """Raise ValueError for settings that only other solvers take."""
         self.solver_in_use.check()
         model = as_model(self.weak_ranker).name
+        rate, patience = self.learning_rate, self.n_iter_no_change
+        is_given = rate not in (1, self._default("learning_rate"))
         abilities = {
             "p=inf": ("has_path", np.isinf(self.p)),
             f"alpha={self.alpha}": ("has_ridge", self.alpha not in ("auto", 0)),
             "selection='optimal'": ("has_selection", self.selection == "optimal"),
-            f"learning_rate={self.learning_rate:g}": (
-                "has_learning_rate",
-                self.learning_rate not in (1, self._default("learning_rate")),
-            ),
-            f"n_iter_no_change={self.n_iter_no_change}": (
-                "has_stages",
-                self.n_iter_no_change is not None,
-            ),
+            f"learning_rate={rate:g}": ("has_learning_rate", is_given),
+            f"n_iter_no_change={patience}": ("has_stages", patience is not None),
         }
         for setting, (ability, is_set) in abilities.items():
             if is_set:

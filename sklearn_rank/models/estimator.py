@@ -71,13 +71,8 @@ class FittedClones:
             return None
         estimator = clone(self._estimator)
         rng = np.random.default_rng([self._seed, len(self._known)])
-        estimator.set_params(
-            **{
-                name: int(rng.integers(2**31 - 1))
-                for name in estimator.get_params()
-                if name == "random_state" or name.endswith("__random_state")
-            }
-        )
+        seeded = [k for k in estimator.get_params() if k.rpartition("__")[2] == "random_state"]
+        estimator.set_params(**{name: int(rng.integers(2**31 - 1)) for name in seeded})
         # Weights of mean one: regularised estimators expect them.
         weight = weight[rows] / weight[rows].mean()
         estimator.fit(self._X[rows], target[rows], sample_weight=weight)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -66,10 +65,8 @@ class PairColumns:
         type_ = np.promote_types(binned.codes.dtype, np.min_scalar_type(depth))
         codes = np.zeros((len(usable), binned.codes.shape[1]), dtype=type_)
         codes[: self.n_features] = binned.codes
-        bins: list[Any] = [*binned.bins]
-        for _ in range(self._most):
-            bins.append(FeatureBins(categories=np.zeros(0, dtype=np.intp)))
-        return BinnedFeatures(bins, codes, usable)
+        empty = [FeatureBins(categories=np.zeros(0, dtype=np.intp)) for _ in range(self._most)]
+        return BinnedFeatures([*binned.bins, *empty], codes, usable)
 
     @property
     def known(self) -> dict[int, PairBins]:

@@ -103,10 +103,8 @@ class EstimatorRules:
         """
         if not all(hasattr(one, "feature_importances_") for one in self.estimators):
             return None
-        importances = np.zeros(n_features)
-        for share, estimator in zip(credit, self.estimators, strict=True):
-            importances += share * estimator.feature_importances_
-        return importances
+        shares = zip(credit, self.estimators, strict=True)
+        return sum((k * one.feature_importances_ for k, one in shares), np.zeros(n_features))
 
     def scores(self, X: Any, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
@@ -124,8 +122,7 @@ class EstimatorRules:
 
 def linear_contributions(X: Any, coefficients: Floats) -> Floats:
     """Return the dense products of the features of each row and their coefficients."""
-    products = X.multiply(coefficients).toarray() if issparse(X) else X * coefficients
-    return np.asarray(products)
+    return np.asarray(X.multiply(coefficients).toarray() if issparse(X) else X * coefficients)
 
 
 def predictions(estimator: Any, X: Any) -> Values:

@@ -147,3 +147,38 @@ def test_the_direction_of_ordered_levels_may_be_told_by_the_rows():
     Scorecard(monotonic_cst={"grade": 1}, **QUICK).fit(X, y)
     with pytest.raises(ValueError, match="no order"):
         Scorecard(monotonic_cst={"home": 1}, **QUICK).fit(X, y)
+
+
+def with_times(kind):
+    """A column of dates or durations, some of them missing, and two classes."""
+    rng = np.random.default_rng(0)
+    days = pd.Series(pd.to_timedelta(rng.integers(0, 4, 120), "D"))
+    y = (days.dt.days % 2 + rng.standard_normal(120) > 0.5).to_numpy()
+    times = days if kind == "durations" else pd.Timestamp("2020-01-01") + days
+    return pd.DataFrame({"when": times.mask(rng.random(120) < 0.1).astype("category")}), y
+
+
+@pytest.mark.parametrize("kind", ["dates", "durations"])
+def test_categories_that_are_times_are_found_in_a_column_of_objects(kind):
+    X, y = with_times(kind)
+    ranker = RankBoost(n_estimators=5).fit(X, y)
+    expected = ranker.decision_function(X)
+    assert np.ptp(expected) > 0
+    objects = X.astype(object)
+    np.testing.assert_array_equal(ranker.decision_function(objects), expected)
+    of_python = [
+        None if pd.isna(one) else getattr(one, f"to_py{TYPES[kind]}")() for one in X["when"]
+    ]
+    rows = pd.DataFrame({"when": pd.Series(of_python, dtype=object)})
+    np.testing.assert_array_equal(ranker.decision_function(rows), expected)
+    with pytest.raises(ValueError, match="Categorical feature 0 must have categories of one kind"):
+        ranker.predict(objects.replace(objects["when"].iloc[0], "soon"))
+
+
+TYPES = {"dates": "datetime", "durations": "timedelta"}
+
+
+def test_categories_that_can_not_be_looked_up_are_refused_by_name():
+    pairs = pd.Series([("a", one % 3) for one in range(30)]).astype("category")
+    with pytest.raises(ValueError, match="Categorical feature 0 must have categories of one kind"):
+        RankBoost().fit(pd.DataFrame({"pair": pairs}), np.arange(30) % 2)

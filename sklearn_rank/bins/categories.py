@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -70,13 +71,13 @@ class CategoryCodes:
 
     def encode(self, X: Any) -> Any:
         """Return the rows with codes in place of categories, NaN where there is none."""
-        codes = [
-            encoder.transform(_of_one_kind(column_of(X, number), encoder.categories_[0])).ravel()
-            for number, encoder in zip(self.positions, self.encoders, strict=True)
-        ]
-        for code, known in zip(codes, self.known, strict=True):
-            _forget(code, known)
-        return with_columns(X, dict(zip(self.positions, codes, strict=True)))
+        codes: dict[int, Floats] = {}
+        for number, encoder, known in zip(self.positions, self.encoders, self.known, strict=True):
+            with _named(number):
+                column = _of_one_kind(column_of(X, number), encoder.categories_[0])
+                codes[number] = encoder.transform(column).ravel()
+            _forget(codes[number], known)
+        return with_columns(X, codes)
 
     def decode(self, X: Floats) -> Values:
         """Return encoded rows, none with a code that is unknown, with their categories."""
@@ -89,9 +90,7 @@ class CategoryCodes:
     def learn(self, X: Floats) -> None:
         """Keep the codes that occur in encoded training rows."""
         for place, number in enumerate(self.positions):
-            code = X[:, number]
-            present = np.unique(code[~np.isnan(code)]).astype(np.intp)
-            self.known[place] = np.isin(np.arange(len(self.known[place])), present)
+            self.known[place] = np.isin(np.arange(len(self.known[place])), X[:, number])
 
     def keep_used(self, X: Floats) -> Floats:
         """Give codes to the categories of encoded rows alone; return the rows with these."""
@@ -133,19 +132,30 @@ def _joined(columns: Sequence[Values]) -> Values:
 
 def _encoder_of(column: Values, number: int) -> OrdinalEncoder:
     """Return the encoder of the categories of a column."""
-    try:
+    with _named(number):
         return _encoder().fit(column)
-    except TypeError as error:
+
+
+@contextmanager
+def _named(number: int) -> Iterator[None]:
+    """Name the feature where its categories can't be compared."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
         raise ValueError(
             f"Categorical feature {number} must have categories of one kind. {error}"
         ) from error
 
 
 def _of_one_kind(column: Values, categories: Values) -> Values:
-    """Return a column as what can be looked up among categories: objects, or numbers."""
+    """Return a column as what can be looked up among categories: objects, numbers or dates."""
     if categories.dtype.kind in "OSU":
         return column.astype(object)
-    return column.astype(np.float64) if column.dtype.kind in "OSU" else column
+    if column.dtype.kind not in "OSU":
+        return column
+    if categories.dtype.kind in "mM":  # dates and durations, of which None is missing
+        return np.where(np.not_equal(column, column), None, column).astype(categories.dtype)
+    return column.astype(np.float64)
 
 
 def _forget(code: Floats, known: Mask) -> None:

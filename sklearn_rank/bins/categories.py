@@ -154,7 +154,9 @@ def _of_one_kind(column: Values, categories: Values) -> Values:
     if column.dtype.kind not in "OSU":
         return column
     if categories.dtype.kind in "mM":  # dates and durations, of which None is missing
-        return np.where(np.not_equal(column, column), None, column).astype(categories.dtype)
+        return np.where(np.not_equal(column, column), np.array(None), column).astype(
+            categories.dtype
+        )
     return column.astype(np.float64)
 
 

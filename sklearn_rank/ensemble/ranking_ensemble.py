@@ -11,6 +11,7 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils import Tags, check_random_state, check_X_y, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -27,7 +28,7 @@ from sklearn_rank._validation import (
     check_floats,
     is_data_frame,
 )
-from sklearn_rank.base import BaseRanker
+from sklearn_rank.base import BaseRanker, has_contributions
 from sklearn_rank.ensemble.evaluation import HeldOutLabels
 from sklearn_rank.ensemble.folds import Splits, fold_of_rows, make_splits, rows_fitted_to
 from sklearn_rank.ensemble.members import (
@@ -201,7 +202,8 @@ class RankingEnsemble(BaseRanker):
     pipeline; rows of different weight and a member without weights are an error. With metadata
     routing they get what they request. In a data frame they see the frame.
 
-    `contributions` exists where all members have it.
+    `contributions` exists where all members have it. In one list it is measured from the mean
+    scores of the members, and is not made of Shapley values.
 
     References
     ----------
@@ -567,13 +569,62 @@ class RankingEnsemble(BaseRanker):
             return f"and where each of its members has contributions; {which}"
         return ""
 
-    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        r"""Return the contributions of members, each by its weight and the slope of its map.
+    @available_if(has_contributions)
+    def contributions(self, X: Any) -> Floats:
+        r"""Return the contribution of each feature to the score of each row.
 
-        Along the straight line from the mean score b of a member to its score s all features come
-        in by the same share: each gets its contribution times (m(s) - m(b)) / (s - b), for a map m
-        (Aumann and Shapley's price of a function of a sum).
+        It is the mean over the members, by their weights, of
+
+        .. math:: c_{jk}(x) \, \frac{m_j(f_j(x)) - m_j(b_j)}{f_j(x) - b_j}
+
+        where :math:`c_{jk}` is the contribution of feature k to the score :math:`f_j` of member j,
+        :math:`b_j` the last column of the member's contributions, its mean score, and :math:`m_j`
+        its map. On the straight line from :math:`b_j` to :math:`f_j(x)` all features come in by the
+        same share, and each gets what the map makes of its part: Aumann and Shapley's price.
+
+        With queries maps multiply by a number: the contributions are then the weighted means of
+        those of the members, and Shapley values where theirs are. In one list maps are curves: the
+        contributions are no Shapley values, their mean over the training rows need not be zero, and
+        the constant is the score at the mean scores of the members, not the mean score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1)
+            The contribution of each feature to the score of the row. The last column is the
+            constant, the mean over the members, by their weights, of :math:`m_j(b_j)`, in binary
+            mode plus `offset_`. Rows sum to ``decision_function(X)``, in graded mode to
+            ``predict(X)``.
+
+        References
+        ----------
+        Aumann and Shapley's price of a function of a sum; for maps of scores derived here.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rank import ListNetLinear, RankBoost
+        >>> from sklearn_rank.datasets import make_queries
+        >>> from sklearn_rank.ensemble import RankingEnsemble
+        >>> data = make_queries(random_state=0)
+        >>> members = [
+        ...     ("linear", ListNetLinear()),
+        ...     ("stumps", RankBoost(n_estimators=20, relevance="graded")),
+        ... ]
+        >>> ensemble = RankingEnsemble(members, relevance="graded", random_state=0)
+        >>> ensemble = ensemble.fit(data.data, data.target, qid=data.qid)
+        >>> parts = ensemble.contributions(data.data)
+        >>> np.allclose(parts.sum(axis=1), ensemble.predict(data.data))
+        True
         """
+        return super().contributions(X)
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        """Return the contributions of members, each by its weight and the slope of its map."""
         total, mean = np.zeros((X.shape[0], self.n_features_in_)), 0.0
         for name, part, share in self.weighted_parts():
             found = part.contributions(given_rows(X))

@@ -378,12 +378,8 @@ class ListNetLinear(StreamRanker):
     def _solve(self, data: Rows, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
         """Return the coefficients that the solver finds."""
         solver = self.solver_in_use
-        observer = self._make_observer(
-            data,
-            "pass" if solver.is_online else "iteration",
-            self.max_iter,
-            lambda: self._collect(data, follower.x),
-        )
+        watched = data, "pass" if solver.is_online else "iteration", self.max_iter
+        observer = self._make_observer(*watched, lambda: self._collect(data, follower.x))
         follower = Follower(observer)
         problem = self._make_problem(data, X, function, follower, go_on=self.warm_start)
         solution = solver.solve(problem)

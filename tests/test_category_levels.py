@@ -9,6 +9,7 @@ import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import GRADES, with_levels
+from sklearn.base import clone
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.models import Stumps
@@ -182,3 +183,17 @@ def test_categories_that_can_not_be_looked_up_are_refused_by_name():
     pairs = pd.Series([("a", one % 3) for one in range(30)]).astype("category")
     with pytest.raises(ValueError, match="Categorical feature 0 must have categories of one kind"):
         RankBoost().fit(pd.DataFrame({"pair": pairs}), np.arange(30) % 2)
+
+
+@every_booster
+def test_an_ordered_column_has_subsets_where_it_is_said(ranker):
+    rng = np.random.default_rng(0)
+    grade = rng.integers(0, 6, 200)
+    y = (grade % 3 == 1) + 0.3 * rng.logistic(size=200) > 0.5
+    X = pd.DataFrame({"grade": pd.cut(grade, np.arange(-1, 6))})
+    subsets = X.assign(grade=X["grade"].cat.as_unordered())
+    expected = clone(ranker).fit(subsets, y).decision_function(subsets)
+    grouped = with_stumps(ranker, category_groups={"grade": []}).fit(X, y)
+    np.testing.assert_allclose(grouped.decision_function(X), expected)
+    assert not grouped.step_functions_[0].bins.ordered
+    assert clone(ranker).fit(X, y).step_functions_[0].bins.ordered

@@ -74,10 +74,12 @@ class RankBoost(BoostingRanker):
         dict maps names or indices of features to these. Holds exactly, for every value that is
         not missing.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories, without order: "from_dtype", those of a categorical
-        type in a pandas or polars data frame; or indices, names, or True and False for each
-        feature. h is then 1 in a subset of the categories, the best of all subsets. A category
-        not seen in training counts as missing.
+        Which features are categories: "from_dtype", those of a categorical type in a pandas or
+        polars data frame; or indices, names, or True and False for each feature. h is then 1 in a
+        subset of the categories, the best of all subsets. Of an ordered column of pandas, such
+        as ``pd.cut`` makes, h is 1 in a range of the order; for subsets pass
+        ``X["c"].cat.as_unordered()``, or ``weak_ranker=Stumps(category_groups={"c": []})`` with
+        `models.Stumps`. A category not seen in training counts as missing.
     n_bags : int in [1, inf), default=1
         1: one fit. More: the mean of fits to that many bootstrap samples of the rows (of whole
         queries with `qid`; in one list, each class keeps its number of rows, and a row of weight 2

@@ -224,6 +224,13 @@ def test_labels_may_be_texts():
     np.testing.assert_array_equal(model.decision_function(X), made().fit(X, Y).decision_function(X))
 
 
+def test_classifiers_learn_0_and_1_whatever_the_labels():
+    members = [("weighted", LogisticRegression(class_weight={1: 5})), MEMBERS[1]]
+    expected = made(members).fit(X, Y).decision_function(X)
+    found = made(members).fit(X, np.where(Y, "yes", "no")).decision_function(X)
+    np.testing.assert_array_equal(found, expected)
+
+
 # Folds -------------------------------------------------------------------------------------
 
 

@@ -198,9 +198,11 @@ class RankingEnsemble(BaseRanker):
     were fitted to rows of this one; and all models of folds saw fewer rows than the last ones,
     which makes the estimate rather too low.
 
-    *Members* get `qid` and `sample_weight` where their `fit` has them, also as steps of a
-    pipeline; rows of different weight and a member without weights are an error. With metadata
-    routing they get what they request. In a data frame they see the frame.
+    *Members* that are classifiers learn the classes 0 and 1, 1 for ``classes_[1]``, whatever the
+    labels are: parameters such as `class_weight` name 0 and 1. Members get `qid` and
+    `sample_weight` where their `fit` has them, also as steps of a pipeline; rows of different
+    weight and a member without weights are an error. With metadata routing they get what they
+    request. In a data frame they see the frame.
 
     `contributions` exists where all members have it. In one list it is measured from the mean
     scores of the members, and is not made of Shapley values.

@@ -77,7 +77,9 @@ class PNormPushRanker(BoostingRanker):
         p-norm itself, divided by its value when every pair has a loss of one:
         :math:`(\sum_k w_k N_k (H_k / N_k)^p / \sum_k w_k N_k)^{1/p}` with :math:`H_k =
         \sum_i w_i \phi(f_i - f_k)` over the rows i above k. The hinge loss has a kink, at which
-        ``solver="lbfgs"`` may stop early.
+        ``solver="lbfgs"`` may stop early. So may a refit of ``solver="corrective"``, and which
+        stump it takes next depends on where: with the hinge loss its model depends on the order of
+        the rows, and weight 2 need not be exactly the row twice.
     solver : {"coordinate", "corrective", "lbfgs"} or BoostingSolver, default="coordinate"
         "coordinate": boosting, one weak ranker per round. "corrective", for small models:
         each round chooses one more stump and then minimises over the coefficients of all

@@ -29,7 +29,8 @@ class Corrective(BoostingSolver):
     For small models. A refit is the minimum over the coefficients of the chosen stumps, none of
     which exceeds the longest step of boosting: by projected Newton steps where the second
     derivatives are known and cheap (one list of two levels with the exponential loss, or with
-    few pairs), else by L-BFGS-B, which may end above the minimum at the kinks of the hinge loss.
+    few pairs), else by L-BFGS-B, which may end above the minimum at the kinks of the hinge loss:
+    the choice of the next stump then depends on rounding, and so on the order of the rows.
 
     Parameters
     ----------

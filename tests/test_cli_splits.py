@@ -20,12 +20,15 @@ from sklearn_rank import RankBoost
 from sklearn_rank.cli import _settings
 from sklearn_rank.cli._compare import _show_periods, of_difference
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
-from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds
+from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, most_folds
 from sklearn_rank.cli._metrics import cells, compare_with_best, measure
 from sklearn_rank.cli._settings import Compare, Folds
+from sklearn_rank.cli._store import load_model
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels
 from sklearn_rank.metrics.intervals import over_folds
+from sklearn_rank.models import Stumps
+from sklearn_rank.scorecard import Scorecard, card_from_json
 from sklearn_rank.tables.dataset import training_data
 from sklearn_rank.tables.options import TableOptions
 
@@ -178,6 +181,59 @@ def test_calibration_rows_are_not_drawn_at_random_then(folder, capsys):
     drifting_table(100).to_csv("rows.csv", index=False)
     words = "train rows.csv --target late --time day --calibrate 0.3 -o m.skops"
     assert "without regard to --time and --group" in fails(words, capsys)
+
+
+def repeated_customers(seed=0):
+    """Return twelve nearly equal rows of each of 60 customers, whose class is drawn at random."""
+    rng = np.random.default_rng(seed)
+    customer = np.repeat(np.arange(60), 12)
+    a, b, c = rng.normal(size=(3, 60))[:, customer] + 1e-3 * rng.normal(size=(3, 720))
+    late = (rng.random(60) < 0.4)[customer]
+    frame = pd.DataFrame({"a": a, "b": b, "c": c, "customer": customer})
+    return frame.assign(day=customer // 2, late=np.where(late, "yes", "no"))
+
+
+@pytest.mark.parametrize("role", ["group", "time"])
+def test_folds_of_a_card_are_of_groups_or_periods_throughout(folder, role):
+    """Settings, probabilities and figures of rows held out are those of the same folds."""
+    column, other = {"group": ("customer", "day"), "time": ("day", "customer")}[role]
+    data = data_of(repeated_customers(), **{role: column, "drop": [other]})
+    small = {"p": 2, "alpha": 0.01, "max_pairs": 0, "max_terms": 4, "random_state": 0}
+    words = [f"--param {name}={small[name]}" for name in ("p", "alpha", "max_pairs")]
+    words += [f"--max-terms 4 --param cv=3 --{role} {column} --drop {other}"]
+    run(f"card rows.csv --target late -o card.json {' '.join(words)}")
+    found = card_from_json(Path("card.json").read_text(encoding="utf-8"))
+    expected = Scorecard(cv=make_folds(data, 3, 0), **small).fit(data.X, data.y).card_
+    random = Scorecard(cv=3, **small).fit(data.X, data.y).card_
+    assert found.risk == expected.risk != random.risk
+    figures = [one.details["held_out_auc"] for one in (found, expected, random)]
+    assert figures[0] == figures[1] < 0.7
+    assert figures[2] > 0.75
+
+
+def test_a_card_without_such_folds_is_refused(folder, capsys):
+    repeated_customers().assign(one=1).to_csv("rows.csv", index=False)
+    words = "card rows.csv --target late --group one -o card.json"
+    assert "needs as many groups; there are 1" in fails(words, capsys)
+
+
+@pytest.mark.parametrize("role", ["group", "time"])
+@pytest.mark.parametrize("patience", [[], ["--param", "n_iter_no_change=10"]])
+def test_other_groups_or_the_last_period_stop_boosting(folder, capsys, role, patience):
+    """They choose the rounds, and then all rows are fitted for that many."""
+    column, other = {"group": ("customer", "day"), "time": ("day", "customer")}[role]
+    data = data_of(repeated_customers(), **{role: column, "drop": [other]})
+    words = f"train rows.csv --target late --{role} {column} --drop {other} -o m.skops"
+    run([*words.split(), "--ranker", "RankBoost", *patience])
+    train, test = most_folds(data, 10, 0)[-1]
+    X, y = data.X.to_numpy(), data.y
+    stopped = RankBoost(weak_ranker=Stumps(), n_iter_no_change=10, random_state=0)
+    stopped.fit(X[train], y[train], X_val=X[test], y_val=y[test])
+    whole = RankBoost(weak_ranker=Stumps(), n_estimators=stopped.n_iter_).fit(X, y)
+    ranker = load_model("m.skops", []).pipeline[-1]
+    assert ranker.n_iter_ == stopped.n_iter_ < 100
+    np.testing.assert_array_equal(ranker.decision_function(X), whole.decision_function(X))
+    assert f", {stopped.n_iter_} rounds" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------------- figures

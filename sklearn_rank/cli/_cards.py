@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank.cli._crossval import Fold, make_folds
-from sklearn_rank.cli._output import progress, show_notes
+from sklearn_rank.cli._crossval import Fold, most_folds
+from sklearn_rank.cli._output import progress, show_notes, write_content
 from sklearn_rank.cli._settings import ExportCard, MakeCard
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import held_out
@@ -53,7 +53,10 @@ def card(settings: MakeCard) -> None:
                 what = f"the features are {listing(data.X.columns)}"
                 raise InputError(f"--{option} {name}={values[0]:g}: {what}")
     with progress("fitting"):
-        scorecard = _fit(_unfitted(settings), data, notes)
+        unfitted = _unfitted(settings)
+        if data.has_own_folds and unfitted.has_number_of_folds:
+            unfitted.set_params(cv=most_folds(data, unfitted.cv, seed))
+        scorecard = _fit(unfitted, data, notes)
         figures = _held_out_figures(scorecard, data, seed)
     positive = str(data.schema.positive)
     others = [one for one in data.schema.classes or () if one != positive]
@@ -70,9 +73,8 @@ def card(settings: MakeCard) -> None:
 def _unfitted(settings: MakeCard) -> Scorecard:
     """Return a scorecard with the parameters of the settings."""
     monotone = {name: values[-1] for name, values in settings.monotone.items()}
-    is_small = settings.max_terms <= FEW_TERMS
-    stumps = Stumps(special_values=settings.special or None)
-    ranker = PNormPushRanker(**(SMALL if is_small else {}), weak_ranker=stumps)
+    small = SMALL if settings.max_terms <= FEW_TERMS else {}
+    ranker = PNormPushRanker(**small, weak_ranker=Stumps(special_values=settings.special or None))
     made = Scorecard(
         ranker,
         points=settings.points,
@@ -95,18 +97,13 @@ def _fit(model: Any, data: Dataset, notes: list[str]) -> Any:
         return model.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
 
 
-def _folds(data: Dataset, seed: int) -> list[Fold]:
-    """Return five folds, or as many as there are rows or queries for; none for one."""
-    for number in range(_FOLDS, 1, -1):
-        with suppress(InputError):
-            return make_folds(data, number, seed)
-    return []
-
-
 def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
     """Return a line on cards that are fitted without a fold, at the p of this one."""
     figures: list[list[float]] = []
-    for train, test in _folds(data, seed):
+    folds: list[Fold] = []
+    with suppress(InputError):  # a single row of a class, say
+        folds = most_folds(data, _FOLDS, seed)
+    for train, test in folds:
         rows, own = data.take(train), data.take(test)
         ranker = _fit(clone(scorecard.ranker_), rows, [])
         rounded = _fit(scorecard.rounding(ranker), rows, [])
@@ -168,9 +165,4 @@ def export(settings: ExportCard) -> None:
         raise InputError(f"--to {form} needs -o FILE{export.suffix}")
     with noting([], settings.card, (ValueError, ImportError)):
         content = export.content(_read(settings.card)[0])
-    if output is None:
-        print(content)
-        return
-    with output.writing() as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-    print(f"{output}: written")
+    write_content(content, output)

@@ -110,16 +110,11 @@ def evaluate(settings: Evaluate) -> None:
 
 def _summary(data: Dataset) -> dict[str, Any]:
     """Return the record of a data set in the JSON."""
-    return {
-        "version": sklearn_rank.__version__,
-        "data": data.name,
-        "n_rows": len(data.y),
-        "n_columns": int(data.X.shape[1]),
-        "n_queries": 1 if data.qid is None else int(data.qid.max()) + 1,
-    } | {
-        key: getattr(data.schema, key)
-        for key in ("target", "qid", "weight", "relevance", "positive")
-    }
+    sizes = {"n_rows": len(data.y), "n_columns": int(data.X.shape[1])}
+    sizes["n_queries"] = 1 if data.qid is None else int(data.qid.max()) + 1
+    roles = ("target", "qid", "weight", "relevance", "positive")
+    of_schema = {key: getattr(data.schema, key) for key in roles}
+    return {"version": sklearn_rank.__version__, "data": data.name, **sizes, **of_schema}
 
 
 def _by_ranker(measured: Comparison) -> dict[str, Any]:

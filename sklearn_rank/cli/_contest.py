@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 
 import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.cli import _metrics, _rankers
+from sklearn_rank.cli import _crossval, _metrics, _rankers
 from sklearn_rank.cli._crossval import HeldOut, cross_validate, held_out_rows, search
 from sklearn_rank.cli._output import Output, progress, write_json
 from sklearn_rank.cli._settings import Compare, Train
@@ -109,13 +109,8 @@ class Contest:
             if rows.qid is not None or np.isnan(rows.ratio):
                 return None
             group = place if self.data.group is None else self.data.group[place]
-        how: dict[str, Any] = {
-            "qid": rows.qid,
-            "fold": rows.fold,
-            "group": group,
-            "criterion": self.scoring,
-        }
-        how |= {"preferred": ENSEMBLE if self.selections else None}
+        how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group}
+        how |= {"criterion": self.scoring, "preferred": ENSEMBLE if self.selections else None}
         for metric in (self.top, None):  # None: the criterion, where the metric can't be resampled
             with suppress(ValueError):
                 return choose_ranking(
@@ -227,18 +222,14 @@ def fit_first(contest: Contest, notes: list[str]) -> tuple[Pipeline, str]:
             pipelines[one].set_params(ranker__n_estimators=contest.found.rounds[one])
     with progress(f"fitting {name}"), noting(notes, name):
         if name != ENSEMBLE:
-            notes += _rankers.fit_pipeline(pipelines[name], data, name)
+            notes += _crossval.fit_pipeline(pipelines[name], data, name)
             return pipelines[name], ", ".join(told)
         found, columns = contest.found, {"fold": contest.found.rows.fold, **contest.found.scores}
         held_out = pd.DataFrame(columns, index=found.place)[contest.repetition == 0]
         # Rows that no fold held out have the fold -1.
         held_out = held_out.reindex(range(len(data.y)), fill_value=-1)
-        ensemble = RankingEnsemble(
-            [*pipelines.items()],
-            scoring=contest.scoring,
-            relevance=data.schema.relevance,
-            random_state=settings.table.seed,
-        )
+        how: dict[str, Any] = {"scoring": contest.scoring, "relevance": data.schema.relevance}
+        ensemble = RankingEnsemble([*pipelines.items()], random_state=settings.table.seed, **how)
         scores = {key: held_out[key].to_numpy() for key in pipelines}
         given = {"qid": data.qid, "sample_weight": data.weight, "fold": held_out["fold"].to_numpy()}
         ensemble.fit_selected(data.X, data.y, out_of_fold=scores, **given)

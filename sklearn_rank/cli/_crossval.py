@@ -6,28 +6,33 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+import sklearn_rank
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.cli._output import progress
-from sklearn_rank.cli._rankers import fit_pipeline, has_rounds
+from sklearn_rank.cli._rankers import has_rounds
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.metrics.held_out import Labels, have_pair, value
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 from sklearn_rank.tables.dataset import Dataset
-from sklearn_rank.tables.errors import InputError
+from sklearn_rank.tables.errors import InputError, noting
 
 _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""
+
+_TENTHS = 10
+"""Folds, of which the last chooses the rounds of boosting, as the rankers hold out a tenth."""
 
 Fold = tuple[Indices, Indices]
 
@@ -79,6 +84,14 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     return folds
 
 
+def most_folds(data: Dataset, most: int, seed: int) -> list[Fold]:
+    """Return so many folds, or as many as there are rows, queries or groups for."""
+    for number in range(most, 2, -1):
+        with suppress(InputError):
+            return make_folds(data, number, seed)
+    return make_folds(data, 2, seed)
+
+
 def held_out_rows(data: Dataset, settings: Compare | Train) -> tuple[list[Fold], HeldOut]:
     """Return the folds of all repetitions, and the rows held out, without scores."""
     cv, repeats, seed = settings.folds.cv, settings.folds.repeats, settings.table.seed
@@ -104,10 +117,9 @@ def cross_validate(
     fold = np.asarray(found.rows.fold)
     fits: dict[str, list[tuple[int, Pipeline]]] = {}
     runs = list(itertools.product(pipelines, range(len(folds))))
+    task = delayed(_run_fold)
     tasks = [
-        delayed(_run_fold)(
-            f"{name}, fold {k + 1}", pipelines[name], data, folds[k], metric, settings
-        )
+        task(f"{name}, fold {k + 1}", pipelines[name], data, folds[k], metric, settings)
         for name, k in runs
     ]
     try:
@@ -129,18 +141,13 @@ def cross_validate(
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     for name, of_folds in fits.items():
         curves = [_loss_curve(pipeline) for _, pipeline in of_folds]
-        has_curves = all(map(len, curves))
-        if has_curves:
+        if all(map(len, curves)):
             found.rounds[name] = best_round(curves)
         known = found.scores.setdefault(name, np.empty(len(fold)))
         for (k, pipeline), curve in zip(of_folds, curves, strict=True):
             if len(curve):
                 rows = data.X.iloc[folds[k][1]]
-                known[fold == k] = (
-                    _scores_of_round(pipeline, rows, found.rounds[name])
-                    if has_curves
-                    else scores_of(pipeline, rows)
-                )
+                known[fold == k] = _scores_of_round(pipeline, rows, found.rounds.get(name))
     return found
 
 
@@ -157,8 +164,8 @@ def best_round(curves: Sequence[Floats]) -> int:
     return int(np.mean(padded, axis=0).argmin()) + 1
 
 
-def _scores_of_round(pipeline: Pipeline, X: Any, n_rounds: int) -> Floats:
-    """Return the scores of rows after some rounds."""
+def _scores_of_round(pipeline: Pipeline, X: Any, n_rounds: int | None) -> Floats:
+    """Return the scores of rows after some rounds; None: after all."""
     ranker: Any = pipeline[-1]
     has_grades = ranker.relevance == "graded"
     stages = ranker.staged_predict if has_grades else ranker.staged_decision_function
@@ -184,6 +191,39 @@ def _run_fold(
     seconds = time.perf_counter() - start
     scores = None if len(_loss_curve(pipeline)) else scores_of(pipeline, tested.X)
     return pipeline, scores, seconds, warnings, chosen
+
+
+def fit_pipeline(
+    pipeline: Pipeline, data: Dataset, name: str, validation: Dataset | None = None
+) -> list[str]:
+    """Fit to a data set, with queries and weights; return the distinct warnings.
+
+    Rows that stop boosting are those of validation. Without these a ranker draws them at random:
+    where rows have groups or a time, other groups or the last period choose the rounds here.
+    """
+    *_, (_, model) = pipeline.steps
+    is_ranker = type(model).__name__ in sklearn_rank.__all__
+    y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
+    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
+    lines: list[str] = []
+    stops = is_ranker and getattr(model, "n_iter_no_change", None) is not None
+    if stops and validation is None and data.has_own_folds:
+        train, test = most_folds(data, _TENTHS, model.random_state or 0)[-1]
+        first = clone(pipeline)
+        lines += fit_pipeline(first, data.take(train), name, data.take(test))
+        n_rounds, patience = max(1, first[-1].n_iter_), model.n_iter_no_change
+        model.set_params(n_estimators=n_rounds, n_iter_no_change=None)
+        lines += fit_pipeline(pipeline, data, name)
+        model.set_params(n_iter_no_change=patience)
+        return list(dict.fromkeys(lines))
+    with noting(lines, name):
+        X = pipeline[:-1].fit_transform(data.X, y)
+        if validation is not None:
+            given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
+            given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}
+        model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
+    short = "equals RankBoost here, having found no ranking without errors"
+    return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))
 
 
 def search(

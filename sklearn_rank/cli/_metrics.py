@@ -64,8 +64,7 @@ def cells(column: Mapping[str, Measured]) -> dict[str, str]:
 
 def about_intervals(data: Dataset, found: Iterable[Measured], ratio: float | None = None) -> str:
     """Return a footnote on the intervals, or on why there are none."""
-    drawn = "rows" if data.qid is None else "queries"
-    drawn = drawn if ratio is None else "folds"
+    drawn = "folds" if ratio is not None else "rows" if data.qid is None else "queries"
     if ratio is not None and np.isnan(ratio):
         return "No intervals: rows of a group are not independent, and periods differ."
     if any(one.interval for one in found):

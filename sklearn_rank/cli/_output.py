@@ -78,6 +78,16 @@ def write_json(output: Output, content: dict[str, Any]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
+def write_content(content: str | bytes, output: Output | None) -> None:
+    """Write an export, to the terminal if there is no output."""
+    if output is None:
+        print(content)
+        return
+    with output.writing() as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    print(f"{output}: written")
+
+
 def print_table(
     title: str, columns: Mapping[str, Mapping[str, str]], about: str, sentence: str = ""
 ) -> None:

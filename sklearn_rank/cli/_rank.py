@@ -87,7 +87,7 @@ def _ranked(
 def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
     """Return the rows to fit to and those that calibrate, drawn without regard to the class."""
     _check_one_list(data.schema, "--calibrate")
-    if data.time is not None or data.group is not None:
+    if data.has_own_folds:
         what = "--calibrate draws rows at random, without regard to --time and --group"
         raise InputError(f"{what}; rank --calibration takes a file of rows held out by you")
     parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)

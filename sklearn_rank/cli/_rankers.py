@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
@@ -22,7 +21,7 @@ from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.models import Stumps
 from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.tables.dataset import Dataset
-from sklearn_rank.tables.errors import InputError, import_extra, listing, noting
+from sklearn_rank.tables.errors import InputError, import_extra, listing
 from sklearn_rank.tables.kinds import FEW_VALUES
 
 TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
@@ -197,22 +196,3 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
     # Only a data frame keeps categories, which arrays are faster without.
     made = ColumnTransformer(steps)
     return made.set_output(transform="pandas") if keeps_categories else made
-
-
-def fit_pipeline(
-    pipeline: Pipeline, data: Dataset, name: str, validation: Dataset | None = None
-) -> list[str]:
-    """Fit to a data set, with queries and weights; return the distinct warnings."""
-    *_, (_, model) = pipeline.steps
-    is_ranker = type(model).__name__ in sklearn_rank.__all__
-    y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
-    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
-    lines: list[str] = []
-    with noting(lines, name):
-        X = pipeline[:-1].fit_transform(data.X, y)
-        if validation is not None:
-            given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
-            given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}
-        model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
-    short = "equals RankBoost here, having found no ranking without errors"
-    return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))

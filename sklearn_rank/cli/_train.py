@@ -7,9 +7,8 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank._callbacks import observed
-from sklearn_rank.cli import _contest, _rankers
+from sklearn_rank.cli import _contest, _crossval, _rankers
 from sklearn_rank.cli._compare import show
-from sklearn_rank.cli._crossval import search
 from sklearn_rank.cli._metrics import choose_metrics
 from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._rank import calibration, hold_out
@@ -53,8 +52,9 @@ def train(settings: Train) -> None:
     if chosen:
         folds = "2 times 3 folds" if data.time is None else "3 periods"
         print(f"--search chose {chosen} ({metric} in {folds})")
-    rounds = getattr(pipeline[-1], "validation_scores_", None)
-    stopped = "" if rounds is None else f", {pipeline[-1].n_iter_} rounds"
+    model = pipeline[-1]
+    stops = hasattr(model, "refit_stopped") and model.n_iter_no_change is not None
+    stopped = f", {model.n_iter_} rounds" if stops or settings.validation else ""
     print(f"{settings.output}: {name} fitted on {data.summary()}{stopped}")
     if held_out is not None:
         print(f"{count(len(held_out.y), 'row')} held out for rank --fdr")
@@ -70,8 +70,8 @@ def _checked(settings: Train) -> dict[str, Any]:
                 raise InputError(f"{option} goes with --best; --search has folds of its own")
         if settings.metric and not settings.folds.search:
             raise InputError("--metric goes with --search, or with --best")
-        names = [settings.ranker or _rankers.DEFAULT]
-        (name,) = _rankers.choose_rankers(names, _rankers.BASELINES)
+        named = settings.ranker or _rankers.DEFAULT
+        (name,) = _rankers.choose_rankers([named], _rankers.BASELINES)
         rankers = _rankers.make_rankers([name], settings)
         _rankers.check_engine(rankers)
         if settings.validation is not None and not hasattr(rankers[name], "n_iter_no_change"):
@@ -98,13 +98,13 @@ def _fit(
     """Fit one model; return it and the parameters that a search chose."""
     _rankers.stop_early(ranker, settings.folds.param, data, is_given=validation is not None)
     pipeline = _rankers.pipeline_for(ranker, data.schema)
-    pipeline, chosen = search(pipeline, data, metric, settings)
+    pipeline, chosen = _crossval.search(pipeline, data, metric, settings)
     ranker = pipeline[-1]
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
     with (
         progress(f"fitting {name}", total=n_iter) as advance,
         observed(ranker, lambda *_: advance() is not None),
     ):
-        warnings = _rankers.fit_pipeline(pipeline, data, name, validation)
+        warnings = _crossval.fit_pipeline(pipeline, data, name, validation)
     notes += [with_name(name, message) for message in warnings]
     return pipeline, chosen

@@ -73,12 +73,8 @@ def check_schema(schema: Schema) -> None:
         raise ValueError("the hashes of the rows must be integers")
     if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
         raise ValueError("the kinds of the columns are unknown")
-    is_known = schema.relevance in ("binary", "graded") and schema.zero_based in (
-        "auto",
-        True,
-        False,
-    )
-    if not (is_known and isinstance(schema.is_letor, bool)):
+    is_known = schema.relevance in ("binary", "graded") and isinstance(schema.is_letor, bool)
+    if not (is_known and schema.zero_based in ("auto", True, False)):
         raise ValueError("the kind of relevance and of file are unknown")
     forms = {part for form in schema.formats.values() for part in form.split("|")}
     if not set(schema.summaries) <= set(schema.kinds):

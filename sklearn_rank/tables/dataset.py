@@ -51,6 +51,11 @@ class Dataset:
     group: Indices | None = None  # of the rows, whole in folds
     embargo: float = 0.0
 
+    @property
+    def has_own_folds(self) -> bool:
+        """Whether rows held out must be later ones, or of other groups."""
+        return self.time is not None or self.group is not None
+
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
         parts = [f"{self.name}: {count(len(self.X), 'row')}", count(self.X.shape[1], "column")]

@@ -45,6 +45,18 @@ def lines(header, row, n=N, end="\n"):
     return end.join([header, *(row(i, Y[i]) for i in range(n)), ""]).encode()
 
 
+def write_as(folder, end, frame):
+    path = folder / f"t.{end}"
+    writers = {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "parquet": lambda: frame.to_parquet(path),
+        "jsonl": lambda: frame.to_json(path, orient="records", lines=True),
+        "xlsx": lambda: frame.to_excel(path, index=False),
+    }
+    writers[end]()
+    return str(path)
+
+
 def as_excel(path, frame, **how):
     frame.to_excel(path, index=False, **how)
 
@@ -714,6 +726,32 @@ def test_numbers_that_mean_missing_in_any_notation(tmp_path, mark, code):
     np.testing.assert_array_equal(data.X["x"], [*X[:-1], np.nan])
     new = model_data(path, data.schema, Reading(), [], labelled=False)
     pd.testing.assert_frame_equal(new.X, data.X)
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "jsonl", "xlsx"])
+@pytest.mark.parametrize("code", ["0", "1", "0.0"])
+def test_true_and_false_are_no_numbers_that_mean_missing(tmp_path, end, code):
+    is_flag = pd.Series(RNG.random(N) < 0.5)
+    columns = {"flag": is_flag, "part": is_flag.where(np.arange(N) > 5, None)}
+    made = table(**columns, n=np.arange(N) % 3).assign(y=is_flag[::-1].to_numpy())
+    path = write_as(tmp_path, end, made)
+    options = TableOptions(path, "y", keep=["n"], reading=Reading(missing=[code]))
+    data = training_data(options, [])
+    assert list(data.X["flag"] == "true") == list(is_flag)
+    assert data.X["part"].isna().sum() == 6
+    np.testing.assert_array_equal(data.X["n"].isna(), np.arange(N) % 3 == float(code))
+    np.testing.assert_array_equal(data.y, is_flag[::-1])
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "Float32", "float[pyarrow]"])
+def test_numbers_of_few_bits_that_mean_missing(tmp_path, kind):
+    values = np.where(np.arange(N) % 4 == 0, -99.9, RNG.normal(size=N))
+    path = write_as(tmp_path, "parquet", table(x=pd.array(values, dtype=kind)))
+    reading = Reading(missing=["-99.9", "none", "1e300"])
+    data = training_data(TableOptions(path, "y", reading=reading), [])
+    np.testing.assert_array_equal(data.X["x"].isna(), np.arange(N) % 4 == 0)
+    read = read_table(path, Reading(), []).frame["x"].to_numpy(np.float64)
+    np.testing.assert_array_equal(data.X["x"].dropna(), read[np.arange(N) % 4 != 0])
 
 
 @pytest.mark.parametrize("code", ["?", "-999,0"])

@@ -124,9 +124,19 @@ def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) 
         raise InputError(f"{path}: holds no rows")
     if not reading.missing:
         return table
-    cells = [*reading.missing, *numbers(list(reading.missing), ".")]
-    frame = table.frame.mask(table.frame.isin(cells))
+    frame = table.frame.apply(_without, missing=list(reading.missing))
     return replace(table, frame=frame, missing=frozenset(reading.missing))
+
+
+def _without(column: Any, missing: list[str]) -> Any:
+    """Return a column without the cells that mean missing, of which True is not 1."""
+    values = numbers(missing, ".")
+    if column.dtype.kind == "f":  # 0.1 of 32 bits is not that of 64
+        with np.errstate(over="ignore"):
+            values = values.astype(f"f{column.dtype.itemsize}")
+        return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
+    is_boolean = column.map(type).isin([bool, np.bool_])
+    return column.mask(column.isin([*missing, *values]) & ~is_boolean)
 
 
 class _Kind(NamedTuple):

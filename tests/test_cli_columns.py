@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -241,7 +242,7 @@ def test_rows_of_the_training_are_noted_when_a_model_is_evaluated(folder, capsys
         capsys.readouterr()
         run(["evaluate", model, f"{name}.csv"])
         err = capsys.readouterr().err
-        what = f"{name}.csv: {share} of the rows are rows that the model was trained on"
+        what = f"{name}.csv: about {share} of the rows are rows that the model was trained on"
         assert what in err if share else "trained on" not in err
     run(["rank", model, "old.csv", "-o", "-"])
     assert "trained on" not in capsys.readouterr().err
@@ -253,6 +254,25 @@ def test_rows_that_are_alike_say_nothing_on_training(folder, capsys):
     run(["train", "rows.csv", "--target", "y", "-o", "m.skops", *FAST])
     run(["evaluate", "m.skops", "rows.csv"])
     assert "trained on" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "card"])
+def test_rows_that_are_alike_by_chance_are_no_rows_of_the_training(folder, capsys, command):
+    """About 6 % of the training rows are like another of them, and so are as many new rows."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 130, (2500, 2)), columns=["a", "b"])
+    frame["y"] = np.where(frame["a"] + rng.normal(60, 30, 2500) > frame["b"] + 60, "yes", "no")
+    old, new = frame[:1000], frame[1000:]
+    assert 0.04 < new.merge(old.drop_duplicates()).shape[0] / len(new) < 0.08
+    old.to_csv("old.csv", index=False)
+    new.to_csv("new.csv", index=False)
+    pd.concat([new[:700], old[:300]]).to_csv("both.csv", index=False)
+    model = {"train": "m.skops", "card": "m.json"}[command]
+    run([command, "old.csv", "--target", "y", "-o", model, *(FAST * (command == "train"))])
+    run(["evaluate", model, "new.csv"])
+    assert "trained on" not in capsys.readouterr().err
+    run(["evaluate", model, "both.csv"])
+    assert re.search("both.csv: about 3.% of the rows are rows that", capsys.readouterr().err)
 
 
 # ---------------------------------------------------------------------------- targets

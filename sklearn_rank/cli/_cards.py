@@ -23,7 +23,7 @@ from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, SMALL
 from sklearn_rank.tables.cards import card_of_table
 from sklearn_rank.tables.columns import CATEGORY, NUMBER, Schema, check_schema
-from sklearn_rank.tables.dataset import Dataset, distinct_hashes, least_hashes, training_data
+from sklearn_rank.tables.dataset import Dataset, least_hashes, pooled_hashes, training_data
 from sklearn_rank.tables.errors import InputError, listing, noting
 from sklearn_rank.tables.kinds import FEW_VALUES
 
@@ -62,7 +62,7 @@ def card(settings: MakeCard) -> None:
     others = [one for one in data.schema.classes or () if one != positive]
     classes = others[0] if len(others) == 1 else "others", positive
     stored = replace(scorecard.card_, classes=classes)
-    rows = distinct_hashes([least_hashes(data.X[list(stored.features.values())])])
+    rows = pooled_hashes([least_hashes(data.X[list(stored.features.values())])])
     details = {**stored.details, _TABLE: json.dumps(asdict(replace(data.schema, rows=rows)))}
     with settings.output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")

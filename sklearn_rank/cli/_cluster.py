@@ -35,9 +35,9 @@ from sklearn_rank.tables.column_notes import summaries_in_bins
 from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
 from sklearn_rank.tables.dataset import (
     choose_schema,
-    distinct_hashes,
     feature_frame,
     least_hashes,
+    pooled_hashes,
     with_categories,
 )
 from sklearn_rank.tables.errors import InputError, count, listing, noting, with_name
@@ -80,7 +80,7 @@ def train_on_cluster(settings: Train) -> None:
         summary = dask.delayed(source.summary)
         found = dask.compute(*[summary(part, schema) for part in parts])
         hashes, summaries = zip(*filter(None, found), strict=True)
-        rows, pooled = distinct_hashes(hashes), pool_summaries(summaries)
+        rows, pooled = pooled_hashes(hashes), pool_summaries(summaries)
         schema = replace(schema, rows=rows, summaries=pooled)
     save_model(Model(pipeline, name, schema), settings.output)
     show_notes(notes)

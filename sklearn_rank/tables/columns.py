@@ -46,7 +46,7 @@ class Schema:
     weight: str | None = None  # column of row weights in training
     decimal: str = "."
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
-    rows: Sequence[int] = ()  # the least hashes of the training rows
+    rows: Sequence[int] = ()  # the least hashes of the training rows, each as often as it is there
     missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
     summaries: Mapping[str, Any] = field(default_factory=dict)  # of columns, to detect drift
     # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import hypergeom
 
 from sklearn_rank._protocols import Floats, Indices, Values
 from sklearn_rank.datasets import make_credit, make_queries
@@ -30,7 +32,8 @@ from sklearn_rank.tables.roles import (
     row_weights,
 )
 
-_MAX_HASHES, _MOST, _CHANCE = 256, 0.9, 2  # hashes kept, share that must differ, chance
+_MAX_HASHES, _MOST = 256, 0.9  # hashes kept, share that must differ
+_CHANCE = 0.001  # probability that so many new rows are like training rows
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
 _SOME_ROWS = 20  # from which on unseen categories are an error even where there are many
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
@@ -77,7 +80,7 @@ class Dataset:
     def fitted_part(self, rows: Indices) -> Dataset:
         """Return some of the rows, which the schema tells as those that a model is fitted to."""
         found = self.take(rows)
-        seen = distinct_hashes([least_hashes(found.X)])
+        seen = pooled_hashes([least_hashes(found.X)])
         return replace(found, schema=replace(found.schema, rows=seen))
 
 
@@ -103,7 +106,7 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
     data = replace(data, group=query_codes(table, roles.group))
-    rows, summaries = distinct_hashes([least_hashes(data.X)]), column_summaries(data.X)
+    rows, summaries = pooled_hashes([least_hashes(data.X)]), column_summaries(data.X)
     schema = replace(with_categories(schema, data.X), rows=rows, summaries=summaries)
     return replace(data, schema=schema)
 
@@ -151,21 +154,30 @@ def least_hashes(X: Any, n: int | None = _MAX_HASHES) -> Any:
     return hashes.value_counts().sort_index().iloc[:n]
 
 
-def distinct_hashes(parts: Sequence[Any], n: int | None = _MAX_HASHES) -> list[int]:
-    """Return the n least hashes of rows, from those of parts; none if many rows are alike."""
+def pooled_hashes(parts: Sequence[Any], n: int | None = _MAX_HASHES) -> list[int]:
+    """Return the n least hashes of rows, from those of parts, each as often as rows have it.
+
+    None are returned if many rows are alike.
+    """
     found = pd.concat(parts).groupby(level=0).sum().iloc[:n]
-    return [int(one) for one in found.index] if len(found) > _MOST * found.sum() else []
+    is_varied = len(found) > _MOST * found.sum()
+    return [int(one) for one in found.index.repeat(found)] if is_varied else []
 
 
 def _note_training_rows(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
-    """Note rows that the model was fitted to, by the least hashes of these."""
+    """Note rows that the model was fitted to, by the least hashes of these.
+
+    A new row is by chance like one of the training as often as two of the training are alike.
+    """
+    trained = Counter(schema.rows)
     # Fewer than these are all rows of the training.
-    last = schema.rows[-1] if len(schema.rows) == _MAX_HASHES else np.inf
-    least = [one for one in distinct_hashes([least_hashes(X, None)], None) if one <= last]
-    known = len(set(least) & set(schema.rows))
-    if known > _CHANCE:
-        share = f"{known / len(least):.0%} of the rows are rows that the model was trained on"
-        notes.append(f"{path}: {share}; it ranks new ones less well")
+    last = schema.rows[-1] if len(trained) == _MAX_HASHES else np.inf
+    least = {one for one in pooled_hashes([least_hashes(X, None)], None) if one <= last}
+    known, alike = len(least & trained.keys()), sum(n for n in trained.values() if n > 1)
+    sizes = len(least) + trained.total(), known + alike, len(least)
+    if known and hypergeom.sf(known - 1, *sizes) < _CHANCE:
+        share = f"about {known / len(least):.0%} of the rows are rows that the model was trained on"
+        notes.append(f"{path}: {share} (by the columns it uses); it ranks new ones less well")
 
 
 def model_data(

@@ -786,6 +786,32 @@ def test_only_lines_between_rows_are_comments(tmp_path, name):
     assert notes == [f"{path}: {n_comments} x comment left out"] * (n_comments > 0)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("title", ["", "# of the branch\n"])
+def test_a_name_may_begin_with_a_hash(tmp_path, encoding, title):
+    content = f"#flag,x,y\n{title}" + "".join(
+        f"{i % 3 > 0},{i * 7 % 60},{Y[i]}\n" for i in range(N)
+    )
+    notes = []
+    table = read_table(write(tmp_path, "t", content.encode(encoding)), Reading(), notes)
+    assert list(table.frame.columns) == ["#flag", "x", "y"]
+    assert (len(table.frame), len(notes)) == (N, bool(title))
+    data = training_data(TableOptions(table.path, "y"), [])
+    assert list(data.X) == ["#flag", "x"]
+
+
+@pytest.mark.parametrize("title", ["# made by, me", "# of 2024, 2025", "#"])
+@pytest.mark.parametrize("header", ["x,y", "x,2024", "2024,y"])
+def test_a_title_with_as_many_cells_is_no_header(tmp_path, title, header):
+    rows = "".join(f"{i * 7 % 60},{Y[i]}\n" for i in range(N))
+    path = write(tmp_path, "t", f"{title}\n{header}\n{rows}".encode())
+    notes = []
+    assert list(read_table(path, Reading(), notes).frame.columns) == header.split(",")
+    assert notes == [f"{path}: 1 x comment left out"]
+    frame = read_table(path, Reading(no_header=True), []).frame
+    assert list(map(str, frame.iloc[0])) == header.split(",")
+
+
 def test_zones_are_read_as_one_time(tmp_path):
     times = ["2024-05-01T10:00:00+02:00", "2024-05-01T08:00:00Z"] * (N // 2)
     data = training_data(TableOptions(write(tmp_path, "t", csv(d=times)), "y"), [])

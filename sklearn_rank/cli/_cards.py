@@ -108,8 +108,7 @@ def _held_out_figures(scorecard: Any, data: Dataset, seed: int) -> str:
         ranker = _fit(clone(scorecard.ranker_), rows, [])
         rounded = _fit(scorecard.rounding(ranker), rows, [])
         scores = rounded.decision_function(own.X)
-        of_fold = (held_out.value(name, own.y, scores, own.qid) for name in ("auc", "tpr@0.05"))
-        figures.append([*of_fold])
+        figures.append([held_out.value(k, own.y, scores, own.qid) for k in ("auc", "tpr@0.05")])
     known = [one for one in figures if not np.isnan(one).any()]
     if not known:
         return "no held-out figures: these rows have no folds with both classes"

@@ -50,9 +50,7 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     sentence = _contest.sentence(contest)
     n_folds = folds.cv * folds.repeats
     show_notes(notes + _notes_of_folds(found.warnings, n_folds))
-    seconds = {
-        name: Measured(float(np.mean(one)), None, one) for name, one in contest.seconds.items()
-    }
+    seconds = {k: Measured(float(np.mean(one)), None, one) for k, one in contest.seconds.items()}
     columns = {heading(name): _metrics.cells(column) for name, column in contest.table.items()}
     columns["fit s"] = {name: f"{seconds[name].mean:.2g}" for name in contest.order}
     about = _footnotes(contest.table, found.chosen, data, n_folds, found.rows.ratio)
@@ -173,11 +171,7 @@ def _plot_comparison(
     output: Output, rows: Labels, scores: Mapping[str, Floats], table: Comparison, title: str
 ) -> None:
     """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
-    shown = {
-        name: column
-        for name, column in table.items()
-        if all(one.interval is not None for one in column.values())
-    }
+    shown = {k: column for k, column in table.items() if all(c.interval for c in column.values())}
     if rows.qid is None and np.unique(rows.y).size == 2:
         from sklearn_rank.plotting import TopROCDisplay
 
@@ -231,9 +225,8 @@ def _draw_intervals(panels: Any, table: Comparison) -> None:
     names = list(next(iter(table.values())))
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
-    panels[0].figure.supxlabel(
-        "Lines: 95 % intervals. Open: worse than the best.", fontsize="medium"
-    )
+    about = "Lines: 95 % intervals. Open: worse than the best."
+    panels[0].figure.supxlabel(about, fontsize="medium")
 
 
 def of_difference(

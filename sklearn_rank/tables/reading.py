@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -304,10 +304,15 @@ def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
 def _csv_cells(path: Path, reading: Reading, notes: list[str]) -> Any:
     """Return the cells as text, in a frame with the names of the header, and append to `notes`."""
     with open_binary(path) as file:
-        lines, encoding = _first_lines(path, file.read(_HEAD), reading.encoding)
+        above, lines, encoding = _first_lines(path, file.read(_HEAD), reading.encoding)
+    sep = _separator(lines, reading.sep)
+    # Names may begin with #: then their line stands above data.
+    names, *cells = _reader([above, *lines], sep, strict=False)
+    has_names = len(names) == len(cells[0]) > 1 and _are_data(cells[0], cells[1:])
+    width = len(names) if above[0] == "#" and has_names and not reading.no_header else 0
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-            rows = _rows(path, text, _separator(lines, reading.sep), notes)
+            rows = _rows(path, text, sep, notes, width)
             start = list(islice(rows, _START))
             if reading.no_header:
                 start.insert(0, _numbered(np.array(start[:1])))
@@ -332,8 +337,11 @@ def _marked_encoding(start: bytes) -> str | None:
     return next((name for mark, name in _BOMS if start.startswith(mark)), None)
 
 
-def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[list[str], str]:
-    """Return up to 20 lines, and the encoding: by byte order mark, as given, or UTF-8."""
+def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[str, list[str], str]:
+    """Return the first line, up to 20 that are no comments, and the encoding.
+
+    That is the one of the byte order mark, the given one, or UTF-8.
+    """
     encoding = _marked_encoding(head) or encoding
     if encoding is None and b"\0" in head:
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
@@ -342,11 +350,12 @@ def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[list[st
         text = head.decode(encoding, errors="ignore")
     except LookupError:
         raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
-    lines = [line for line in text.splitlines() if line.strip() and line[0] != "#"]
+    written = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in written if line[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty")
     is_cut = len(head) == _HEAD and len(lines) > 1
-    return lines[: min(20, len(lines) - is_cut)], encoding
+    return written[0], lines[: min(20, len(lines) - is_cut)], encoding
 
 
 def _separator(lines: list[str], given: str | None) -> str:
@@ -381,9 +390,14 @@ def _begins_row(line: str, sep: str, width: int) -> bool:
     return is_open or width in (len(cells), len(cells) - (not cells[-1]))
 
 
-def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterator[list[str]]:
-    """Yield the rows, the header first; notes count the lines that are left out."""
-    width, start, is_first, left_out = 0, 1, True, Counter[str]()
+def _rows(
+    path: Path, text: Iterable[str], sep: str, notes: list[str], width: int
+) -> Iterator[list[str]]:
+    """Yield the rows, the header first; notes count the lines that are left out.
+
+    The width is the number of cells of a header that begins with #, 0 for others.
+    """
+    start, is_first, left_out = 1, True, Counter[str]()
 
     def without_comments() -> Iterator[str]:
         for line in text:
@@ -420,10 +434,15 @@ def _rows(path: Path, text: Iterable[str], sep: str, notes: list[str]) -> Iterat
     notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
 
 
+def _are_data(cells: list[str], rows: list[list[str]]) -> bool:
+    """Return whether cells are numbers, dates, or texts that come again below them."""
+    pairs = zip(cells, [*zip_longest(*rows)] or [()] * len(cells), strict=False)
+    return all(_DATA.fullmatch(cell) or (cell and cell in below) for cell, below in pairs)
+
+
 def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
     """Raise InputError if the names of the columns look like data."""
-    recurs = [name in cells for name, cells in zip(names, zip(*rows, strict=True), strict=True)]
-    if all(_DATA.fullmatch(n) or (n and r) for n, r in zip(names, recurs, strict=True)):
+    if _are_data(names, rows):
         raise InputError(
             f"{path}: the first line holds data ({listing(names, 4)}) where the names of the "
             "columns must be; add a line with the names above it, or --no-header calls them c1, c2"

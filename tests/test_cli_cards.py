@@ -73,6 +73,29 @@ def test_a_card_notes_the_rows_that_it_was_fitted_to(capsys):
     assert "of the rows are rows that the model was trained on" in capsys.readouterr().err
 
 
+def test_sums_of_weights_are_no_numbers_of_rows(capsys):
+    y = RNG.random(200) < 0.4
+    weight = np.round(0.5 + RNG.random(200), 2)
+    write("w.csv", y, w=weight)
+    run(f"card w.csv --target y --positive yes --weight w -o card.json {SMALL}")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Counts are sums of weights of training rows" in printed
+    assert f"weights: column 'w' of 200 rows, {y.sum()} of them with the event" in printed
+    assert f" sum of weights of training rows: {weight.sum():.4g} " in printed
+    assert " training rows: 200" not in printed
+    run("card export card.json --to html -o card.html")
+    page = Path("card.html").read_text(encoding="utf-8")
+    assert "Counts are sums of weights of training rows" in page
+    assert "sum of weights of training rows" in page
+    run("card export card.json --to text")
+    assert " ".join(capsys.readouterr().out.split()).partition("SCORECARD")[2] in printed
+    run(f"card w.csv --target y --positive yes --drop w -o plain.json {SMALL}")
+    plain = " ".join(capsys.readouterr().out.split())
+    assert "Counts are those of training rows" in plain
+    assert " training rows: 200 " in plain
+    assert "weights" not in plain
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

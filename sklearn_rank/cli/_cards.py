@@ -19,6 +19,7 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import held_out
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json, to_text
+from sklearn_rank.scorecard._log import WEIGHTS
 from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, SMALL
 from sklearn_rank.tables.cards import card_of_table
@@ -61,9 +62,12 @@ def card(settings: MakeCard) -> None:
     positive = str(data.schema.positive)
     others = [one for one in data.schema.classes or () if one != positive]
     classes = others[0] if len(others) == 1 else "others", positive
-    stored = replace(scorecard.card_, classes=classes)
+    n_rows = f"{len(data.y)} rows, {data.y.sum()} of them with the event"
+    weights = {WEIGHTS: f"column {data.schema.weight!r} of {n_rows}"}
+    details = {**scorecard.card_.details, **({} if data.weight is None else weights)}
+    stored = replace(scorecard.card_, classes=classes, details=details)
     rows = pooled_hashes([least_hashes(data.X[list(stored.features.values())])])
-    details = {**stored.details, _TABLE: json.dumps(asdict(replace(data.schema, rows=rows)))}
+    details = {**details, _TABLE: json.dumps(asdict(replace(data.schema, rows=rows)))}
     with settings.output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
@@ -75,13 +79,8 @@ def _unfitted(settings: MakeCard) -> Scorecard:
     monotone = {name: values[-1] for name, values in settings.monotone.items()}
     small = SMALL if settings.max_terms <= FEW_TERMS else {}
     ranker = PNormPushRanker(**small, weak_ranker=Stumps(special_values=settings.special or None))
-    made = Scorecard(
-        ranker,
-        points=settings.points,
-        max_terms=settings.max_terms,
-        monotonic_cst=monotone or None,
-        random_state=settings.table.seed,
-    )
+    made = Scorecard(ranker, points=settings.points, max_terms=settings.max_terms)
+    made.set_params(monotonic_cst=monotone or None, random_state=settings.table.seed)
     for name, value in settings.param.items():
         parts = made, ranker, ranker.weak_ranker
         has = next((one for one in parts if name in one.get_params(deep=False)), None)

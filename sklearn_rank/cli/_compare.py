@@ -61,8 +61,8 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     content: dict[str, Any] = {"repeats": folds.repeats, "periods": _show_periods(contest)}
     content |= {"cv": folds.cv, "seed": contest.settings.table.seed, "params": dict(folds.param)}
     content |= {"first": contest.order[0], "best_at_the_top": sentence}
-    content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
-    content["rounds"] = found.rounds
+    searched = [[*setting, n] for setting, n in found.chosen.items()]
+    content |= {"searched": searched, "rounds": found.rounds}
     content["results"] = _by_ranker({**contest.table, "seconds": seconds})
     return content
 
@@ -194,9 +194,8 @@ def _plot_evaluation(output: Output, rows: Labels, scores: Floats, title: str) -
     from sklearn_rank.plotting import RankedListDisplay
 
     figure = _new_figure(title, 8.5, 4.4)
-    RankedListDisplay.from_predictions(
-        rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots()
-    )
+    draw = RankedListDisplay.from_predictions
+    draw(rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots())
     _save(figure, output)
 
 

@@ -12,6 +12,9 @@ EDITS = "edits"
 SEARCH = "search"
 """The detail with the path of the search: a list of records, see `Scorecard.search_`."""
 
+WEIGHTS = "weights"
+"""The detail that says which rows have weights: counts are then sums of these."""
+
 OF_POINTS = {"training_loss_of_the_card", "held_out_auc", "held_out_ks", "held_out_pauc_5"}
 """The details that other points make untrue."""
 
@@ -64,8 +67,13 @@ def edit_texts(card: Card) -> list[str]:
 
 
 def other_details(card: Card) -> dict[str, Any]:
-    """Return the details without the log and the search, which have a place of their own."""
-    return {key: one for key, one in card.details.items() if key not in (EDITS, SEARCH)}
+    """Return the details without the log and the search, which have a place of their own.
+
+    Sums of weights have a name that says so.
+    """
+    of = "sum of weights of " if WEIGHTS in card.details else ""
+    others = {key: one for key, one in card.details.items() if key not in (EDITS, SEARCH)}
+    return {of * ("training_rows" in key) + key: one for key, one in others.items()}
 
 
 def _text(record: Any) -> str:

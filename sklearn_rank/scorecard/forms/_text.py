@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details
+from sklearn_rank.scorecard._log import WEIGHTS, detail_name, edit_texts, other_details
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.forms._points_table import tables_of
 from sklearn_rank.scorecard.terms import Bin, class_label, plain
@@ -131,7 +131,8 @@ def _head(card: Card, width: int) -> list[str]:
     if any(card.refused_bins(term) for term in card.terms):
         use += f" A row whose points are '{_NONE}' is not scored."
     if any(one.counts for one in card.terms):
-        use += f" Counts are those of training rows, event rates the share of {upper} among them."
+        of = "sums of weights" if WEIGHTS in card.details else "those"
+        use += f" Counts are {of} of training rows, event rates the share of {upper} among them."
     title = _wrapped(f"SCORECARD: a high total means {upper}", width)
     return [*title, "", *_wrapped(use, width)]
 

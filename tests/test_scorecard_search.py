@@ -159,36 +159,71 @@ def test_the_curve_of_sizes():
 # Directions ------------------------------------------------------------------------------
 
 
-def slow_direction(x, y):
-    """The rule as loops over rows, pairs of rows and pairs of ranges."""
-    above, below = x[y], x[~y]
-    wins = sum((a > b) + (a == b) / 2 for a in above for b in below)
-    auc, n = wins / (len(above) * len(below)), len(x)
-    ties = sum(t**3 - t for t in np.unique(x, return_counts=True)[1]) / (n * (n - 1))
-    error = np.sqrt((n + 1 - ties) / (12 * len(above) * len(below)))
-    if error < 1e-6 or abs(auc - 0.5) <= 2.576 * error:
+def slow_direction(x, y, query):
+    """The rule as loops over queries, pairs of rows and pairs of ranges."""
+    wins, n_pairs, variance, ranges = 0.0, 0, 0.0, [[] for _ in range(5)]
+    for one in np.unique(query):
+        here, top = x[query == one], y[query == one]
+        above, below, n = here[top], here[~top], len(here)
+        if not (len(above) and len(below)):
+            continue
+        wins += sum((a > b) + (a == b) / 2 for a in above for b in below)
+        n_pairs += len(above) * len(below)
+        ties = sum(t**3 - t for t in np.unique(here, return_counts=True)[1]) / (n * (n - 1))
+        variance += len(above) * len(below) * (n + 1 - ties) / 12
+        for value, is_top in zip(here, top, strict=True):
+            middle = (np.sum(here < value) + np.sum(here == value) / 2) / n
+            ranges[min(int(5 * middle), 4)].append((is_top, top.mean()))
+    if not n_pairs:
         return 0
-    sign = 1 if auc > 0.5 else -1
-    middle = np.array([(np.sum(x < one) + np.sum(x == one) / 2) / n for one in x])
-    groups = [y[(middle >= k / 5) & (middle < (k + 1) / 5)] for k in range(5)]
-    groups = [one for one in groups if len(one)]
-    for low, high in combinations(groups, 2):
-        spread = sum(one.mean() * (1 - one.mean()) / len(one) for one in (low, high))
-        if -sign * (high.mean() - low.mean()) > 2.576 * np.sqrt(spread) + 1e-12:
+    error = np.sqrt(variance) / n_pairs
+    if error < 1e-6 or abs(wins / n_pairs - 0.5) <= 2.576 * error:
+        return 0
+    sign = 1 if wins / n_pairs > 0.5 else -1
+    figures = []
+    for rows in filter(None, ranges):
+        rate, expected = np.mean(rows, axis=0)
+        figures.append((rate - expected, rate * (1 - rate) / len(rows)))
+    for (low, spread), (high, other) in combinations(figures, 2):
+        if -sign * (high - low) > 2.576 * np.sqrt(spread + other) + 1e-12:
             return 0
     return sign
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**16), st.sampled_from([-2.0, -0.5, 0.0, 0.5, 2.0]), st.booleans())
-def test_a_direction_is_that_of_its_definition(seed, slope, bends):
+@given(
+    st.integers(0, 2**16),
+    st.sampled_from([-2.0, -0.5, 0.0, 0.5, 2.0]),
+    st.booleans(),
+    st.sampled_from([1, 1, 3, 30]),
+)
+def test_a_direction_is_that_of_its_definition(seed, slope, bends, n_queries):
     random = np.random.default_rng(seed)
     x = random.integers(0, random.integers(2, 40), 80)
+    query = random.integers(0, n_queries, 80)
     z = (x - x.mean()) / (x.std() + 1)
     y = random.random(80) < 1 / (1 + np.exp(-slope * (z * z - 1 if bends else z)))
     y[:2] = [True, False]
-    sums = [np.bincount(x[one], minlength=40) for one in (~y, y)]
-    assert direction(*np.array(sums, dtype=float)) == slow_direction(x, y)
+    cells, place = np.unique(query * 40 + x, return_inverse=True)
+    sums = [np.bincount(place[one], minlength=len(cells)) for one in (~y, y)]
+    found = direction(*np.array(sums, dtype=float), cells // 40)
+    assert found == slow_direction(x, y, query)
+
+
+def test_a_direction_is_that_within_queries():
+    """Within a query x falls; over all rows it rises, with the level of the queries."""
+    random = np.random.default_rng(0)
+    level, query = np.repeat(3 * random.normal(size=40), 30), np.repeat(np.arange(40), 30)
+    own = random.normal(size=1200)
+    frame = pd.DataFrame({"x": level + own, "z": random.normal(size=1200)})
+    y = random.random(1200) < 1 / (1 + np.exp(-1.2 * level + 1.5 * own))
+    card = Scorecard(p=1, alpha=0.005, max_pairs=0, cv=2, monotonic_cst="auto", random_state=0)
+    assert clone(card).fit(frame, y).card_.details["monotone"] == "x rising"
+    shuffled = random.permutation(1200)
+    for rows in (np.arange(1200), shuffled):
+        fitted = clone(card).fit(frame.iloc[rows], y[rows], qid=query[rows])
+        assert fitted.card_.details["monotone"] == "x falling"
+    assert fitted.score(frame, y, qid=query) > 0.75
 
 
 def test_directions_that_the_data_decide():

@@ -17,6 +17,10 @@ CARDS = {
     "default": (Scorecard(max_terms=4, cv=3, n_repeats=2), None),
     "points": (Scorecard(max_terms=3, p=2, cv=3, scaling=POINTS, points=None), None),
     "queries": (Scorecard(RankBoost(n_estimators=5), cv=3, max_terms=3, scoring="auc"), 15),
+    "directions": (
+        Scorecard(RankBoost(n_estimators=5), cv=2, scoring="auc", monotonic_cst="auto"),
+        15,
+    ),
     "constraints": (
         Scorecard(
             PNormPushRanker(

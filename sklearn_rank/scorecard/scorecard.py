@@ -63,7 +63,6 @@ from sklearn_rank.scorecard.search._choices import (
     check_frozen,
     set_stumps,
     sizes_up_to,
-    with_pairs,
     with_parameters,
 )
 from sklearn_rank.scorecard.search._folds import given_folds
@@ -73,7 +72,7 @@ SMALL: dict[str, Any] = {"loss": "logistic", "solver": "corrective"}
 """Parameters of the ranker of small cards: a refit of all terms after each choice."""
 
 FEW_TERMS = 50
-"""Terms up to which a card is small."""
+"""Terms up to which a card is small: a refit after each choice is worth its time."""
 
 MOST_POINTS = 1_000_000
 """Points are within this range."""
@@ -272,7 +271,10 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     *Directions.* With ``monotonic_cst="auto"`` a feature has a direction if the AUC of its values
     alone differs from one half by more than 2.576 standard errors (1 %), and no two of five ranges
     of about equal weight have event rates that differ by more than 2.576 standard errors against
-    it. Missing values, special codes and categories have no part in it. The card states it.
+    it. With `qid` only rows of the same query are compared: the AUC is that of the pairs within
+    queries, the ranges are of the ranks within a query, and their events are counted relative to
+    the event rate of the query. Missing values, special codes and categories have no part in it.
+    The card states it.
 
     *Probabilities.* Rankers fitted without a row score it (in the folds of the first repeat); these
     scores are brought to the mean and the deviation of the totals. An increasing logistic curve,
@@ -456,11 +458,6 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
 
     # Fitting -------------------------------------------------------------------------
 
-    @property
-    def _is_small(self) -> bool:
-        """Whether a refit after each choice is worth its time."""
-        return self.max_terms is not None and self.max_terms <= FEW_TERMS
-
     def unfitted_ranker(self) -> Any:
         """Return the ranker to fit, at the p that is set and with its number of terms.
 
@@ -470,14 +467,15 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
             A copy.
         """
         if self.ranker is None:
-            ranker = PNormPushRanker(**(SMALL if self._is_small else {}))
+            is_small = self.max_terms is not None and self.max_terms <= FEW_TERMS
+            ranker = PNormPushRanker(**(SMALL if is_small else {}))
         else:
             ranker = clone(self.ranker)
         self._check_ranker(ranker)
         if self.max_terms is not None:
             set_stumps(ranker, max_thresholds=self.max_terms)
-        with_parameters(ranker, self.alpha, self.min_bin_size, self.monotonic_cst)
-        with_pairs(ranker, self.max_pairs)
+        own = self.alpha, self.min_bin_size, self.monotonic_cst, self.max_pairs
+        with_parameters(ranker, *own)
         if isinstance(self.p, str) or self.p is None:
             return ranker
         if not hasattr(ranker, "p"):

@@ -105,7 +105,9 @@ def _own(ranker: Any, name: str) -> Any:
     return getattr(stumps, name) or None
 
 
-def with_parameters(ranker: Any, alpha: Any, min_bin_size: Any, monotonic_cst: Any) -> Any:
+def with_parameters(
+    ranker: Any, alpha: Any, min_bin_size: Any, monotonic_cst: Any, max_pairs: Any
+) -> Any:
     """Set what the parameters of a scorecard say on its ranker, and return it.
 
     Raises
@@ -114,11 +116,13 @@ def with_parameters(ranker: Any, alpha: Any, min_bin_size: Any, monotonic_cst: A
         When the ranker has a value of its own, or can't take one.
     """
     given = {"alpha": alpha, "min_bin_size": min_bin_size, "monotonic_cst": monotonic_cst}
+    given["max_pairs"] = max_pairs or None
+    defaults = {"monotonic_cst": "None", "max_pairs": "0"}
     for name, value in given.items():
         own = _own(ranker, name)
         if value is None or own is None or (isinstance(value, str) and name != "monotonic_cst"):
             continue
-        default = "None" if name == "monotonic_cst" else "'auto'"
+        default = defaults.get(name, "'auto'")
         raise ValueError(
             f"{name} is set on Scorecard and on its ranker. Set it on one of them; {default} of "
             f"Scorecard keeps the ranker's. Got {value!r} and {own!r}."
@@ -135,26 +139,9 @@ def with_parameters(ranker: Any, alpha: Any, min_bin_size: Any, monotonic_cst: A
         set_stumps(ranker, min_bin_size=BIN_SIZES[0] if is_open else min_bin_size)
     if monotonic_cst is not None and not isinstance(monotonic_cst, str):
         set_stumps(ranker, monotonic_cst=monotonic_cst)
+    if max_pairs and not isinstance(max_pairs, str):
+        set_stumps(ranker, max_pairs=max_pairs)
     return ranker
-
-
-def with_pairs(ranker: Any, max_pairs: Any) -> Any:
-    """Set the number of pairs of a scorecard on its ranker, and return it.
-
-    Raises
-    ------
-    ValueError
-        When the ranker has a number of its own.
-    """
-    own = _own(ranker, "max_pairs")
-    if isinstance(max_pairs, str) or not max_pairs:
-        return ranker
-    if own is not None:
-        raise ValueError(
-            "max_pairs is set on Scorecard and on its ranker. Set it on one of them; 0 of "
-            f"Scorecard keeps the ranker's. Got {max_pairs!r} and {own!r}."
-        )
-    return set_stumps(ranker, max_pairs=max_pairs)
 
 
 def candidates(ranker: Any, card: Any, n_rows: float) -> Candidates:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.bins.binned_features import encode
-from sklearn_rank.rows import Rows
+from sklearn_rank.rows import ALL_HERE, Groups, Rows, Sums
 
 DECIDED = 2.576
 """Standard errors from which a trend, or a step against it, is decided (1 %, two-sided)."""
@@ -22,7 +22,7 @@ def decided_directions(data: Rows, ranker: Any, scale: float) -> list[int]:
     """Return 1, -1 or 0 for each feature: the direction of its trend, 0 where it is undecided.
 
     See `direction` for the rule. Categories have none; missing values and special codes are left
-    out.
+    out. With queries only rows of the same query are compared.
 
     Parameters
     ----------
@@ -38,51 +38,71 @@ def decided_directions(data: Rows, ranker: Any, scale: float) -> list[int]:
     else:
         bins = ranker.binning().find(data)
         codes = encode(data.X, np.arange(len(data.y)), bins, ThreadPool(1))
+    weight, query, lists, parts = data.weight * scale, data.qid, data, ALL_HERE
+    if query is None:  # one list, of which each process may have a part
+        query, lists, parts = np.zeros(len(data.y), dtype=np.intp), ALL_HERE, data
     found = []
     for one, code in zip(bins, codes, strict=True):
-        weight = data.weight * scale
-        sums = np.array(
-            [np.bincount(code, w, one.n_bins) for w in (weight * ~data.y, weight * data.y)]
-        )
-        sums = np.asarray(data.total(sums))[:, : one.n_values]
-        found.append(direction(*sums) if one.has_order else 0)
+        kept = code < one.n_values
+        cell, cells = query[kept] * one.n_values + code[kept], np.arange(one.n_values)
+        if data.qid is not None:  # a query has rows in few of the bins
+            cells, cell = np.unique(cell, return_inverse=True)
+        sides = (weight * ~data.y)[kept], (weight * data.y)[kept]
+        sums = parts.total(np.array([np.bincount(cell, side, len(cells)) for side in sides]))
+        way = direction(*np.asarray(sums), cells // one.n_values, lists)
+        found.append(way if one.has_order else 0)
     return list(data.agree(found))
 
 
-def direction(below: Floats, above: Floats) -> int:
+def direction(
+    below: Floats, above: Floats, query: Indices | None = None, sums: Sums = ALL_HERE
+) -> int:
     r"""Return the direction of the event rate over ordered bins: 1, -1, or 0 if it is undecided.
 
     It is decided where both hold:
 
-    1. the AUC of the bins' order differs from one half by more than 2.576 of its standard errors
-       under no relation, :math:`\sqrt{(N + 1 - T) / (12 n_+ n_-)}` with
-       :math:`T = \sum_b (t_b^3 - t_b) / (N (N - 1))` for ties;
-    2. of five ranges of about equal weight no two have event rates that differ by more than 2.576
-       standard errors against the direction.
+    1. the AUC of the bins' order, of pairs of rows of one query, differs from one half by more
+       than 2.576 of its standard errors under no relation,
+       :math:`\sqrt{\sum_q n_{q+} n_{q-} (N_q + 1 - T_q) / 12} \, / \sum_q n_{q+} n_{q-}` with
+       :math:`T_q = \sum_b (t_{qb}^3 - t_{qb}) / (N_q (N_q - 1))` for ties;
+    2. of five ranges of about equal weight, by the rank within the query, no two have event rates
+       that differ by more than 2.576 standard errors against the direction. Of the events of a
+       range those are taken off that its queries would have in it under no relation.
+
+    Without queries all rows are of one. Queries with a single class have no part in it.
 
     Parameters
     ----------
     below, above : ndarray of shape (n_bins,)
         Numbers of rows of the lower and the upper class.
+    query : ndarray of shape (n_bins,), default=None
+        With queries: that of each number. Those of one query stand together, in the order of its
+        bins.
+    sums : Sums
+        Those over the processes that have other queries.
     """
-    n_below, n_above, by_bin = below.sum(), above.sum(), below + above
-    n = n_below + n_above
-    if n_below == 0 or n_above == 0 or n <= 2:
-        return 0
-    auc = above @ (np.cumsum(below) - below / 2) / (n_below * n_above)
-    ties = (by_bin**3 - by_bin).clip(0).sum() / (n * (n - 1))
-    variance = (n + 1 - ties) / (12 * n_below * n_above)
-    if variance <= 1e-12 or abs(auc - 0.5) <= DECIDED * np.sqrt(variance):
-        return 0
-    sign = 1 if auc > 0.5 else -1
-    middle = (np.cumsum(by_bin) - by_bin / 2) / n
+    by_bin = below + above
+    groups = Groups.of_runs(np.zeros(len(by_bin)) if query is None else query)
+    n_below, n_above, n = (groups.reduce(np.add, one) for one in (below, above, by_bin))
+    pairs, n = n_below * n_above, n.clip(1e-300)
+    wins = groups.reduce(np.add, above * (groups.cumsum(below) - below / 2))
+    ties = groups.reduce(np.add, (by_bin**3 - by_bin).clip(0)) / (n * (n - 1)).clip(1)
+    errors = pairs * (n + 1 - ties) / 12
+    middle = (groups.cumsum(by_bin) - by_bin / 2) / groups.spread(n)
     place = np.minimum((middle * N_RANGES).astype(np.intp), N_RANGES - 1)
-    weight, events = (np.bincount(place, one, N_RANGES) for one in (by_bin, above))
-    weight, events = weight[weight > 0], events[weight > 0]
-    rate = events / weight
+    columns = by_bin, above, by_bin * groups.spread(n_above / n)
+    ranges = [np.bincount(place, one * groups.spread(pairs > 0), N_RANGES) for one in columns]
+    # One message, before any decision that rounding could turn.
+    of_pairs = np.array([wins - pairs / 2, errors, pairs]).sum(axis=1)
+    (excess, variance, n_pairs), ranges = sums.totals(of_pairs, np.array(ranges))
+    if variance <= 1e-12 * n_pairs**2 or abs(excess) <= DECIDED * np.sqrt(variance):
+        return 0
+    sign = 1 if excess > 0 else -1
+    weight, events, expected = ranges[:, ranges[0] > 0]
+    rate, level = events / weight, (events - expected) / weight
     spread = (rate * (1 - rate)) / weight
     for first in range(len(rate)):
-        against = -sign * (rate[first + 1 :] - rate[first])
+        against = -sign * (level[first + 1 :] - level[first])
         error = np.sqrt(spread[first] + spread[first + 1 :])
         if (against > DECIDED * error + 1e-12).any():
             return 0

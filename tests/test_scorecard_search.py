@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import LeaveOneOut, PredefinedSplit
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_credit
@@ -138,6 +139,40 @@ def test_weight_2_is_the_row_twice_in_every_search():
     pd.testing.assert_frame_equal(*paths, rtol=1e-9)
 
 
+# Folds of the user's own -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fixed", [{}, {"p": 1, "alpha": 0.01, "max_pairs": 0}])
+@pytest.mark.parametrize("has_queries", [False, True])
+def test_a_validation_split_makes_the_probabilities(fixed, has_queries):
+    credit = make_credit(500, random_state=0)
+    y, qid = credit.target, np.arange(500) // 10 if has_queries else None
+    folds = [(np.arange(300), np.arange(300, 500))]
+    folds = folds if has_queries else PredefinedSplit(np.repeat([-1, 0], [300, 200]))
+    card = Scorecard(cv=folds, max_terms=3, **fixed)
+    if not fixed:
+        with pytest.warns(UserWarning, match=r"test, 1: p is not searched, .*max_pairs is not"):
+            card.fit(credit.data, y, qid=qid)
+    else:
+        card.fit(credit.data, y, qid=qid)
+    plain = Scorecard(p=card.p_, alpha=card.alpha_, max_pairs=0, max_terms=3, cv=2)
+    plain.fit(credit.data, y, qid=qid)
+    assert card.search_ == []
+    assert repr(card.card_.variables) == repr(plain.card_.variables)
+    assert card.card_.details["risk_rows"] == "rows held out"
+    assert has_queries or "held_out_auc" in card.card_.details
+    with pytest.raises(ValueError, match="Sizes need two folds"):
+        card.sizes(credit.data, y, qid=qid)
+
+
+@pytest.mark.parametrize("cv", [[], LeaveOneOut(), [(np.arange(90), np.arange(90, 100))]])
+def test_folds_that_are_of_no_use_get_a_warning(cv):
+    rows, y = np.random.default_rng(0).random((100, 2)), np.arange(100) < 60
+    with pytest.warns(UserWarning, match="test, 0: no row is held out for the probabilities"):
+        card = Scorecard(cv=cv, p=1, alpha=0.01, max_pairs=0).fit(rows, y)
+    assert card.card_.details["risk_rows"] == "training rows"
+
+
 # Sizes -----------------------------------------------------------------------------------
 
 
@@ -154,6 +189,18 @@ def test_the_curve_of_sizes():
         Scorecard(max_terms=None).sizes(X, Y)
     with pytest.raises(ValueError, match="too few rows"):
         Scorecard(**QUICK).sizes(X[:4], [0, 0, 0, 1])
+
+
+def test_the_curve_of_a_card_with_pairs_has_its_pairs():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 3))
+    y = rows[:, 0] * rows[:, 1] + rng.normal(size=600) / 2 > 0
+    card = Scorecard(p=1, cv=2, max_terms=3, scoring="auc", random_state=0).fit(rows, y)
+    assert card.search_[-1]["parameter"] == "max_pairs"
+    assert card.search_[-1]["chosen"]
+    curve = card.sizes(rows, y)
+    (score,) = curve.loc[curve["n_terms"] == card.n_terms_, "score"]
+    assert score == pytest.approx(card.search_[-1]["score"], rel=1e-12)
 
 
 # Directions ------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from sklearn_rank._validation import (
     warn_of_order,
 )
 from sklearn_rank._versions import stamped_state, take_state
+from sklearn_rank._warnings import warn
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
@@ -151,6 +152,9 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     cv : int, splitter or iterable, default=5
         Number of folds; identical rows of a class share a fold, so that a weight of 2 is the row
         twice here too. Or a splitter or folds of your own, for which `n_repeats` has no effect.
+        One fold, such as a validation split, is enough for the probabilities, but not for the
+        search, which needs a standard error: what is "auto" has its first candidate, and a warning
+        says so.
     n_repeats : int in [1, inf), default=1
         Number of times the search repeats the cross-validation with new folds. More of them
         narrow the standard errors little, since all use the same rows.
@@ -279,8 +283,9 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     *Probabilities.* Rankers fitted without a row score it (in the folds of the first repeat); these
     scores are brought to the mean and the deviation of the totals. An increasing logistic curve,
     with one slope below the mean and one above it, maps them to probabilities. Held-out rows, not
-    the ranker's own training rows, are thus used for calibration, except with ``FrozenEstimator``
-    and if a class has a single row. With odds in `scaling` the curve has one slope, and is the one
+    the ranker's own training rows, are thus used for calibration, except with ``FrozenEstimator``,
+    if a class has a single row, and, with a warning, if no fold of `cv` has comparable rows both
+    for training and for test. With odds in `scaling` the curve has one slope, and is the one
     that the scale states.
 
     *Intervals* of the risk table are for the probability of the rows with a total. They are from
@@ -528,6 +533,14 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         """Return the fitted attributes, given the folds that the user may have given."""
         check_weight_range(type(self).__name__, data.weight)
         plan = Plan.of(self, data, ranker, folds)
+        n_folds = 2 if folds is None else sum(map(len, folds))
+        lost = [f"{name} is not searched" for name in plan.candidates if n_folds < 2]
+        lost += ["no row is held out for the probabilities"] * (n_folds < 1)
+        if lost:
+            warn(
+                "cv of Scorecard gives too few folds with comparable rows both for training and "
+                f"for test, {n_folds}: {', '.join(lost)}."
+            )
         scores, search = plan.run(), plan.search
         held_out = search.held_out(partial(card_totals, points=self._points))
         found = self._rounded(refit(search.ranker), plan.data, plan.known, held_out)
@@ -540,10 +553,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         self, ranker: Any, data: Rows, known: Rows, held_out: Rows | None = None
     ) -> dict[str, Any]:
         """Return the fitted attributes with the card of a fitted ranker."""
-        policy = self.unseen, self.adverse
-        card = CardBuilder(
-            ranker, data, known, self._points, self.scaling, held_out, *policy
-        ).build()
+        how = self._points, self.scaling, held_out, self.unseen, self.adverse
+        card = CardBuilder(ranker, data, known, *how).build()
         return {"card_": card, "ranker_": ranker, "p_scores_": {}, "search_": []}
 
     @property
@@ -795,8 +806,9 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
     def sizes(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
         """Return the score of cards of 1, 2, ..., `max_terms` terms on rows held out.
 
-        All sizes are fitted in all folds of `cv` and `n_repeats`, without rounding, at the p, ridge
-        and smallest bin of this card; before a fit, at the first candidates for each (Notes).
+        All sizes are fitted in all folds of `cv` and `n_repeats`, without rounding, at the p,
+        ridge, smallest bin and maximum number of pairs of this card; before a fit, at the first
+        candidates for each (Notes).
 
         Parameters
         ----------
@@ -820,7 +832,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         Raises
         ------
         ValueError
-            When max_terms is None, the ranker is frozen, or there are too few rows for folds.
+            When max_terms is None, the ranker is frozen, or there are fewer than two folds.
         """
         self.check_parameters()
         if self.max_terms is None or isinstance(self.ranker, FrozenEstimator):
@@ -832,10 +844,10 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         data = ranker.training_data(X, y, qid=qid, sample_weight=sample_weight)
         folds = None if self.has_number_of_folds else given_folds(data, self.cv, y, qid)
         search = Plan.of(self, data, ranker, folds, repeats=True).search
-        known = {"p": "p_", "alpha": "alpha_", "min_bin_size": "min_bin_size_"}
-        for name, attribute in known.items():
-            if name in search.settings and hasattr(self, "ranker_"):
-                search.settings[name] = getattr(self, attribute)
+        if hasattr(self, "ranker_"):
+            known = {"p": self.p_, "alpha": self.alpha_, "min_bin_size": self.min_bin_size_}
+            known["max_pairs"] = self.card_.details["most_pairs"]
+            search.settings |= {name: known[name] for name in known.keys() & search.settings}
         records = search.compare("n_terms", sizes_up_to(self.max_terms))
         pandas = import_extra("pandas", "cli", "The curve of sizes of a scorecard")
         found = pandas.DataFrame(records).rename(columns={"value": "n_terms"})

@@ -204,17 +204,14 @@ def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
     with open_binary(path) as file:
         content = file.read()
     text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
-    decode = partial(json.loads, parse_int=_json_integer)
+    decode = partial(
+        json.loads, parse_int=lambda one: (int if len(one) <= _MOST_DIGITS else float)(one)
+    )
     if text.startswith("["):
         rows = decode(text)
     else:  # a cell may hold other ends of lines, which `splitlines` knows
         rows = [decode(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
     return _table(pd.DataFrame.from_records([dict(row) for row in rows]), path)
-
-
-def _json_integer(text: str) -> int | float:
-    """Return an integer, infinite where it is beyond the range of floats."""
-    return int(text) if len(text) <= _MOST_DIGITS else float(text)
 
 
 def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:

@@ -438,15 +438,8 @@ def chen_schedule(
     n_steps = _number_of_steps(n_pos, n_neg, s)
     alpha = n_steps ** -float(gamma)
     eta0 = alpha ** max(growth_exponent(loss) - 2, 0) / step_divisor(loss, kappa)
-    return {
-        "loss": loss,
-        "max_iter": n_steps,
-        "alpha": alpha,
-        "eta0": eta0,
-        "theta": theta,
-        "tol": 0.0,
-        "solver": "gd",
-    }
+    found = {"loss": loss, "max_iter": n_steps, "alpha": alpha, "eta0": eta0}
+    return found | {"theta": theta, "tol": 0.0, "solver": "gd"}
 
 
 def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:

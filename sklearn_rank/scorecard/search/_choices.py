@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import Described, Number
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import Stumps, as_model
+from sklearn_rank.models import as_model
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.distinct import number_of_rows
@@ -208,12 +208,11 @@ def chosen_settings(ranker: Any) -> dict[str, Any]:
     """Return the settings of a ranker that a card states: alpha, smallest bin, terms."""
     stumps: Any = as_model(ranker.weak_ranker)
     alpha = _own(ranker, "alpha") if has_ridge(ranker) else None
-    is_stumps = isinstance(stumps, Stumps)
     return {
         "alpha": None if alpha is None else float(alpha),
-        "smallest_bin": float(stumps.min_bin_size) if is_stumps else None,
-        "most_pairs": stumps.max_pairs if is_stumps else None,
-        "most_terms": stumps.max_thresholds if is_stumps else None,
+        "smallest_bin": float(stumps.min_bin_size),
+        "most_pairs": stumps.max_pairs,
+        "most_terms": stumps.max_thresholds,
         "monotone": _directions(ranker),
     }
 

@@ -88,7 +88,7 @@ def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
             f"training and for test. {error}"
         ) from error
     found = _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
-    return [found] if len(found) > 1 else []
+    return [found] if found else []
 
 
 def _with_pairs(data: Rows, folds: Iterable[Fold]) -> list[Fold]:

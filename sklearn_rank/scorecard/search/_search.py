@@ -28,7 +28,8 @@ class Search:
     Parameters
     ----------
     fits : list of FoldFits
-        One for each repeat of the folds; none where there are too few rows to compare.
+        One for each repeat of the folds; none where there are too few rows. A single fold has no
+        standard error: nothing is chosen by it, but its rows are held out.
     ranker_at : callable
         Takes settings and returns a ranker, which has validated the data.
     settings : dict of str to object
@@ -47,6 +48,7 @@ class Search:
         self, fits: Sequence[FoldFits], ranker_at: Callable[[Settings], Any], settings: Settings
     ) -> None:
         self._fits, self._ranker_at = fits, ranker_at
+        self._can_compare = sum(len(one.folds) for one in fits) > 1
         self.settings = dict(settings)
         self.path: list[dict[str, Any]] = []
         self._scores: dict[Hashable, list[Floats]] = {}
@@ -71,7 +73,7 @@ class Search:
         candidates : sequence
             Its values, the simplest first.
         """
-        if not self._fits:
+        if not self._can_compare:
             return {}
         tried = {value: {**self.settings, name: value} for value in candidates}
         left, scores, ratio = list(candidates), dict[Any, Floats](), self._fits[0].ratio
@@ -91,8 +93,8 @@ class Search:
 
     def compare(self, name: str, candidates: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the records of candidates for a setting, all tried in all folds; choose none."""
-        if not self._fits:
-            raise ValueError("There are too few rows of a class, or queries, for folds.")
+        if not self._can_compare:
+            raise ValueError("Sizes need two folds: too few rows of a class, queries or folds.")
         tried = {value: {**self.settings, name: value} for value in candidates}
         for number in range(len(self._fits)):
             self._run(number, list(tried.values()))
@@ -141,9 +143,7 @@ def simplest_of_the_best(scores: Scores, ratio: float) -> Any:
     ratio : float
         Rows tested by rows trained on.
     """
-    n_folds = max(map(len, scores.values()))
-    compared = {value: of for value, of in scores.items() if len(of) == n_folds}
-    return _near_the_best(compared, ratio, 1.0)[0]
+    return _near_the_best(_in_all_folds(scores), ratio, 1.0)[0]
 
 
 def may_be_chosen(scores: Scores, ratio: float) -> list[Any]:
@@ -169,7 +169,7 @@ def _best(scores: Scores) -> Any:
 
 def _records(name: str, scores: Scores, ratio: float, chosen: Any) -> list[dict[str, Any]]:
     """Return a record of each candidate for a setting."""
-    best = scores[_best({one: of for one, of in scores.items() if _is_longest(of, scores)})]
+    best = scores[_best(_in_all_folds(scores))]
     return [
         {
             "parameter": name,
@@ -183,5 +183,7 @@ def _records(name: str, scores: Scores, ratio: float, chosen: Any) -> list[dict[
     ]
 
 
-def _is_longest(one: Floats, scores: Scores) -> bool:
-    return len(one) == max(map(len, scores.values()))
+def _in_all_folds(scores: Scores) -> Scores:
+    """Return the scores of the candidates that have been tried in all folds."""
+    n_folds = max(map(len, scores.values()))
+    return {value: of for value, of in scores.items() if len(of) == n_folds}

@@ -330,6 +330,7 @@ def test_bad_parameters(parameters, words):
         (([1, 0, 0], np.zeros(3), [1, 1, 1, 1], [2, 1]), "weight for each of the 3 .* Got 4"),
         (([1, 0, 0], np.zeros(2)), "score for each of the 3 rows"),
         (([1, 0, 0], np.zeros((3, 2))), r"score for each of the 3 rows.*\(3, 2\)"),
+        (([1, 0, 0], np.array([0, np.nan, np.inf])), "finite score .* 2 of them .* learning rate"),
         (([1, np.nan, 0], np.zeros(3)), "NaN or infinity"),
         ((["a", "b", "a"], np.zeros(3)), "must hold numbers"),
         (([1, 0, 0], np.zeros(3), [1.0, -1.0, 1.0]), "must not be negative"),

@@ -37,6 +37,9 @@ def test_lipschitz_constants_are_attained_or_bound():
     assert theory.lipschitz_constant("cross_entropy") == 2
     assert theory.lipschitz_constant("smoothed_dcg", max_relevance=3, sigma=0.5) == 2 * 7 / 0.5
     assert theory.lipschitz_constant("rank_svm", n_rows=10) == 50
+    assert theory.lipschitz_constant("smoothed_dcg", max_relevance=1022) == 2.0**1023
+    with pytest.raises(ValueError, match=r"'max_relevance' parameter .* \[0, 1022\]"):
+        theory.lipschitz_constant("smoothed_dcg", max_relevance=1022.5)
     # The supremum of the cross-entropy's: all of P_y on one row, all of P_s on another.
     gradient = naive.listwise([-800.0, 0.0], [800.0, 0.0])[1]
     assert np.abs(gradient).sum() == pytest.approx(2)

@@ -113,7 +113,7 @@ class RankingObjective:
     ------
     ValueError
         When a parameter is not as described; when called, when no row is comparable to
-        another or the arrays don't fit each other.
+        another, the arrays don't fit each other or a score is not finite.
 
     Notes
     -----
@@ -190,10 +190,12 @@ class RankingObjective:
         else:
             scores, rows = y_pred, _Given.of(y_true, sample_weight, group)
         scores = np.asarray(scores)
-        if scores.shape != rows.y.shape:
+        if scores.shape != rows.y.shape or not np.isfinite(scores).all():
+            n_bad = np.count_nonzero(~np.isfinite(scores))
             raise ValueError(
-                f"RankingObjective needs a score for each of the {len(rows.y)} rows. Got scores "
-                f"of shape {scores.shape}."
+                f"RankingObjective needs a finite score for each of the {len(rows.y)} rows. Got "
+                f"scores of shape {scores.shape}, {n_bad} of them NaN or infinite; if the steps of "
+                "the trees are too large, lower the learning rate."
             )
         _, gradient, curvature = self._posed(rows).evaluate(scores)
         return gradient.astype(np.float32), curvature.astype(np.float32)

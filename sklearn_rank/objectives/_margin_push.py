@@ -178,14 +178,12 @@ class MarginPush(Push):
         self._sides: list[_Side] = []
         for name, factor in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
             if push in (name, "both") and factor > 0:
-                self._sides.append(self._make_side(name, factor))
+                log_relative = preferences.spread(preferences.log_relative_pairs(name))
+                log_weight = np.log(factor) + preferences.log_weight + (1 - p) * log_relative
+                log_pairs = safe_log(preferences.paired_weight(name))
+                self._sides.append(_Side(name, log_weight, log_pairs, p))
         log_sums = [log_sum_exp(one.log_weight + p * one.log_pairs) for one in self._sides]
         self._log_norm = float(preferences.log_total(log_sum_exp(np.array(log_sums))))
-
-    def _make_side(self, name: str, factor: float) -> _Side:
-        log_relative = self.preferences.spread(self.preferences.log_relative_pairs(name))
-        log_weight = np.log(factor) + self.preferences.log_weight + (1 - self.p) * log_relative
-        return _Side(name, log_weight, safe_log(self.preferences.paired_weight(name)), self.p)
 
     @property
     def is_smooth(self) -> bool:
@@ -205,9 +203,8 @@ class MarginPush(Push):
     def rounded(self, width: float) -> MarginPush:
         """Return the push with the loss rounded off over `width`: smooth, and little below."""
         loss: Any = self.loss
-        return MarginPush(
-            self.preferences, loss.rounded(width), self.p, self.push, self.bottom_weight
-        )
+        how = self.p, self.push, self.bottom_weight
+        return MarginPush(self.preferences, loss.rounded(width), *how)
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J_p and its gradient."""
@@ -279,10 +276,8 @@ class MarginPush(Push):
                 return 0.0, np.zeros(len(scores)), np.zeros(len(scores))
             slopes = weight * (np.abs(sums.upper) + np.abs(sums.lower))
             return sums.value / total, weight * (sums.upper - sums.lower) / total, slopes / total
-        value, (gradient, slopes) = self._by_height(
-            scores, lambda side: [side.gradient, side.slopes]
-        )
-        return value, gradient, slopes
+        value, found = self._by_height(scores, lambda side: [side.gradient, side.slopes])
+        return value, found[0], found[1]
 
     def _by_height(
         self,

@@ -191,8 +191,8 @@ class SmoothedDcg(ListwiseLoss):
 
     def __post_init__(self) -> None:
         """Check sigma."""
-        allowed = {"sigma": Number(0, closed="neither")}
-        check_parameters("SmoothedDcg", {"sigma": self.sigma}, allowed)
+        positive = Number(0, closed="neither")
+        check_parameters("SmoothedDcg", {"sigma": self.sigma}, {"sigma": positive})
 
     def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
         """Return the gains G."""

@@ -148,12 +148,8 @@ def _sorted_cut(
     equal, or are so at the minimum, can. Errors that differ by at most `tolerance` are the same.
     """
     # Raising the cut past a row loses a positive and saves a negative.
-    errors = np.empty(len(values) + 1)
-    errors[0] = 0.0
-    np.cumsum(signed, out=errors[1:])
-    place = np.empty(len(values) + 1, dtype=bool)
-    place[0] = place[-1] = True
-    np.greater(values[1:] - values[:-1], rounding, out=place[1:-1])
+    errors = np.concatenate([[0.0], np.cumsum(signed)])
+    place = np.concatenate([[True], values[1:] - values[:-1] > rounding, [True]])
     errors[~place] = np.inf
     smallest = float(errors.min())
     best = int(np.argmax(errors <= smallest + tolerance))
@@ -190,52 +186,32 @@ def _cut_by_bins(
     end of a bin no cut in it is the best, and the rows of the bin count as one.
     """
     lowest, highest = ends
-    scale = _bins_per_unit(lowest, highest, rounding)
-    if scale is None:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
+    if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
         return None
     bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
-    sums = rows.total(_bin_sums(bins, signed))
-    is_near, far, bound, net = _near_bins(sums, tolerance)
-    near = np.flatnonzero(is_near[bins])
-    if rows.agree(sums[2][is_near].sum() > sums[2].sum() / 2):
+    weights = signed, np.minimum(signed, 0.0), None
+    sums = rows.total(np.stack([np.bincount(bins, weight, _N_BINS) for weight in weights]))
+    net, negative, count = sums
+    errors = np.concatenate([[0.0], np.cumsum(net)])
+    bound = errors[:-1] + negative
+    is_near = bound <= errors.min() + 2 * tolerance
+    near, far = np.flatnonzero(is_near[bins]), np.flatnonzero(~is_near & (count > 0))
+    if rows.agree(count[is_near].sum() > count.sum() / 2):
         return None
-    values, weights = _gathered(scores[near], signed[near], rows)
+    values, sizes = _gathered(scores[near], signed[near], rows)
     values = np.concatenate([values, lowest + (far + 0.5) / scale])
     order = np.argsort(values)
-    weights = np.concatenate([weights, net[far]])[order]
-    error, cut = _sorted_cut(values[order], weights, rounding, tolerance)
+    sizes = np.concatenate([sizes, net[far]])[order]
+    error, cut = _sorted_cut(values[order], sizes, rounding, tolerance)
     # A bin may end inside a run of scores that differ by rounding.
     is_certain = np.min(bound[far], initial=np.inf) > error + tolerance
     is_certain, cut = rows.agree((is_certain, cut))
     if not is_certain or cut is not None:
         return cut if is_certain else None
-    distance = _smallest_gap(scores, bins, sums[2], rounding, rows) / 2
+    distance = _smallest_gap(scores, bins, count, rounding, rows) / 2
     return lowest - distance if error == 0 else highest + distance
-
-
-def _bins_per_unit(lowest: float, highest: float, rounding: float) -> float | None:
-    """Return the reciprocal of the width of the bins.
-
-    None where all scores are one, or the range is no float.
-    """
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
-    return scale if 0 < scale * rounding < 1 else None
-
-
-def _bin_sums(bins: Indices, signed: Floats) -> Floats:
-    """Return, for each bin, the signed weight, the negative weight, and the number of rows."""
-    weights = signed, np.minimum(signed, 0.0), None
-    return np.stack([np.bincount(bins, weight, _N_BINS) for weight in weights])
-
-
-def _near_bins(sums: Floats, tolerance: float) -> tuple[Mask, Indices, Floats, Floats]:
-    """Return which bins may have the best cut, the others that have rows, bounds, and weights."""
-    net, negative, count = sums
-    errors = np.concatenate([[0.0], np.cumsum(net)])
-    bound = errors[:-1] + negative
-    is_near = bound <= errors.min() + 2 * tolerance
-    return is_near, np.flatnonzero(~is_near & (count > 0)), bound, net
 
 
 def _gathered(values: Floats, signed: Floats, rows: Sums) -> tuple[Floats, Floats]:
@@ -263,8 +239,7 @@ def _smallest_gap(
     for number in np.unique(group[count > 0]).tolist():
         here = np.unique(values[group[bins] == number])
         known = np.unique(np.append(rows.concat(here), last))
-        gaps = np.diff(known)
-        gaps = gaps[np.isfinite(gaps)]
+        gaps = np.diff(known)  # infinite after the first score, which has none before it
         smallest = float(np.min(gaps[gaps > rounding], initial=smallest))
         last = float(known[-1])
     return smallest if np.isfinite(smallest) else 2.0

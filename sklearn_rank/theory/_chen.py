@@ -435,15 +435,6 @@ def chen_schedule(
     (125, 0.2991, 0.1111)
     """
     check_gamma("chen_schedule", loss, theta, gamma)
-    n_steps = _number_of_steps(n_pos, n_neg, s)
-    alpha = n_steps ** -float(gamma)
-    eta0 = alpha ** max(growth_exponent(loss) - 2, 0) / step_divisor(loss, kappa)
-    found = {"loss": loss, "max_iter": n_steps, "alpha": alpha, "eta0": eta0}
-    return found | {"theta": theta, "tol": 0.0, "solver": "gd"}
-
-
-def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
-    """Return T of Theorem 2.1."""
     total = float(n_pos) + float(n_neg)
     size = n_pos / total * (n_neg / math.sqrt(total))
     try:
@@ -454,7 +445,11 @@ def _number_of_steps(n_pos: float, n_neg: float, s: float) -> int:
             f"n_neg={n_neg!r}: the number of steps is too large for a float. Got {s!r} instead."
         ) from error
     # Rounding errors: 125.00000000000001 is 125 steps.
-    return max(math.ceil(steps * (1 - 1e-12)), 1)
+    n_steps = max(math.ceil(steps * (1 - 1e-12)), 1)
+    alpha = n_steps ** -float(gamma)
+    eta0 = alpha ** max(growth_exponent(loss) - 2, 0) / step_divisor(loss, kappa)
+    found = {"loss": loss, "max_iter": n_steps, "alpha": alpha, "eta0": eta0}
+    return found | {"theta": theta, "tol": 0.0, "solver": "gd"}
 
 
 def check_gamma(owner: str, loss: Loss, theta: float, gamma: float) -> None:

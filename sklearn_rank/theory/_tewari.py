@@ -45,7 +45,7 @@ def lipschitz_constant(
         The loss of one query. "rank_svm" is the sum of the hinge loss over pairs.
     sigma : float in (0, inf), default=1.0
         Scale of the scores in "smoothed_dcg".
-    max_relevance : float in [0, 1023], default=1
+    max_relevance : float in [0, 1022], default=1
         Maximum relevance, for "smoothed_dcg".
     n_rows : int in [1, inf), default=2
         Length m of the list, for "rank_svm".
@@ -110,7 +110,7 @@ def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float
         The loss of one query.
     sigma : float in (0, inf), default=1.0
         Scale of the scores in "smoothed_dcg".
-    max_relevance : float in [0, 1023], default=1
+    max_relevance : float in [0, 1022], default=1
         Maximum relevance, for "smoothed_dcg".
 
     Returns

@@ -1,6 +1,7 @@
 """Notes on columns: each says what is true of the rows, and real tables get few."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank.datasets import make_credit
@@ -139,6 +141,16 @@ def test_tables_in_order_get_no_note(data):
     assert column_notes(data.data, data.target) == []
 
 
+def test_what_is_no_table_or_target_gets_a_sentence():
+    for X in (csr_matrix(np.ones((4, 2))), np.ones(4)):
+        with pytest.raises(ValueError, match=r"X must be a data frame or a dense array .* \(4"):
+            column_notes(X, [0, 1, 0, 1])
+    X = pd.DataFrame({"a": Y * 1.0})
+    for y in (np.where(np.arange(N) < 5, np.nan, Y), pd.array([*Y[5:], *[None] * 5], "boolean")):
+        with pytest.raises(ValueError, match=r"y must not be missing in any row .* Got 5 rows"):
+            column_notes(X, y)
+
+
 def test_wrong_lengths():
     with pytest.raises(ValueError, match="inconsistent"):
         column_notes(np.ones((3, 1)), [0, 1])
@@ -166,6 +178,46 @@ def test_columns_that_drift_are_named():
     assert column_notes(mixed(2000, 0), X_new=mixed(500, 1, shift=1.0))[-1] == note
     assert drift_notes(summaries, mixed(500, 1, shift=0.1)) == []  # no large change
     assert drift_notes(summaries, mixed(500, 1).head(0)) == []
+
+
+DAY = np.datetime64("2024-01-01")
+VALUES = {
+    "integers": (np.arange(1, 6), ["1", "2", "3", "4", "5"]),
+    "floats": (np.arange(1, 6) / 2, ["0.5", "1.0", "1.5", "2", "2.5"]),
+    "booleans": (np.array([False, True, True]), ["False", "True", "True"]),
+    "dates": (DAY + np.arange(5), [str(DAY + k) for k in range(5)]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_numbers_in_one_table_and_the_same_as_text_in_the_other_are_no_drift(name):
+    numbers, texts = map(np.asarray, VALUES[name])
+    rng, n = np.random.default_rng(0), len(VALUES[name][1])
+    places = [rng.integers(0, n, 500), rng.integers(0, n, 500), rng.integers(n - 1, n, 500)]
+    kinds = [
+        lambda rows: pd.DataFrame({"g": numbers[rows]}),
+        lambda rows: pd.DataFrame({"g": texts[rows].astype(object)}),
+        lambda rows: pd.DataFrame({"g": pd.Categorical(texts[rows])}),
+    ]
+    for then, now in product(kinds, kinds):
+        summaries = json.loads(json.dumps(column_summaries(then(places[0]))))
+        assert drift_notes(summaries, now(places[1])) == []
+        (note,) = drift_notes(summaries, now(places[2]))
+        assert note.columns == ("g",)
+
+
+def test_categories_of_integers_and_of_floats_are_the_same():
+    rng = np.random.default_rng(0)
+    then, now = (pd.DataFrame({"g": rng.integers(0, 5, 500)}) for _ in range(2))
+    whole, floats = then.astype("category"), now.astype(float).astype("category")
+    assert drift_notes(column_summaries(whole), floats) == []
+    assert drift_notes(column_summaries(floats), whole) == []
+
+
+def test_texts_that_tell_no_number_differ_from_numbers():
+    summaries = column_summaries(pd.DataFrame({"g": NOISE}))
+    (note,) = drift_notes(summaries, pd.DataFrame({"g": CITY}))
+    assert note.columns == ("g",)
 
 
 def test_without_drift_few_tables_get_a_note():

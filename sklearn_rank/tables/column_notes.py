@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._validation import check_column, check_lengths, is_data_frame, is_missing
@@ -14,6 +17,7 @@ from sklearn_rank.metrics import auc_score
 from sklearn_rank.metrics.held_out import have_pair
 from sklearn_rank.metrics.intervals import wilson
 from sklearn_rank.scorecard.monitoring import stability_table
+from sklearn_rank.tables.errors import listing
 
 __all__ = ["ColumnNote", "column_notes", "column_summaries", "drift_notes"]
 
@@ -93,7 +97,8 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -
     Raises
     ------
     ValueError
-        When the arrays are of different lengths, or X_new lacks columns of X.
+        When the arrays are of different lengths, y is missing in a row, X is sparse or has not two
+        dimensions, or X_new lacks columns of X.
 
     See Also
     --------
@@ -184,6 +189,10 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
     that without any change a column is named in at most about 5 % of tables. Bins in which fewer
     than 10 new rows are expected are put together.
 
+    A column may be numbers, dates or booleans in one of the tables and the same as texts or
+    categories in the other: 1 and "1" are one value. Dates are read from text in the form of ISO
+    8601. Texts that tell no number count as larger than all numbers.
+
     Parameters
     ----------
     summaries : dict
@@ -243,9 +252,12 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
 
 def _columns(X: Any) -> dict[Any, tuple[Floats, list[str] | None]]:
     """Return floats of each column, NaN where it is missing: of texts numbers, and the texts."""
-    columns = {name: X[name] for name in X.columns} if is_data_frame(X) else {}
-    columns = columns or {f"x{j}": column for j, column in enumerate(np.asarray(X).T)}
-    return {name: _floats(name, column) for name, column in columns.items()}
+    if is_data_frame(X):
+        return {name: _floats(name, X[name]) for name in X.columns}
+    if issparse(X) or np.ndim(X) != 2:
+        got = f"{type(X).__name__} of shape {np.shape(X)}"
+        raise ValueError(f"X must be a data frame or a dense array of two dimensions. Got {got}.")
+    return {f"x{j}": _floats(f"x{j}", column) for j, column in enumerate(np.asarray(X).T)}
 
 
 def _floats(name: Any, given: Any) -> tuple[Floats, list[str] | None]:
@@ -267,6 +279,11 @@ def _floats(name: Any, given: Any) -> tuple[Floats, list[str] | None]:
 def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
     """Return a note on each column that tells the target by its values, or by being filled in."""
     check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
+    n_missing = np.count_nonzero(np.isnan(_floats("y", y)[0]))
+    if n_missing:
+        raise ValueError(
+            f"y must not be missing in any row for column_notes. Got {n_missing} rows."
+        )
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
     top = (y != np.unique(y)[0])[rows]
     query = None if qid is None else check_column(qid, "qid")[rows]
@@ -333,17 +350,35 @@ def _key(values: Floats) -> bytes:
 
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:
     """Return the numbers of rows in the bins of a summary, and in the end of those missing."""
-    missing = np.isnan(values)
+    known = values[~np.isnan(values)]
     if "texts" in summary:
-        place = {text: number for number, text in enumerate(summary["texts"])}
-        places = np.array([place.get(text, len(place)) for text in texts or []] + [0])
-        bins, n_bins = places[np.where(missing, -1, values).astype(np.intp)], len(place) + 1
+        n, place = len(summary["texts"]), {one: k for k, one in enumerate(summary["texts"])}
+        if texts is None:
+            numbers = {_number(text): k for text, k in place.items()}
+            levels, codes = np.unique(known, return_inverse=True)
+            places = [numbers.get(level, n) for level in levels.tolist()]
+        else:  # 1 and 1.0 are one category
+            codes = known.astype(np.intp)
+            others = [one.removesuffix(".0") if one.endswith(".0") else f"{one}.0" for one in texts]
+            pairs = zip(texts, others, strict=True)
+            places = [place.get(one, place.get(other, n)) for one, other in pairs]
+        bins, n_bins = np.array(places, dtype=np.intp)[codes], n + 1
     else:
-        bins, n_bins = np.searchsorted(summary["cuts"], values), len(summary["cuts"]) + 1
-    return np.append(np.bincount(bins[~missing], minlength=n_bins), np.count_nonzero(missing))
+        if texts is not None:
+            known = np.array(list(map(_number, texts)), dtype=np.float64)[known.astype(np.intp)]
+        bins, n_bins = np.searchsorted(summary["cuts"], known), len(summary["cuts"]) + 1
+    return np.append(np.bincount(bins, minlength=n_bins), len(values) - len(known))
 
 
-def _listed(names: Iterable[Any]) -> str:
-    shown = [repr(name) for name in names]
-    more = f", ... ({len(shown) - 10} more)" if len(shown) > 10 else ""
-    return f"column{'s' * (len(shown) > 1)} {', '.join(shown[:10])}{more}"
+def _number(text: str) -> float:
+    """Return the number that a text tells, that of a date in microseconds; inf without one."""
+    with suppress(ValueError):
+        return float({"False": "0", "True": "1"}.get(text, text))
+    with suppress(ValueError):
+        date = datetime.fromisoformat(text).replace(tzinfo=None)
+        return float(np.datetime64(date, "us").astype(np.int64))
+    return np.inf
+
+
+def _listed(names: Collection[Any]) -> str:
+    return f"column{'s' * (len(names) > 1)} {listing(map(repr, names), 10)}"

@@ -169,7 +169,12 @@ def choose_classes(
     if len(classes) == 1:
         raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
     if positive is not None:
-        return classes, _given_class(table, target, positive, classes)
+        given = _classes_of([positive.strip()])[0]
+        alike = [name for name in classes if name.casefold() == given.casefold()]
+        if given not in classes and len(alike) != 1:
+            what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
+            raise table.error(target, what)
+        return classes, given if given in classes else alike[0]
     if len(classes) > 2:
         what = "classes" if is_text or len(classes) <= _MANY_CLASSES else "different numbers"
         what = "dates" if any(map(column.fits, date_forms(column.texts.values))) else what
@@ -186,12 +191,3 @@ def choose_classes(
         hint = "--positive chooses" if clear or share < _COMMON else rarer
         notes.append(f"class {top!r} is on top ({why}); {hint}")
     return classes, top
-
-
-def _given_class(table: Table, target: str, positive: str, classes: list[str]) -> str:
-    given = _classes_of([positive.strip()])[0]
-    alike = [name for name in classes if name.casefold() == given.casefold()]
-    if given not in classes and len(alike) != 1:
-        what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
-        raise table.error(target, what)
-    return given if given in classes else alike[0]

@@ -56,8 +56,8 @@ def _is_summary(one: Mapping[str, Any]) -> bool:
     if not isinstance(bounds, list) or not isinstance(counts, list):
         return False
     if "cuts" in one:
-        are_bounds = all(isinstance(cut, float) for cut in bounds)
-        are_bounds = are_bounds and bool((np.diff(np.asarray(bounds, dtype=float)) > 0).all())
+        are_floats = all(isinstance(one, float) for one in bounds)
+        are_bounds = are_floats and bool((np.diff(bounds) > 0).all())
     else:
         are_bounds = all(isinstance(text, str) for text in bounds)
     are_counts = all(isinstance(n, int) and 0 <= n <= _MOST_ROWS for n in counts)

@@ -453,10 +453,8 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         self.variables_ = list(card.features.values())
         self.terms_ = [term.name for term in card.terms]
         self.cut_ = card.cut
-        self.p_ = card.details.get("p")
-        self.alpha_ = card.details.get("alpha")
-        self.min_bin_size_ = card.details.get("smallest_bin")
-        self.n_terms_ = card.details.get("most_terms")
+        self.p_, self.alpha_ = map(card.details.get, ("p", "alpha"))
+        self.min_bin_size_, self.n_terms_ = map(card.details.get, ("smallest_bin", "most_terms"))
         self.p_scores_, self.search_ = {}, search_path(card)
         self._has_categories_ = True  # any table is taken, and checked column by column
         return self
@@ -771,8 +769,7 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
             When `n_fits` is not as described, or the card has no ranker that can be fitted.
         """
         card = self._fitted_card()
-        allowed = {"n_fits": Number(2, integer=True)}
-        check_parameters("risk_intervals", {"n_fits": n_fits}, allowed)
+        check_parameters("risk_intervals", {"n_fits": n_fits}, {"n_fits": Number(2, integer=True)})
         if not hasattr(self, "ranker_") or isinstance(self.ranker, FrozenEstimator):
             raise ValueError(
                 "risk_intervals fits the card again, which one of from_json or of a frozen ranker "

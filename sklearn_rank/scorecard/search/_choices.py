@@ -57,9 +57,8 @@ Candidates = dict[str, tuple[Any, ...]]
 
 
 def _are_signs(value: Any) -> bool:
-    if value is None or isinstance(value, str):
-        return value in (None, "auto")
-    return hasattr(value, "keys") or hasattr(value, "__len__")
+    is_text = isinstance(value, str)
+    return value == "auto" if is_text else value is None or hasattr(value, "__len__")
 
 
 SIGNS = Described("'auto', None, an array of -1, 0 and 1, or a dict of these", _are_signs)

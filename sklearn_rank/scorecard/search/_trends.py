@@ -38,10 +38,10 @@ def decided_directions(data: Rows, ranker: Any, scale: float) -> list[int]:
     else:
         bins = ranker.binning().find(data)
         codes = encode(data.X, np.arange(len(data.y)), bins, ThreadPool(1))
-    weight, query, lists, parts = data.weight * scale, data.qid, data, ALL_HERE
-    if query is None:  # one list, of which each process may have a part
-        query, lists, parts = np.zeros(len(data.y), dtype=np.intp), ALL_HERE, data
-    found = []
+    weight, found = data.weight * scale, []
+    # Without queries each process may have a part of the one list; else it has lists of its own.
+    query = np.zeros(len(data.y), dtype=np.intp) if data.qid is None else data.qid
+    lists, parts = (ALL_HERE, data) if data.qid is None else (data, ALL_HERE)
     for one, code in zip(bins, codes, strict=True):
         kept = code < one.n_values
         cell, cells = query[kept] * one.n_values + code[kept], np.arange(one.n_values)
@@ -49,7 +49,7 @@ def decided_directions(data: Rows, ranker: Any, scale: float) -> list[int]:
             cells, cell = np.unique(cell, return_inverse=True)
         sides = (weight * ~data.y)[kept], (weight * data.y)[kept]
         sums = parts.total(np.array([np.bincount(cell, side, len(cells)) for side in sides]))
-        way = direction(*np.asarray(sums), cells // one.n_values, lists)
+        way = direction(sums[0], sums[1], cells // one.n_values, lists)
         found.append(way if one.has_order else 0)
     return list(data.agree(found))
 

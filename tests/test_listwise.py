@@ -360,6 +360,12 @@ def test_the_cut_of_many_rows_is_found_in_bins():
     assert found == [expected]
 
 
+def test_many_scores_of_zero_have_a_cut_without_a_warning():
+    positive = np.arange(200) < 80
+    with patch.multiple(offsets, _MANY_ROWS=100):
+        assert error_cut(np.zeros(200), positive, np.ones(200)) == 1.0
+
+
 def test_a_cut_does_not_part_scores_that_differ_by_rounding():
     f = np.array([1.0, 1.0 + 2e-16, 2.0])
     positive = np.array([False, True, True])

@@ -188,8 +188,8 @@ def _cut_by_bins(
     lowest, highest = ends
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
-    if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
-        return None
+        if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
+            return None
     bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
     weights = signed, np.minimum(signed, 0.0), None
     sums = rows.total(np.stack([np.bincount(bins, weight, _N_BINS) for weight in weights]))

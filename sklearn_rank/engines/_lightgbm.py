@@ -219,15 +219,9 @@ class LightGBM(Engine):
 
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
         """Return the sum of some rounds of trees."""
-        return np.asarray(
-            booster.predict(
-                _as_matrix(X),
-                raw_score=True,
-                start_iteration=first,
-                num_iteration=last - first,
-                num_threads=n_threads,
-            )
-        )
+        rounds = {"start_iteration": first, "num_iteration": last - first}
+        found = booster.predict(_as_matrix(X), raw_score=True, num_threads=n_threads, **rounds)
+        return np.asarray(found)
 
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""

@@ -206,8 +206,7 @@ class RankingObjective:
         if self._last is None or self._last[0] != settings or not rows.same_as(self._last[1]):
             # Copies: the caller may write into its arrays.
             self._last = settings, deepcopy(rows), self._pose(rows)
-        posed: PosedObjective = self._last[2]
-        return posed
+        return self._last[2]
 
     def _pose(self, rows: _Given) -> PosedObjective:
         y, codes = check_relevance(rows.y, "The relevance of RankingObjective"), rows.query_codes()

@@ -79,17 +79,15 @@ class XGBoost(Engine):
         held_out = None
         if rows.held_out is not None:
             held_out = self._matrix(rows.held_out, settings, ref=train)
-        callback = self._make_callback(train, held_out, descent)
-        # Rows in `evals` keep their scores from round to round.
-        evals = [] if held_out is None else [(held_out, "held_out")]
         self.module.train(
             {**binning, **self._params(settings, _OBJECTIVES[has_gradient])},
             train,
             settings.n_estimators,
             obj=(lambda scores, matrix: descent.gradient()) if has_gradient else None,
-            evals=evals,
+            # Rows in `evals` keep their scores from round to round.
+            evals=[] if held_out is None else [(held_out, "held_out")],
             custom_metric=lambda scores, matrix: ("none", 0.0),
-            callbacks=[callback],
+            callbacks=[self._make_callback(train, held_out, descent)],
             verbose_eval=False,
             xgb_model=rows.start,
         )
@@ -186,17 +184,11 @@ class XGBoost(Engine):
 
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
         """Return the sum of some rounds of trees."""
-
-        def part(rows: Any) -> Floats:
-            return np.asarray(
-                booster.inplace_predict(
-                    rows, predict_type="margin", iteration_range=(first, last), missing=np.nan
-                )
-            )
-
+        options = {"predict_type": "margin", "iteration_range": (first, last), "missing": np.nan}
         if not issparse(X):
-            return part(X)
-        return np.concatenate([part(_dense(X[block])) for block in _blocks(X)])
+            return np.asarray(booster.inplace_predict(X, **options))
+        parts = [booster.inplace_predict(_dense(X[block]), **options) for block in _blocks(X)]
+        return np.concatenate(parts)
 
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
@@ -229,8 +221,7 @@ def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]
 
 def _dense(rows: Any) -> Floats:
     """Return rows with the zeros that a sparse matrix does not store."""
-    dense: Floats = rows.toarray() if issparse(rows) else rows
-    return dense
+    return rows.toarray() if issparse(rows) else rows
 
 
 def _blocks(X: Any) -> Iterator[slice]:

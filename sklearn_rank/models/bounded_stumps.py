@@ -192,9 +192,7 @@ class BoundedStumps(StumpColumns):
 
     @property
     def _levels(self) -> Floats | None:
-        if not self._monotonic:
-            return None
-        return self._values_by_bin(self._all_net)
+        return self._values_by_bin(self._all_net) if self._monotonic else None
 
     def _sets_of_pair(self, number: int) -> Mask:
         return self._sets[number] if number in self._sets else super()._sets_of_pair(number)

@@ -119,9 +119,8 @@ def rounded(gain: Floats) -> Floats:
 
     They are sums over rows, in an order that depends on the number of processes.
     """
-    unit = 1e-9 * float(
-        np.abs(gain, where=np.isfinite(gain), out=np.zeros_like(gain)).max(initial=0)
-    )
+    size = np.abs(gain, where=np.isfinite(gain), out=np.zeros_like(gain))
+    unit = 1e-9 * float(size.max(initial=0))
     return np.asarray(np.round(gain / unit) * unit) if unit > 0 else gain
 
 

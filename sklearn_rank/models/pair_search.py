@@ -78,8 +78,7 @@ class Slopes:
             first, second = g, np.asarray(weight * (sums[0] / sums[1]))
         else:
             first, second = g, gradient.curvature
-        squares = np.array([(first**2 / weight).sum(), second.sum()])
-        squared, curvature = rows.total(squares)
+        squared, curvature = rows.total(np.array([(first**2 / weight).sum(), second.sum()]))
         noise = _SQUARED_ERRORS * float(squared / curvature) if curvature > 0 else 0.0
         return cls(first, second, ridge + _LEAST_CURVATURE * float(curvature), noise)
 
@@ -158,13 +157,8 @@ class PairSearch:
         )
         total = float(self._weight[0].sum())
         self._least_line = max(sizes.least_weight, _LEAST_LINE * total)
-        self._sizes = BinSizes(
-            sizes.weight,
-            sizes.events,
-            max(sizes.least_weight, LEAST_CELL * total),
-            sizes.least_events,
-            rows,
-        )
+        least = max(sizes.least_weight, LEAST_CELL * total)
+        self._sizes = replace(sizes, least_weight=least, rows=rows)
 
     def find(
         self,
@@ -212,8 +206,7 @@ class PairSearch:
                 ratio = np.divide(first, second, out=np.zeros(n_values), where=second > 0)
                 order = np.argsort(ratio, kind="stable")
             found.append(Places.divided(order, self._weight[j, : bins.n_bins], n_values, most))
-        agreed: list[Places] = self._rows.agree(found)
-        return agreed
+        return self._rows.agree(found)
 
     def _table(self, pair: tuple[int, int], places: Sequence[Places], slopes: Slopes) -> Floats:
         """Return the sums of the derivatives by both places, of the rows here."""

@@ -556,9 +556,8 @@ class StumpColumns:
     @shared_property
     def _weight_by_bin(self) -> Floats:
         """Weight of the training rows in each bin, shape (n_features, n_bins)."""
-        by_bin = self._sums.sum_by_bin(RowGradient(self._weight, np.array([0, len(self._weight)])))[
-            0
-        ]
+        one_group = np.array([0, len(self._weight)])
+        by_bin = self._sums.sum_by_bin(RowGradient(self._weight, one_group))[0]
         return np.asarray(self._rows.total(by_bin))
 
     def rules(self, indices: Indices) -> StumpRules:

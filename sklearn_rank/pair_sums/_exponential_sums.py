@@ -251,12 +251,7 @@ class FactoredSums:
         return value, _unlogged(log_value, gradient), _unlogged(log_value, curvature)
 
     def sums(
-        self,
-        scores: Floats,
-        above: Floats,
-        below: Floats,
-        with_second: bool = False,
-        with_value: bool = True,
+        self, scores: Floats, above: Floats, below: Floats, with_second: bool, with_value: bool
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)

@@ -24,7 +24,7 @@ from sklearn_rank._validation import (
 from sklearn_rank.pair_sums._block_sums import BlockSums
 from sklearn_rank.pair_sums._cell_sums import CellSums
 from sklearn_rank.pair_sums._exponential_sums import FactoredSums
-from sklearn_rank.pair_sums._push import Push
+from sklearn_rank.pair_sums._push import Push, loss_has
 from sklearn_rank.pair_sums.group_sums import OnePart, PairSums, PartSums
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows import Preferences
@@ -32,10 +32,6 @@ from sklearn_rank.rows import Preferences
 Found = TypeVar("Found")
 
 METHODS = ("auto", "dense", "fast")
-
-
-def _loss_has(method: str) -> Callable[[PairLoss], bool]:
-    return lambda pair_loss: hasattr(pair_loss.loss, method)
 
 
 class PairLoss(Push):
@@ -140,7 +136,7 @@ class PairLoss(Push):
         """
         return self._sums.derivatives(scores, self._scale)[:2]
 
-    @available_if(_loss_has("second_derivative"))
+    @available_if(loss_has("second_derivative"))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
         r"""Return L, its gradient, and the diagonal of its Hessian.
 
@@ -153,7 +149,7 @@ class PairLoss(Push):
         """
         return self._sums.derivatives(scores, self._scale, with_second=True)
 
-    @available_if(_loss_has("rounded"))
+    @available_if(loss_has("rounded"))
     def rounded(self, width: float) -> PairLoss:
         """Return a smooth objective, at most ``width / 2`` of the total pair weight below."""
         loss = require(self.loss, "rounded", "PairLoss.rounded")(width)
@@ -282,11 +278,9 @@ def pair_loss_and_gradient(
     if not np.isfinite(scores).all():
         raise ValueError("y_score contains NaN or infinity: margins need finite scores.")
     weight = check_weight(sample_weight, len(relevance))
-    codes = None if qid is None else check_qid(qid, len(relevance))
     rows = np.flatnonzero(weight > 0)
-    preferences = Preferences.from_labels(
-        relevance[rows], None if codes is None else codes[rows], weight[rows]
-    )
+    codes = None if qid is None else check_qid(qid, len(relevance))[rows]
+    preferences = Preferences.from_labels(relevance[rows], codes, weight[rows])
     rows = rows[preferences.order]
     gradient = np.zeros(len(scores))
     value, gradient[rows] = PairLoss(preferences, loss).value_and_gradient(scores[rows])

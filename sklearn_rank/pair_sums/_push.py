@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.rows import ALL_HERE
+
+
+def loss_has(method: str) -> Callable[[Any], bool]:
+    """Return whether the loss of an objective has a method, for `available_if`."""
+    return lambda objective: hasattr(objective.loss, method)
 
 
 class Push(ABC):
@@ -47,8 +53,7 @@ class Push(ABC):
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
-        preferences = getattr(self, "preferences", None)
-        rows = ALL_HERE if preferences is None else preferences
+        rows: Any = getattr(self, "preferences", ALL_HERE)
 
         def derivative(a: float) -> float:
             return float(rows.total(self.value_and_gradient(scores + a * h)[1] @ h))

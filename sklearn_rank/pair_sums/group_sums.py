@@ -98,10 +98,8 @@ class KeptSums(ABC):
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         orders = [1, 2][: 1 + with_second]
-        upper, lower = (
-            self._in_role(role, weight, orders)
-            for role, weight in (("upper", below), ("lower", above))
-        )
+        upper = self._in_role("upper", below, orders)
+        lower = self._in_role("lower", above, orders)
         value = float(np.vdot(below, self.heights(above, "top"))) if with_value else 0.0
         return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
 

@@ -10,16 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats, PairShares, Values, require
 from sklearn_rank.pair_sums._pair_loss import PairLoss
-from sklearn_rank.pair_sums._push import Push
+from sklearn_rank.pair_sums._push import Push, loss_has
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows import GivenPairs, Preferences
 
 _BLOCK = 1 << 15
 """Pairs visited at a time: the temporaries of a loss stay in the second-level cache."""
-
-
-def _loss_has(method: str) -> Callable[[ListedPairLoss], bool]:
-    return lambda pair_loss: hasattr(pair_loss.loss, method)
 
 
 class ListedPairLoss(Push):
@@ -67,11 +63,10 @@ class ListedPairLoss(Push):
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return L and its gradient by the scores; at a kink the left derivative counts."""
-        margin = self.preferences.differences(scores)
-        value, slope = self._weighted(margin)
+        value, slope = self._weighted(self.preferences.differences(scores))
         return value, self._signed_sums(slope)
 
-    @available_if(_loss_has("second_derivative"))
+    @available_if(loss_has("second_derivative"))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return L, its gradient, and the diagonal of its Hessian."""
         margin = self.preferences.differences(scores)
@@ -88,7 +83,7 @@ class ListedPairLoss(Push):
         value, slope = self._weighted(self.preferences.differences(scores))
         return value, self._signed_sums(slope), self._sums(np.abs(slope))
 
-    @available_if(_loss_has("second_derivative"))
+    @available_if(loss_has("second_derivative"))
     def hessian_product(self, scores: Floats) -> Callable[[Floats], Floats]:
         """Return the function that multiplies the Hessian at some scores with a vector."""
         second = self._second(self.preferences.differences(scores))
@@ -100,7 +95,7 @@ class ListedPairLoss(Push):
 
         return product
 
-    @available_if(_loss_has("rounded"))
+    @available_if(loss_has("rounded"))
     def rounded(self, width: float) -> ListedPairLoss:
         """Return a smooth objective, at most ``width / 2`` below."""
         loss = require(self.loss, "rounded", "ListedPairLoss.rounded")(width)
@@ -139,16 +134,12 @@ class ListedPairLoss(Push):
     def _signed_sums(self, values: Floats) -> Floats:
         """Return ``A.T @ values``."""
         pairs = self.preferences
-        sums = pairs.sum_by_row(values, "above")
-        sums -= pairs.sum_by_row(values, "below")
-        return sums
+        return pairs.sum_by_row(values, "above") - pairs.sum_by_row(values, "below")
 
     def _sums(self, values: Floats) -> Floats:
         """Return ``abs(A).T @ values``."""
         pairs = self.preferences
-        sums = pairs.sum_by_row(values, "above")
-        sums += pairs.sum_by_row(values, "below")
-        return sums
+        return pairs.sum_by_row(values, "above") + pairs.sum_by_row(values, "below")
 
 
 class ListedExponential(Push):

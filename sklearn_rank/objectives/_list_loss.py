@@ -99,9 +99,8 @@ class ListLoss:
         value, gradient = self.value_and_gradient(scores)
         curvature = np.empty_like(scores)
         for block in self.blocks:
-            curvature[block.items] = self.loss.curvature(
-                *self._arguments(block, scores[block.items])
-            )
+            arguments = self._arguments(block, scores[block.items])
+            curvature[block.items] = self.loss.curvature(*arguments)
         return value, gradient, curvature / self.n_queries
 
     def by_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, require
 from sklearn_rank._validation import Choice, check_parameters
 from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, PairMatrix
 from sklearn_rank.pair_sums import MarginLoss, PairLoss, Push, as_margin_loss, log_sum_exp, safe_log
@@ -202,9 +201,8 @@ class MarginPush(Push):
     @available_if(lambda push: hasattr(push.loss, "rounded"))
     def rounded(self, width: float) -> MarginPush:
         """Return the push with the loss rounded off over `width`: smooth, and little below."""
-        loss: Any = self.loss
-        how = self.p, self.push, self.bottom_weight
-        return MarginPush(self.preferences, loss.rounded(width), *how)
+        loss = require(self.loss, "rounded", "MarginPush.rounded")(width)
+        return MarginPush(self.preferences, loss, self.p, self.push, self.bottom_weight)
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return J_p and its gradient."""
@@ -344,9 +342,8 @@ class MarginPush(Push):
         _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
         # b of a pair is a product of its slope and the sum of all slopes of the outer row: the sums
         # of first derivatives, with other weights, give it.
-        ratio = np.divide(
-            (1 - self.p) * slope, at.height, out=np.zeros_like(slope), where=outer > 0
-        )
+        slope = (1 - self.p) * slope
+        ratio = np.divide(slope, at.height, out=np.zeros_like(slope), where=outer > 0)
         above, below = at.side.by_role(inner, outer * ratio)
         sums = at.part.sums(above, below, with_value=False)
         upper -= above * sums.upper

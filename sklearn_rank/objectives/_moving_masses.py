@@ -229,10 +229,8 @@ class ExponentialState(_MassState):
         assert candidate.one is not None
         assert candidate.zero is not None
         total = candidate.one + candidate.zero
-        (above_one, below_one), (above_zero, below_zero) = (
-            (candidate.one / total).tolist(),
-            (candidate.zero / total).tolist(),
-        )
+        above_one, below_one = (candidate.one / total).tolist()
+        above_zero, below_zero = (candidate.zero / total).tolist()
         # The mass of a pair is the product of those of its rows: shares of pairs are products too.
         tied = above_one * below_one + above_zero * below_zero
         return PairShares(above_one * below_zero, above_zero * below_one, tied)
@@ -244,9 +242,7 @@ class ExponentialState(_MassState):
         """Return the derivative of the objective along a 0/1 weak ranker h."""
         sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._masses]
         sums = self._rows.total(np.array(sums)).tolist()
-        parts = [
-            (side.exponent, *of_side) for side, of_side in zip(self._masses, sums, strict=True)
-        ]
+        parts = [(side.exponent, *both) for side, both in zip(self._masses, sums, strict=True)]
 
         def derivative(a: float) -> float:
             slope = 0.0

@@ -196,17 +196,14 @@ class SidePush(ExponentialSums, Push):
                 return self._bipartite_slope(scores, h)
             return super().slope(scores, h)
         at = self.segment_sums(scores)
-        inner, outer = at.inner, at.outer
-        inner_split = self.preferences.split(at.inner_share, h)
-        outer_split = self.preferences.split(at.outer_share, h)
-        inner_zero, inner_one = (safe_log(part) for part in inner_split)
-        outer_zero, outer_one = (safe_log(part) for part in outer_split)
+        inner_zero, inner_one = map(safe_log, self.preferences.split(at.inner_share, h))
+        outer_zero, outer_one = map(safe_log, self.preferences.split(at.outer_share, h))
 
         def derivative(a: float) -> float:
             inner_step, outer_step = -self.sign * a, self.sign * self.p * a
             inner_a = np.logaddexp(inner_one + inner_step, inner_zero)
             outer_a = np.logaddexp(outer_one + outer_step, outer_zero)
-            _, inner_mass, outer_mass = self._segment_masses(inner + inner_a, outer + outer_a)
+            _, inner_mass, outer_mass = self._segment_masses(at.inner + inner_a, at.outer + outer_a)
             inner_mean = inner_mass @ np.exp(inner_one + inner_step - inner_a)
             outer_mean = outer_mass @ np.exp(outer_one + outer_step - outer_a)
             return float(self.preferences.lists.total(self.sign * (outer_mean - inner_mean)))
@@ -218,11 +215,9 @@ class SidePush(ExponentialSums, Push):
         inner, outer = self.preferences.bipartite_segments or (0, 0)
         if self.side == "bottom":
             inner, outer = outer, inner
-        means = [
-            self._weighted_mean(scores, h, inner, -self.sign),
-            self._weighted_mean(scores, h, outer, self.sign * self.p),
-        ]
-        return lambda a: self.sign * (means[1](a) - means[0](a))
+        inner_mean = self._weighted_mean(scores, h, inner, -self.sign)
+        outer_mean = self._weighted_mean(scores, h, outer, self.sign * self.p)
+        return lambda a: self.sign * (outer_mean(a) - inner_mean(a))
 
     def _weighted_mean(
         self, scores: Floats, h: Floats, segment: int, rate: float

@@ -72,8 +72,7 @@ class ScoreState:
         find_shares = getattr(self.objective, "pair_shares", None)
         if find_shares is None or h.dtype != np.bool_:
             return None
-        shares: PairShares | None = find_shares(self.scores, h, *self._sums)
-        return shares
+        return find_shares(self.scores, h, *self._sums)
 
     def curvature(self, candidate: Candidate, h: Values) -> float | None:
         """Return None: second derivatives are not computed."""
@@ -81,10 +80,7 @@ class ScoreState:
 
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along h."""
-        slope: Callable[[float], float] = require(self.objective, "slope", "A line search")(
-            self.scores, h
-        )
-        return slope
+        return require(self.objective, "slope", "A line search")(self.scores, h)
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``."""

@@ -99,8 +99,7 @@ class BoostingRanker(RoundsRanker):
 
     def _score_rows(self, X: Any) -> Floats:
         with ThreadPool(self.n_jobs, X.shape[0] * X.shape[1]).running() as threads:
-            scores: Floats = self.weak_rankers_.scores(X, self.estimator_weights_, threads)
-        return scores
+            return self.weak_rankers_.scores(X, self.estimator_weights_, threads)
 
     def _not_additive(self) -> str:
         if hasattr(self, "weak_rankers_"):
@@ -112,8 +111,7 @@ class BoostingRanker(RoundsRanker):
         return "" if is_additive else f"{allowed}. Got weak_ranker={self.weak_ranker!r}"
 
     def _sum_by_feature(self, X: Any) -> Floats:
-        parts: Floats = self.weak_rankers_.contributions(X, self.estimator_weights_, X.shape[1])
-        return parts
+        return self.weak_rankers_.contributions(X, self.estimator_weights_, X.shape[1])
 
     # What a subclass decides -------------------------------------------------------
 
@@ -180,14 +178,12 @@ class BoostingRanker(RoundsRanker):
     @property
     def step_functions_(self) -> list[StepFunction]:
         """The fitted model of stumps as a step function for each feature that it uses."""
-        found: list[StepFunction] = self.weak_rankers_.step_functions(self.estimator_weights_)
-        return found
+        return self.weak_rankers_.step_functions(self.estimator_weights_)
 
     @property
     def pair_functions_(self) -> list[PairFunction]:
         """The fitted model of stumps as a function for each pair of features that it uses."""
-        found: list[PairFunction] = self.weak_rankers_.pair_functions(self.estimator_weights_)
-        return found
+        return self.weak_rankers_.pair_functions(self.estimator_weights_)
 
     # Fitting -------------------------------------------------------------------------
 

@@ -557,8 +557,7 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _score_rows(self, X: Any) -> Floats:
         engine, booster = self._trees_.loaded(self._n_threads)
-        scores: Floats = engine.scores(booster, X, self._n_threads, 0, self.n_iter_)
-        return scores.astype(np.float64)
+        return engine.scores(booster, X, self._n_threads, 0, self.n_iter_).astype(np.float64)
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         engine, booster = self._trees_.loaded(self._n_threads)
@@ -725,9 +724,7 @@ class BoostedTreesRanker(RoundsRanker):
             )
 
         offset = self._offset_of(problem)
-        descent = TreeDescent(
-            problem, offset, stopping, observer_of, start=start, n_before=n_before
-        )
+        descent = TreeDescent(problem, offset, stopping, observer_of, start, n_before)
         # Beside the engine's threads those of BLAS would wait for a core.
         with one_blas_thread(), engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(rows_held_out, booster), descent)

@@ -296,8 +296,7 @@ class ListNetLinear(StreamRanker):
     @property
     def solver_in_use(self) -> LinearSolver:
         """The solver that the parameter `solver` stands for."""
-        found: LinearSolver = LINEAR_SOLVERS.solver_of(self.solver)
-        return found
+        return LINEAR_SOLVERS.solver_of(self.solver)
 
     # What goes together ----------------------------------------------------------------
 

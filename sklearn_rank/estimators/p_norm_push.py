@@ -371,8 +371,7 @@ class PNormPushRanker(BoostingRanker):
     @property
     def solver_in_use(self) -> BoostingSolver:
         """The solver that the parameter `solver` stands for."""
-        found: BoostingSolver = BOOSTING_SOLVERS.solver_of(self.solver)
-        return found
+        return BOOSTING_SOLVERS.solver_of(self.solver)
 
     def _posing(self, threads: ThreadPool) -> Posing:
         loss: Any = as_margin_loss(self.loss)

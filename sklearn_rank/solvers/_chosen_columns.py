@@ -37,8 +37,7 @@ class Cells:
     @shared_property
     def preferences(self) -> Preferences:
         """The comparable pairs of the cells."""
-        merged: Preferences = self.of_rows.preferences.merged(self.number)
-        return merged
+        return self.of_rows.preferences.merged(self.number)
 
     @shared_property
     def problem(self) -> Any:

@@ -87,15 +87,9 @@ def step_to_slope(slope: Callable[[float], float], target: float, bound: float) 
         if share == 1:
             return float(end)
         start, share = end, min(4 * share, 1.0)
-    root = brentq(
-        lambda a: slope(a) - target,
-        start,
-        end,
-        xtol=_TOLERANCE * bound,
-        rtol=_TOLERANCE,
-        maxiter=200,  # slopes in steps, such as the hinge loss has, need many halvings
-    )
-    return float(root)
+    # Slopes in steps, such as the hinge loss has, need many halvings.
+    options = {"xtol": _TOLERANCE * bound, "rtol": _TOLERANCE, "maxiter": 200}
+    return float(brentq(lambda a: slope(a) - target, start, end, **options))
 
 
 @dataclass(frozen=True, eq=False)

@@ -302,8 +302,7 @@ class _Descent:
             return minimise(functions["objective"], start, bounds=model.bounds, **options)
 
         shared = {"objective": self._function(model.columns)}
-        found: Solution = self._problem.preferences.lead(solve, shared)
-        return found
+        return self._problem.preferences.lead(solve, shared)
 
     def _become(self, model: _Refit) -> None:
         """Make a model the present one, and tell weak rankers that keep count of it."""
@@ -342,7 +341,4 @@ class _Descent:
         if not columns.is_dense:
             return None
         find: Any = getattr(columns.cells.problem.objective, "by_coefficients", None)
-        if find is None:
-            return None
-        found: TwiceDifferentiable | None = find(columns.dense, self._problem.alpha)
-        return found
+        return None if find is None else find(columns.dense, self._problem.alpha)

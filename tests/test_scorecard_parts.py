@@ -1,5 +1,7 @@
 """Parts of the scorecard: rounding, shares, the curve of risks, the choice of p, folds."""
 
+from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -231,26 +233,76 @@ def test_the_ratio_of_folds_counts_weights():
     assert FoldFits(data, folds, None, None).ratio == (3 + 1) / (3 + 7)
 
 
-@given(seeds, st.booleans())
-def test_folds_hold_equal_rows_together_in_any_order(seed, has_queries):
+def few_values(seed, weight):
+    """Return 40 rows of few different values, of which eight are of a class by their features."""
     random = np.random.default_rng(seed)
     X = random.integers(0, 3, (40, 2)).astype(float)
     y = random.random(40) < 0.5
     y[:4] = [True, False, True, False]
-    X[:4] = [[5, 5], [6, 6], [7, 7], [8, 8]]
-    qid = np.arange(40) // 4 if has_queries else None
-    data = Rows(X, y, qid, np.ones(40), np.array([False, True]))
-    order = random.permutation(40)
-    shuffled = data.take(order)
-    found = []
-    for one in (data, shuffled):
-        merged = one.distinct()
-        repeats = make_folds(merged, np.arange(len(merged.y)), 3, 2, np.random.RandomState(0))
-        for folds in repeats:
-            tested = np.concatenate([test for _, test in folds])
-            assert len(set(tested)) == len(tested)
-        found.append([[merged.X[test].tolist() for _, test in folds] for folds in repeats])
-    assert found[0] == found[1]
+    X[:8] = np.repeat([[5, 5], [6, 6], [7, 7], [8, 8]], 2, axis=0)
+    y[:8] = np.repeat([True, False, True, False], 2)
+    return Rows(X, y, None, weight * np.ones(40), np.array([False, True]))
+
+
+def rows_tested(data, n_folds=3):
+    """Return the features, class and weight of the rows that each fold of each repeat tests."""
+    repeats = make_folds(data.distinct(), n_folds, 2, np.random.RandomState(0))
+    return [
+        [
+            list(zip(rows.X[test].tolist(), rows.y[test], rows.weight[test], strict=True))
+            for _, test in folds
+        ]
+        for rows, folds in repeats
+    ]
+
+
+@given(seeds, st.booleans())
+def test_the_order_of_the_rows_has_no_part_in_folds(seed, has_queries):
+    data = replace(few_values(seed, 1), qid=np.arange(40) // 4 if has_queries else None)
+    assert rows_tested(data) == rows_tested(data.take(np.random.default_rng(seed).permutation(40)))
+
+
+@given(seeds)
+def test_folds_take_equal_rows_apart_where_both_classes_have_them(seed):
+    """Else the other folds would hold the class that the fold does not test, and learn it."""
+    data = few_values(seed, 1)
+    of_cell = Counter(zip(map(tuple, data.X), data.y, strict=True))
+    for folds in rows_tested(data):
+        weights = {cell: [0.0] * 3 for cell in of_cell}
+        for number, rows in enumerate(folds):
+            for x, y, weight in rows:
+                weights[tuple(x), y][number] += weight
+        for (x, y), found in weights.items():
+            assert sum(found) == of_cell[x, y]
+            if (x, not y) not in of_cell:
+                assert sorted(found) == [0, 0, of_cell[x, y]]
+        # The copies of a class are dealt in turn: no fold has two more rows than another.
+        for y in (False, True):
+            units = [
+                sum(
+                    weight if (tuple(x), not y) in of_cell else 1
+                    for x, of_class, weight in rows
+                    if of_class == y
+                )
+                for rows in folds
+            ]
+            assert max(units) - min(units) <= 1
+
+
+@given(seeds)
+def test_a_weight_of_two_is_the_row_twice_in_folds(seed):
+    data = few_values(seed, 1)
+    assert rows_tested(few_values(seed, 2)) == rows_tested(data.take(np.repeat(np.arange(40), 2)))
+
+
+def test_fits_without_a_fold_see_the_rest_of_its_copies():
+    data = few_values(0, 1).distinct()
+    for rows, folds in make_folds(data, 3, 2, np.random.RandomState(0)):
+        for train, test in folds:
+            assert sorted([*train, *test]) == list(range(len(rows.y)))
+        merged = rows.distinct()
+        np.testing.assert_array_equal(merged.X, data.X)
+        np.testing.assert_array_equal(merged.weight, data.weight)
 
 
 def test_too_few_rows_have_no_folds():
@@ -261,7 +313,7 @@ def test_too_few_rows_have_no_folds():
         np.ones(4),
         np.array([False, True]),
     )
-    assert make_folds(data, np.arange(len(data.y)), 5, 2, np.random.RandomState(0)) == []
+    assert make_folds(data, 5, 2, np.random.RandomState(0)) == []
 
 
 def test_most_lost():

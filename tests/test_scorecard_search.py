@@ -176,6 +176,31 @@ def test_folds_that_are_of_no_use_get_a_warning(cv):
 # Sizes -----------------------------------------------------------------------------------
 
 
+def answers(n, seed):
+    """Return three questions with three answers each, whose sum tells."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 3, (n, 3)).astype(float)
+    log_odds = -1.5 + (X - 1) @ [0.9, 0.6, 0.3]
+    return X, (random.random(n) < 1 / (1 + np.exp(-log_odds))).astype(int)
+
+
+def test_few_values_are_held_out_as_new_rows_are():
+    """Most rows have equals in the other class: those of a class are not held out all at once."""
+    (X, y), (X_new, y_new) = answers(1000, 0), answers(20_000, 1)
+    card = Scorecard(p=2, max_pairs=0, alpha=0.005, min_bin_size=0.02, cv=3, random_state=0)
+    card.fit(X, y)
+    new = auc_score(y_new, card.decision_function(X_new))
+    assert card.card_.details["held_out_auc"] == pytest.approx(new, abs=0.05)
+    risk = card.predict_risk(X_new)
+    assert abs(risk - y_new).mean() < abs(y.mean() - y_new).mean() - 0.03
+    low, high = risk < 0.1, risk > 0.5
+    assert y_new[low].mean() < 0.12
+    assert y_new[high].mean() > 0.45
+    cells, count = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
+    counted = clone(card).fit(cells[:, :3], cells[:, 3].astype(int), sample_weight=count)
+    np.testing.assert_array_equal(counted.predict_risk(X_new), risk)
+
+
 def test_the_curve_of_sizes():
     assert sizes_up_to(20) == list(range(1, 21))
     assert sizes_up_to(100)[-1] == 100

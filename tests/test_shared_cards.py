@@ -16,6 +16,7 @@ POINTS = {"pdo": 20, "score": 600, "odds": 50}
 CARDS = {
     "default": (Scorecard(max_terms=4, cv=3, n_repeats=2), None),
     "points": (Scorecard(max_terms=3, p=2, cv=3, scaling=POINTS, points=None), None),
+    "few values": (Scorecard(max_terms=3, p=2, cv=3, max_pairs=0), None),
     "queries": (Scorecard(RankBoost(n_estimators=5), cv=3, max_terms=3, scoring="auc"), 15),
     "directions": (
         Scorecard(RankBoost(n_estimators=5), cv=2, scoring="auc", monotonic_cst="auto"),
@@ -61,7 +62,11 @@ def together(card, X, y, qid, weight, part, size):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_card_is_that_of_one_process(name):
     (card, n_queries), random, n = CARDS[name], np.random.default_rng(0), 240
-    X = random.random((n, 3)).round(2)
+    X = (
+        random.random((n, 3)).round(2)
+        if name != "few values"
+        else random.integers(0, 3, (n, 3)) / 2
+    )
     y = (X[:, 0] - X[:, 1] ** 2 + random.normal(size=n) / 2 > 0.2).astype(int)
     X[random.random(n) < 0.1, 2] = -9 if name == "constraints" else np.nan
     X[:40], y[:40] = X[40:80], y[40:80]  # equal rows on several processes

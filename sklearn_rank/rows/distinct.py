@@ -17,6 +17,9 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
 
+_MOST_COPIES = 1_000_000
+"""Copies of rows dealt among folds; where there are more, each stands for several."""
+
 
 def distinct_rows(
     code: Codes, y: Values, qid: Indices | None, weight: Floats
@@ -67,6 +70,69 @@ def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
     parts = weight / largest
     total, squares = sums.totals(float(parts.sum()), float(parts @ parts))
     return float(max(largest * total, total**2 / squares))
+
+
+def number_of_copies(code: Codes, weight: Floats) -> Indices:
+    """Return how many copies of each distinct row are dealt among folds one by one.
+
+    As many as its weight says, of features that come with several relevances. If all of them
+    were in one fold, the others would hold only rows that say the opposite. Rows whose features
+    have one relevance stay together: 1.
+    """
+    _, place, n_relevances = np.unique(code, return_inverse=True, return_counts=True)
+    is_dealt = n_relevances[place.ravel()] > 1
+    unit = max(1.0, float(weight[is_dealt].sum()) / _MOST_COPIES)
+    return np.where(is_dealt, np.maximum(weight // unit, 1.0), 1.0).astype(np.intp)
+
+
+def weight_before(place: Indices, weight: Floats) -> Floats:
+    """Return the weight of the rows of the same set that come before each row."""
+    order = np.argsort(place, kind="stable")
+    before = np.cumsum(weight[order]) - weight[order]
+    first = np.flatnonzero(starts_run(place[order]))
+    found = np.empty(len(place))
+    found[order] = before - np.repeat(before[first], np.diff(np.append(first, len(place))))
+    return found
+
+
+def divide_among_folds(
+    place: Indices, weight: Floats, before: Floats, total: Floats, copies: Indices, fold: Indices
+) -> tuple[Indices, Floats, Indices]:
+    """Divide rows as the copies of distinct rows have been dealt among folds.
+
+    The copies of a distinct row, sorted by fold, have its total weight in equal parts; its rows
+    take theirs in the order of their own.
+
+    Parameters
+    ----------
+    place, weight, before : ndarray of shape (n_rows,)
+        The distinct row that each row is, its weight, and that of its equals before it.
+    total, copies : ndarray of shape (n_distinct,)
+        Weight and `number_of_copies` of the distinct rows.
+    fold : ndarray of shape (n_copies,)
+        Fold of each copy; those of a distinct row follow one another.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray, ndarray)
+        The row that each part is of, its weight and its fold.
+    """
+    n_folds = int(fold.max()) + 1
+    source = np.repeat(np.arange(len(total)), copies)
+    part, size = np.unique(source * n_folds + fold, return_counts=True)
+    source, fold = np.divmod(part, n_folds)
+    heavy = size * total[source] / copies[source]
+    start = weight_before(source, heavy)
+    n_parts = np.bincount(source)
+    rows = np.repeat(np.arange(len(place)), n_parts[place])
+    parts = np.searchsorted(source, place)[rows] + weight_before(rows, np.ones(len(rows))).astype(
+        np.intp
+    )
+    end = np.minimum((before + weight)[rows], (start + heavy)[parts])
+    found = end - np.maximum(before[rows], start[parts])
+    found = np.where(n_parts[place][rows] == 1, weight[rows], found)
+    kept = found > 1e-9 * weight[rows]
+    return rows[kept], found[kept], fold[parts[kept]]
 
 
 def hash_rows(X: Any) -> Codes:

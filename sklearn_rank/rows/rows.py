@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.rows.distinct import distinct_rows, hash_rows
+from sklearn_rank.rows.distinct import distinct_rows, hash_rows, weight_before
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sample import priority_sample
@@ -109,10 +109,11 @@ class Rows(Sums):
             vars(rows)["preferences"] = self.preferences
         return rows
 
-    def everywhere(self, *, with_features: bool = True) -> tuple[Rows, Indices]:
+    def everywhere(self, *, with_features: bool = True) -> tuple[Rows, Indices, Floats]:
         """Return the distinct rows of all processes, and the place of each row here among them.
 
-        On one process these rows, as they are.
+        And the weight of its equals on the processes before this one. On one process these
+        distinct rows, as they are.
 
         Parameters
         ----------
@@ -120,20 +121,22 @@ class Rows(Sums):
             Whether the processes need the features of each other's rows.
         """
         if self.collective is None:
-            return self, np.arange(len(self.y))
-        here = self.collective.rank
-        before = int(self.concat(np.array([len(self.y)]))[:here].sum())
+            return self, np.arange(len(self.y)), np.zeros(len(self.y))
+        rank = self.collective.rank
+        before = int(self.concat(np.array([len(self.y)]))[:rank].sum())
         X = qid = None
         if self.qid is not None:  # each process has its own
             n_queries = self.concat(np.array([self.qid.max(initial=-1) + 1]))
-            qid = self.concat(self.qid + n_queries[:here].sum())
+            qid = self.concat(self.qid + n_queries[:rank].sum())
         if with_features:
             X = self.concat(np.ravel(self.X)).reshape(-1, self.X.shape[1])
         known = Rows(X, self.concat(self.y), qid, self.concat(self.weight), self.classes)
-        found = distinct_rows(self.concat(self.code), known.y, known.qid, known.weight)
-        rows, weight, qid, place = found
+        code, here = self.concat(self.code), slice(before, before + len(self.y))
+        rows, weight, qid, place = distinct_rows(code, known.y, known.qid, known.weight)
+        earlier = weight_before(place, known.weight)[here]
         known = replace(known.take(rows, weight), qid=qid)
-        return known, place[before : before + len(self.y)]
+        vars(known)["code"] = code[rows]  # which the features that were left out would give
+        return known, place[here], earlier
 
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
         """Return a `priority_sample` of the distinct rows, and the weights they stand for.

@@ -43,7 +43,7 @@ class BinnedTraining:
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
             bins[:, column] = step.bins_of_rows(data.X)
-        everywhere, _ = replace(data, X=bins).distinct().everywhere()
+        everywhere, *_ = replace(data, X=bins).distinct().everywhere()
         summed = everywhere.with_moderate_weights()
         return cls(ranker, replace(summed, X=summed.X.astype(np.intp)))
 

@@ -264,20 +264,20 @@ class Plan:
             Whether the folds are repeated although nothing is searched.
         """
         merged = data.distinct()
-        known, place = merged.everywhere(with_features=False)
+        known, *_ = merged.everywhere(with_features=False)
         n_rows = number_of_rows(known.weight)
         _check_signs(card, ranker)
         if isinstance(card.monotonic_cst, str):
             signs = decided_directions(data, ranker, n_rows / float(known.weight.sum()))
             set_stumps(ranker, monotonic_cst=signs)
         found = candidates(ranker, card, n_rows)
-        rows = data
+        divided = [(data, some) for some in folds or ()]
         if folds is None:
-            rows, random = merged, check_random_state(card.random_state)
+            random = check_random_state(card.random_state)
             n_repeats = card.n_repeats if found or repeats else 1
-            folds = make_folds(known, place, card.cv, n_repeats, random)
+            divided = make_folds(merged, card.cv, n_repeats, random)
         scorer = as_scorer(card.scoring or "auc")
-        fits = [FoldFits(rows, some, scorer, card.n_jobs) for some in folds]
+        fits = [FoldFits(rows, some, scorer, card.n_jobs) for rows, some in divided]
         start = {name: values[0] for name, values in found.items()}
         return cls(merged, known, found, Search(fits, partial(at_settings, ranker), start))
 

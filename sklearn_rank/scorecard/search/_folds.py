@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
 from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums, shared_property
+from sklearn_rank.rows.distinct import divide_among_folds, number_of_copies
 
 Fold = tuple[Indices, Indices]
 
@@ -29,20 +30,17 @@ CardTotals = Callable[[Any, Rows], Callable[[Floats], Floats]]
 """From a fitted ranker and its training rows to the totals of its card, a function of features."""
 
 
-def make_folds(
-    data: Rows, place: Indices, cv: int, n_repeats: int, random: Any
-) -> list[list[Fold]]:
-    """Return the folds of merged rows of each repeat; none where there are too few rows.
+def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[Rows, list[Fold]]]:
+    """Return the rows to fit and to score, and the folds of them, of each repeat.
 
-    Without queries the folds are stratified by class; else they are of whole queries. There are
-    no more folds than rows of the rarer class, or queries.
+    None where there are too few rows. Without queries the folds are stratified by class, and the
+    copies of a row are dealt one by one (`number_of_copies`); else they are of whole queries.
+    There are no more folds than rows of the rarer class, or queries.
 
     Parameters
     ----------
     data : Rows
-        All rows.
-    place : ndarray of shape (n_rows,)
-        The places in `data` of the rows that are here, of which the folds are.
+        The rows of this process, equal ones as one.
     cv : int
         Number of folds.
     n_repeats : int
@@ -50,27 +48,34 @@ def make_folds(
     random : RandomState
         Divides the rows.
     """
-    smallest = np.bincount(data.y.astype(np.intp)).min()
-    n_splits = int(min(cv, smallest if data.qid is None else data.qid.max() + 1))
-    if n_splits < 2:
-        return []
-    splitter: Any = StratifiedKFold if data.qid is None else QueryKFold
+    known, place, before = data.everywhere(with_features=False)
+    copies = np.ones(len(known.y), dtype=np.intp)
+    if known.qid is None:
+        copies = number_of_copies(known.code, known.weight)
+    y, dealt = np.repeat(known.y, copies), (known.weight, copies)
+    n_lists = np.bincount(y.astype(np.intp)).min() if known.qid is None else known.qid.max() + 1
+    n_splits = int(min(cv, n_lists))
     repeats = []
-    for _ in range(n_repeats):
-        seed = int(random.randint(2**31 - 1))
-        splits = splitter(n_splits, shuffle=True, random_state=seed)
-        found = split_queries(splits, data.y, data.y, qid=data.qid, groups=None)
-        repeats.append(_with_pairs(data, found))
-    return [
-        [(_here(train, place), _here(test, place)) for train, test in folds]
-        for folds in repeats
-        if len(folds) > 1
-    ]
+    for _ in range(n_repeats if n_splits > 1 else 0):
+        splitter: Any = StratifiedKFold if known.qid is None else QueryKFold
+        splits = splitter(n_splits, shuffle=True, random_state=int(random.randint(2**31 - 1)))
+        fold = np.empty(len(y), dtype=np.intp)
+        tests = split_queries(splits, y, y, qid=known.qid, groups=None)
+        for number, (_, test) in enumerate(tests):
+            fold[test] = number
+        everywhere = np.arange(len(known.y)), known.weight, np.zeros(len(known.y))
+        rows, weight, of_all = divide_among_folds(*everywhere, *dealt, fold)
+        parts = known.take(rows, weight)
+        used = [one for one in range(n_splits) if _has_pairs(parts, *_fold(of_all, one))]
+        rows, weight, of_part = divide_among_folds(place, data.weight, before, *dealt, fold)
+        if len(used) > 1:
+            repeats.append((data.take(rows, weight), [_fold(of_part, one) for one in used]))
+    return repeats
 
 
-def _here(rows: Indices, place: Indices) -> Indices:
-    """Return which of the rows here, whose places among all are given, are some of them."""
-    return np.flatnonzero(np.isin(place, rows))
+def _fold(fold: Indices, number: int) -> Fold:
+    """Return the rows to fit and those to score of one fold, given the fold of each row."""
+    return np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
 def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
@@ -87,17 +92,14 @@ def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[list[Fold]]:
             f"cv of Scorecard must yield pairs of arrays with indices of the {len(y)} rows, for "
             f"training and for test. {error}"
         ) from error
-    found = _with_pairs(data, [(train[train >= 0], test[test >= 0]) for train, test in folds])
+    folds = [(train[train >= 0], test[test >= 0]) for train, test in folds]
+    found = [fold for fold in folds if _has_pairs(data, *fold)]
     return [found] if found else []
 
 
-def _with_pairs(data: Rows, folds: Iterable[Fold]) -> list[Fold]:
-    """Return the folds with a comparable pair on both sides."""
-    return [
-        fold
-        for fold in folds
-        if all(len(rows) and data.take(rows).preferences.is_paired.any() for rows in fold)
-    ]
+def _has_pairs(data: Rows, *fold: Indices) -> bool:
+    """Whether the rows to fit and those to score have a comparable pair each."""
+    return all(len(rows) and data.take(rows).preferences.is_paired.any() for rows in fold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
@@ -242,6 +242,32 @@ def test_weight_2_is_the_row_twice_and_the_order_has_no_part():
     assert weighted.weights_ == pytest.approx(repeated.weights_)
     np.testing.assert_allclose(
         weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6
+    )
+
+
+def test_few_values_are_held_out_as_new_rows_are():
+    """Most rows have equals in the other class: those of a class are not held out all at once."""
+    random = np.random.default_rng(0)
+    answers = random.integers(0, 3, (3000, 3)).astype(float)
+    y = random.random(3000) < 1 / (1 + np.exp(1.5 - (answers - 1) @ [0.9, 0.6, 0.3]))
+    trees = HistGradientBoostingClassifier(max_iter=20, early_stopping=False, min_samples_leaf=1)
+    model = made([("trees", trees), MEMBERS[0]], cv=3).fit(answers[:800], y[:800])
+    for name, scores in (
+        ("trees", model.estimators_["trees"].predict_proba(answers[800:])[:, 1]),
+        (None, model.decision_function(answers[800:])),
+    ):
+        estimates = model.score_estimate_ if name is None else model.member_scores_[name]
+        assert estimates["auc"].value == pytest.approx(auc_score(y[800:], scores), abs=0.06)
+    # Rows of one weight in more than one fold: the same as so many rows.
+    cells, place, count = np.unique(
+        np.column_stack([answers, y])[:800], axis=0, return_inverse=True, return_counts=True
+    )
+    counted = made(MEMBERS[:2]).fit(cells[:, :3], cells[:, 3], sample_weight=count)
+    repeated = made(MEMBERS[:2]).fit(cells[place.ravel(), :3], cells[place.ravel(), 3])
+    assert counted.weights_ == pytest.approx(repeated.weights_)
+    assert counted.score_estimate_["auc"] == pytest.approx(repeated.score_estimate_["auc"])
+    np.testing.assert_allclose(
+        counted.decision_function(cells[:, :3]), repeated.decision_function(cells[:, :3]), rtol=1e-6
     )
 
 

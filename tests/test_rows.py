@@ -8,7 +8,12 @@ from scipy import sparse
 from shared_fits import run_together
 
 from sklearn_rank.rows import Preferences, Sums, priority_sample
-from sklearn_rank.rows.distinct import hash_rows
+from sklearn_rank.rows.distinct import (
+    divide_among_folds,
+    hash_rows,
+    number_of_copies,
+    weight_before,
+)
 from sklearn_rank.rows.selected import Selection, as_matrix
 
 CODES = np.random.default_rng(0).integers(1 << 64, size=40, dtype=np.uint64)
@@ -154,3 +159,53 @@ def test_small_integers_are_sorted_like_other_numbers(levels, data):
         np.testing.assert_array_equal(as_integers.order, as_numbers.order)
         np.testing.assert_array_equal(as_integers.segments.start, as_numbers.segments.start)
         np.testing.assert_array_equal(as_integers.queries.start, as_numbers.queries.start)
+
+
+# Copies of rows dealt among folds ----------------------------------------------------------
+
+
+def naive_division(place, weight, copies, fold):
+    """Return the weight of each row in each fold: its copies one by one, each of weight one."""
+    left = [sorted(fold[sum(copies[:one]) : sum(copies[: one + 1])]) for one in range(len(copies))]
+    found = np.zeros((len(place), max(fold) + 1))
+    for row, one in enumerate(place):
+        if copies[one] == 1:
+            found[row, left[one][0]] += weight[row]
+        else:
+            for _ in range(int(weight[row])):
+                found[row, left[one].pop(0)] += 1
+    return found
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.integers(1, 4)), min_size=1),
+    seed=st.integers(0, 99),
+)
+def test_rows_are_divided_as_their_copies_are_dealt(rows, seed):
+    code, is_upper, weight = (np.array(one) for one in zip(*rows, strict=True))
+    cells, place = np.unique(np.column_stack([code, is_upper]), axis=0, return_inverse=True)
+    place, weight = place.ravel(), weight.astype(float)
+    total = np.bincount(place, weight)
+    copies = number_of_copies(cells[:, 0].astype(np.uint64), total)
+    for (one, other), n, heavy in zip(cells.tolist(), copies, total, strict=True):
+        assert n == (heavy if [one, 1 - other] in cells.tolist() else 1)
+    fold = np.random.default_rng(seed).integers(0, 3, copies.sum())
+    parts = divide_among_folds(place, weight, weight_before(place, weight), total, copies, fold)
+    found = np.zeros((len(place), fold.max() + 1))
+    for row, part, number in zip(*parts, strict=True):
+        assert found[row, number] == 0
+        assert part > 0
+        found[row, number] = part
+    np.testing.assert_array_equal(found, naive_division(place, weight, copies, fold))
+
+
+def test_many_copies_are_dealt_by_the_lot():
+    code = np.array([1, 1, 2], dtype=np.uint64)
+    copies = number_of_copies(code, np.array([3e6, 1e6, 5e9]))
+    assert copies.tolist() == [750_000, 250_000, 1]
+    fold = np.arange(copies.sum()) % 4
+    place = np.arange(3)
+    _, weight, _ = divide_among_folds(
+        place, np.array([3e6, 1e6, 5e9]), np.zeros(3), np.array([3e6, 1e6, 5e9]), copies, fold
+    )
+    assert weight.tolist() == [750_000.0] * 4 + [250_000.0] * 4 + [5e9]

@@ -1,4 +1,4 @@
-"""Folds that hold out whole queries, or all copies of a row."""
+"""Folds that hold out whole queries, or rows."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from sklearn_rank._protocols import Indices, Mask
+from sklearn_rank._protocols import Floats, Indices, Mask, Values
 from sklearn_rank._warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import distinct_rows
+from sklearn_rank.rows.distinct import (
+    distinct_rows,
+    divide_among_folds,
+    number_of_copies,
+    weight_before,
+)
 
 Splits = list[tuple[Indices, Indices]]
 
 
-def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> Splits:
+def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits]:
     """Return the rows to fit and those held out, of each fold that holds out rows.
 
-    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
-    what it sees, are those of the rows passed.
+    They are of the first, the rows themselves, of which a number of folds may divide some by their
+    weight. Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which
+    ignores what it sees, are those of the rows passed.
     """
     place = np.arange(len(data.y))
     if isinstance(cv, int | np.integer):
-        cv = _masks_of(assign_folds(owner, data, int(cv), seed))
+        rows, weight, fold = assign_folds(owner, data, int(cv), seed)
+        data = data if len(rows) == len(data.y) else data.take(rows, weight)
+        place, cv = np.arange(len(rows)), _masks_of(fold)
     elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
         X = given_rows(data.X)
         cv = list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
@@ -48,7 +56,7 @@ def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> Splits:
             f"cv of {owner} must hold out rows in at least two folds, and leave rows to learn from "
             f"in each. Got {[(len(train), len(test)) for train, test in splits]} of them."
         )
-    return splits
+    return data, splits
 
 
 def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
@@ -87,35 +95,43 @@ def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask] | None:
     return None if is_whole else found
 
 
-def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> Indices:
-    """Return the fold of each row, that of its equals; -1 for queries without a pair.
+def assign_folds(
+    owner: str, data: Rows, n_folds: int, seed: int
+) -> tuple[Indices, Floats, Indices]:
+    """Return the rows, or parts of them, with their weight and fold; -1 for queries without a pair.
 
-    Queries are whole. In one list folds are stratified by class or grade. The order of the rows
-    has no part in it, and weight 2 is the row twice.
+    Queries are whole. In one list folds are stratified by class or grade, and copies of rows that
+    have several of them are dealt one by one (`number_of_copies`). The order of the rows has no
+    part in it, and weight 2 is the row twice.
     """
-    found = distinct_rows(row_codes(data.X), data.y, data.qid, data.weight)
-    rows, _, qid, place = found
-    y = data.y[rows]
-    if qid is None:
-        # Rows of the rarer class, or other than the most frequent grade.
-        n_lists, unit = len(y) - int(np.unique(y, return_counts=True)[1].max()), "distinct rows"
-    else:
-        level = [np.full(qid.max() + 1, end) for end in (np.inf, -np.inf)]
-        np.minimum.at(level[0], qid, y)
-        np.maximum.at(level[1], qid, y)
-        is_paired = (level[0] < level[1])[qid]
-        n_lists, unit = len(np.unique(qid[is_paired])), "queries with a pair"
-    n_folds = _at_most(owner, n_folds, n_lists, unit)
+    code = row_codes(data.X)
+    rows, total, qid, place = distinct_rows(code, data.y, data.qid, data.weight)
+    if qid is not None:
+        fold = _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)
+        return np.arange(len(data.y)), data.weight, fold[place]
+    copies = number_of_copies(code[rows], total)
+    y = np.repeat(data.y[rows], copies)
+    # Rows of the rarer class, or other than the most frequent grade.
+    n_lists = len(y) - int(np.unique(y, return_counts=True)[1].max())
+    order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
+    fold = np.empty(len(y), dtype=np.intp)
+    fold[order] = np.arange(len(y)) % _at_most(owner, n_folds, n_lists, "distinct rows")
+    before = weight_before(place, data.weight)
+    return divide_among_folds(place, data.weight, before, total, copies, fold)
+
+
+def _folds_of_queries(owner: str, y: Values, qid: Indices, n_folds: int, seed: int) -> Indices:
+    """Return the fold of each row, that of its query; -1 for queries without a pair."""
+    level = [np.full(qid.max() + 1, end) for end in (np.inf, -np.inf)]
+    np.minimum.at(level[0], qid, y)
+    np.maximum.at(level[1], qid, y)
+    kept = np.flatnonzero((level[0] < level[1])[qid])
+    n_folds = _at_most(owner, n_folds, len(np.unique(qid[kept])), "queries with a pair")
     fold = np.full(len(y), -1)
-    if qid is None:
-        order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
-        fold[order] = np.arange(len(y)) % n_folds
-    else:
-        kept = np.flatnonzero(is_paired)
-        splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
-        for number, (_, test) in enumerate(splitter.split(kept, y[kept], qid=qid[kept])):
-            fold[kept[test]] = number
-    return fold[place]
+    splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
+    for number, (_, test) in enumerate(splitter.split(kept, y[kept], qid=qid[kept])):
+        fold[kept[test]] = number
+    return fold
 
 
 def _at_most(owner: str, n_folds: int, n_lists: int, unit: str) -> int:

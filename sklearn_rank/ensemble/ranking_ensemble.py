@@ -107,8 +107,10 @@ class RankingEnsemble(BaseRanker):
         queries NDCG@10, which has no weights: with sample weights, other grades, and for grades in
         one list, the AUC. In one list it is the mean over the folds.
     cv : int in [2, inf), splitter or iterable, default=5
-        Number of folds: whole queries are held out, and equal rows together; folds are
-        stratified; with fewer rows of a class than folds there are fewer folds, with a warning.
+        Number of folds: whole queries are held out, and equal rows together, unless rows with the
+        same features have several labels: copies of these are dealt among the folds, a weight of
+        2 as two. Folds are stratified; with fewer rows of a class than folds there are fewer
+        folds, with a warning.
         Or a splitter of scikit-learn's kind, which sees the rows of positive weight. Or (train,
         test) arrays of row numbers, or masks, of the rows of X as they are passed: rows of weight
         zero are left out of them, and folds that hold out no other rows are left out, too. So it
@@ -411,14 +413,14 @@ class RankingEnsemble(BaseRanker):
         routes = get_config()["enable_metadata_routing"] and not self._is_auto
         context = config_context(enable_metadata_routing=routes)
         with Parallel(n_jobs=self.n_jobs) as parallel, context:
-            splits: Splits = []
+            divided, splits = data, Splits()
             if known is None:
-                splits = make_splits(type(self).__name__, data, self.cv, seeds[1])
-                fold = fold_of_rows(type(self).__name__, data, [test for _, test in splits])
-                scores, models = self._cross_fit(parallel, members, keywords, data, splits)
+                divided, splits = make_splits(type(self).__name__, data, self.cv, seeds[1])
+                fold = fold_of_rows(type(self).__name__, divided, [test for _, test in splits])
+                scores, models = self._cross_fit(parallel, members, keywords, divided, splits)
             else:
                 fold, scores, models = *self._take_known(members, data, *known), {}
-            selection, offset = self._select(scores, members, data, fold, splits, seeds[2])
+            selection, offset = self._select(scores, members, divided, fold, splits, seeds[2])
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
             if self.refit:
                 fits = (delayed(fit_member)(members[k], data, keywords[k]) for k in chosen)

@@ -44,6 +44,8 @@ def run_once(seed: int) -> dict[str, Any]:
             text=True,
             check=False,
         )
+    if done.returncode:  # a failure under load may never come again
+        print(f"seed {seed}:", done.stdout[-20_000:], done.stderr[-2000:], file=sys.stderr)
     passed = PASSED.search(done.stdout)
     return {
         "exit_code": done.returncode,

@@ -49,7 +49,7 @@ def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[R
         Divides the rows.
     """
     known, place, before = data.everywhere(with_features=False)
-    copies = np.ones(len(known.y), dtype=np.intp)
+    copies: Indices = np.ones(len(known.y), dtype=np.intp)
     if known.qid is None:
         copies = number_of_copies(known.code, known.weight)
     y, dealt = np.repeat(known.y, copies), (known.weight, copies)

@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._protocols import Indices, Mask, Values
 from sklearn_rank._warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import (
-    distinct_rows,
-    divide_among_folds,
-    number_of_copies,
-    weight_before,
-)
+from sklearn_rank.rows.distinct import distinct_rows, number_of_copies, weight_before
 
 Splits = list[tuple[Indices, Indices]]
 
@@ -32,9 +27,8 @@ def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Split
     """
     place = np.arange(len(data.y))
     if isinstance(cv, int | np.integer):
-        rows, weight, fold = assign_folds(owner, data, int(cv), seed)
-        data = data if len(rows) == len(data.y) else data.take(rows, weight)
-        place, cv = np.arange(len(rows)), _masks_of(fold)
+        data, fold = assign_folds(owner, data, int(cv), seed)
+        place, cv = np.arange(len(fold)), _masks_of(fold)
     elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
         X = given_rows(data.X)
         cv = list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
@@ -95,10 +89,8 @@ def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask] | None:
     return None if is_whole else found
 
 
-def assign_folds(
-    owner: str, data: Rows, n_folds: int, seed: int
-) -> tuple[Indices, Floats, Indices]:
-    """Return the rows, or parts of them, with their weight and fold; -1 for queries without a pair.
+def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
+    """Return the rows, some in parts, and the fold of each; -1 for queries without a pair.
 
     Queries are whole. In one list folds are stratified by class or grade, and copies of rows that
     have several of them are dealt one by one (`number_of_copies`). The order of the rows has no
@@ -108,7 +100,7 @@ def assign_folds(
     rows, total, qid, place = distinct_rows(code, data.y, data.qid, data.weight)
     if qid is not None:
         fold = _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)
-        return np.arange(len(data.y)), data.weight, fold[place]
+        return data, fold[place]
     copies = number_of_copies(code[rows], total)
     y = np.repeat(data.y[rows], copies)
     # Rows of the rarer class, or other than the most frequent grade.
@@ -116,8 +108,7 @@ def assign_folds(
     order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
     fold = np.empty(len(y), dtype=np.intp)
     fold[order] = np.arange(len(y)) % _at_most(owner, n_folds, n_lists, "distinct rows")
-    before = weight_before(place, data.weight)
-    return divide_among_folds(place, data.weight, before, total, copies, fold)
+    return data.divided(place, weight_before(place, data.weight), total, copies, fold)
 
 
 def _folds_of_queries(owner: str, y: Values, qid: Indices, n_folds: int, seed: int) -> Indices:

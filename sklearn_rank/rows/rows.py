@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.rows.distinct import distinct_rows, hash_rows, weight_before
+from sklearn_rank.rows.distinct import distinct_rows, divide_among_folds, hash_rows, weight_before
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sample import priority_sample
@@ -137,6 +137,13 @@ class Rows(Sums):
         known = replace(known.take(rows, weight), qid=qid)
         vars(known)["code"] = code[rows]  # which the features that were left out would give
         return known, place[here], earlier
+
+    def divided(
+        self, place: Indices, before: Floats, total: Floats, copies: Indices, fold: Indices
+    ) -> tuple[Rows, Indices]:
+        """Return the rows, some in parts, and the fold of each (`divide_among_folds`)."""
+        rows, weight, fold = divide_among_folds(place, self.weight, before, total, copies, fold)
+        return (self if len(rows) == len(self.y) else self.take(rows, weight)), fold
 
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
         """Return a `priority_sample` of the distinct rows, and the weights they stand for.

@@ -22,7 +22,7 @@ from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
 from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums, shared_property
-from sklearn_rank.rows.distinct import divide_among_folds, number_of_copies
+from sklearn_rank.rows.distinct import number_of_copies
 
 Fold = tuple[Indices, Indices]
 
@@ -63,13 +63,13 @@ def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[R
         tests = split_queries(splits, y, y, qid=known.qid, groups=None)
         for number, (_, test) in enumerate(tests):
             fold[test] = number
-        everywhere = np.arange(len(known.y)), known.weight, np.zeros(len(known.y))
-        rows, weight, of_all = divide_among_folds(*everywhere, *dealt, fold)
-        parts = known.take(rows, weight)
-        used = [one for one in range(n_splits) if _has_pairs(parts, *_fold(of_all, one))]
-        rows, weight, of_part = divide_among_folds(place, data.weight, before, *dealt, fold)
+        own = np.arange(len(known.y)), np.zeros(len(known.y))
+        parts, of_part = known.divided(*own, *dealt, fold)
+        used = [one for one in range(n_splits) if _has_pairs(parts, *_fold(of_part, one))]
+        if known is not data:  # several processes
+            parts, of_part = data.divided(place, before, *dealt, fold)
         if len(used) > 1:
-            repeats.append((data.take(rows, weight), [_fold(of_part, one) for one in used]))
+            repeats.append((parts, [_fold(of_part, one) for one in used]))
     return repeats
 
 

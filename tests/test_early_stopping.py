@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.estimators._early_stopping import split_validation
-from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.metrics import auc_score, ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.rows import Rows
 
@@ -265,3 +265,37 @@ def test_missing_values_are_no_zeros_where_rows_are_held_out():
     train, held_out = split_validation(Rows(X, y, None, np.ones(40)), 0.5, seed=0)
     assert len(train.y) == len(held_out.y) == 20
     assert set(train.position) | set(held_out.position) == set(range(40))
+
+
+def answers(n, seed):
+    """Return two questions with two answers each, of which the first tells."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2, (n, 2)).astype(float)
+    return X, random.random(n) < np.where(X[:, 0] > 0, 0.5, 0.2)
+
+
+@pytest.mark.parametrize(
+    "ranker", [RankBoost(), BoostedTreesRanker(), BoostedTreesRanker(relevance="graded")], ids=repr
+)
+def test_few_values_are_held_out_as_new_rows_are(ranker):
+    """If all rows of a class with the same features were, the others would teach the opposite."""
+    (X, y), (X_new, y_new) = answers(600, 0), answers(4000, 1)
+    ranker = clone(ranker).set_params(n_iter_no_change=5, n_estimators=30, random_state=0)
+    ranker.fit(X, y.astype(int))
+    assert ranker.n_iter_ > 1
+    assert auc_score(y_new, ranker.predict(X_new)) > 0.62
+
+
+def test_copies_of_rows_of_both_classes_are_held_out_one_by_one():
+    X, y = answers(600, 0)
+    train, held_out = split_validation(Rows(X, y, None, np.ones(600)), 0.1, seed=0)
+    for part, share in ((train, 0.9), (held_out, 0.1)):
+        cells = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
+        found = np.unique(np.column_stack([part.X, part.y]), axis=0, return_counts=True)
+        np.testing.assert_array_equal(found[0], cells[0])
+        assert np.abs(found[1] - share * cells[1]).max() <= 1
+    twice = split_validation(Rows(X, y, None, 2 * np.ones(600)), 0.1, seed=0)
+    rows = np.repeat(np.arange(600), 2)
+    again = split_validation(Rows(X[rows], y[rows], None, np.ones(1200)), 0.1, seed=0)
+    for one, other in zip(twice, again, strict=True):
+        np.testing.assert_array_equal(one.distinct().weight, other.distinct().weight)

@@ -13,7 +13,7 @@ from sklearn_rank._warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import distinct_rows, number_of_copies, weight_before
+from sklearn_rank.rows.distinct import distinct_rows, number_of_copies
 
 Splits = list[tuple[Indices, Indices]]
 
@@ -108,7 +108,7 @@ def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows,
     order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
     fold = np.empty(len(y), dtype=np.intp)
     fold[order] = np.arange(len(y)) % _at_most(owner, n_folds, n_lists, "distinct rows")
-    return data.divided(place, weight_before(place, data.weight), total, copies, fold)
+    return data.divided(place, total, copies, fold)
 
 
 def _folds_of_queries(owner: str, y: Values, qid: Indices, n_folds: int, seed: int) -> Indices:

@@ -139,11 +139,22 @@ class Rows(Sums):
         return known, place[here], earlier
 
     def divided(
-        self, place: Indices, before: Floats, total: Floats, copies: Indices, fold: Indices
+        self,
+        place: Indices,
+        total: Floats,
+        copies: Indices,
+        fold: Indices,
+        before: Floats | None = None,
     ) -> tuple[Rows, Indices]:
-        """Return the rows, some in parts, and the fold of each (`divide_among_folds`)."""
+        """Return the rows, some in parts, and the fold of each (`divide_among_folds`).
+
+        Without `before` all equals of a row are here.
+        """
+        if copies.max() == 1:
+            return self, fold[place]
+        before = weight_before(place, self.weight) if before is None else before
         rows, weight, fold = divide_among_folds(place, self.weight, before, total, copies, fold)
-        return (self if len(rows) == len(self.y) else self.take(rows, weight)), fold
+        return self.take(rows, weight), fold
 
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
         """Return a `priority_sample` of the distinct rows, and the weights they stand for.

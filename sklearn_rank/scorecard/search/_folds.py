@@ -63,11 +63,10 @@ def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[R
         tests = split_queries(splits, y, y, qid=known.qid, groups=None)
         for number, (_, test) in enumerate(tests):
             fold[test] = number
-        own = np.arange(len(known.y)), np.zeros(len(known.y))
-        parts, of_part = known.divided(*own, *dealt, fold)
+        parts, of_part = known.divided(np.arange(len(known.y)), *dealt, fold)
         used = [one for one in range(n_splits) if _has_pairs(parts, *_fold(of_part, one))]
         if known is not data:  # several processes
-            parts, of_part = data.divided(place, before, *dealt, fold)
+            parts, of_part = data.divided(place, *dealt, fold, before)
         if len(used) > 1:
             repeats.append((parts, [_fold(of_part, one) for one in used]))
     return repeats

@@ -72,17 +72,17 @@ def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
     return float(max(largest * total, total**2 / squares))
 
 
-def number_of_copies(code: Codes, weight: Floats) -> Indices:
+def number_of_copies(code: Codes, weight: Floats, n_rows: Indices | int = 1) -> Indices:
     """Return how many copies of each distinct row are dealt among folds one by one.
 
-    As many as its weight says, of features that come with several relevances. If all of them
-    were in one fold, the others would hold only rows that say the opposite. Rows whose features
-    have one relevance stay together: 1.
+    As many as its weight says, and at least the rows that it stands for, of features that come with
+    several relevances. If all of them were in one fold, the others would hold only rows that say
+    the opposite. Rows whose features have one relevance stay together: 1.
     """
     _, place, n_relevances = np.unique(code, return_inverse=True, return_counts=True)
     is_dealt = n_relevances[place.ravel()] > 1
     unit = max(1.0, float(weight[is_dealt].sum()) / _MOST_COPIES)
-    return np.where(is_dealt, np.maximum(weight // unit, 1.0), 1.0).astype(np.intp)
+    return np.where(is_dealt, np.maximum(weight // unit, n_rows), 1.0).astype(np.intp)
 
 
 def weight_before(place: Indices, weight: Floats) -> Floats:

@@ -541,10 +541,17 @@ def test_an_arrow_table_is_the_array_of_its_columns(ranker):
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5])
-def test_equal_rows_can_not_be_held_out(fraction):
+def test_equal_rows_of_a_class_can_not_be_held_out(fraction):
     model = RankBoost(n_iter_no_change=2, validation_fraction=fraction)
     with pytest.raises(ValueError, match=r"n_iter_no_change: the rows .* no comparable pair"):
-        model.fit(np.ones((N, 3)), Y)
+        model.fit(np.where(Y, 1.0, 2.0)[:, np.newaxis], Y)
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_equal_rows_of_both_classes_are_held_out_one_by_one(fraction):
+    model = RankBoost(n_iter_no_change=2, validation_fraction=fraction)
+    assert model.fit(np.ones((N, 3)), Y).n_iter_ == 0
 
 
 @pytest.mark.parametrize("scale", [2.0**-120, 2.0**120])

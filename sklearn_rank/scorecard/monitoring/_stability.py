@@ -178,7 +178,8 @@ def stability_in_tenths(
     Where those are all the same the bins are what is below them, they, and what is above.
     """
     only = np.unique(before)
-    below = now[now < only[0]].max(initial=min(only[0] - 1, np.nextafter(only[0], -np.inf)))
+    lower = min(only[0] - 1, np.nextafter(only[0], np.finfo(np.float64).min))
+    below = now[now < only[0]].max(initial=lower)
     bins: Any = 10 if len(only) > 1 else np.unique([below, only[0]])
     weights = {"reference_weight": before_weight, "sample_weight": weight}
     return stability_table(before, now, bins=bins, **weights)

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from shared_fits import run_together
 
-from sklearn_rank.rows import Preferences, Sums, priority_sample
+from sklearn_rank.rows import Preferences, Rows, Sums, priority_sample
 from sklearn_rank.rows.distinct import (
+    Dealing,
+    distinct_rows,
     divide_among_folds,
     hash_rows,
-    number_of_copies,
     weight_before,
 )
 from sklearn_rank.rows.selected import Selection, as_matrix
@@ -186,9 +187,12 @@ def test_rows_are_divided_as_their_copies_are_dealt(rows, seed):
     cells, place = np.unique(np.column_stack([code, is_upper]), axis=0, return_inverse=True)
     place, weight = place.ravel(), weight.astype(float)
     total = np.bincount(place, weight)
-    copies = number_of_copies(cells[:, 0].astype(np.uint64), total)
+    copies = Dealing.of(cells[:, 0].astype(np.uint64), total).copies
     for (one, other), n, heavy in zip(cells.tolist(), copies, total, strict=True):
-        assert n == (heavy if [one, 1 - other] in cells.tolist() else 1)
+        is_dealt = [one, 1 - other] in cells.tolist() and weight[
+            code == one
+        ].sum() > 0.01 * total.sum()
+        assert n == (heavy if is_dealt else 1)
     fold = np.random.default_rng(seed).integers(0, 3, copies.sum())
     parts = divide_among_folds(place, weight, weight_before(place, weight), total, copies, fold)
     found = np.zeros((len(place), fold.max() + 1))
@@ -201,11 +205,26 @@ def test_rows_are_divided_as_their_copies_are_dealt(rows, seed):
 
 def test_many_copies_are_dealt_by_the_lot():
     code = np.array([1, 1, 2], dtype=np.uint64)
-    copies = number_of_copies(code, np.array([3e6, 1e6, 5e9]))
+    copies = Dealing.of(code, np.array([3e6, 1e6, 5e6])).copies
     assert copies.tolist() == [750_000, 250_000, 1]
     fold = np.arange(copies.sum()) % 4
     place = np.arange(3)
     _, weight, _ = divide_among_folds(
-        place, np.array([3e6, 1e6, 5e9]), np.zeros(3), np.array([3e6, 1e6, 5e9]), copies, fold
+        place, np.array([3e6, 1e6, 5e6]), np.zeros(3), np.array([3e6, 1e6, 5e6]), copies, fold
     )
-    assert weight.tolist() == [750_000.0] * 4 + [250_000.0] * 4 + [5e9]
+    assert weight.tolist() == [750_000.0] * 4 + [250_000.0] * 4 + [5e6]
+
+
+@given(st.integers(0, 99), st.sampled_from([1.0, 50.0, 1e-6]))
+def test_the_same_features_are_in_one_fold_unless_they_are_heavy(seed, scale):
+    random = np.random.default_rng(seed)
+    X, y = np.append(np.arange(200) % 100, [100] * 50)[:, np.newaxis], random.random(250) < 0.5
+    data = Rows(X.astype(float), y, None, np.full(250, scale))
+    rows, total, _, place = distinct_rows(data.code, y, None, data.weight)
+    dealing = Dealing.of(data.code[rows], total, np.bincount(place))
+    folds = random.integers(0, 5, dealing.copies.sum())
+    parts, fold = data.divided(place, total, dealing, folds)
+    for value in range(100):
+        assert len(set(fold[parts.X[:, 0] == value])) == 1
+    assert len(set(fold[parts.X[:, 0] == 100])) == 5
+    np.testing.assert_allclose(np.bincount(parts.position, parts.weight), scale, rtol=1e-9)

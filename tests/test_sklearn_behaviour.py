@@ -1029,11 +1029,7 @@ def test_tree_weak_rankers_see_what_stumps_cannot():
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["none", "integers", "reals", "one light row"])
 def test_held_out_rows_are_not_learned_from(weights, seen):
-    """Labels are noise: a held-out score far above one half would be a leak.
-
-    Copies of a row whose features come with both labels are dealt one by one: its weight may be
-    on both sides.
-    """
+    """Labels are noise: a held-out score far above one half would be a leak."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((1000, 20)), rng.integers(0, 2, 1000)
     weight = {
@@ -1048,12 +1044,8 @@ def test_held_out_rows_are_not_learned_from(weights, seen):
     assert model.validation_scores_.max() < 0.65
     train = {(*row, label) for row, label in zip(seen.train.X, seen.train.y, strict=True)}
     held_out = {(*row, label) for row, label in zip(seen.held_out.X, seen.held_out.y, strict=True)}
-    labels = dict.fromkeys((*row, label) for row, label in zip(X, y == 1, strict=True))
-    of_one = {row for row in labels if (*row[:-1], not row[-1]) not in labels}
-    assert len(of_one) > 600
-    assert not train & held_out & of_one
-    assert weights != "none" or not train & held_out
-    assert 0.05 < seen.held_out.weight.sum() / seen.all.weight.sum() < 0.15
+    assert not train & held_out
+    assert 0.05 < len(seen.held_out.y) / 1000 < 0.15
 
 
 @pytest.mark.slow

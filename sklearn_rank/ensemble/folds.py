@@ -13,7 +13,7 @@ from sklearn_rank._warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import distinct_rows, number_of_copies
+from sklearn_rank.rows.distinct import Dealing, distinct_rows
 
 Splits = list[tuple[Indices, Indices]]
 
@@ -92,23 +92,23 @@ def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask] | None:
 def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
     """Return the rows, some in parts, and the fold of each; -1 for queries without a pair.
 
-    Queries are whole. In one list folds are stratified by class or grade, and copies of rows that
-    have several of them are dealt one by one (`number_of_copies`). The order of the rows has no
-    part in it, and weight 2 is the row twice.
+    Queries are whole. In one list folds are stratified by class or grade, and rows with the same
+    features are dealt as `Dealing` says. The order of the rows has no part in it, and weight 2 is
+    the row twice.
     """
     code = row_codes(data.X)
     rows, total, qid, place = distinct_rows(code, data.y, data.qid, data.weight)
     if qid is not None:
         fold = _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)
         return data, fold[place]
-    copies = number_of_copies(code[rows], total, np.bincount(place))
-    y = np.repeat(data.y[rows], copies)
+    dealing = Dealing.of(code[rows], total, np.bincount(place))
+    y = np.repeat(data.y[rows], dealing.copies)
     # Rows of the rarer class, or other than the most frequent grade.
     n_lists = len(y) - int(np.unique(y, return_counts=True)[1].max())
     order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
     fold = np.empty(len(y), dtype=np.intp)
     fold[order] = np.arange(len(y)) % _at_most(owner, n_folds, n_lists, "distinct rows")
-    return data.divided(place, total, copies, fold)
+    return data.divided(place, total, dealing, fold)
 
 
 def _folds_of_queries(owner: str, y: Values, qid: Indices, n_folds: int, seed: int) -> Indices:

@@ -14,7 +14,7 @@ from sklearn_rank._protocols import Floats, Mask
 from sklearn_rank._warnings import warn
 from sklearn_rank.estimators._held_out import Watched, n_of_rarer_class
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import distinct_rows, number_of_copies
+from sklearn_rank.rows.distinct import Dealing, distinct_rows
 from sklearn_rank.rows.selected import Selection
 
 MIN_ROWS = 10
@@ -139,13 +139,13 @@ def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
 def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out distinct rows at even distances along the rows sorted by relevance.
 
-    Inside a relevance the rows lie along a random direction. Equal rows stay together, so that no
-    row is on both sides; copies of rows that have several relevances lie one by one
-    (`number_of_copies`). Weight 2 is held out as the row twice would be.
+    Inside a relevance the rows lie along a random direction. Rows with the same features are
+    dealt as `Dealing` says: no row is on both sides, but for copies. Weight 2 is held out as the
+    row twice would be.
     """
     rows, total, _, number = distinct_rows(data.code, data.y, None, data.weight)
-    copies = number_of_copies(data.code[rows], total, np.bincount(number))
-    X, y = Selection.of(data.X)[rows], np.repeat(data.y[rows], copies)
+    dealing = Dealing.of(data.code[rows], total, np.bincount(number))
+    X, y = Selection.of(data.X)[rows], np.repeat(data.y[rows], dealing.copies)
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         place = np.concatenate(
@@ -155,10 +155,10 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     n_lower = [int(np.count_nonzero(~y))] if y.dtype == np.bool_ else []
     levels = [0, *n_lower, len(y)]
     is_held_out = np.empty(len(y), dtype=np.intp)
-    is_held_out[np.lexsort((np.repeat(place, copies), y))] = np.concatenate(
+    is_held_out[np.lexsort((np.repeat(place, dealing.copies), y))] = np.concatenate(
         [_evenly(last - first, fraction) for first, last in pairwise(levels)]
     )
-    parts, side = data.divided(number, total, copies, is_held_out)
+    parts, side = data.divided(number, total, dealing, is_held_out)
     return parts.take(np.flatnonzero(side == 0)), parts.take(np.flatnonzero(side == 1))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,6 +16,9 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
 _BLOCK = 2048
 """Rows hashed at a time: they stay in the cache."""
+
+_LIGHT = 0.01
+"""Share of the weight up to which rows with the same features are held out together."""
 
 _MOST_COPIES = 1_000_000
 """Copies of rows dealt among folds; where there are more, each stands for several."""
@@ -72,17 +75,44 @@ def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
     return float(max(largest * total, total**2 / squares))
 
 
-def number_of_copies(code: Codes, weight: Floats, n_rows: Indices | int = 1) -> Indices:
-    """Return how many copies of each distinct row are dealt among folds one by one.
+class Dealing(NamedTuple):
+    """How distinct rows are dealt among folds, so that those held out are as new rows are.
 
-    As many as its weight says, and at least the rows that it stands for, of features that come with
-    several relevances. If all of them were in one fold, the others would hold only rows that say
-    the opposite. Rows whose features have one relevance stay together: 1.
+    Rows with the same features are held out together, whatever their relevance: if those of one
+    relevance were held out alone, the others would teach the opposite. Where such features, of
+    several relevances, have more than a hundredth of all weight they would be too many for that:
+    copies are dealt one by one.
+
+    Attributes
+    ----------
+    copies : ndarray of shape (n_distinct,)
+        How many copies of a row are dealt: 1, or as many as its weight says, and at least the rows
+        that it stands for.
+    first : ndarray of shape (n_distinct,)
+        The row whose fold a row with one copy takes.
     """
-    _, place, n_relevances = np.unique(code, return_inverse=True, return_counts=True)
-    is_dealt = n_relevances[place.ravel()] > 1
-    unit = max(1.0, float(weight[is_dealt].sum()) / _MOST_COPIES)
-    return np.where(is_dealt, np.maximum(weight // unit, n_rows), 1.0).astype(np.intp)
+
+    copies: Indices
+    first: Indices
+
+    @classmethod
+    def of(cls, code: Codes, weight: Floats, n_rows: Indices | int = 1) -> Dealing:
+        """Return how rows are dealt, given hashes of their features."""
+        _, first, place, n_relevances = np.unique(
+            code, return_index=True, return_inverse=True, return_counts=True
+        )
+        of_features = np.bincount(place, weight)
+        is_dealt = ((n_relevances > 1) & (of_features > _LIGHT * weight.sum()))[place]
+        unit = max(1.0, float(weight[is_dealt].sum()) / _MOST_COPIES)
+        copies = np.where(is_dealt, np.maximum(weight // unit, n_rows), 1.0).astype(np.intp)
+        return cls(copies, np.where(is_dealt, np.arange(len(code)), first[place]))
+
+    def whole(self, fold: Indices) -> Indices:
+        """Return the folds of copies, after those of rows that are held out together."""
+        start = np.cumsum(self.copies) - self.copies
+        found = fold.copy()
+        found[start] = fold[start[self.first]]
+        return found
 
 
 def weight_before(place: Indices, weight: Floats) -> Floats:
@@ -108,7 +138,7 @@ def divide_among_folds(
     place, weight, before : ndarray of shape (n_rows,)
         The distinct row that each row is, its weight, and that of its equals before it.
     total, copies : ndarray of shape (n_distinct,)
-        Weight and `number_of_copies` of the distinct rows.
+        Weight of the distinct rows, and the number of their copies.
     fold : ndarray of shape (n_copies,)
         Fold of each copy; those of a distinct row follow one another.
 

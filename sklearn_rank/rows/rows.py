@@ -9,7 +9,13 @@ import numpy as np
 
 from sklearn_rank._arrays import Codes, Floats, Indices, Values
 from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.rows.distinct import distinct_rows, divide_among_folds, hash_rows, weight_before
+from sklearn_rank.rows.distinct import (
+    Dealing,
+    distinct_rows,
+    divide_among_folds,
+    hash_rows,
+    weight_before,
+)
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.processes import Collective
 from sklearn_rank.rows.sample import priority_sample
@@ -142,7 +148,7 @@ class Rows(Sums):
         self,
         place: Indices,
         total: Floats,
-        copies: Indices,
+        dealing: Dealing,
         fold: Indices,
         before: Floats | None = None,
     ) -> tuple[Rows, Indices]:
@@ -150,6 +156,7 @@ class Rows(Sums):
 
         Without `before` all equals of a row are here.
         """
+        copies, fold = dealing.copies, dealing.whole(fold)
         if copies.max() == 1:
             return self, fold[place]
         before = weight_before(place, self.weight) if before is None else before

@@ -150,11 +150,11 @@ class Scorecard(EditsMixin, ExportsMixin, ReasonsMixin, Predictor):
         Metric of the search: a name that `ranking_scorer` accepts, or a scorer; None is
         "auc".
     cv : int, splitter or iterable, default=5
-        Number of folds. Identical rows share a fold, unless rows with the same features are in both
-        classes: copies of these are dealt among the folds, a weight of 2 as two. Or a splitter or
-        folds of your own, for which `n_repeats` has no effect. One fold, such as a validation
-        split, is enough for the probabilities, but not for the search, which needs a standard
-        error: what is "auto" has its first candidate, and a warning says so.
+        Number of folds. Rows with the same features share a fold, unless they are in both classes
+        and more than a hundredth of all: copies of these are dealt among the folds, a weight of 2
+        as two. Or a splitter or folds of your own, for which `n_repeats` has no effect. One fold,
+        such as a validation split, is enough for the probabilities, but not for the search, which
+        needs a standard error: what is "auto" has its first candidate, and a warning says so.
     n_repeats : int in [1, inf), default=1
         Number of times the search repeats the cross-validation with new folds. More of them
         narrow the standard errors little, since all use the same rows.

@@ -22,7 +22,7 @@ from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
 from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums, shared_property
-from sklearn_rank.rows.distinct import number_of_copies
+from sklearn_rank.rows.distinct import Dealing
 
 Fold = tuple[Indices, Indices]
 
@@ -33,9 +33,9 @@ CardTotals = Callable[[Any, Rows], Callable[[Floats], Floats]]
 def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[Rows, list[Fold]]]:
     """Return the rows to fit and to score, and the folds of them, of each repeat.
 
-    None where there are too few rows. Without queries the folds are stratified by class, and the
-    copies of a row are dealt one by one (`number_of_copies`); else they are of whole queries.
-    There are no more folds than rows of the rarer class, or queries.
+    None where there are too few rows. Without queries the folds are stratified by class, and rows
+    with the same features are dealt as `Dealing` says; else they are of whole queries. There are
+    no more folds than rows of the rarer class, or queries.
 
     Parameters
     ----------
@@ -49,10 +49,9 @@ def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[R
         Divides the rows.
     """
     known, place, before = data.everywhere(with_features=False)
-    copies: Indices = np.ones(len(known.y), dtype=np.intp)
-    if known.qid is None:
-        copies = number_of_copies(known.code, known.weight)
-    y, dealt = np.repeat(known.y, copies), (known.weight, copies)
+    codes = known.code if known.qid is None else np.arange(len(known.y), dtype=np.uint64)
+    dealt = known.weight, Dealing.of(codes, known.weight)
+    y = np.repeat(known.y, dealt[1].copies)
     n_lists = np.bincount(y.astype(np.intp)).min() if known.qid is None else known.qid.max() + 1
     n_splits = int(min(cv, n_lists))
     repeats = []

@@ -303,3 +303,13 @@ def test_copies_of_rows_of_both_classes_are_held_out_one_by_one():
     again = split_validation(Rows(X[rows], y[rows], None, np.ones(1200)), 0.1, seed=0)
     for one, other in zip(twice, again, strict=True):
         np.testing.assert_array_equal(one.distinct().weight, other.distinct().weight)
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_few_rows_of_a_class_are_held_out_though_others_have_their_features(rare):
+    X = np.random.default_rng(0).standard_normal((2000, 2))
+    y = np.full(2000, not rare)
+    y[:20], X[20:40] = rare, X[:20]
+    for seed in range(20):
+        _, held_out = split_validation(Rows(X, y, None, np.ones(2000)), 0.1, seed)
+        assert np.count_nonzero(held_out.y == rare) == 2

@@ -187,7 +187,7 @@ def test_rows_are_divided_as_their_copies_are_dealt(rows, seed):
     cells, place = np.unique(np.column_stack([code, is_upper]), axis=0, return_inverse=True)
     place, weight = place.ravel(), weight.astype(float)
     total = np.bincount(place, weight)
-    copies = Dealing.of(cells[:, 0].astype(np.uint64), total).copies
+    copies = Dealing.of(cells[:, 0].astype(np.uint64), cells[:, 1], total).copies
     for (one, other), n, heavy in zip(cells.tolist(), copies, total, strict=True):
         is_dealt = [one, 1 - other] in cells.tolist() and weight[
             code == one
@@ -205,7 +205,7 @@ def test_rows_are_divided_as_their_copies_are_dealt(rows, seed):
 
 def test_many_copies_are_dealt_by_the_lot():
     code = np.array([1, 1, 2], dtype=np.uint64)
-    copies = Dealing.of(code, np.array([3e6, 1e6, 5e6])).copies
+    copies = Dealing.of(code, np.array([1.0, 0, 1]), np.array([3e6, 1e6, 5e6])).copies
     assert copies.tolist() == [750_000, 250_000, 1]
     fold = np.arange(copies.sum()) % 4
     place = np.arange(3)
@@ -221,7 +221,7 @@ def test_the_same_features_are_in_one_fold_unless_they_are_heavy(seed, scale):
     X, y = np.append(np.arange(200) % 100, [100] * 50)[:, np.newaxis], random.random(250) < 0.5
     data = Rows(X.astype(float), y, None, np.full(250, scale))
     rows, total, _, place = distinct_rows(data.code, y, None, data.weight)
-    dealing = Dealing.of(data.code[rows], total, np.bincount(place))
+    dealing = Dealing.of(data.code[rows], y[rows], total, np.bincount(place))
     folds = random.integers(0, 5, dealing.copies.sum())
     parts, fold = data.divided(place, total, dealing, folds)
     for value in range(100):

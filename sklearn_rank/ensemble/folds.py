@@ -101,7 +101,7 @@ def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows,
     if qid is not None:
         fold = _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)
         return data, fold[place]
-    dealing = Dealing.of(code[rows], total, np.bincount(place))
+    dealing = Dealing.of(code[rows], data.y[rows], total, np.bincount(place))
     y = np.repeat(data.y[rows], dealing.copies)
     # Rows of the rarer class, or other than the most frequent grade.
     n_lists = len(y) - int(np.unique(y, return_counts=True)[1].max())

@@ -144,7 +144,7 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     row twice would be.
     """
     rows, total, _, number = distinct_rows(data.code, data.y, None, data.weight)
-    dealing = Dealing.of(data.code[rows], total, np.bincount(number))
+    dealing = Dealing.of(data.code[rows], data.y[rows], total, np.bincount(number))
     X, y = Selection.of(data.X)[rows], np.repeat(data.y[rows], dealing.copies)
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):

@@ -89,23 +89,25 @@ class Dealing(NamedTuple):
         How many copies of a row are dealt: 1, or as many as its weight says, and at least the rows
         that it stands for.
     first : ndarray of shape (n_distinct,)
-        The row whose fold a row with one copy takes.
+        The row whose fold a row with one copy takes: of rows with the same features that of the
+        rarest relevance, whose rows must not all come to be in one fold by chance.
     """
 
     copies: Indices
     first: Indices
 
     @classmethod
-    def of(cls, code: Codes, weight: Floats, n_rows: Indices | int = 1) -> Dealing:
+    def of(cls, code: Codes, y: Values, weight: Floats, n_rows: Indices | int = 1) -> Dealing:
         """Return how rows are dealt, given hashes of their features."""
-        _, first, place, n_relevances = np.unique(
-            code, return_index=True, return_inverse=True, return_counts=True
-        )
+        _, level, n_of_level = np.unique(y, return_inverse=True, return_counts=True)
+        order = np.argsort(n_of_level[level], kind="stable")
+        _, first = np.unique(code[order], return_index=True)
+        _, place, n_relevances = np.unique(code, return_inverse=True, return_counts=True)
         of_features = np.bincount(place, weight)
         is_dealt = ((n_relevances > 1) & (of_features > _LIGHT * weight.sum()))[place]
         unit = max(1.0, float(weight[is_dealt].sum()) / _MOST_COPIES)
         copies = np.where(is_dealt, np.maximum(weight // unit, n_rows), 1.0).astype(np.intp)
-        return cls(copies, np.where(is_dealt, np.arange(len(code)), first[place]))
+        return cls(copies, np.where(is_dealt, np.arange(len(code)), order[first][place]))
 
     def whole(self, fold: Indices) -> Indices:
         """Return the folds of copies, after those of rows that are held out together."""

@@ -50,7 +50,7 @@ def make_folds(data: Rows, cv: int, n_repeats: int, random: Any) -> list[tuple[R
     """
     known, place, before = data.everywhere(with_features=False)
     codes = known.code if known.qid is None else np.arange(len(known.y), dtype=np.uint64)
-    dealt = known.weight, Dealing.of(codes, known.weight)
+    dealt = known.weight, Dealing.of(codes, known.y, known.weight)
     y = np.repeat(known.y, dealt[1].copies)
     n_lists = np.bincount(y.astype(np.intp)).min() if known.qid is None else known.qid.max() + 1
     n_splits = int(min(cv, n_lists))

@@ -173,7 +173,7 @@ def test_categories_that_are_times_are_found_in_a_column_of_objects(kind):
     rows = pd.DataFrame({"when": pd.Series(of_python, dtype=object)})
     np.testing.assert_array_equal(ranker.decision_function(rows), expected)
     with pytest.raises(ValueError, match="Categorical feature 0 must have categories of one kind"):
-        ranker.predict(objects.replace(objects["when"].iloc[0], "soon"))
+        ranker.predict(pd.DataFrame({"when": ["soon", *objects["when"].iloc[1:]]}, dtype=object))
 
 
 TYPES = {"dates": "datetime", "durations": "timedelta"}

@@ -180,12 +180,12 @@ def test_columns_that_drift_are_named():
     assert drift_notes(summaries, mixed(500, 1).head(0)) == []
 
 
-DAY = np.datetime64("2024-01-01")
+DAYS = np.arange("2024-01-01", "2024-01-06", dtype="datetime64[D]")
 VALUES = {
     "integers": (np.arange(1, 6), ["1", "2", "3", "4", "5"]),
     "floats": (np.arange(1, 6) / 2, ["0.5", "1.0", "1.5", "2", "2.5"]),
     "booleans": (np.array([False, True, True]), ["False", "True", "True"]),
-    "dates": (DAY + np.arange(5), [str(DAY + k) for k in range(5)]),
+    "dates": (DAYS, DAYS.astype(str).tolist()),
 }
 
 

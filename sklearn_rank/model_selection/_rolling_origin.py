@@ -18,6 +18,7 @@ from sklearn_rank._validation import (
     check_names,
     check_parameters,
     check_qid,
+    is_missing,
 )
 
 __all__ = ["RollingOriginSplit"]
@@ -216,7 +217,7 @@ def _check_time(time: Any, n_samples: int) -> Values:
     if times.dtype.kind == "O" and all(
         isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in times
     ):
-        times = np.array([one if one == one else None for one in times], "datetime64[us]")  # noqa: PLR0124
+        times = np.array([None if is_missing(one) else one for one in times], "datetime64[us]")
     if times.dtype.kind not in "iufM":
         raise ValueError(
             "time must hold numbers or dates; pandas.to_datetime makes them of text and of dates "

@@ -156,13 +156,12 @@ def divide_among_folds(
     heavy = size * total[source] / copies[source]
     start = weight_before(source, heavy)
     n_parts = np.bincount(source)
-    rows = np.repeat(np.arange(len(place)), n_parts[place])
-    parts = np.searchsorted(source, place)[rows] + weight_before(rows, np.ones(len(rows))).astype(
-        np.intp
-    )
+    each = n_parts[place]
+    rows, first = np.repeat(np.arange(len(place)), each), np.searchsorted(source, place)
+    parts = np.arange(len(rows)) + np.repeat(first - np.cumsum(each) + each, each)
     end = np.minimum((before + weight)[rows], (start + heavy)[parts])
     found = end - np.maximum(before[rows], start[parts])
-    found = np.where(n_parts[place][rows] == 1, weight[rows], found)
+    found = np.where(each[rows] == 1, weight[rows], found)
     kept = found > 1e-9 * weight[rows]
     return rows[kept], found[kept], fold[parts[kept]]
 

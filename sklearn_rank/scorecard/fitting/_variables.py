@@ -79,64 +79,14 @@ def make_variables(
     columns : Columns
         Of the training rows.
     """
-    made, data = [], columns.data
+    made = []
     for step, table in zip(steps, tables, strict=True):
         if not table.any():
             continue
-        name, x = columns.names[step.feature], data.X[:, step.feature]
-        if step.bins.categories is None:
-            variable = _of_numbers(step, table, x, name, step.feature in columns.given, data)
-            number = variable.bins(x)
-        else:
-            variable, number = _of_categories(step, table, name, columns)
+        axis, lines, number = _axis_of(step.bins, table[:, np.newaxis], step.feature, columns)
+        variable = Variable(**vars(axis), points=tuple(table[lines].tolist()))
         made.append(columns.finished(variable, number))
     return tuple(sorted(made, key=lambda one: one.column))
-
-
-def _of_numbers(
-    step: StepFunction, table: Indices, x: Floats, name: str, is_given: bool, rows: Sums
-) -> Variable:
-    """Return a variable of numbers, without counts."""
-    n_values = step.bins.n_values
-    is_step = np.diff(table[:n_values]) != 0
-    thresholds = step.bins.thresholds[is_step]
-    if not is_given:
-        ordinary = x[~np.isin(x, step.bins.special)]
-        thresholds = short_thresholds(thresholds, ordinary, rows)
-    kept = np.concatenate([[True], is_step, np.ones(len(table) - n_values, dtype=bool)])
-    return Variable(
-        name,
-        step.feature,
-        tuple(table[kept].tolist()),
-        thresholds=tuple(thresholds.tolist()),
-        special=tuple(step.bins.special.tolist()),
-    )
-
-
-def _of_categories(
-    step: StepFunction, table: Indices, name: str, columns: Columns
-) -> tuple[Variable, Indices]:
-    """Return a variable of categories, without counts, and its bin of each training row.
-
-    Groups with equal points are one, and come in the order of their points; those of ordered
-    levels are one if no others are between them, and come in their order. Categories that were
-    too few for a bin of the ranker have the points that it gives them.
-    """
-    bin_of, x = step.bins.categories, columns.data.X[:, step.feature]
-    assert bin_of is not None
-    of_missing = int(table[step.bins.missing])
-    codes = _seen(x, len(bin_of), columns.data)
-    if step.bins.ordered:
-        first, group = _runs(table[: step.bins.n_values, np.newaxis], bin_of[codes])
-        points = table[first]
-    else:
-        of_codes = np.where(bin_of < 0, of_missing, table[bin_of])
-        points, group = np.unique(of_codes[codes], return_inverse=True)
-    groups = columns.levels(step.feature, codes, group, len(points))
-    variable = Variable(name, step.feature, (*points.tolist(), of_missing), groups=groups)
-    place = np.zeros(len(bin_of), dtype=np.intp)
-    place[codes] = group
-    return variable, _with_missing(place, x, variable.missing)
 
 
 def _seen(x: Floats, n_codes: int, rows: Sums) -> Indices:
@@ -149,25 +99,35 @@ def make_pairs(
     pairs: Sequence[PairFunction], tables: Sequence[Indices], columns: Columns
 ) -> tuple[Pair, ...]:
     """Return the pairs with points other than zero, by columns; arguments as `make_variables`."""
-    made, data = [], columns.data
+    made = []
     for one, table in zip(pairs, tables, strict=True):
         if not table.any():
             continue
         grid = table[one.bins.bin_of_cell].reshape(one.bins.shape)
         axes, numbers = [], []
         for bins, j in zip((one.bins.first, one.bins.second), one.bins.features, strict=True):
-            x, name = data.X[:, j], (columns.names[j], j)
-            if bins.categories is None:
-                axis, lines = _axis_of_numbers(bins, grid, x, name, j in columns.given, data)
-                numbers.append(axis.bins(x))
-            else:
-                axis, lines, place = _axis_of_categories(bins, grid, name, columns)
-                numbers.append(_with_missing(place, x, axis.missing))
+            axis, lines, number = _axis_of(bins, grid, j, columns)
             axes.append(axis)
+            numbers.append(number)
             grid = grid[lines].T  # the other axis next
         pair = Pair(axes[0], axes[1], tuple(grid.ravel().tolist()))
         made.append(columns.finished(pair, numbers[0] * axes[1].n_bins + numbers[1]))
     return tuple(sorted(made, key=lambda one: one.columns))
+
+
+def _axis_of(
+    bins: FeatureBins, grid: Indices, j: int, columns: Columns
+) -> tuple[Axis, Indices, Indices]:
+    """Return the axis of a feature, the row of a grid of points for each bin, each row's bin.
+
+    The grid has a row for each bin of the ranker; that of a variable has one column.
+    """
+    x, name = columns.data.X[:, j], (columns.names[j], j)
+    if bins.categories is not None:
+        axis, lines, place = _axis_of_categories(bins, grid, name, columns)
+        return axis, lines, _with_missing(place, x, axis.missing)
+    axis, lines = _axis_of_numbers(bins, grid, x, name, j in columns.given, columns.data)
+    return axis, lines, axis.bins(x)
 
 
 def _axis_of_numbers(
@@ -193,8 +153,9 @@ def _axis_of_categories(
 ) -> tuple[Axis, Indices, Indices]:
     """Return an axis of categories, the row of a grid for each bin, and the bin of each code.
 
-    Groups with equal points in every cell are one, of ordered levels neighbours. Those that were
-    too few for a bin of the ranker have the points of missing values.
+    Groups with equal points in every cell are one, and come in the order of their mean points;
+    ordered levels are one if they are neighbours, and come in their order. Categories that were too
+    few for a bin of the ranker have the points of missing values.
     """
     assert bins.categories is not None
     codes = _seen(columns.data.X[:, name[1]], len(bins.categories), columns.data)

@@ -104,17 +104,11 @@ def alpha_ndcg_score(
     served = _intents(owner, y_true) > 0
     mean = QueryMean.checked(owner, average, empty, query_weight, qid, served[:, 0], k=k)
     ranked = rank_queries(served.any(axis=1), y_score, qid)
-    longest = int(ranked.query_rows.length.max())
-    discount = discounts_of(owner, None, min(k or longest, longest))
+    discount = discounts_of(owner, None, ranked.depth(k))
     sorted_rows = served[ranked.order].astype(np.float64)
     dcg = _expected_alpha_dcg(ranked, sorted_rows, float(alpha), discount)
-    rows = ranked.query_rows
-    best = np.array(
-        [
-            _greedy_alpha_dcg(sorted_rows[first:last], float(alpha), discount)
-            for first, last in zip(rows.start, rows.end, strict=True)
-        ]
-    )
+    queries = np.split(sorted_rows, ranked.query_rows.start[1:])
+    best = np.array([_greedy_alpha_dcg(rows, float(alpha), discount) for rows in queries])
     values = np.minimum(divide(dcg, best), 1.0)
     return mean.of(values, ranked.n_relevant > 0)
 
@@ -199,7 +193,7 @@ def intent_aware_err_score(
     sorted_rows = relevance[ranked.order]
     probability = _probabilities(ranked, sorted_rows, intent_probability)
     unsatisfied = 1.0 - (np.exp2(sorted_rows - top) - np.exp2(-top))
-    k = int(ranked.query_rows.length.max()) if k is None else k
+    k = ranked.depth(k)
     of_intents = [
         expected_reciprocal_stop(ranked, np.ascontiguousarray(one), k) for one in unsatisfied.T
     ]

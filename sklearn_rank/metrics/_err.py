@@ -84,8 +84,7 @@ def err_score(
     check_not_negative("err_score", ranked.relevance)
     top = check_top("err_score", float(ranked.relevance.max()), max_relevance)
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
-    k = int(ranked.query_rows.length.max()) if k is None else k
-    values = expected_reciprocal_stop(ranked, unsatisfied, k)
+    values = expected_reciprocal_stop(ranked, unsatisfied, ranked.depth(k))
     return mean.of(values, ranked.n_relevant > 0)
 
 

@@ -158,10 +158,8 @@ def exposure_by_group(
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("exposure_by_group", ranked.relevance)
     code, names = codes_of_groups(group, len(ranked.relevance))
-    longest = int(ranked.query_rows.length.max())
-    seen = _mean_discounts(
-        ranked, discounts_of("exposure_by_group", discount, min(k or longest, longest))
-    )
+    discounts = discounts_of("exposure_by_group", discount, ranked.depth(k))
+    seen = _mean_discounts(ranked, discounts)
     times = ranked.query_rows.spread(np.ones(len(ranked.n_relevant)) if weight is None else weight)
     times = times / times.max()
 

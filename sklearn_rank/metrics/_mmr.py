@@ -97,9 +97,8 @@ def rerank_mmr(
         "similarity": Choice(("cosine", "precomputed"), "a function of rows", Callable),
         "k": CUT_OFF,
     }
-    check_parameters(
-        "rerank_mmr", {"trade_off": trade_off, "similarity": similarity, "k": k}, allowed
-    )
+    given = {"trade_off": trade_off, "similarity": similarity, "k": k}
+    check_parameters("rerank_mmr", given, allowed)
     score = check_floats(y_score, "y_score")
     check_lengths(y_score=score)
     if not np.isfinite(score).all():
@@ -112,10 +111,8 @@ def rerank_mmr(
         )
     code = None if qid is None else check_qid(qid, len(score))
     rows = Queries.from_codes(code, len(score))
-    order = np.arange(len(score)) if rows.order is None else rows.order
     found = np.empty(len(score))
-    for first, last in zip(rows.queries.start, rows.queries.end, strict=True):
-        own = order[first:last]
+    for own in np.split(rows.sort(np.arange(len(score))), rows.queries.start[1:]):
         similar = _similarities(X, own, similarity)
         chosen = _choose(_scaled(score[own]), similar, float(trade_off), k)
         found[own[chosen]] = np.arange(len(own), 0, -1)

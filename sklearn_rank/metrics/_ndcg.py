@@ -105,8 +105,7 @@ def ndcg_score(
     check_parameters("ndcg_score", given, {"gain": GAIN, "discount": DISCOUNT})
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("ndcg_score", ranked.relevance)
-    longest = int(ranked.query_rows.length.max())
-    discounts = discounts_of("ndcg_score", discount, longest if k is None else min(k, longest))
+    discounts = discounts_of("ndcg_score", discount, ranked.depth(k))
     discounts = discounts / discounts[0]
     gains = gains_of("ndcg_score", ranked.relevance, gain)
     best = _best_dcg(ranked, gain, gains, discounts)

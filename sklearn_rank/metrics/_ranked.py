@@ -72,6 +72,11 @@ class RankedQueries:
         """The queries, over rows."""
         return Groups(self.ties.start[self.queries.start], self.ties.n_items)
 
+    def depth(self, k: int | None) -> int:
+        """Return the number of ranks up to the cut-off k, or to the end of the longest query."""
+        longest = int(self.query_rows.length.max())
+        return longest if k is None else min(k, longest)
+
     @cached_property
     def before(self) -> Indices:
         """Number of rows of the query before each tie group."""

@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _settings
-from sklearn_rank.cli._compare import _show_periods, of_difference
+from sklearn_rank.cli._compare import _show_periods
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, most_folds
 from sklearn_rank.cli._metrics import cells, compare_with_best, measure
@@ -26,7 +26,7 @@ from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels
-from sklearn_rank.metrics.intervals import over_folds
+from sklearn_rank.metrics.intervals import of_difference, over_folds
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard, card_from_json
 from sklearn_rank.tables.dataset import training_data

@@ -21,6 +21,7 @@ from sklearn_rank.cli._output import Output, print_table, progress, show_notes, 
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured
+from sklearn_rank.metrics.intervals import of_difference
 from sklearn_rank.tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.tables.errors import InputError, import_extra
 
@@ -102,8 +103,13 @@ def evaluate(settings: Evaluate) -> None:
         content = {**_summary(data), "model": settings.model, "ranker": model.ranker}
         content["results"] = {name: one.as_json() for name, one in found.items()}
         write_json(shown.json, content)
-    if shown.plot is not None:
-        _plot_evaluation(shown.plot, rows, scores, title)
+    if shown.plot is not None:  # the labels down the ranked list, with precision and recall
+        from sklearn_rank.plotting import RankedListDisplay
+
+        figure = _new_figure(title, 8.5, 4.4)
+        draw = RankedListDisplay.from_predictions
+        draw(rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots())
+        _save(figure, shown.plot)
 
 
 def _summary(data: Dataset) -> dict[str, Any]:
@@ -189,16 +195,6 @@ def _plot_comparison(
     _save(figure, output)
 
 
-def _plot_evaluation(output: Output, rows: Labels, scores: Floats, title: str) -> None:
-    """Draw the labels down the ranked list, with precision and recall."""
-    from sklearn_rank.plotting import RankedListDisplay
-
-    figure = _new_figure(title, 8.5, 4.4)
-    draw = RankedListDisplay.from_predictions
-    draw(rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots())
-    _save(figure, output)
-
-
 def _new_figure(title: str, width: float, height: float) -> Any:
     # Not created by pyplot, which needs a window system and keeps the figure.
     figure = import_extra("matplotlib.figure").Figure((width, height), 150, layout="constrained")
@@ -226,11 +222,3 @@ def _draw_intervals(panels: Any, table: Comparison) -> None:
     panels[0].set_ylim(len(names) - 0.5, -0.5)
     about = "Lines: 95 % intervals. Open: worse than the best."
     panels[0].figure.supxlabel(about, fontsize="medium")
-
-
-def of_difference(
-    a: float, ends_a: tuple[float, float], b: float, ends_b: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the interval of a - b for independent estimates with intervals (ZouDonner2008)."""
-    low = np.hypot(a - ends_a[0], ends_b[1] - b)
-    return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))

@@ -11,7 +11,7 @@ from sklearn_rank._protocols import Floats
 from sklearn_rank._validation import check_parameters
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
-from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
+from sklearn_rank.metrics.intervals import CONFIDENCE, of_difference, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.rows import Groups
 
@@ -244,10 +244,6 @@ def ks_interval(y_true: Any, y_score: Any, *, confidence: float = 0.95) -> KSInt
     found, taken = np.bincount(place.ravel(), relevant), np.bincount(place.ravel())
     tpr, fpr = np.cumsum(found) / n_found, np.cumsum(taken - found) / n_other
     best = int(np.argmax(tpr - fpr >= np.max(tpr - fpr) - _ROUNDING))  # the first
-    t, f = tpr[[best]], fpr[[best]]
-    t_low, t_high = wilson(t, n_found, confidence)
-    f_low, f_high = wilson(f, n_other, confidence)
-    ks = float(t[0] - f[0])
-    low = ks - float(np.hypot(t - t_low, f_high - f)[0])
-    high = ks + float(np.hypot(t_high - t, f - f_low)[0])
-    return KSInterval(ks, low, high, float(-scores[best]))
+    t, f = float(tpr[best]), float(fpr[best])
+    of_t, of_f = wilson(t, n_found, confidence), wilson(f, n_other, confidence)
+    return KSInterval(t - f, *of_difference(t, of_t, f, of_f), float(-scores[best]))

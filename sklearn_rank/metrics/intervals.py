@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import stats
 
@@ -13,13 +15,19 @@ _ROUNDING = 1e-12
 """Means and standard errors up to this are taken as zero."""
 
 
-def wilson(share: Floats, n: Floats | int, confidence: float) -> tuple[Floats, Floats]:
+def wilson(share: Floats | float, n: Floats | int, confidence: float) -> tuple[Floats, Floats]:
     """Return Wilson's score interval of a share of n rows; NaN for no rows."""
     z = float(stats.norm.ppf((1 + confidence) / 2))
     n = np.where(np.asarray(n) > 0, n, np.nan)
     middle = (share * n + z * z / 2) / (n + z * z)
     half = z * np.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
     return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+
+
+def of_difference(a: float, ends_a: Any, b: float, ends_b: Any) -> tuple[float, float]:
+    """Return the interval of a - b for independent estimates with intervals (ZouDonner2008)."""
+    low = np.hypot(a - ends_a[0], ends_b[1] - b)
+    return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))
 
 
 def error_over_folds(values: Floats, ratio: float) -> float:

@@ -170,13 +170,9 @@ class HeldOutLabels:
         weight = None if (self.weight == 1).all() else self.weight
         if self.qid is not None:
             return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
-        weights = {} if weight is None else {"sample_weight": weight}
-        parts = [
-            (one, self.y[one], {name: array[one] for name, array in weights.items()})
-            for one in self._folds
-        ]
+        parts = [(one, self.y[one], None if weight is None else weight[one]) for one in self._folds]
         return lambda scores: float(
-            np.mean([scorer.measure(y, scores[one], **given) for one, y, given in parts])
+            np.mean([scorer.measure(y, scores[one], sample_weight=w) for one, y, w in parts])
         )
 
     def estimates(self, scores: Floats, scoring: Any = None) -> dict[str, Estimate]:
@@ -211,11 +207,9 @@ class HeldOutLabels:
 
     def _top_area(self, scores: Floats, max_fpr: float) -> Estimate:
         """Return the partial AUC, mean over folds, with its standard error."""
-        found = [
-            _partial_area(self.y[one], scores[one], self.weight[one], max_fpr)
-            for one in self._folds_of_both_classes()
-        ]
-        values, variances = np.transpose(found)
+        folds = self._folds_of_both_classes()
+        parts = [(self.y[one], scores[one], self.weight[one]) for one in folds]
+        values, variances = np.transpose([_partial_area(*part, max_fpr) for part in parts])
         return Estimate(float(values.mean()), float(np.sqrt(variances.sum()) / len(values)))
 
 

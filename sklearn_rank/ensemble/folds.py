@@ -113,10 +113,7 @@ def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows,
 
 def _folds_of_queries(owner: str, y: Values, qid: Indices, n_folds: int, seed: int) -> Indices:
     """Return the fold of each row, that of its query; -1 for queries without a pair."""
-    level = [np.full(qid.max() + 1, end) for end in (np.inf, -np.inf)]
-    np.minimum.at(level[0], qid, y)
-    np.maximum.at(level[1], qid, y)
-    kept = np.flatnonzero((level[0] < level[1])[qid])
+    kept = Rows(None, y, qid, np.ones(len(y))).paired_rows()
     n_folds = _at_most(owner, n_folds, len(np.unique(qid[kept])), "queries with a pair")
     fold = np.full(len(y), -1)
     splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)

@@ -111,10 +111,8 @@ def has_enough(ranker: Any, held_out: Rows) -> bool:
 
 def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out a fraction of the queries or, without them, of the distinct rows."""
-    if data.qid is None:
-        parts = _split_rows(data, fraction, seed)
-    else:
-        parts = _split_queries(data, fraction, seed)
+    split = _split_rows if data.qid is None else _split_queries
+    parts = split(data, fraction, seed)
     for name, part in zip(("left to learn from", "held out"), parts, strict=True):
         if not len(part.y) or part.preferences.total_pair_weight == 0:
             raise ValueError(

@@ -29,7 +29,6 @@ from sklearn_rank._validation import (
 )
 from sklearn_rank.base import DESCRIBED
 from sklearn_rank.bins.binned_features import rows_for_thresholds
-from sklearn_rank.bins.categories import CategoryCodes
 from sklearn_rank.bins.starts import bin_starts
 from sklearn_rank.bins.stored_bins import StoredBins
 from sklearn_rank.engines.engine import Engine, TreeSettings
@@ -711,7 +710,7 @@ class BoostedTreesRanker(RoundsRanker):
             n_before, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]
             start = engine.scores_of(booster, problem.data.X, self._n_threads, 0, n_before)
         # Other rows and features are drawn than in the first rounds.
-        settings = self._settings(problem, (seed + n_before) % (2**31 - 1), codes)
+        settings = self._settings(problem, (seed + n_before) % (2**31 - 1))
         settings = replace(settings, n_estimators=phase.n_rounds - n_before)
 
         def observer_of(descent: TreeDescent) -> Observer:
@@ -760,14 +759,12 @@ class BoostedTreesRanker(RoundsRanker):
         rows = data.paired_rows()
         return data if len(rows) == len(data.y) else data.take(rows)
 
-    def _settings(
-        self, problem: TreeProblem, seed: int, codes: CategoryCodes | None
-    ) -> TreeSettings:
+    def _settings(self, problem: TreeProblem, seed: int) -> TreeSettings:
         own: dict[str, Any] = {
             **penalties_of(self, problem),
             "max_depth": 30 if self.max_depth is None else int(self.max_depth),
             "monotonic_cst": self._monotonic(problem.data.X.shape[1]),
-            "categorical": () if codes is None else codes.positions,
+            "categorical": self._categorical_positions,
             "engine_params": self.engine_params or {},
             "random_state": seed,
             "n_jobs": self._n_threads,

@@ -331,8 +331,7 @@ class _Draws:
 
     def _linearised(self, name: str, score: Any) -> tuple[float, Floats]:
         if name == "auc":
-            auc, deviation = auc_deviations(self.y, score, self.qid, self.fold)
-            return auc, deviation
+            return auc_deviations(self.y, score, self.qid, self.fold)
         scorer = ranking_scorer(name)
         if self.qid is not None:
             values = scorer.of_queries(self.y, score, qid=self.qid)

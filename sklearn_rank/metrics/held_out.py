@@ -73,12 +73,9 @@ def have_pair(y: Values, qid: Indices | None) -> bool:
 
 def in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
     """Return a metric in each of the folds; none where no folds are known."""
-    found = []
-    for number in [] if rows.fold is None else np.unique(rows.fold):
-        part = rows.fold == number
-        fold = rows.take(part)
-        found.append(value(name, fold.y, scores[part], fold.qid))
-    return found
+    parts = [] if rows.fold is None else [rows.fold == one for one in np.unique(rows.fold)]
+    folds = [(rows.take(part), scores[part]) for part in parts]
+    return [value(name, fold.y, own, fold.qid) for fold, own in folds]
 
 
 def estimate(name: str, rows: Labels, *scores: Floats) -> Any:

@@ -53,8 +53,10 @@ def _form(name: str) -> str:
     return "".join(name.casefold().split())
 
 
-def _baseline(name: str, seed: int, *, is_graded: bool) -> Any:
-    """Return an unfitted baseline of one thread."""
+def _unfitted(name: str, seed: int, *, is_graded: bool) -> Any:
+    """Return a ranker with its own parameters, or a baseline of one thread."""
+    if name not in BASELINES:
+        return getattr(sklearn_rank, name)()
     if name == LOGISTIC:
         return LogisticRegression(max_iter=1000)
     if name == LIGHTGBM:
@@ -79,12 +81,7 @@ def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, A
     """Return unfitted rankers; each gets those of the settings that are parameters of it."""
     params, grid, table = settings.folds.param, settings.folds.search, settings.table
     is_graded = table.relevance == "graded"
-    rankers = {
-        name: _baseline(name, table.seed, is_graded=is_graded)
-        if name in BASELINES
-        else getattr(sklearn_rank, name)()
-        for name in names
-    }
+    rankers = {name: _unfitted(name, table.seed, is_graded=is_graded) for name in names}
     for ranker in rankers.values():
         if "weak_ranker" in ranker.get_params(deep=False):
             ranker.set_params(weak_ranker=Stumps())  # an object: with parameters to set
@@ -122,9 +119,8 @@ def leave_out(
     """Remove the rankers that are compared only when asked for; notes say why if they must."""
     left_out = {"SmoothMarginRanker": ""} | ({} if has_grades else {"ListNetLinear": ""})
     if n_rows > MAX_QUADRATIC_ROWS and kernel != "linear":
-        left_out["KernelPairwiseSGDRanker"] = (
-            f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
-        )
+        slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
+        left_out["KernelPairwiseSGDRanker"] = slow
     try:
         check_engine({TREES: sklearn_rank.BoostedTreesRanker()})
     except InputError as error:
@@ -152,7 +148,7 @@ def baselines(data: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
     is_graded, models = data.schema.relevance == "graded", {}
     for name in BASELINES:
         with suppress(InputError):  # no LightGBM
-            models[name] = _baseline(name, seed, is_graded=is_graded)
+            models[name] = _unfitted(name, seed, is_graded=is_graded)
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
         notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
@@ -171,9 +167,8 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     if hasattr(model, "relevance"):  # grades may have been found in the table
         model.set_params(relevance=schema.relevance)
     keeps_categories = type(model).__name__.startswith((TREES, HISTOGRAMS))
-    steps: list[tuple[str, Any]] = [
-        ("columns", _encoder(schema, keeps_categories=keeps_categories))
-    ]
+    encoder = _encoder(schema, keeps_categories=keeps_categories)
+    steps: list[tuple[str, Any]] = [("columns", encoder)]
     if not get_tags(model).input_tags.allow_nan:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
         steps += [("fill", fill), ("scale", StandardScaler())]

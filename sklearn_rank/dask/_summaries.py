@@ -45,11 +45,8 @@ def summarise(rows: Partition, graded: bool) -> Summary:
     """Return a summary of a partition."""
     labels = None
     if not graded:
-        if rows.y.dtype.kind == "O" and len({isinstance(one, str) for one in rows.y}) > 1:
-            labels = rows.y
-        else:
-            labels = np.unique(rows.y)
-        labels = labels[:_MOST_LABELS]
+        kinds = {isinstance(one, str) for one in rows.y} if rows.y.dtype.kind == "O" else set()
+        labels = (rows.y if len(kinds) > 1 else np.unique(rows.y))[:_MOST_LABELS]
     return Summary(rows.n_rows, labels, float(rows.weight.max(initial=-np.inf)))
 
 

@@ -232,7 +232,8 @@ def log_ratios(old: Floats, new: Floats) -> tuple[Floats, Floats]:
     A bin without a row of one table has the share of half a row; without a row of either it adds
     nothing.
     """
-    masses = [np.where(one > 0, one, 0.5 * _row(one)) for one in (old, new)]
+    # A row weighs 1, or as much as all rows where they weigh less.
+    masses = [np.where(one > 0, one, 0.5 * min(1.0, float(one.sum()))) for one in (old, new)]
     totals = [one.sum() for one in (old, new)]
     p, q = (mass / total for mass, total in zip(masses, totals, strict=True))
     # Shares too small for a float still have a logarithm.
@@ -241,11 +242,6 @@ def log_ratios(old: Floats, new: Floats) -> tuple[Floats, Floats]:
     )
     filled = (old > 0) | (new > 0)
     return log_q - log_p, np.where(filled, (q - p) * (log_q - log_p), 0.0)
-
-
-def _row(weight: Floats) -> float:
-    """Return the weight of a row: 1, or of all rows where they weigh less."""
-    return min(1.0, float(weight.sum()))
 
 
 @dataclass(frozen=True, eq=False)

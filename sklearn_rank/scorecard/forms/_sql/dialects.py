@@ -185,9 +185,7 @@ class Oracle(Sqlite):
 class Spark(Sqlite):
     """How Spark and Databricks write."""
 
-    def name(self, text: str) -> str:
-        return "`" + text.replace("`", "``") + "`"
-
+    name = Mysql.name
     text = Bigquery.text
     truth = Postgresql.truth
     exact_text = Postgresql.exact_text

@@ -69,17 +69,22 @@ def unlabelled(X, weight, collective=None):
     return Rows(X, np.ones(len(X), dtype=bool), None, weight, collective=collective)
 
 
+def make_model(number: int, objective: float, attributes: Any) -> bool:
+    """Have the first process make the model of this round alone, and go on."""
+    return not attributes()
+
+
 class Observer:
     """Asks `tell`, in the first process, whether the fit of all ends after a round."""
 
-    def __init__(self, collective: Any, tell: Any) -> None:
+    def __init__(self, collective: Any, tell: Any = make_model) -> None:
         self._collective, self._tell = collective, tell
 
     def begin(self, attributes: Any) -> None:
         self._attributes = attributes
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
-        is_first = self._tell is not None and self._collective.rank == 0
+        is_first = self._collective.rank == 0
         ends = is_first and self._tell(number, objective, self._attributes)
         return self._collective.agree(ends)
 

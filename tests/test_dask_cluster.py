@@ -63,6 +63,13 @@ def quick_start():
         yield
 
 
+@pytest.fixture(autouse=True)
+def each_round_has_a_checkpoint(monkeypatch):
+    """Let the first worker make the model of each round alone, as it does in longer fits."""
+    monkeypatch.setattr(_mailbox, "_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(_mailbox, "_SHARE", np.inf)
+
+
 def local_cluster(n_workers, *, processes=False):
     where = {"host": "127.0.0.1"} if processes else {}
     return LocalCluster(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from shared_fits import Observer, run_together, unlabelled
+from shared_fits import Observer, make_model, run_together, unlabelled
 from sklearn.base import clone
 from tiers import crossed
 
@@ -45,7 +45,7 @@ CORRECTIVE = {
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 
-def fit_together(ranker, X, y, qid, weight, part, size, tell=None, earlier=None):
+def fit_together(ranker, X, y, qid, weight, part, size, tell=make_model, earlier=None):
     """Return the fitted attributes of each of several processes."""
     graded = ranker.relevance == "graded"
 
@@ -196,7 +196,7 @@ def test_a_fit_goes_on_where_it_was_interrupted():
     codes = encode(X, np.arange(300), bins, ThreadPool())
     ranker, so_far = RankBoost(n_estimators=20), []
 
-    def fit(collective, earlier=None, tell=None):
+    def fit(collective, earlier=None, tell=make_model):
         here = np.arange(300) % 2 == collective.rank
         x = BinnedX([codes[:, here]], bins)
         rows = Rows(x, y[here], None, np.ones(here.sum()), np.array([0, 1]))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles_listwise import listwise
-from shared_fits import run_together
+from shared_fits import Observer, run_together
 from sklearn.base import clone
 from test_shared_fits import assert_same_model, divided_rows, fit_together
 
@@ -231,7 +231,7 @@ def test_partitions_are_never_put_together(ranker, with_queries, monkeypatch):
         )
         if with_queries:
             rows = Rows(rows.X, rows.y, qid[here], rows.weight, rows.classes)
-        return fit_rows(clone(ranker), rows, collective)
+        return fit_rows(clone(ranker), rows, collective, Observer(collective))
 
     bounds[1] = np.searchsorted(qid, qid[60])
     together, _ = run_together(3, fit)

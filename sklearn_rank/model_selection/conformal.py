@@ -25,10 +25,11 @@ from sklearn_rank._validation import (
     check_lengths,
     check_parameters,
     is_upper_label,
+    warn_of_order,
 )
 from sklearn_rank._versions import stamped_state, take_state
 from sklearn_rank._warnings import warn
-from sklearn_rank.metrics.scorers import scores_of
+from sklearn_rank.metrics.scorers import last_step, scores_of
 
 __all__ = ["ConformalSelector"]
 
@@ -168,7 +169,8 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Features, of one list.
         y : array-like of shape (n_samples,)
-            Two classes. The greater is the one to find.
+            Two classes. The greater is the one to find: of strings the one that sorts last, of
+            which a warning tells unless its name is clearly the one to find, such as "fraud".
         **params : Any
             Metadata for the estimator's `fit`, by scikit-learn's routing. `qid` and
             `sample_weight` are refused.
@@ -182,6 +184,12 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             When a parameter is not as described, or y does not hold two classes.
+
+        Warns
+        -----
+        UserWarning
+            When only the order of the alphabet has chosen the class to find, or when there are too
+            few calibration rows to select any row.
         """
         name = type(self).__name__
         check_parameters(name, self.get_params(deep=False), self._allowed)
@@ -197,6 +205,8 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         if len(classes) != 2:
             raise ValueError(f"{name} needs two classes. Got {classes.tolist()}.")
         is_positive = is_upper_label(name, y_held, classes)
+        if not hasattr(last_step(estimator), "has_queries_"):  # else its own fit has warned
+            warn_of_order(name, classes)
         scores = _scores(name, estimator, X_held)
         check_lengths(X=scores, y=y_held)
         if self.fdr * (len(scores) + 1) < 1:

@@ -296,6 +296,18 @@ def test_metadata_goes_to_the_estimator_without_the_rows_that_calibrate():
             selector.fit(X, y, other=1)
 
 
+def test_validation_rows_are_passed_whole():
+    """As many as there are rows to fit and to calibrate, too."""
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    scores = []
+    for n_copies in (1, 2):  # 40 rows or 80, with the same score
+        X_val, y_val = np.tile(X, (n_copies, 1)), np.tile(X[:, 0] > 30, n_copies)
+        selector = ConformalSelector(PNormPushRanker(n_estimators=3), fdr=0.5, random_state=0)
+        fitted = selector.fit(X, y, X_val=X_val, y_val=y_val).estimator_
+        scores.append(fitted.validation_scores_)
+    assert_allclose(*scores, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

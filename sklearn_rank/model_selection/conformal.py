@@ -119,7 +119,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
 
     `fit` takes no `qid` and no `sample_weight`. Other metadata is passed to the estimator's `fit`
     if its routing requests it; values with one entry per row are passed without the entries of the
-    calibration rows.
+    calibration rows. Validation rows, whose names end in ``_val``, are passed whole.
 
     References
     ----------
@@ -232,16 +232,10 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         by_row = {
             key: value
             for key, value in routed.items()
-            if hasattr(value, "__len__") and not isinstance(value, str) and _n_rows(value) == len(y)
+            if not key.endswith("_val") and _n_rows(value) == len(y)
         }
-        parts = train_test_split(
-            X,
-            y,
-            labels,
-            *by_row.values(),
-            test_size=self.calibration_size,
-            random_state=self.random_state,
-        )
+        sizes = {"test_size": self.calibration_size, "random_state": self.random_state}
+        parts = train_test_split(X, y, labels, *by_row.values(), **sizes)
         lacking = np.setdiff1d(labels, parts[4]).tolist()
         if lacking:
             raise ValueError(
@@ -321,8 +315,11 @@ def select_head(p_values: Floats, fdr: float) -> Mask:
     return np.asarray(adjusted <= fdr * (1 + 1e-12))  # a head just at the bound is rounded
 
 
-def _n_rows(values: Any) -> int:
-    return int(values.shape[0]) if hasattr(values, "shape") and values.shape else len(values)
+def _n_rows(values: Any) -> int | None:
+    """Return the number of entries; None for a text, a number and other single values."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        return None
+    return int(values.shape[0]) if getattr(values, "shape", ()) else len(values)
 
 
 def _check_labels(name: str, y: Any) -> Values:

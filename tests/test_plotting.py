@@ -324,6 +324,38 @@ def test_margin_displays_share_axes():
     assert len(first.ax_.get_legend().get_texts()) == 4
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda ax: ax.axvline(3, label="chosen"),  # its heights are shares of the axes
+        lambda ax: ax.axvspan(1, 3, label="band"),
+        lambda ax: ax.fill_between([1, 5], [0, 0], [1, 1], label="band"),
+        lambda ax: ax.scatter([1], [np.nan], label="none"),
+        lambda ax: ax.plot([], [], label="in the legend only"),
+        lambda ax: ax.plot([0, 1], [3, 3], transform=ax.transAxes, label="shares"),
+    ],
+    ids=["axvline", "axvspan", "fill_between", "scatter", "empty", "axes"],
+)
+def test_margin_on_axes_that_hold_something_else(cancer, draw):
+    ranker = RankBoost(n_estimators=10).fit(*cancer)
+    expected = MarginDisplay.from_estimator(ranker).ax_.get_ylim()
+    ax = plt.subplots()[1]
+    draw(ax)
+    display = MarginDisplay.from_estimator(ranker, ax=ax)
+    assert_allclose(ax.get_ylim(), expected)
+    assert len(ax.get_legend().get_texts()) == 3
+    ax.axhline(display.margin.max() + 1, label="a bound")
+    MarginDisplay.from_estimator(ranker, ax=ax)
+    assert ax.get_ylim()[1] > display.margin.max() + 1
+
+
+def test_margin_without_a_legend(cancer):
+    ranker = RankBoost(n_estimators=10).fit(*cancer)
+    display = MarginDisplay.from_estimator(ranker, label="_nolegend_")
+    assert display.ax_.get_legend() is None
+    assert_allclose(display.ax_.get_ylim(), MarginDisplay.from_estimator(ranker).ax_.get_ylim())
+
+
 def lines_of(display):
     return display.margin_line_, display.smooth_margin_line_
 

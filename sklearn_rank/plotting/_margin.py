@@ -150,15 +150,22 @@ class MarginDisplay:
         ax.set_xlabel("round")
         ax.set_ylabel("margin (score over $\\|\\lambda\\|_1$)")
         drawing.use_light_frame(ax)
-        drawing.legend_above(ax)
+        if ax.get_legend_handles_labels()[0]:
+            drawing.legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
 def _set_limits(ax: Any) -> None:
-    """Set the vertical limits without the lowest tenth of a curve, often far below the rest."""
-    lines = ax.get_legend_handles_labels()[0]
-    high = max(0.0, *(float(np.max(line.get_ydata())) for line in lines))
-    low = min(0.0, *(float(np.quantile(line.get_ydata(), 0.1)) for line in lines))
-    room = 0.06 * max(high - low, 1e-12)
-    ax.set_ylim(low - room, high + room)
+    """Set the vertical limits without the lowest tenth of a curve, often far below the rest.
+
+    Lines whose heights are not margins, such as those of ``axvline``, have no part.
+    """
+    ends = [0.0]
+    for line in ax.get_lines():
+        heights = line.get_ydata(orig=False)[np.isfinite(line.get_ydata(orig=False))]
+        # By the name of this method, an alias, that all versions of Matplotlib have.
+        if line.get_transform().contains_branch_seperately(ax.transData)[1] and len(heights):
+            ends += [float(heights.max()), float(np.quantile(heights, 0.1))]
+    room = 0.06 * max(max(ends) - min(ends), 1e-12)
+    ax.set_ylim(min(ends) - room, max(ends) + room)

@@ -502,7 +502,60 @@ def test_shape_function_refuses(cancer):
     with pytest.raises(ValueError, match="X has 2 features, but RankBoost is expecting 6"):
         ShapeFunctionDisplay.from_estimator(stumps, cancer[0][:, :2])
     with pytest.raises(ValueError, match="no feature to draw"):
-        ShapeFunctionDisplay.from_estimator(stumps, max_features=0)
+        ShapeFunctionDisplay.from_estimator(stumps, features=())
+
+
+@pytest.mark.parametrize("one", [True, np.False_, 1.0, -1, 6, "x6"], ids=repr)
+def test_shape_function_takes_names_and_indices_only(ranker, one):
+    """Not a mask, whose values would be the columns 0 and 1."""
+    message = r"features not known .*: \[.*\]. A feature is a column's name or an int in \[0, 5\]"
+    with pytest.raises(ValueError, match=message):
+        ShapeFunctionDisplay.from_estimator(ranker, features=[0, one])
+
+
+def test_shape_function_of_one_name(cancer):
+    X = pd.DataFrame(cancer[0], columns=["age", "a", "g", "e", "u", "v"])
+    ranker = RankBoost(n_estimators=3).fit(X, cancer[1])
+    assert ShapeFunctionDisplay.from_estimator(ranker, features="age").names == ["age"]
+
+
+def test_shape_function_passes_queries_to_steps_that_request_them():
+    data = make_queries(random_state=0)
+    X, y, qid = data.data, data.target > 0, data.qid
+    scaled = QueryMinMaxScaler().fit_transform(X, qid=qid)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(QueryMinMaxScaler(), RankBoost(n_estimators=5))
+        search = GridSearchCV(make_pipeline(FunctionTransformer(), pipe), {}, cv=2)
+        search.fit(X, y, qid=qid)
+        display = ShapeFunctionDisplay.from_estimator(search, X, qid=qid)
+        with pytest.raises(ValueError, match="QueryMinMaxScaler was fitted with qid"):
+            ShapeFunctionDisplay.from_estimator(search, X)
+    ranker = RankBoost(n_estimators=5).fit(scaled, y, qid=qid)
+    expected = ShapeFunctionDisplay.from_estimator(ranker, scaled)
+    assert_allclose(display.ranges, expected.ranges)
+    assert_allclose(display.contributions(scaled), expected.contributions(scaled))
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
+def test_counts_are_checked(number, cancer, ranker):
+    shapes = ShapeFunctionDisplay.from_estimator(ranker)
+    pairs = PairContributionDisplay.from_estimator(ranker, *cancer)
+    texts, one = ["<= 1", "> 1"], np.ones(2)
+    card = ScorecardDisplay(
+        names=["x"], labels=[texts], points=[one], counts=[one], event_rates=[one]
+    )
+    calls = [
+        ("n_columns", shapes, shapes.plot),
+        ("n_columns", card, card.plot),
+        ("max_rows", pairs, pairs.plot),
+        ("max_features", shapes, lambda **of: shapes.from_estimator(ranker, **of)),
+    ]
+    for name, display, draw in calls:
+        before = {**vars(display)}
+        match = f"{name!r} parameter of {type(display).__name__} must be .*an int in \\[1, inf"
+        with pytest.raises(ValueError, match=match):
+            draw(**{name: number})
+        assert all(vars(display)[key] is value for key, value in before.items())
 
 
 # PairContributionDisplay -------------------------------------------------------------------------

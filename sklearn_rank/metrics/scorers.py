@@ -120,14 +120,19 @@ def scores_of(estimator: Any, X: Any, **metadata: Any) -> Values:
     return scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
 
+def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[str, Any]:
+    """Return qid, under its alias if any, for a method with a step that requests it."""
+    if qid is None or not sklearn.get_config()["enable_metadata_routing"]:
+        return {}
+    names = [alias if isinstance(alias, str) else "qid"]
+    return dict.fromkeys(get_routing_for_object(estimator).consumes(method, names), qid)
+
+
 def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = None) -> Floats:
     """Return one score for each row; steps that request qid, under its alias if any, get it."""
-    method, metadata = scoring_method(estimator), {}
-    if qid is not None and sklearn.get_config()["enable_metadata_routing"]:
-        estimator = _without_wrapper(estimator)
-        requested = [alias if isinstance(alias, str) else "qid"]
-        metadata = dict.fromkeys(get_routing_for_object(estimator).consumes(method, requested), qid)
-    scores = scores_of(estimator, X, **metadata)
+    method, inside = scoring_method(estimator), _without_wrapper(estimator)
+    metadata = requested(inside, method, qid, alias)
+    scores = scores_of(inside if metadata else estimator, X, **metadata)
     if scores.ndim != 1:
         raise ValueError(
             f"{owner} needs one score for each row. {method} of "

@@ -12,8 +12,8 @@ from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.metrics import heights
 from sklearn_rank.objectives import MARGIN_LOSSES, PairLoss
 from sklearn_rank.pair_sums import ExponentialSums
+from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
-from sklearn_rank.plotting.drawing import COLOURS, HATCHES, panels, show_percent, use_light_frame
 from sklearn_rank.rows import Preferences
 
 _LOSSES = ("zero_one", *MARGIN_LOSSES)
@@ -143,7 +143,7 @@ class PairContributionDisplay(PredictionsDisplay):
         ----------
         ax : matplotlib Axes or array of them, default=None
             One for each loss, or one to divide. None: a new figure.
-        max_rows : int, default=25
+        max_rows : int in [1, inf), default=25
             Number of rows shown. Of a longer list they are those with the largest share, at
             any loss and p, in the order of the list; a dotted line stands for the rows left out
             between two of them. Shares are those in the whole list.
@@ -156,9 +156,10 @@ class PairContributionDisplay(PredictionsDisplay):
             With `axes_`, `ax_`, `figure_` and `bars_` set.
         """
         owner, n_losses = type(self).__name__, len(self.losses)
+        drawing.check_count(owner, max_rows=max_rows)
         rows = self._largest_rows(max_rows)
         size = (3.2, 1.4 + 0.3 * len(rows))
-        self.axes_ = panels(owner, ax, n_losses, n_columns=n_losses, size=size)
+        self.axes_ = drawing.panels(owner, ax, n_losses, n_columns=n_losses, size=size)
         self.bars_ = [
             self._draw_loss(panel, number, rows, bar_options)
             for number, panel in enumerate(self.axes_)
@@ -189,8 +190,8 @@ class PairContributionDisplay(PredictionsDisplay):
         for index, p in enumerate(self.powers):
             style = {
                 "height": height,
-                "facecolor": COLOURS[index % len(COLOURS)],
-                "hatch": HATCHES[index % len(HATCHES)],
+                "facecolor": drawing.COLOURS[index % len(drawing.COLOURS)],
+                "hatch": drawing.HATCHES[index % len(drawing.HATCHES)],
                 "edgecolor": "white",
                 "linewidth": 0.5,
                 "label": f"p = {p:g}",
@@ -202,8 +203,8 @@ class PairContributionDisplay(PredictionsDisplay):
         panel.set_xlim(0.0, 1.05 * max(float(self.share[..., rows].max()), 0.01))
         panel.set_xlabel("share of the risk")
         panel.set_title(f"{self.losses[number].replace('_', '-')} loss", fontsize="medium")
-        show_percent(panel.xaxis, type(self).__name__)
-        use_light_frame(panel)
+        drawing.show_percent(panel.xaxis, type(self).__name__)
+        drawing.use_light_frame(panel)
         panel.grid(visible=False, axis="y")
         return bars
 

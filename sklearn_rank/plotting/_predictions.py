@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank._protocols import Indices, Mask, Values
 from sklearn_rank._validation import check_column, check_qid_given, is_missing, is_upper_label
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.metrics.scorers import last_step, routed_scores
+from sklearn_rank.metrics.scorers import last_step, requested, routed_scores
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.rows import Queries
 
@@ -125,11 +125,11 @@ def _labels(estimator: Any, y: Any, sample_weight: Any) -> Values:
     return is_upper_label(owner, y, classes, sample_weight)
 
 
-def ranker_and_rows(estimator: Any, X: Any = None) -> tuple[Any, Any, Values | None]:
+def ranker_and_rows(estimator: Any, X: Any = None, qid: Any = None) -> tuple[Any, Any, Any]:
     """Return the ranker at the end of a search or a pipeline, the rows it gets, and their names.
 
-    The names are those that the ranker has seen, else those that the transformers before it
-    give, else None.
+    Transformers that request `qid` get it. The names are those that the ranker has seen, else
+    those that the transformers before it give, else None.
     """
     check_is_fitted(estimator)
     names = None
@@ -138,7 +138,8 @@ def ranker_and_rows(estimator: Any, X: Any = None) -> tuple[Any, Any, Values | N
             estimator = estimator.best_estimator_
             continue
         if len(estimator.steps) > 1:
-            X = None if X is None else estimator[:-1].transform(X)
+            if X is not None:
+                X = estimator[:-1].transform(X, **requested(estimator[:-1], "transform", qid))
             try:
                 names = estimator[:-1].get_feature_names_out(names)
             except (AttributeError, ValueError):  # a transformer that gives no names

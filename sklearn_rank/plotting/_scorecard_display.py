@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Floats, Values
 from sklearn_rank.plotting._predictions import ranker_and_rows
-from sklearn_rank.plotting.drawing import COLOURS, import_matplotlib, panels, shortened
+from sklearn_rank.plotting.drawing import COLOURS, check_count, import_matplotlib, panels, shortened
 
 _BAR = 0.21
 """Height of a bin in inches."""
@@ -150,7 +150,7 @@ class ScorecardDisplay:
         ax : matplotlib Axes or array of them, default=None
             One for each variable, or one to divide, about 5 inches wide for each column, on a
             figure with ``layout="constrained"``. None: a new figure.
-        n_columns : int, default=2
+        n_columns : int in [1, inf), default=2
             Panels side by side.
         **bar_options : Any
             For matplotlib's ``barh``.
@@ -160,6 +160,7 @@ class ScorecardDisplay:
         self : ScorecardDisplay
             With `axes_`, `ax_`, `figure_` and `bars_` set.
         """
+        check_count(type(self).__name__, n_columns=n_columns)
         grids = list(self.grids) or [None] * len(self.points)
         n_lines = [
             len(points) if grid is None else len(grid[0])
@@ -188,11 +189,10 @@ class ScorecardDisplay:
             grid = grids[number]
             if grid is not None:
                 self._draw_grid(panel, number, *grid, np.abs(ends).max())
-                panel.set_ylim(n_shown - 0.4, -0.6)
-                continue
-            step = 1 if ax is None else _label_step(panel, n_shown)
-            self._draw_variable(panel, number, step, bar_options)
-            panel.set_xlim(ends.min() - room, ends.max() + room)
+            else:
+                step = 1 if ax is None else _label_step(panel, n_shown)
+                self._draw_variable(panel, number, step, bar_options)
+                panel.set_xlim(ends.min() - room, ends.max() + room)
             panel.set_ylim(n_shown - 0.4, -0.6)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
@@ -208,9 +208,8 @@ class ScorecardDisplay:
         image = panel.imshow(cells, cmap=scale, vmin=-largest, vmax=largest, aspect="auto")
         self.bars_.append(image)
         for (i, j), one in np.ndenumerate(cells):
-            is_dark = abs(one) > 0.6 * largest
             text = f"{one:+d}" if one else "0"
-            colour = "white" if is_dark else "black"
+            colour = "white" if abs(one) > 0.6 * largest else "black"
             panel.text(j, i, text, ha="center", va="center", fontsize=_FONT, color=colour)
         labels = [shortened(one, _LONGEST_LABEL) for one in rows]
         panel.set_yticks(range(len(rows)), labels, fontsize=_FONT, parse_math=False)
@@ -223,13 +222,8 @@ class ScorecardDisplay:
         panel.spines[:].set_visible(False)
 
     def _write_title(self, panel: Any, number: int) -> None:
-        panel.set_title(
-            shortened(self.names[number], _LONGEST_TITLE),
-            fontsize=_FONT + 2,
-            loc="left",
-            pad=14,
-            parse_math=False,
-        )
+        title = shortened(self.names[number], _LONGEST_TITLE)
+        panel.set_title(title, fontsize=_FONT + 2, loc="left", pad=14, parse_math=False)
 
     def _draw_variable(
         self, panel: Any, number: int, step: int, bar_options: dict[str, Any]
@@ -267,19 +261,14 @@ class ScorecardDisplay:
 
 def _write_beside(panel: Any, right: int, text: str, place: int | None = None) -> None:
     """Write a text to the right of the axes, beside a bin or above the first one."""
-    where = (1.0, 1.0) if place is None else (1.0, place)
-    panel.annotate(
-        text,
-        where,
-        (right, 2 if place is None else 0),
-        xycoords="axes fraction" if place is None else panel.get_yaxis_transform(),
-        textcoords="offset points",
-        ha="right",
-        va="bottom" if place is None else "center_baseline",
-        fontsize=_FONT,
-        color="0.4" if place is None else "black",
-        annotation_clip=False,
-    )
+    style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": _FONT}
+    if place is None:
+        where, above = (1.0, 1.0), 2
+        style |= {"xycoords": "axes fraction", "va": "bottom", "color": "0.4"}
+    else:
+        where, above = (1.0, place), 0
+        style |= {"xycoords": panel.get_yaxis_transform(), "va": "center_baseline"}
+    panel.annotate(text, where, (right, above), annotation_clip=False, **style)
 
 
 def _label_step(panel: Any, n_lines: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._validation import Number
 from sklearn_rank._warnings import warn
 from sklearn_rank.bins.categories import CategoryCodes, as_table
 from sklearn_rank.models import FeatureBins, StepFunction
@@ -108,7 +109,8 @@ class ShapeFunctionDisplay:
         estimator: Any,
         X: Any = None,
         *,
-        features: Sequence[int | str] | None = None,
+        qid: Any = None,
+        features: str | Sequence[int | str] | None = None,
         max_features: int | None = 6,
         ax: Any = None,
         **options: Any,
@@ -123,9 +125,12 @@ class ShapeFunctionDisplay:
         X : array-like of shape (n_samples, n_features), default=None
             Rows that set the range of each feature, for a pipeline as they go into it. None:
             the thresholds with a margin.
-        features : sequence of int or str, default=None
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row of X, for the steps of a pipeline that with metadata routing request
+            it.
+        features : str or sequence of int or str, default=None
             Columns or their names. None: those that the model uses.
-        max_features : int or None, default=6
+        max_features : int in [1, inf) or None, default=6
             Maximum number of features, the most important first. None: all.
         ax : matplotlib Axes or array of them, default=None
             One for each feature, or one to divide. None: a new figure.
@@ -140,7 +145,8 @@ class ShapeFunctionDisplay:
         Raises
         ------
         ValueError
-            When the model is not a sum of stumps, or a feature is unknown.
+            When the model is not a sum of stumps, a feature is unknown, or a number is not as
+            described.
 
         Warns
         -----
@@ -148,7 +154,7 @@ class ShapeFunctionDisplay:
             When the model has pairs of features, which are not drawn.
         """
         drawing.import_matplotlib(cls.__name__)
-        estimator, X, names = ranker_and_rows(estimator, X)
+        estimator, X, names = ranker_and_rows(estimator, X, qid)
         rules: Any = getattr(estimator, "weak_rankers_", None)
         if not hasattr(rules, "step_functions"):
             raise ValueError(
@@ -211,7 +217,7 @@ class ShapeFunctionDisplay:
         ----------
         ax : matplotlib Axes or array of them, default=None
             One for each feature, or one to divide. None: a new figure.
-        n_columns : int, default=3
+        n_columns : int in [1, inf), default=3
             Panels side by side.
         **step_options : Any
             For matplotlib's ``stairs``.
@@ -222,6 +228,7 @@ class ShapeFunctionDisplay:
             With `axes_`, `ax_`, `figure_`, `steps_`, `missing_marks_` and `special_marks_` set.
         """
         owner, n_shown = type(self).__name__, len(self.features)
+        drawing.check_count(owner, n_columns=n_columns)
         self.axes_ = drawing.panels(owner, ax, n_shown, n_columns=n_columns, size=(3.0, 2.5))
         self.steps_: list[Any] = []
         self.missing_marks_: list[Any] = []
@@ -316,14 +323,19 @@ def _choose_features(
     owner: str, ranker: Any, names: Sequence[str], features: Any, max_features: int | None
 ) -> Indices:
     """Return columns, the most important first."""
+    if max_features is not None:
+        drawing.check_count(owner, max_features=max_features)
     if features is None:
         used = ranker.weak_rankers_.feature
         chosen = np.unique(used[used < len(names)])  # pairs of features come after them
     else:
-        columns = [names.index(one) if one in names else one for one in features]
-        unknown = [one for one in columns if one not in range(len(names))]
+        named = [features] if isinstance(features, str) else features
+        columns = [names.index(one) if one in names else one for one in named]
+        index = Number(0, len(names) - 1, integer=True)  # which the values of a mask are not
+        unknown = [one for one in columns if not index.allows(one)]
         if unknown:
-            raise ValueError(f"{owner}: features not known to the ranker: {unknown}.")
+            known = f"A feature is a column's name or {index}."
+            raise ValueError(f"{owner}: features not known to the ranker: {unknown}. {known}")
         chosen = np.unique(np.array(columns, dtype=np.intp))
     by_importance = np.argsort(-ranker.feature_importances_[chosen], kind="stable")
     chosen = chosen[by_importance][:max_features]

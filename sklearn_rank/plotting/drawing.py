@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._imports import import_extra
+from sklearn_rank._validation import Number, check_parameters
 
 # Okabe and Ito's colours, distinguishable with any colour vision, by descending contrast with
 # white. Dashes and hatches distinguish lines and bars in grey.
@@ -21,6 +22,11 @@ REFERENCE = "reference"
 def import_matplotlib(owner: str, module: str = "pyplot") -> Any:
     """Import a module of matplotlib."""
     return import_extra(f"matplotlib.{module}", "plot", owner)
+
+
+def check_count(owner: str, **counts: Any) -> None:
+    """Raise ValueError where a number of columns, rows or features is not one from 1."""
+    check_parameters(owner, counts, dict.fromkeys(counts, Number(1, integer=True)))
 
 
 def one_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> Any:

@@ -97,12 +97,13 @@ def test_a_name_is_a_metric(name, relevance, with_qid):
         *("ndcg_linear@", "ndcg_linear@0", "ndcg_exponential"),
         *("pauc", "pauc@0", "pauc@1.1", "pauc@inf", "tpr", "tpr@0", "tpr@2", "tpr@-0.1"),
         *("push", "push@0.5", "push@nan", "push@1.2.3", "push@1@2", None, 3, ["auc"]),
+        partial(metrics.ndcg_score, k=3),  # that a function is allowed is said
     ],
 )
 def test_other_names_are_refused(name):
     message = (
         r"ranking_scorer must be one of auc, .*push@p, .*tpr@a, with an int k in \[1, inf\), "
-        r"a float p in \[1, inf\] and a float a in \(0, 1\]. Got "
+        r"a float p in \[1, inf\] and a float a in \(0, 1\], or a function. Got "
     )
     with pytest.raises(ValueError, match=message):
         ranking_scorer(name)

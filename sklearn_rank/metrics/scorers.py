@@ -105,7 +105,7 @@ def _names() -> str:
     """Return the names that are allowed, for an error."""
     forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
     k, p, a = (str(one).replace(" in ", f" {name} in ") for name, one in _PARAMETERS.values())
-    return f"one of {', '.join(forms)}, with {k}, {p} and {a}"
+    return f"one of {', '.join(forms)}, with {k}, {p} and {a}, or a function"
 
 
 def scoring_method(estimator: Any) -> str:
@@ -286,7 +286,8 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
           in (0, 1], such as "pauc@0.05";
         - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
-          has such a parameter, with ``sample_weight``.
+          has such a parameter, with ``sample_weight``. A ``functools.partial`` or another
+          object that can be called needs a function around it.
 
     Returns
     -------

@@ -498,9 +498,10 @@ def warn_of_order(owner: str, classes: Values) -> None:
     low, high = classes.tolist()
     if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
         warn(
-            f"{owner} ranks {high!r} above {low!r}: of two classes the one that "
-            f"sorts last belongs at the top. To rank {low!r} first, fit y == {low!r} in place "
-            f"of y; y == {high!r} keeps the order, without this warning.",
+            f"{owner} ranks {high!r} above {low!r}: of two classes the one that sorts last "
+            "belongs at the top, and a declared order of categories is not used. To rank "
+            f"{low!r} first, fit y == {low!r} in place of y; y == {high!r} keeps the order, "
+            "without this warning.",
             UserWarning,
         )
 

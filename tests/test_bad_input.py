@@ -309,6 +309,13 @@ def test_a_class_on_top_by_the_alphabet_alone_is_named(ranker):
     assert model.classes_.tolist() == ["fraud", "ok"]
 
 
+def test_a_declared_order_of_labels_is_not_used_and_the_warning_says_so():
+    names = np.where(Y > 0, "high", "low")
+    y = pd.Series(pd.Categorical(names, ["low", "high"], ordered=True))
+    with pytest.warns(UserWarning, match="'low' above 'high': .* a declared order of categories"):
+        assert make(RankBoost).fit(X, y).classes_.tolist() == ["high", "low"]
+
+
 CLEAR = [("Legal", "fraud"), ("no", "yes"), ("0", "1"), (0, 1), (-1, 1), (False, True), (2.0, 5.0)]
 
 

@@ -378,7 +378,8 @@ class BoostedTreesRanker(RoundsRanker):
             Features.
         y : array-like of shape (n_samples,)
             Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
-            the top. Graded mode: numbers, greater for rows that rank higher.
+            the top; a declared order of categories is not used. Graded mode: numbers,
+            greater for rows that rank higher.
         qid : array-like of shape (n_samples,), default=None
             Query of each row: ints, strings or anything that sorts, in any order. Only
             rows of one query are compared. None means one list.

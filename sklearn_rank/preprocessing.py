@@ -141,8 +141,9 @@ class QueryMinMaxScaler(
 
     With ``qid``, `fit` learns nothing: `transform` scales each query by its own rows, which must
     all be passed in one call. Without ``qid`` all rows are one list, and `fit` learns its minimum
-    and maximum: new rows can then lie outside [0, 1], as with scikit-learn's ``MinMaxScaler``. Pass
-    ``qid`` to both `fit` and `transform`, or to neither.
+    and maximum: new rows can then lie outside [0, 1], as with scikit-learn's ``MinMaxScaler``. A
+    feature that is constant in `fit` is 0 in all new rows, whatever its value there. Pass ``qid``
+    to both `fit` and `transform`, or to neither.
 
     Attributes
     ----------

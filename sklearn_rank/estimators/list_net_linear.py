@@ -109,7 +109,7 @@ class ListNetLinear(StreamRanker):
     tol : float in [0, inf), default=1e-6
         "lbfgs" stops when the norm of the gradient (with "l1" the subgradient of least
         norm) is at most `tol` times its norm at zero coefficients or, with an active `max_norm`,
-        when the duality gap (see Notes) is at most `tol` squared times that at zero;
+        the duality gap (see Notes) at most `tol` squared times that at zero, whichever comes first;
         "ogd" when the relative change of the objective in a pass is at most `tol`.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
@@ -165,7 +165,8 @@ class ListNetLinear(StreamRanker):
     200 features it is followed by a few steps of Newton's method, not counted in `n_iter_`,
     that make the coefficients as exact as the gradient.
 
-    With an active `max_norm` W, projected gradient steps stop by the duality gap
+    With an active `max_norm` W, projected gradient steps stop by the norm, as without it, or by the
+    duality gap
 
     .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
 

@@ -81,7 +81,9 @@ class RegularisedProblem:
         Maximum of iterations.
     tol : float
         Ends when the length of the subgradient is at most `tol` times that at zero coefficients
-        or, in a ball, the duality gap at most ``tol**2`` times that at zero.
+        or, in a ball, the duality gap at most ``tol**2`` times that at zero, whichever comes first.
+        Where features of very different sizes dominate the subgradient at zero, the first can end
+        it on the boundary, too, at a greater gap.
     on_iterate : IterateHook
         Called after each iteration, with the coefficients and function plus penalty.
     hessian : Hessian or None

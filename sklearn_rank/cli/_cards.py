@@ -123,8 +123,9 @@ def _read(name: str) -> tuple[Card, str]:
     try:
         stored = card_from_json(Path(name).read_text(encoding="utf-8"))
     except ValueError as error:
-        what = "is not a card, which sklearn-rank card writes"
-        raise InputError(f"{name}: {what}. {error}") from error
+        raise InputError(
+            f"{name}: is not a card, which sklearn-rank card writes. {error}"
+        ) from error
     details = dict(stored.details)
     note = details.pop(_TABLE, "{}")
     return replace(stored, details=details), note

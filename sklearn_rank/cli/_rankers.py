@@ -119,8 +119,9 @@ def leave_out(
     """Remove the rankers that are compared only when asked for; notes say why if they must."""
     left_out = {"SmoothMarginRanker": ""} | ({} if has_grades else {"ListNetLinear": ""})
     if n_rows > MAX_QUADRATIC_ROWS and kernel != "linear":
-        slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
-        left_out["KernelPairwiseSGDRanker"] = slow
+        left_out["KernelPairwiseSGDRanker"] = (
+            f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
+        )
     try:
         check_engine({TREES: sklearn_rank.BoostedTreesRanker()})
     except InputError as error:

@@ -205,7 +205,9 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         if len(classes) != 2:
             raise ValueError(f"{name} needs two classes. Got {classes.tolist()}.")
         is_positive = is_upper_label(name, y_held, classes)
-        if not hasattr(last_step(estimator), "has_queries_"):  # else its own fit has warned
+        ranker = last_step(estimator)
+        # The fit of a ranker has warned. That of a card does not where it knows its bad end.
+        if not hasattr(ranker, "has_queries_") or hasattr(ranker, "card_"):
             warn_of_order(name, classes)
         scores = _scores(name, estimator, X_held)
         check_lengths(X=scores, y=y_held)

@@ -163,8 +163,9 @@ def _set_limits(ax: Any) -> None:
     """
     ends = [0.0]
     for line in ax.get_lines():
-        heights = line.get_ydata(orig=False)[np.isfinite(line.get_ydata(orig=False))]
-        # By the name of this method, an alias, that all versions of Matplotlib have.
+        heights = line.get_ydata(orig=False)
+        heights = heights[np.isfinite(heights)]
+        # The method is spelled so in all versions of Matplotlib.
         if line.get_transform().contains_branch_seperately(ax.transData)[1] and len(heights):
             ends += [float(heights.max()), float(np.quantile(heights, 0.1))]
     room = 0.06 * max(max(ends) - min(ends), 1e-12)

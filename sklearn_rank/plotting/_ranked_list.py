@@ -192,10 +192,15 @@ class RankedListDisplay(PredictionsDisplay):
             edges, grade = wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
         ends = [drawing.LIGHT, drawing.DARK]
         shades = colours.LinearSegmentedColormap.from_list("relevance", ends)
-        low, high = self.levels
-        style = {"cmap": shades, "vmin": low, "vmax": max(high, np.nextafter(low, np.inf))}
-        heights = [-0.13, -0.04]
-        self.strip_ = ax.pcolormesh(edges, heights, grade[None, :], rasterized=True, **style)
+        self.strip_ = ax.pcolormesh(
+            edges,
+            [-0.13, -0.04],
+            grade[None, :],
+            cmap=shades,
+            vmin=self.levels[0],
+            vmax=max(self.levels[1], np.nextafter(self.levels[0], np.inf)),
+            rasterized=True,
+        )
 
     def _draw_legend(self, ax: Any, name: str | None) -> None:
         patches = drawing.import_matplotlib(type(self).__name__, "patches")

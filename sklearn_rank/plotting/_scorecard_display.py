@@ -261,14 +261,19 @@ class ScorecardDisplay:
 
 def _write_beside(panel: Any, right: int, text: str, place: int | None = None) -> None:
     """Write a text to the right of the axes, beside a bin or above the first one."""
-    style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": _FONT}
-    if place is None:
-        where, above = (1.0, 1.0), 2
-        style |= {"xycoords": "axes fraction", "va": "bottom", "color": "0.4"}
-    else:
-        where, above = (1.0, place), 0
-        style |= {"xycoords": panel.get_yaxis_transform(), "va": "center_baseline"}
-    panel.annotate(text, where, (right, above), annotation_clip=False, **style)
+    where = (1.0, 1.0) if place is None else (1.0, place)
+    panel.annotate(
+        text,
+        where,
+        (right, 2 if place is None else 0),
+        xycoords="axes fraction" if place is None else panel.get_yaxis_transform(),
+        textcoords="offset points",
+        ha="right",
+        va="bottom" if place is None else "center_baseline",
+        fontsize=_FONT,
+        color="0.4" if place is None else "black",
+        annotation_clip=False,
+    )
 
 
 def _label_step(panel: Any, n_lines: int) -> int:

@@ -87,7 +87,7 @@ _METRICS = {
 
 def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the function and the keyword arguments for a name; a function as it is."""
-    if inspect.isroutine(name) and not isinstance(name, partial):  # a routine from Python 3.14 on
+    if not isinstance(name, partial) and inspect.isroutine(name):  # both from Python 3.14 on
         return name, {}
     found = re.fullmatch(r"(\w+)(?:@([0-9.]+|inf))?", name) if isinstance(name, str) else None
     try:

@@ -329,37 +329,51 @@ def tpr_at_fpr(y, f, w, max_fpr):
 # Confidence in the AUC ----------------------------------------------------------------------
 
 
-def auc_of_folds(y, f, qid=None, fold=None):
+def auc_of_folds(y, f, fold=None):
     """For each fold with a pair: its AUC, and samples whose means' errors add up to its error.
 
     Two classes: the structural components V10 of the positives and V01 of the negatives (DeLong et
-    al. 1988), whose means are both the AUC. Else one sample of what is drawn, rows of more than two
-    grades or queries (Obuchowski 1997): n times the excess of its pairs.
+    al. 1988), whose means are both the AUC. Rows of more than two grades are one sample: n times
+    the excess of the pairs of each.
     """
     fold = [0] * len(y) if fold is None else list(fold)
     found = []
     for v in sorted(set(fold)):
-        pairs = [(i, k) for i, k in oracles.pairs(y, qid) if fold[i] == fold[k] == v]
+        pairs = [(i, k) for i, k in oracles.pairs(y) if fold[i] == fold[k] == v]
         if not pairs:
             continue
         right = {(i, k): (f[i] > f[k]) + (f[i] == f[k]) / 2 for i, k in pairs}
         auc = sum(right.values()) / len(pairs)
         rows = [i for i in range(len(y)) if fold[i] == v]
-        if qid is None and len({y[i] for i in rows}) == 2:
+        if len({y[i] for i in rows}) == 2:
             upper = [i for i in rows if y[i] == max(y[k] for k in rows)]
             lower = [i for i in rows if i not in upper]
             v10 = [np.mean([right[i, k] for k in lower]) for i in upper]
             v01 = [np.mean([right[i, k] for i in upper]) for k in lower]
             found.append((auc, [v10, v01]))
             continue
-        units = [{i} for i in rows]
-        if qid is not None:
-            units = [{i for i in rows if qid[i] == q} for q in sorted({qid[i] for i, _ in pairs})]
         excess = [
-            sum(right[pair] - auc for pair in pairs if unit & set(pair)) / len(pairs)
-            for unit in units
+            sum(right[pair] - auc for pair in pairs if row in pair) / len(pairs) for row in rows
         ]
-        found.append((auc, [[len(units) * one for one in excess]]))
+        found.append((auc, [[len(rows) * one for one in excess]]))
+    return found
+
+
+def auc_without_queries(y, f, qid, fold=None):
+    """For each fold with a pair: its AUC, those without each query, and their shares of pairs."""
+    fold = [0] * len(y) if fold is None else list(fold)
+    found = []
+    for v in sorted(set(fold)):
+        pairs = [(i, k) for i, k in oracles.pairs(y, qid) if fold[i] == fold[k] == v]
+        queries = sorted({qid[i] for i, _ in pairs})
+        if not pairs:
+            continue
+        kept = [pairs, *([(i, k) for i, k in pairs if qid[i] != q] for q in queries)]
+        auc, *without = (
+            np.mean([(f[i] > f[k]) + (f[i] == f[k]) / 2 for i, k in some]) if some else np.nan
+            for some in kept
+        )
+        found.append((auc, without, [1 - len(some) / len(pairs) for some in kept[1:]]))
     return found
 
 
@@ -367,18 +381,36 @@ def auc_and_error(y, f, qid=None, fold=None, other=None):
     """The AUC, or that minus the AUC of `other`; its standard error; degrees of freedom.
 
     The AUC is the mean of the folds' (LeDell et al. 2015). The variance of a mean is the sample
-    variance over the size of the sample; of one value there is none.
+    variance over the size of the sample; of one value there is none. With queries it is that of
+    the jackknife which leaves out one of them.
     """
-    folds = auc_of_folds(y, f, qid, fold)
+    if qid is not None:
+        return auc_and_jackknife(y, f, qid, fold, other)
+    folds = auc_of_folds(y, f, fold)
     if other is not None:
         folds = [
             (a - b, [np.subtract(s, t) for s, t in zip(of_a, of_b, strict=True)])
-            for (a, of_a), (b, of_b) in zip(folds, auc_of_folds(y, other, qid, fold), strict=True)
+            for (a, of_a), (b, of_b) in zip(folds, auc_of_folds(y, other, fold), strict=True)
         ]
     samples = [sample for _, samples in folds for sample in samples]
     auc = sum(auc for auc, _ in folds) / len(folds)
-    freedom = sum(len(sample) - 1 for sample in samples)
     if min(map(len, samples)) < 2:
-        return auc, None, freedom
+        return auc, None, None
     variance = sum(np.var(sample, ddof=1) / len(sample) for sample in samples)
-    return auc, math.sqrt(variance) / len(folds), freedom
+    return auc, math.sqrt(variance) / len(folds), None
+
+
+def auc_and_jackknife(y, f, qid, fold, other):
+    auc, variance, freedom = 0.0, 0.0, 0.0
+    folds = auc_without_queries(y, f, qid, fold)
+    others = folds if other is None else auc_without_queries(y, other, qid, fold)
+    for (a, without_a, share), (b, without_b, _) in zip(folds, others, strict=True):
+        here, without = a, np.array(without_a)
+        if other is not None:
+            here, without = a - b, without - without_b
+        n, auc = len(share), auc + here / len(folds)
+        variance += (n - 1) / n * sum((without - here) ** 2) / len(folds) ** 2
+        freedom += 1 / sum(np.square(share)) - 1
+    if min(len(share) for *_, share in folds) < 2:
+        return auc, None, None
+    return auc, math.sqrt(variance), max(1.0, freedom)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from sklearn_rank.metrics import (
     auc_score,
@@ -20,6 +21,13 @@ def held_out(n=300, n_folds=3, seed=0):
     rng = np.random.default_rng(seed)
     y, fold = (rng.random(n) < 0.2).astype(float), rng.permutation(n) % n_folds
     return y, np.round(y + 1.5 * rng.normal(size=n), 1) + fold, fold
+
+
+def pair_freedom(y, qid):
+    """Return the number of queries with as many pairs each, minus 1."""
+    above = np.bincount(qid, y)
+    pairs = above * (np.bincount(qid) - above)
+    return max(1.0, pairs.sum() ** 2 / (pairs @ pairs) - 1)
 
 
 def mean_auc(y, score, fold, weight):
@@ -93,6 +101,20 @@ def test_with_queries_whole_queries_are_drawn():
     assert choice.criterion[1:, 0].std() == pytest.approx(error, rel=0.1)
     found = compare_auc(y, score, -score, qid=qid)
     assert choice.lead()[1].high == pytest.approx(found.high, abs=0.05)
+
+
+def test_a_query_with_most_of_the_pairs_varies_as_when_rankings_are_compared():
+    sizes = np.array([120, *[20] * 20])
+    rng, qid = np.random.default_rng(0), np.repeat(np.arange(21), sizes)
+    y = rng.random(len(qid)) < 0.25
+    skill = np.where(np.arange(21) == 0, 2.0, 1.0)
+    score, other = y * skill[qid] + rng.normal(size=len(qid)), rng.normal(size=len(qid))
+    options = {"criterion": "auc", "qid": qid, "random_state": 0, "n_resamples": 4000}
+    change = np.diff(choose_ranking(y, {"a": score, "b": other}, **options).metric).std()
+    known = compare_auc(y, score, other, qid=qid)
+    freedom = pair_freedom(y, qid)
+    error = (known.high - known.low) / 2 / student_t(freedom).ppf(0.975)
+    assert change == pytest.approx(error, rel=0.1)
 
 
 def test_two_rankings_lead_as_when_they_are_compared():

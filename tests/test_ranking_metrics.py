@@ -801,10 +801,31 @@ def few_queries(rng):
     return metrics.compare_auc(y, a, b, qid=qid, fold=qid % 2, confidence=0.9), 0.0
 
 
+def one_long_query(rng, sizes=(200, *[20] * 29), paired=True):
+    """The AUC differs between queries, and one of them has most of the pairs."""
+    qid = np.repeat(range(len(sizes)), sizes)
+    y = np.concatenate([np.arange(n) < n // 4 for n in sizes])
+    a, b = y * (1 + rng.normal(size=(2, len(sizes))) / 2)[:, qid] + rng.normal(size=(2, len(y)))
+    if paired:
+        return metrics.compare_auc(y, a, b, qid=qid, confidence=0.9), 0.0
+    return metrics.auc_interval(y, a, qid=qid, confidence=0.9), norm.cdf(1 / np.sqrt(2.25))
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_query_with_most_of_the_pairs_does_not_hide_how_queries_differ(paired):
+    """It pulled the AUC to its own, so that its difference from the AUC told nothing."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(60):
+        found, true = one_long_query(rng, paired=paired)
+        hits += found.low <= true <= found.high
+    assert hits > 51
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "most_off"),
     [
+        (partial(one_long_query, sizes=(60, *[20] * 29)), 0.04),
         (plain_list, 0.03),
         (small_folds, 0.04),
         (partial(small_folds, paired=True), 0.04),

@@ -12,7 +12,7 @@ from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank._validation import check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
 from sklearn_rank.metrics.intervals import CONFIDENCE
-from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
+from sklearn_rank.metrics.pair_counts import count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _TWO_QUERIES = "queries with rows of different relevance are needed, in every fold that has one"
@@ -49,7 +49,7 @@ class AUCInterval:
 
 @dataclass(frozen=True)
 class _Units:
-    """The AUC linearised: a sum of terms, one for each independent draw (a row or a query).
+    """The AUC and its error: a term for each independent draw (a row or a query).
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ class _Units:
         sum of squares is the estimated variance.
     n_queries : int
         Number of queries with a pair; 1 for one list.
-    freedom : int or None
+    freedom : float or None
         Degrees of freedom of that sum over queries; None for one list.
     """
 
     auc: float
     deviation: Floats
     n_queries: int
-    freedom: int | None
+    freedom: float | None
 
     def standard_error(self) -> float:
         error = float(np.sqrt(self.deviation @ self.deviation))
@@ -91,14 +91,23 @@ def auc_interval(
     folds that have a pair, :math:`P_v` the pairs in fold v and :math:`n_r` the rows of fold v
     that are of the class of row r. With one fold this is DeLong's estimator. In a fold with more
     than two relevance levels, where one row may be above some rows and below others,
-    :math:`n_r` counts all its rows. With queries a whole query is one draw: r runs over queries,
-    the sum of d over the pairs of the query, and :math:`n_r` counts the queries of fold v that
-    have a pair.
+    :math:`n_r` counts all its rows.
+
+    With queries a whole query is one draw, and the variance is that of the jackknife,
+
+    .. math:: \widehat{\mathrm{var}} = \frac{1}{V^2} \sum_v \frac{n_v - 1}{n_v} \sum_q
+        (\mathrm{AUC}_{v,-q} - \mathrm{AUC}_v)^2
+
+    where q runs over the :math:`n_v` queries of fold v that have a pair, and
+    :math:`\mathrm{AUC}_{v,-q}` is the AUC of the fold without query q. For queries with equal
+    numbers of pairs this is the sum above, with a query for r. A query with many pairs pulls the
+    AUC towards its own; leaving it out shows how far.
 
     The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. It uses
     quantiles of the normal distribution in one list, and with queries those of the t
-    distribution with :math:`\sum_v (n_v - 1)` degrees of freedom, :math:`n_v` being the queries of
-    fold v that have a pair.
+    distribution with :math:`\max(1, \sum_v (1 / \sum_q w_q^2 - 1))` degrees of freedom, where
+    :math:`w_q` is the share of query q in the pairs of fold v: as many as so many queries with
+    equal numbers of pairs have.
 
     Parameters
     ----------
@@ -134,9 +143,14 @@ def auc_interval(
     its training rows. With few rows, and near an AUC of 1, it is too narrow. Its width is zero when
     no pair is wrong, and when all rows or queries contribute equally.
 
+    The pairs of a query grow with the square of its rows. Where one query has most of them, the
+    AUC is nearly that of this query alone, and the interval is wide.
+
     References
     ----------
-    DeLong1988 (one list). Obuchowski1997 (rows that are drawn together). LeDell2015 (folds).
+    DeLong1988 (one list). LeDell2015 (folds). Obuchowski1997 (rows that are drawn together).
+    EfronStein1981 (the jackknife). BellMcCaffrey2002 (why leaving out corrects for the pull of a
+    unit). Kish1965 (the number of equal units).
 
     Examples
     --------
@@ -169,8 +183,9 @@ def compare_auc(
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} (d_r^a - d_r^b)^2
 
-    with d and n as in `auc_interval`: errors that both rankings share cancel. Interval and p-value
-    come from the normal distribution or, with queries, from the t distribution.
+    with d and n as in `auc_interval`: errors that both rankings share cancel. With queries it is
+    the jackknife's, of the difference. Interval and p-value come from the normal distribution or,
+    with queries, from the t distribution, as there.
 
     Parameters
     ----------
@@ -204,7 +219,7 @@ def compare_auc(
 
     References
     ----------
-    DeLong1988 (one list: its test). Obuchowski1997 and LeDell2015 (queries and folds).
+    DeLong1988 (one list: its test). EfronStein1981 and LeDell2015 (queries and folds).
 
     Examples
     --------
@@ -237,54 +252,73 @@ def _half_width(units: _Units, confidence: float) -> float:
 def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score") -> _Units:
     """Return the terms of the AUC, over rows, or over queries if there are any."""
     rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
-    n_rows, query = len(rows.score), rows.qid
+    n_rows = len(rows.score)
     folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows, "fold")
-    auc, from_below, from_above, is_above, is_below, has_auc = _linearised(rows, folds)
-    if query is not None:
-        has_pair = np.bincount(query, is_above) > 0
-        excess = np.bincount(query, from_below)[has_pair].astype(np.float64)
-        drawn = fold_of_queries(folds, query)[has_pair]
-        freedom = len(drawn) - len(np.unique(drawn))
-        return _Units(auc, _unbiased(excess, drawn, _TWO_QUERIES), len(drawn), freedom)
+    if rows.qid is not None:
+        auc, _, deviation, drawn, freedom = _without_each_query(rows, folds)
+        return _Units(auc, _unbiased(deviation, drawn, _TWO_QUERIES), len(drawn), freedom)
+    auc, deviation, is_above, is_below, has_auc = _linearised(rows, folds)
     # A fold without a pair has no AUC, and its rows have no part in the mean.
-    deviation = (from_below + from_above)[has_auc]
     # A graded fold, where a row may be above some rows and below others, counts as one class.
     is_graded = np.bincount(folds, is_above & is_below)[folds] > 0
     drawn = (2 * folds + (is_below & ~is_graded))[has_auc]
-    return _Units(auc, _unbiased(deviation, drawn, _TWO_ROWS), 1, None)
+    return _Units(auc, _unbiased(deviation[has_auc], drawn, _TWO_ROWS), 1, None)
 
 
 def auc_deviations(y: Any, score: Any, qid: Indices | None, folds: Indices) -> tuple[float, Floats]:
-    """Return the mean AUC of the folds, and its derivatives by the weights of rows, or queries."""
-    auc, from_below, from_above, *_ = _linearised(
-        ScoredRows.with_relevance(y, score, qid, name="scores"), folds
-    )
-    deviation = from_below + from_above if qid is None else np.bincount(qid, from_below)
-    return auc, np.asarray(deviation, dtype=np.float64)
+    """Return the mean AUC of the folds, and its derivatives by the weights of rows.
+
+    With queries the latter are what `_without_each_query` says of each, zero without a pair.
+    """
+    rows = ScoredRows.with_relevance(y, score, qid, name="scores")
+    if qid is None:
+        return _linearised(rows, folds)[:2]
+    auc, number, deviation, *_ = _without_each_query(rows, folds)
+    return auc, np.bincount(number, deviation, rows.n_queries).astype(np.float64)
 
 
-def _linearised(rows: ScoredRows, folds: Indices) -> tuple[float, Floats, Floats, Mask, Mask, Mask]:
+def _without_each_query(
+    rows: ScoredRows, folds: Indices
+) -> tuple[float, Indices, Floats, Indices, float]:
+    """Return the AUC, and of each query with a pair its number, what it adds to the AUC, its fold.
+
+    That is (n - 1) / n of the difference to the AUC without the query: of queries with as many
+    pairs as the others the derivative by their weight, but a query with most of the pairs can't
+    hide that the others differ from it. At the end come the degrees of freedom.
+    """
+    below = count_pairs(rows)
+    below.require_pairs()
+    pairs = np.bincount(rows.query, below.total)
+    wrong = np.bincount(rows.query, below.lower + below.tied / 2)
+    number = np.flatnonzero(pairs)
+    pairs, wrong, fold = pairs[number], wrong[number], fold_of_queries(folds, rows.query)[number]
+    fold = np.unique(fold, return_inverse=True)[1].ravel()
+    n, all_pairs, all_wrong = (np.bincount(fold, one) for one in (None, pairs, wrong))
+    error = all_wrong / all_pairs
+    # A fold's only query leaves no pair, and n - 1 = 0.
+    without = (all_wrong[fold] - wrong) / np.maximum(all_pairs[fold] - pairs, 1)
+    deviation = (1 - 1 / n[fold]) * (without - error[fold]) / len(n)
+    n_equal = 1 / np.bincount(fold, (pairs / all_pairs[fold]) ** 2)
+    return 1 - float(error.mean()), number, deviation, fold, max(1.0, float((n_equal - 1).sum()))
+
+
+def _linearised(rows: ScoredRows, folds: Indices) -> tuple[float, Floats, Mask, Mask, Mask]:
     """Return the AUC, the derivatives by the weights of rows, and masks of rows.
 
-    The derivatives are of the pairs in which a row is the upper one, and the lower one. The masks
-    are of the rows that are the upper one of a pair, the lower one, and in a fold with pairs.
+    The masks are of the rows that are the upper one of a pair, the lower one, and in a fold with
+    pairs.
     """
-    # Rows of two folds are not compared: a query of the counts is a query of one fold.
-    in_fold = replace(rows, qid=folds * rows.n_queries + rows.query)
+    in_fold = replace(rows, qid=folds)  # rows of two folds are not compared
     below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
-    pairs = np.bincount(folds, below.total)
-    if not pairs.any():
-        raise ValueError(NO_PAIR)
+    below.require_pairs()
     wrong_below, wrong_above = below.lower + below.tied / 2, above.lower + above.tied / 2
-    is_defined = pairs > 0
-    wrong = np.bincount(folds, wrong_below)[is_defined] / pairs[is_defined]
-    share, scale = np.zeros(len(pairs)), np.zeros(len(pairs))
-    share[is_defined], scale[is_defined] = wrong, 1 / (pairs[is_defined] * len(wrong))
-    share, scale = share[folds], scale[folds]
-    from_below = (share * below.total - wrong_below) * scale
-    from_above = (share * above.total - wrong_above) * scale
-    masks = below.total > 0, above.total > 0, is_defined[folds]
-    return 1 - float(wrong.mean()), from_below, from_above, *masks
+    pairs = np.bincount(folds, below.total)
+    has_auc = pairs > 0
+    wrong = np.bincount(folds, wrong_below) / np.maximum(pairs, 1)
+    excess = wrong[folds] * (below.total + above.total) - wrong_below - wrong_above
+    deviation = excess / np.maximum(pairs * has_auc.sum(), 1)[folds]
+    auc = 1 - float(wrong[has_auc].mean())
+    return auc, deviation, below.total > 0, above.total > 0, has_auc[folds]
 
 
 def fold_of_queries(folds: Indices, query: Indices) -> Indices:

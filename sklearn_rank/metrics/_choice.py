@@ -176,7 +176,9 @@ def choose_ranking(
 
     where row (or query) i was drawn :math:`n_i` times and w are row weights, all 1; for "tpr@a",
     which has no derivative, the threshold moves as the slope of the ROC curve between a/2 and
-    3a/2 says.
+    3a/2 says. With queries the derivative of "auc" is replaced by (n - 1)/n of the difference to
+    the AUC without query i, n being the queries of a fold that have a pair: the same for equal
+    numbers of pairs, and right where a query with many pairs pulls the AUC towards its own.
 
     Parameters
     ----------
@@ -220,6 +222,11 @@ def choose_ranking(
     See Also
     --------
     compare_auc, compare_tpr_at_fpr, compare_rankings : Two rankings that were given in advance.
+
+    Notes
+    -----
+    A `group` that holds a large part of the rows pulls the metrics towards its own, so that
+    intervals are too narrow.
 
     References
     ----------

@@ -351,6 +351,31 @@ def test_the_interval_of_the_impact_ratio(confidence):
         assert np.isnan([found.impact_low[place], found.impact_high[place]]).all()
 
 
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_the_group_with_the_highest_rate_is_not_taken_as_given(n_groups):
+    """Equal groups were found at a disadvantage far more often than the confidence says."""
+    rng, g = np.random.default_rng(0), np.repeat(np.arange(n_groups), 200)
+    n_found = 0
+    for _ in range(100):
+        f = rng.random(len(g)) < 0.5
+        found = monitoring.group_report(f, f, g, cut=0.5)
+        n_found += (found.impact_high < 1).any()
+    assert n_found <= 10
+    given = monitoring.group_report(f, f, g, cut=0.5, reference=found.reference)
+    level = 1 - 0.05 / (n_groups * (n_groups - 1) / 2)
+    wide = monitoring.group_report(f, f, g, cut=0.5, reference=found.reference, confidence=level)
+    assert found.impact_low == approx(wide.impact_low)
+    assert found.impact_high == approx(wide.impact_high)
+    assert (found.impact_ratio == given.impact_ratio).all()
+
+
+def test_the_interval_is_unknown_where_all_rows_of_both_groups_are_selected():
+    found = monitoring.group_report([0, 1] * 4, [1] * 7 + [-1], list("aaabbbcc"), reference="a")
+    assert found.impact_ratio == approx(np.array([1.0, 1.0, 0.5]))
+    assert np.isnan([*found.impact_low[:2], *found.impact_high[:2]]).all()
+    assert found.impact_low[2] < 0.5 < found.impact_high[2]
+
+
 def test_the_group_to_compare_with():
     y, f, g = [0, 1, 0, 1], [1, 2, -1, 2], [7, 7, 8, 8]
     found = monitoring.group_report(y, f, g, reference=8)

@@ -47,8 +47,8 @@ class GroupReport(FiguresTable):
     impact_ratio : ndarray of shape (n_groups,)
         Selection rate by that of the reference group.
     impact_low, impact_high : ndarray of shape (n_groups,)
-        Confidence interval of that ratio; NaN for the reference, and where nobody of the group or
-        of the reference is selected.
+        Confidence interval of that ratio; NaN for the reference, where nobody of the group or of
+        the reference is selected, and where all rows of both are.
     tpr, fpr : ndarray of shape (n_groups,)
         Share of the events, and of the other rows, with a score above the cut.
     auc, auc_low, auc_high : ndarray of shape (n_groups,)
@@ -103,6 +103,12 @@ def group_report(
     .. math:: \frac{s_g}{s_r} \exp\Biggl(\pm z
         \sqrt{\frac{1 - s_g}{n_g s_g} + \frac{1 - s_r}{n_r s_r}}\Biggr)
 
+    where z is the quantile of the normal distribution at (1 + confidence) / 2 for a `reference`
+    that is given. Without one it is that at 1 - (1 - confidence) / (G (G - 1)) for G groups
+    (Bonferroni's bound over all pairs of them): the group with the highest of several rates is
+    partly so by chance, and an interval that took it as given would too often find the others at a
+    disadvantage.
+
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
@@ -117,11 +123,13 @@ def group_report(
         On which side of the cut the favourable decision is: "below" (up to the cut) where a high
         score means a risk that is refused.
     reference : object, default=None
-        The group that the others are compared with. None: the one with the highest selection rate.
+        The group that the others are compared with. None: the one with the highest selection rate,
+        with wider intervals where there are more than two groups.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative. Groups without a row of positive weight are left out.
     confidence : float in (0, 1), default=0.95
-        Confidence level of the intervals.
+        Confidence level of the intervals. Those of the impact ratio without a `reference` hold the
+        true ratios of all groups at once with this probability at least, in large groups.
 
     Returns
     -------
@@ -140,9 +148,13 @@ def group_report(
     the group with the highest rate as evidence of adverse impact. It is no test: with few rows
     such a ratio arises by chance, as the interval shows, and a ratio above 4/5 proves nothing.
 
+    Where all rows of both groups are selected, their rates show no error: the ratio is 1, and its
+    interval is not known.
+
     References
     ----------
-    UGESP1978 (the ratio and the rule). Katz1978 (its interval). DeLong1988 (that of the AUC).
+    UGESP1978 (the ratio and the rule). Katz1978 (its interval, for one pair of groups).
+    DeLong1988 (that of the AUC).
 
     Examples
     --------
@@ -172,7 +184,9 @@ def group_report(
 
     count, events = sums(np.ones_like(event)), sums(event)
     selection_rate = sums(above if selected == "above" else ~above) / count
+    n_pairs = 1
     if reference is None:
+        n_pairs = max(1, len(labels) * (len(labels) - 1) // 2)
         reference = labels.tolist()[int(np.argmax(selection_rate))]
     found = np.flatnonzero(labels == reference)
     if not len(found):
@@ -187,7 +201,7 @@ def group_report(
     auc, auc_low, auc_high = np.array(aucs).T
     return GroupReport(
         *(labels, count, events, events / count, selection_rate),
-        *_impact(selection_rate, count, int(found[0]), confidence),
+        *_impact(selection_rate, count, int(found[0]), (1 - confidence) / n_pairs),
         ratio(sums(event & above), events),
         ratio(sums(~event & above), count - events),
         *(auc, auc_low, auc_high),
@@ -196,13 +210,13 @@ def group_report(
 
 
 def _impact(
-    rate: Floats, count: Floats, reference: int, confidence: float
+    rate: Floats, count: Floats, reference: int, error_rate: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return the ratios of selection rates and their intervals."""
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(stats.norm.isf(error_rate / 2))
     ratios, variance = ratio(rate, float(rate[reference])), ratio(1 - rate, count * rate)
     half = z * np.sqrt(variance + variance[reference])
-    half[(np.minimum(rate, rate[reference]) == 0) | (np.arange(len(rate)) == reference)] = np.nan
+    half[(np.minimum(rate, rate[reference]) == 0) | (half == 0)] = half[reference] = np.nan
     with np.errstate(over="ignore"):  # weights far below one leave the ratio unknown
         return ratios, ratios * np.exp(-half), ratios * np.exp(half)
 

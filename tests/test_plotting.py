@@ -29,7 +29,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import sklearn_rank
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.metrics import auc_score
+from sklearn_rank.metrics import auc_score, precision_at_k, recall_at_k
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.plotting import (
@@ -246,12 +246,21 @@ def test_ranked_list_of_queries_is_the_mean_of_their_lists():
         display.k, display.precision, display.recall, display.grade, strict=True
     ):
         at = [min(int(k), len(one.k)) - 1 for one in lists]
-        found = [one.precision[j] * (j + 1) / k for one, j in zip(lists, at, strict=True)]
+        found = [one.precision[j] for one, j in zip(lists, at, strict=True)]
         assert precision == pytest.approx(np.mean(found))
         recalls = [one.recall[j] for one, j in zip(lists, at, strict=True)]
         assert recall == pytest.approx(np.mean(recalls))
         present = [one.grade[int(k) - 1] for one in lists if k <= len(one.k)]
         assert grade == pytest.approx(np.mean(present))
+
+
+def test_ranked_list_of_queries_of_other_lengths_is_that_of_the_metrics():
+    """Precision divided by k after the end of a query, unlike the metric and its scorers."""
+    y, score, qid = [1, 0, 0, 1, 1, 0], [5, 3, 4, 2, 1, 2], [0, 0, 0, 0, 1, 1]
+    display = RankedListDisplay.from_predictions(y, score, qid=qid)
+    for k, precision, recall in zip(display.k, display.precision, display.recall, strict=True):
+        assert precision == pytest.approx(precision_at_k(y, score, k=int(k), qid=qid))
+        assert recall == pytest.approx(recall_at_k(y, score, k=int(k), qid=qid))
 
 
 def test_ranked_list_cut_offs_that_differ_by_rounding_are_one():

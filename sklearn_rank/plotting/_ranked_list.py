@@ -29,12 +29,13 @@ _CELLS = 800
 class RankedListDisplay(PredictionsDisplay):
     r"""Plot the labels of a ranked list, and precision and recall at each cut-off.
 
-    .. math:: \mathrm{precision}(k) = \frac{R(k)}{k}, \qquad
-        \mathrm{recall}(k) = \frac{R(k)}{R(\infty)}
+    .. math:: \mathrm{precision}(k) = \frac{R(k)}{\min(k, n)}, \qquad
+        \mathrm{recall}(k) = \frac{R(k)}{R(n)}
 
-    where R(k) is the weight of the relevant rows among the first k, weights being multiplicities.
-    Tied rows count as the mean over their orders. With queries all curves are means over the
-    queries that have a relevant row; R is constant after the end of a query.
+    where R(k) is the weight of the relevant rows among the first k, weights being multiplicities,
+    and n that of all rows. Tied rows count as the mean over their orders. With queries all curves
+    are means over the queries that have a relevant row, as `sklearn_rank.metrics.precision_at_k`
+    and `sklearn_rank.metrics.recall_at_k` are; after the end of a query both stay as they are.
 
     Parameters
     ----------
@@ -219,16 +220,16 @@ def _mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[
     lists = [_running_sums(rows, one, grade, relevant) for one in queries]
     k = np.unique(np.concatenate([cuts for cuts, *_ in lists]))
     k = k[np.append(np.diff(k) > _SAME * k[-1], True)]
-    found, recall, graded, length = (np.zeros(len(k)) for _ in range(4))
+    precision, recall, graded, length = (np.zeros(len(k)) for _ in range(4))
     for _, at, upto_relevant, upto_grade in lists:
         found_here = np.interp(k, at, upto_relevant)
-        found += found_here
+        precision += found_here / np.minimum(k, at[-1])
         recall += found_here / upto_relevant[-1]
         graded += np.diff(np.interp(k, at, upto_grade), prepend=0.0)
         length += np.diff(np.minimum(k, at[-1]), prepend=0.0)
     return {
         "k": k,
-        "precision": np.minimum(found / (k * len(lists)), 1.0),
+        "precision": np.minimum(precision / len(lists), 1.0),
         "recall": np.minimum(recall / len(lists), 1.0),
         "grade": np.clip(graded / length, grade.min(), grade.max()),
     }

@@ -88,8 +88,11 @@ def tpr_at_fpr_interval(
     Notes
     -----
     The interval is for this model on new rows; it does not include the variation of a model with
-    its training rows. Time: a sort, and for each bootstrap sample a draw of the relevant rows and
-    of the others near the top.
+    its training rows. With few relevant rows, and near a share of 1, it is too narrow: no sample
+    misses a row where none is missed, so that its width is zero.
+
+    Time: a sort, and for each bootstrap sample a draw of the relevant rows and of the others near
+    the top.
 
     References
     ----------
@@ -204,9 +207,8 @@ def _in_queries(y_true: Any, scores: dict[str, Any], qid: Any, fold: Any, max_fp
     return [tpr_at_fpr_score(y_true, score, **options) for score in scores.values()]
 
 
-def _quantiles(values: Floats, confidence: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+def _quantiles(values: Floats, confidence: float) -> Iterator[float]:
+    return map(float, np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2]))
 
 
 def _shares(

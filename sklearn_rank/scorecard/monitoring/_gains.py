@@ -193,7 +193,8 @@ def calibration_table(
 
     is the interval of the share r of n rows with an event (Wilson's), where z is a quantile of the
     normal distribution. Where it does not hold the mean prediction the probabilities are probably
-    wrong; of twenty bands one is so by chance at a confidence of 0.95.
+    wrong; of twenty bands one is so by chance at a confidence of 0.95, where bands hold a few
+    expected events or more. With fewer, a single event may put a band outside.
 
     Parameters
     ----------

@@ -116,6 +116,36 @@ def test_without_any_change_the_index_has_its_expected_value():
     assert by_column.expected == approx(np.array([table.expected]))
 
 
+def test_rare_categories_do_not_hide_a_change_of_frequent_ones():
+    """Their bins added degrees of freedom, and nothing to the index."""
+    shares = 1 / np.arange(1, 201) ** 1.5
+    shares /= shares.sum()
+    moved = shares + 0.1 * ((np.arange(200) == 1) * 1.0 - (np.arange(200) == 0))
+    rng, p_values, no_change = np.random.default_rng(0), [], []
+    for _ in range(100):
+        then, now, same = (rng.choice(200, 1000, p=one) for one in (shares, moved, shares))
+        for current, found in ((now, p_values), (same, no_change)):
+            table = monitoring.characteristic_stability(then[:, None], current[:, None])
+            found.append(table.p_value[0])
+    assert np.mean(np.array(p_values) < 0.05) > 0.9
+    assert 0.01 < np.mean(np.array(no_change) < 0.05) < 0.12
+
+
+def test_bins_of_few_rows_are_tested_together():
+    """The index itself is that of all bins."""
+    then = np.repeat(np.arange(5), [3, 9, 40, 2, 46])
+    now = np.repeat(np.arange(5), [7, 11, 20, 3, 9])
+    found = monitoring.stability_table(then, now, bins=[0, 1, 2, 3])
+    together = monitoring.stability_table(then, now, bins=[1, 2])
+    assert found.p_value == approx(together.p_value)
+    assert found.psi > together.psi
+    assert found.expected == approx(2 * together.expected)
+    unit = 1 / 100 + 1 / 50
+    assert together.p_value == approx(chi2(2).sf(together.psi / unit))
+    few = monitoring.stability_table([1, 2, 3], [1, 1, 3], bins=[1, 2])
+    assert (few.p_value, few.psi > 0) == (1, True)
+
+
 def test_missing_values_have_a_bin_of_their_own():
     found = monitoring.stability_table([1, 2, 3, np.nan], [1, 2, 3, 3], bins=[2])
     assert found.reference == approx(np.array([0.5, 0.25, 0.25]))

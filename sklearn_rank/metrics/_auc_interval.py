@@ -252,8 +252,7 @@ def _half_width(units: _Units, confidence: float) -> float:
 def _units(y_true: Any, y_score: Any, qid: Any, fold: Any, name: str = "y_score") -> _Units:
     """Return the terms of the AUC, over rows, or over queries if there are any."""
     rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
-    n_rows = len(rows.score)
-    folds = np.zeros(n_rows, dtype=np.intp) if fold is None else check_qid(fold, n_rows, "fold")
+    folds = 0 * rows.query if fold is None else check_qid(fold, len(rows.score), "fold")
     if rows.qid is not None:
         auc, _, deviation, drawn, freedom = _without_each_query(rows, folds)
         return _Units(auc, _unbiased(deviation, drawn, _TWO_QUERIES), len(drawn), freedom)

@@ -145,8 +145,7 @@ class RankingChoice:
         if rivals is not None:
             excess -= values[sample, rivals] - values[0, rivals]
             estimate -= float(values[0, rivals[0]])
-        ends = [(1 + confidence) / 2, (1 - confidence) / 2]
-        low, high = estimate - np.quantile(excess[1:], ends)
+        low, high = estimate - np.quantile(excess[1:], [(1 + confidence) / 2, (1 - confidence) / 2])
         return BootstrapInterval(
             estimate - float(excess[1:].mean()), float(low), float(high), self.n_drawn
         )

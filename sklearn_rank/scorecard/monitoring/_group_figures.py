@@ -174,7 +174,6 @@ def group_report(
     rows = ScoredRows.with_relevance(y_true, y_score, None, sample_weight)
     codes = check_qid(group, len(rows.is_kept), "group")[rows.is_kept]
     kept, codes = np.unique(codes, return_inverse=True)
-    codes = codes.ravel()
     labels = np.unique(check_column(group, "group"))[kept]
     event, above, weight = rows.y > 0, rows.score > cut, rows.weight
     check_weight_range("group_report", weight)

@@ -15,6 +15,8 @@ from sklearn_rank.scorecard._card_checks import check_weight_range
 from sklearn_rank.scorecard.monitoring._bands import FiguresTable, band_of, band_sums, cuts_of
 
 _LARGEST_POINTS = 1e300
+_MIN_EXPECTED = 10.0
+"""Rows of the smaller table in a bin, from which on its index is nearly chi-squared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +35,11 @@ class StabilityTable(FiguresTable):
     psi : float
         Population stability index: their sum.
     expected : float
-        Mean of the index in large tables without any change.
+        Mean of the index in large tables without any change; with bins of few rows it is less.
     p_value : float
-        Probability of an index at least as large without any change.
+        Probability of an index at least as large in large tables without any change. For it
+        neighbouring bins are put together, until at least 10 rows of the smaller table are
+        expected in each; 1 where that leaves a single bin.
 
     Examples
     --------
@@ -150,8 +154,9 @@ def population_stability_index(
     By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The rule ignores
     the number of rows: without any change the index of B bins is about
     :math:`(1/n + 1/m)` times a chi-squared variable with B - 1 degrees of freedom, where n and m
-    are the numbers of rows. `stability_table` has the mean of this distribution and the p-value of
-    the index.
+    are the numbers of rows. That is so in large tables with several rows in each bin.
+    `stability_table` has the mean of this distribution, and a p-value for which bins of few rows
+    are put together: those of many rare categories would hide the change of the others.
 
     References
     ----------
@@ -220,10 +225,24 @@ def _numbers(values: Any, name: str, weight: Any, weight_name: str) -> tuple[Flo
 def _index(old: Floats, new: Floats) -> tuple[Floats, float, float]:
     """Return the parts of the bins of two tables, the expected sum, and the p-value of the sum."""
     _, index = log_ratios(old, new)
-    filled = (old > 0) | (new > 0)
-    unit, freedom = 1 / float(old.sum()) + 1 / float(new.sum()), int(filled.sum()) - 1
-    p_value = float(stats.chi2.sf(index.sum() / unit, freedom)) if freedom else 1.0
-    return index, freedom * unit, p_value
+    n_filled = int(((old > 0) | (new > 0)).sum())
+    unit, (old, new) = 1 / float(old.sum()) + 1 / float(new.sum()), _in_bins_of_enough(old, new)
+    tested, freedom = log_ratios(old, new)[1].sum() / unit, len(old) - 1
+    p_value = float(stats.chi2.sf(tested, freedom)) if freedom else 1.0
+    return index, (n_filled - 1) * unit, p_value
+
+
+def _in_bins_of_enough(old: Floats, new: Floats) -> Floats:
+    """Return the weights in neighbouring bins put together, with enough rows expected in each."""
+    both = old + new
+    starts, held = [0], 0.0
+    for place, expected in enumerate(both / both.sum() * min(old.sum(), new.sum())):
+        if held >= _MIN_EXPECTED:
+            starts, held = [*starts, place], 0.0
+        held += expected
+    # The last bins have nothing behind them, and join those before.
+    n_bins = max(1, len(starts) - (held < _MIN_EXPECTED))
+    return np.add.reduceat([old, new], starts[:n_bins], axis=1)
 
 
 def log_ratios(old: Floats, new: Floats) -> tuple[Floats, Floats]:
@@ -232,14 +251,11 @@ def log_ratios(old: Floats, new: Floats) -> tuple[Floats, Floats]:
     A bin without a row of one table has the share of half a row; without a row of either it adds
     nothing.
     """
-    # A row weighs 1, or as much as all rows where they weigh less.
-    masses = [np.where(one > 0, one, 0.5 * min(1.0, float(one.sum()))) for one in (old, new)]
-    totals = [one.sum() for one in (old, new)]
-    p, q = (mass / total for mass, total in zip(masses, totals, strict=True))
+    # An empty bin has the weight of half a row: 1/2, or that of half of all where they weigh less.
+    tables = [(np.where(x > 0, x, 0.5 * min(1.0, float(x.sum()))), x.sum()) for x in (old, new)]
+    p, q = (mass / total for mass, total in tables)
     # Shares too small for a float still have a logarithm.
-    log_p, log_q = (
-        np.log(mass) - np.log(total) for mass, total in zip(masses, totals, strict=True)
-    )
+    log_p, log_q = (np.log(mass) - np.log(total) for mass, total in tables)
     filled = (old > 0) | (new > 0)
     return log_q - log_p, np.where(filled, (q - p) * (log_q - log_p), 0.0)
 
@@ -257,9 +273,9 @@ class CharacteristicStability(FiguresTable):
     shift : ndarray of shape (n_variables,)
         Change in the mean points: what the variable adds to the change in the mean total.
     expected : ndarray of shape (n_variables,)
-        Mean of the index in large tables without any change.
+        Mean of the index in large tables without any change; with bins of few rows it is less.
     p_value : ndarray of shape (n_variables,)
-        Probability of an index at least as large without any change.
+        Probability of an index at least as large without any change, as of `StabilityTable`.
 
     Examples
     --------
@@ -339,8 +355,7 @@ def characteristic_stability(
     new = _columns(current, "current")
     n_variables = old.shape[1]
     names = [f"x{number}" for number in range(n_variables)] if names is None else names
-    others = (("current", new.T), ("names", names), ("points", points))
-    for what, given in others:
+    for what, given in (("current", new.T), ("names", names), ("points", points)):
         if given is not None and len(given) != n_variables:
             raise ValueError(
                 f"{what} has {len(given)} variables, but reference has {n_variables} columns."

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, run
+from sklearn.linear_model import LogisticRegression
 
-from sklearn_rank.cli._rankers import BASELINES
+from sklearn_rank.cli._rankers import BASELINES, pipeline_for
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.tables.dataset import training_data
 from sklearn_rank.tables.options import TableOptions
@@ -55,6 +56,18 @@ def test_codes_may_be_declared_categories(folder, capsys):
     captured = capsys.readouterr()
     assert captured.err == ""  # no category that training never saw
     assert "07" in captured.out
+
+
+def test_linear_models_get_scaled_numbers_beside_columns_of_0_and_1(folder):
+    frame = pd.read_csv("rows.csv", dtype={"code": str})
+    frame.loc[::50, "x"] = None
+    frame.to_csv("rows.csv", index=False)
+    data = training_data(TableOptions("rows.csv", target="y", category=["code"]), [])
+    pipeline = pipeline_for(LogisticRegression(), data.schema).fit(data.X, data.y)
+    columns = pipeline[:-1].transform(data.X)
+    assert columns.shape == (200, 1 + 8 + 1)  # the last tells where x is missing
+    assert columns[:, 0].std() == pytest.approx(1)
+    assert set(np.unique(columns[:, 1:])) == {0.0, 1.0}
 
 
 def test_a_declared_category_is_never_taken_for_an_id_or_for_numbers_with_slips(folder, capsys):

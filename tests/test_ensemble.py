@@ -32,10 +32,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
-from sklearn_rank.ensemble.members import Table, _suits_histograms
+from sklearn_rank.ensemble.members import NumberScaler, Table, _scaled, _suits_histograms
 from sklearn_rank.metrics import auc_score, partial_auc_score
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.onnx import register_converters
@@ -448,6 +448,38 @@ def test_columns_that_histograms_can_not_take(kind, n_categories, n_filled, suit
         frame = frame.with_columns(pl.col("name").cast(pl.Categorical))
     assert _suits_histograms(Table(frame)) == suits
     assert _suits_histograms(np.column_stack([numbers, np.ones(600)])) == (n_filled >= 20)
+
+
+def shops(n, rng):
+    """Return rows with a category of many levels that tells nothing, some of them rare."""
+    levels = np.minimum(rng.geometric(0.02, n), 200)
+    frame = pd.DataFrame({"a": 40 + 10 * rng.standard_normal(n), "b": rng.standard_normal(n)})
+    y = (frame["a"] - 45) / 10 + rng.standard_normal(n) > 0
+    return frame.assign(shop=pd.Categorical(levels, categories=range(1, 201))), y.to_numpy()
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), KernelPairwiseSGDRanker()], ids=repr)
+def test_the_columns_of_rare_categories_are_not_blown_up(model):
+    rng = np.random.default_rng(0)
+    (frame, y), (new, y_new) = shops(400, rng), shops(2000, rng)
+    pipeline = _scaled(Table(frame), model).fit(frame, y)
+    columns = pipeline[:-1].transform(frame)
+    assert set(np.unique(columns[:, :-2])) == {0.0, 1.0}
+    np.testing.assert_allclose(columns[:, -2:].std(axis=0), 1)
+    assert auc_score(y_new, pipeline.decision_function(new)) > auc_score(y_new, new["a"]) - 0.02
+
+
+def test_a_column_of_0_and_1_is_known_by_its_moments():
+    rng = np.random.default_rng(0)
+    x, weight = rng.standard_normal(300), rng.integers(1, 4, 300)
+    rows = np.column_stack([x, 1e-9 * (x - x.mean()), x > 2, np.zeros(300), x > -9, 0.3 + 0 * x])
+    scaler = NumberScaler().fit(rows, sample_weight=weight)
+    assert scaler.scale_[2:].tolist() == [1.0] * 4
+    assert scaler.mean_[2:4].tolist() == [0.0, 0.0]
+    usual = StandardScaler().fit(rows, sample_weight=weight)
+    np.testing.assert_array_equal(scaler.transform(rows)[:, :2], usual.transform(rows)[:, :2])
+    repeated = NumberScaler().fit(np.repeat(rows, weight, axis=0))
+    np.testing.assert_allclose(scaler.transform(rows), repeated.transform(rows), atol=1e-9)
 
 
 def test_a_member_that_gives_no_number_is_named():

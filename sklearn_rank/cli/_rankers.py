@@ -12,12 +12,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 
 import sklearn_rank
 from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.engines.registry import get_engine
+from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
 from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.tables.dataset import Dataset
@@ -163,7 +164,7 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     """Return a pipeline of column encoding and ranker or baseline.
 
     Trees get categories as they are, stumps and LightGBM (which take missing values) as 0/1
-    columns, and linear and kernel models imputed and scaled ones.
+    columns, and linear and kernel models imputed and scaled numbers beside such columns.
     """
     if hasattr(model, "relevance"):  # grades may have been found in the table
         model.set_params(relevance=schema.relevance)
@@ -172,7 +173,7 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     steps: list[tuple[str, Any]] = [("columns", encoder)]
     if not get_tags(model).input_tags.allow_nan:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
-        steps += [("fill", fill), ("scale", StandardScaler())]
+        steps += [("fill", fill), ("scale", NumberScaler())]
     return Pipeline([*steps, ("ranker", model)])
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._protocols import Codes, Floats, Indices, Values
+from sklearn_rank._protocols import Codes, Floats, Indices
 from sklearn_rank.bins.categories import column_of
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
@@ -106,12 +107,12 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
         kind = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
         histograms = kind(categorical_features="from_dtype", random_state=seed)
         members["hist_gradient_boosting"] = histograms
-    if _has_engine():
-        trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
-        members["trees"] = trees
+    with suppress(ImportError):  # no engine of boosted trees
+        get_engine("auto", "RankingEnsemble")
+        members["trees"] = trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
         if not has_queries:
             members["trees_p4"] = clone(trees).set_params(p=4.0)
-        elif (data.weight == 1).all() and _are_engine_grades(data.y):
+        elif (data.weight == 1).all() and np.isin(data.y, range(_HIGHEST_GRADE + 1)).all():
             members["trees_ndcg"] = clone(trees).set_params(loss="ndcg")
     if n_rows <= _MOST_KERNEL_ROWS and not has_queries:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))
@@ -119,21 +120,37 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
 
 
 def _scaled(X: Any, model: Any) -> Any:
-    """Return a pipeline that encodes, scales and fills features, with weights where they count."""
+    """Return a pipeline that encodes, scales and fills features, with weights where they count.
+
+    The levels of a category are not scaled, nor other columns of 0 and 1 beside them.
+    """
     positions = X.categorical if isinstance(X, Table) else []
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    encoder = [make_column_transformer((one_hot, positions), remainder="passthrough")]
+    encoder = make_column_transformer((one_hot, positions), remainder="passthrough")
     # Scaled features have the mean 0, which is what fills them.
     fill = SimpleImputer(
         strategy="constant", fill_value=0.0, add_indicator=True, keep_empty_features=True
     )
-    scaler = MaxAbsScaler() if issparse(X) else StandardScaler()
-    return make_pipeline(*(encoder if positions else []), scaler, fill, model)
+    if positions:
+        return make_pipeline(encoder, NumberScaler(), fill, model)
+    return make_pipeline(MaxAbsScaler() if issparse(X) else StandardScaler(), fill, model)
 
 
-def _are_engine_grades(y: Values) -> bool:
-    """Whether the engines' own objective takes a relevance."""
-    return bool(y.min() >= 0 and y.max() <= _HIGHEST_GRADE and np.array_equal(y, np.floor(y)))
+class NumberScaler(StandardScaler):
+    """A `StandardScaler` that leaves columns of 0 and 1 as they are.
+
+    Divided by its standard deviation the column of a rare category would have a large value in a
+    few rows, which a penalty of weights hardly holds back, and a kernel would see little else. It
+    knows such a column by its mean and its variance: of 0 and 1 alone the mean of the squares is
+    the mean.
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the means and deviations of the columns."""
+        super().fit(X, y, sample_weight)
+        is_given = np.isclose(self.var_, self.mean_ * (1 - self.mean_), rtol=1e-6, atol=0)
+        self.mean_[is_given], self.scale_[is_given] = 0.0, 1.0
+        return self
 
 
 def _suits_histograms(X: Any) -> bool:
@@ -143,15 +160,6 @@ def _suits_histograms(X: Any) -> bool:
     return bool(is_filled) and all(
         len(np.unique(numbers[:, one])) <= _MANY_CATEGORIES for one in positions
     )
-
-
-def _has_engine() -> bool:
-    """Whether an engine of boosted trees can be used."""
-    try:
-        get_engine("auto", "RankingEnsemble")
-    except ImportError:
-        return False
-    return True
 
 
 # Fits and scores ------------------------------------------------------------------------------

@@ -180,7 +180,8 @@ class RankingEnsemble(BaseRanker):
     -----
     *The list "auto"*, each member where its condition holds:
 
-    - "logistic_regression", on scaled features with categories as 0/1 columns;
+    - "logistic_regression", on scaled features, with categories as 0/1 columns, which stay as they
+      are: divided by their deviation those of rare categories would escape the penalty;
     - "linear", a `KernelPairwiseSGDRanker` with ``kernel="linear"`` on such features, with
       queries;
     - "stumps", a `PNormPushRanker`, unless X is sparse;
@@ -189,8 +190,7 @@ class RankingEnsemble(BaseRanker):
     - "trees", a `BoostedTreesRanker`, and in one list "trees_p4" with p = 4, with queries, unit
       weights and integer grades up to 31 "trees_ndcg" with ``loss="ndcg"``, where XGBoost or
       LightGBM is installed;
-    - "rbf_kernel", a `KernelPairwiseSGDRanker` on scaled features, in one list of up to 5,000
-      rows.
+    - "rbf_kernel", a `KernelPairwiseSGDRanker` on such features, in one list of up to 5,000 rows.
 
     *Maps*. A member that was fitted to all rows is mapped by the function of its folds: it has
     seen the training rows, whose scores would not be those of new rows.
@@ -203,8 +203,9 @@ class RankingEnsemble(BaseRanker):
     *Members* that are classifiers learn the classes 0 and 1, 1 for ``classes_[1]``, whatever the
     labels are: parameters such as `class_weight` name 0 and 1. Members get `qid` and
     `sample_weight` where their `fit` has them, also as steps of a pipeline; rows of different
-    weight and a member without weights are an error. With metadata routing they get what they
-    request. In a data frame they see the frame.
+    weight and a member without weights are an error. With metadata routing their `fit` gets what
+    it requests. They score rows without `qid`: a step such as `QueryMinMaxScaler`, which needs it,
+    belongs before the ensemble, not in a member. In a data frame they see the frame.
 
     `contributions` exists where all members have it. In one list it is measured from the mean
     scores of the members, and is not made of Shapley values.

@@ -230,6 +230,20 @@ def test_the_interval_of_the_auc_is_delongs():
     assert (found.value, found.standard_error) == pytest.approx((known.auc, expected), rel=1e-5)
 
 
+def test_the_error_of_weights_that_are_no_counts_is_the_spread_over_samples():
+    rng, values, errors = np.random.default_rng(0), [], []
+    for _ in range(300):
+        y, weight = np.arange(400) % 4 == 0, np.exp(1.5 * rng.standard_normal(400))
+        rows = rows_of(y, 1, weight)
+        scores = y + rng.standard_normal(400)
+        found = rows.estimates(scores)["auc"]
+        scaled = rows_of(y, 1, 371.9 * weight).estimates(scores)["auc"]
+        assert scaled.standard_error == pytest.approx(found.standard_error)
+        values.append(found.value)
+        errors.append(found.standard_error)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(values), rel=0.15)
+
+
 def test_figures_of_queries_are_means_over_them():
     qid = np.arange(80) // 8
     y, scores = RNG.integers(0, 3, 80).astype(float), RNG.standard_normal(80)

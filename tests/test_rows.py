@@ -12,6 +12,7 @@ from sklearn_rank.rows.distinct import (
     Dealing,
     distinct_rows,
     divide_among_folds,
+    effective_rows,
     hash_rows,
     weight_before,
 )
@@ -213,6 +214,27 @@ def test_many_copies_are_dealt_by_the_lot():
         place, np.array([3e6, 1e6, 5e6]), np.zeros(3), np.array([3e6, 1e6, 5e6]), copies, fold
     )
     assert weight.tolist() == [750_000.0] * 4 + [250_000.0] * 4 + [5e6]
+    # Several rows a copy, and yet whole ones: other weights would be no counts.
+    total = np.array([3_333_333.0, 1_234_567.0, 5_000_001.0])
+    copies = Dealing.of(code, np.array([1.0, 0, 1]), total).copies
+    fold = np.arange(copies.sum()) % 7
+    row, weight, _ = divide_among_folds(place, total, np.zeros(3), total, copies, fold)
+    assert len(weight) == 15
+    np.testing.assert_array_equal(weight, np.floor(weight))
+    np.testing.assert_array_equal(np.bincount(row, weight), total)
+
+
+def test_whole_weights_are_counts_and_others_an_effective_number():
+    for weight, n in (
+        ([0.0, 3.0, 1.0], 4),
+        ([0.25] * 8, 8),
+        ([2.5] * 8, 8),
+        ([1e-320] * 8, 8),
+        ([0.5, 1.5, 0.0], 4 / 2.5),
+        ([50.5, 151.5], 4 / 2.5),
+        ([0.0, 0.0], 0),
+    ):
+        assert effective_rows(np.array(weight)) == pytest.approx(n)
 
 
 @given(st.integers(0, 99), st.sampled_from([1.0, 50.0, 1e-6]))

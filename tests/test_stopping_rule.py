@@ -100,15 +100,28 @@ def test_equal_weights_of_any_size_say_nothing_of_the_rows():
     np.testing.assert_allclose(found, found[0], rtol=1e-9)
 
 
+def test_weights_that_are_no_counts_have_no_unit_and_few_rows():
+    """Importance weights over orders of magnitude: their sum says nothing of the rows."""
+    rng = np.random.default_rng(1)
+    weight, scores = np.exp(3 * rng.normal(size=N)), rng.normal(size=(2, N))
+    found = [held_out(Y, None, unit * weight) for unit in (1.0, 1e-3, 371.9)]
+    errors = [standard_error(HeldOutLoss(one, len), *scores) for one in found]
+    np.testing.assert_allclose(errors, errors[0], rtol=1e-9)
+    fewest = min(w.sum() ** 2 / (w @ w) for w in (weight[Y], weight[~Y]))
+    assert [n_of_rarer_class(one) for one in found] == pytest.approx([fewest] * 3)
+    assert fewest < MIN_ROWS < weight[Y].sum()
+
+
 @pytest.mark.slow
-def test_the_error_is_the_spread_over_samples():
+@pytest.mark.parametrize("spread", [0.0, 1.2])
+def test_the_error_is_the_spread_over_samples(spread):
     """The standard deviation of the paired difference over fresh rows, drawn 400 times."""
     differences, errors = [], []
     for _ in range(400):
         y = np.repeat([True, False], [15, 60])
         signal = RNG.normal(size=75) + y
         before, after = signal, 1.5 * signal + 0.5 * RNG.normal(size=75)
-        watched = HeldOutLoss(held_out(y), len)
+        watched = HeldOutLoss(held_out(y, None, np.exp(spread * RNG.normal(size=75))), len)
         differences.append(watched.measure(after)[0] - watched.measure(before)[0])
         errors.append(standard_error(watched, before, after))
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.12)

@@ -14,7 +14,7 @@ from sklearn_rank.metrics import auc_score, ndcg_score
 from sklearn_rank.metrics.curve_terms import RocSteps
 from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.rows.distinct import number_of_rows
+from sklearn_rank.rows.distinct import effective_rows
 
 _AUC_SHARE = 0.2
 """Weight of the AUC beside the partial AUC in the default gain."""
@@ -72,7 +72,8 @@ class HeldOutLabels:
     fold : ndarray of int of shape (n_rows,)
         Fold that held out each row, 0, 1, ....
     weight : ndarray of shape (n_rows,)
-        Positive multiplicities.
+        Positive multiplicities. Whole ones are counts; standard errors take others for weights of
+        rows whose number is Kish's effective one.
     qid : ndarray of int of shape (n_rows,) or None
         Query codes; None for one list. A query lies in one fold.
 
@@ -191,12 +192,11 @@ class HeldOutLabels:
             "auc" and, for two classes in one list, "pauc@0.05", for grades from 0 to 31 with
             queries and equal weights "ndcg@10": means over folds or queries, each counting once.
         """
-        found = {}
         how: dict[str, Any] = {"qid": self.lists, "average": None}
         if self.qid is None and not self.is_graded:
             found = {"auc": self._top_area(scores, 1.0), "pauc@0.05": self._top_area(scores, _HEAD)}
         else:
-            found["auc"] = _mean_of(auc_score(self.y, scores, sample_weight=self.weight, **how))
+            found = {"auc": _mean_of(auc_score(self.y, scores, sample_weight=self.weight, **how))}
         if self._has_ndcg:
             found["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **how))
         if scoring is not None:
@@ -259,7 +259,7 @@ def _partial_area(
 
 def _variance_of_mean(values: Floats, weight: Floats) -> float:
     """Return the estimated variance of a weighted mean; NaN for a single row."""
-    share, n_rows = weight / weight.sum(), number_of_rows(weight)
+    share, n_rows = weight / weight.sum(), effective_rows(weight)
     squares = float(share @ (values - share @ values) ** 2)
     return squares / (n_rows - 1) if n_rows > 1 else float("nan")
 

@@ -20,7 +20,7 @@ from sklearn_rank.rows.selected import Selection
 MIN_ROWS = 10
 """Held-out rows of the rarer class below which there is no early stopping.
 
-With fewer the rounds that they choose are mostly chance.
+With fewer the rounds that they choose are mostly chance. See `effective_rows`.
 """
 
 
@@ -103,8 +103,9 @@ def has_enough(ranker: Any, held_out: Rows) -> bool:
         warn(
             f"{type(ranker).__name__} does not stop early and runs all rounds: "
             f"n_iter_no_change={ranker.n_iter_no_change} needs at least {MIN_ROWS} held-out rows "
-            f"of the rarer class, to tell more than chance. There are {found:g}: hold out more "
-            "(validation_fraction), or pass n_iter_no_change=None."
+            f"of the rarer class, to tell more than chance. There are {found:.4g}: hold out more "
+            "(validation_fraction), or pass n_iter_no_change=None. Weights that are not whole "
+            "numbers count by their effective number."
         )
     return found >= MIN_ROWS
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums import PairLoss
 from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import distinct_rows, number_of_rows
+from sklearn_rank.rows.distinct import distinct_rows, effective_rows
 
 _MOST_GROUPS = 20
 """Groups of rows or queries that the jackknife leaves out, one after the other."""
@@ -39,7 +39,7 @@ class Scoring:
 def n_of_rarer_class(rows: Rows) -> float:
     """Return how many rows have a row above them, or one below, whichever are fewer."""
     pairs = rows.preferences
-    return min(number_of_rows(pairs.role_weights(side)) for side in ("top", "bottom"))
+    return min(effective_rows(pairs.role_weights(side)) for side in ("top", "bottom"))
 
 
 def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
@@ -90,7 +90,7 @@ class HeldOutLoss:
 
     - s runs over the rows comparable to row r and :math:`\phi_{rs}` is the loss of their pair;
     - :math:`W_r` is the weight of the class of row r and :math:`n_r` the rows that it stands for
-      (`number_of_rows`: :math:`W_r`, if weights are integers).
+      (`effective_rows`: :math:`W_r`, if weights are integers).
 
     For two classes with unit weights this is the variance over the positives of their mean loss
     divided by their number, plus that over the negatives: the row projections of a two-sample
@@ -159,7 +159,7 @@ class HeldOutLoss:
         weight, above, below = self._pairs.weight, self._above > 0, self._below > 0
         factor = np.zeros(len(weight))
         for rows in [above | below] if (above & below).any() else [above, below]:
-            n = number_of_rows(weight[rows])
+            n = effective_rows(weight[rows])
             factor[rows] = float(weight[rows].sum()) / n * _inflation(n)
         return factor
 

@@ -75,6 +75,19 @@ def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
     return float(max(largest * total, total**2 / squares))
 
 
+def effective_rows(weight: Floats) -> float:
+    r"""Return how many rows drawn at random tell as much as weighted rows that are not merged.
+
+    Whole weights are counts: their total. Others can't be: Kish's effective number
+    :math:`(\sum w)^2 / \sum w^2`, whatever their unit. With it the estimated variance of a
+    weighted mean is unbiased where the weights tell nothing of the values.
+    """
+    if (weight == np.floor(weight)).all():
+        return float(weight.sum())
+    parts = weight / weight.max()
+    return float(parts.sum() ** 2 / (parts @ parts))
+
+
 class Dealing(NamedTuple):
     """How distinct rows are dealt among folds, so that those held out are as new rows are.
 
@@ -154,13 +167,15 @@ def divide_among_folds(
     part, size = np.unique(source * n_folds + fold, return_counts=True)
     source, fold = np.divmod(part, n_folds)
     heavy = size * total[source] / copies[source]
-    start = weight_before(source, heavy)
+    end = weight_before(source, heavy) + heavy
+    # Where a copy stands for several rows, it is for whole ones: counts stay counts.
+    end = np.where(((copies < total) & (total == np.floor(total)))[source], np.rint(end), end)
+    start = np.where(starts_run(source), 0.0, np.roll(end, 1))
     n_parts = np.bincount(source)
     each = n_parts[place]
     rows, first = np.repeat(np.arange(len(place)), each), np.searchsorted(source, place)
     parts = np.arange(len(rows)) + np.repeat(first - np.cumsum(each) + each, each)
-    end = np.minimum((before + weight)[rows], (start + heavy)[parts])
-    found = end - np.maximum(before[rows], start[parts])
+    found = np.minimum((before + weight)[rows], end[parts]) - np.maximum(before[rows], start[parts])
     found = np.where(each[rows] == 1, weight[rows], found)
     kept = found > 1e-9 * weight[rows]
     return rows[kept], found[kept], fold[parts[kept]]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import GRADES, with_levels
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.models import Stumps
@@ -94,6 +95,67 @@ def test_rows_of_weight_zero_have_no_levels():
     rows = weight > 0
     other = with_stumps(RankBoost(n_estimators=10), **order).fit(X[rows], y[rows])
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def with_many_levels(n_rows, n_levels, seed=0):
+    """Return a number that tells the class, and levels of falling frequency that do not."""
+    rng = np.random.default_rng(seed)
+    frequency = 1 / np.arange(1, n_levels + 1)
+    shop = rng.choice(n_levels, n_rows, p=frequency / frequency.sum())
+    X = pd.DataFrame({"amount": rng.normal(size=n_rows), "shop": shop.astype(str)})
+    y = X["amount"] + 2 * rng.logistic(size=n_rows) > 2
+    return X.assign(shop=X["shop"].astype("category")), y.to_numpy()
+
+
+@pytest.mark.parametrize(
+    "ranker", [RankBoost(), PNormPushRanker(), SmoothMarginRanker(n_estimators=50)], ids=repr
+)
+def test_many_levels_that_tell_nothing_cost_little(ranker):
+    X, y = with_many_levels(4000, 2000)
+    X, X_new, y, y_new = X[:1500], X[1500:], y[:1500], y[1500:]
+    score = roc_auc_score(y_new, ranker.fit(X, y).decision_function(X_new))
+    without = clone(ranker).fit(X[["amount"]], y).decision_function(X_new[["amount"]])
+    assert score > roc_auc_score(y_new, without) - 0.025
+
+
+@every_booster
+@pytest.mark.parametrize("is_missing_told", [False, True])
+def test_rare_levels_are_as_unseen_ones_unless_some_are_missing(ranker, is_missing_told):
+    sizes = {"nine": 9, "ten": 10, "three": 3, "own": 278, "rent": 300}
+    share = {"nine": 0.9, "ten": 0.1, "three": 0.0, "own": 0.3, "rent": 0.6}
+    home = np.repeat(np.array([*sizes], dtype=object), [*sizes.values()])
+    y = np.concatenate([np.arange(n) < share[one] * n for one, n in sizes.items()])
+    if is_missing_told:
+        home[22:82] = None  # of "own", of the upper class
+    X = pd.DataFrame({"home": pd.Categorical(home), "amount": np.arange(len(y)) % 7})
+    fitted = with_stumps(ranker).fit(X, y)
+    levels = ["nine", "ten", "three", "own", "unseen", None]
+    new = pd.DataFrame({"home": pd.Categorical(levels), "amount": 3})
+    nine, ten, three, own, unseen, missing = fitted.decision_function(new)
+    assert nine == three != own
+    assert unseen == missing
+    assert ten != nine
+    assert (nine == missing) is not is_missing_told
+
+
+@every_booster
+def test_rows_of_a_level_are_counted_by_weight(ranker):
+    X, y = with_many_levels(700, 60)
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    one = with_stumps(ranker).fit(X, y, sample_weight=weight).decision_function(X)
+    other = with_stumps(ranker).fit(X.iloc[rows], y[rows]).decision_function(X)
+    np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+def test_equal_weights_below_one_have_the_rare_levels_of_none():
+    X, y = with_many_levels(700, 60)
+    bins = [
+        RankBoost(n_estimators=30).fit(X, y, sample_weight=weight).step_functions_[-1].bins
+        for weight in (None, np.full(len(y), 1 / len(y)))
+    ]
+    assert bins[0].n_values > 1
+    np.testing.assert_array_equal(*(one.categories < 0 for one in bins))
 
 
 @pytest.mark.parametrize(

@@ -285,8 +285,9 @@ class BinSizes:
         The least that a bin must have of each; 0 for any.
     rows : Sums
         Sums over all rows, if they are not all here.
-    least_by_level : float
-        The least that a category must weigh for each category of its feature.
+    least_level : float
+        The least that a category must weigh; where bins have a smallest weight, for each category
+        of its feature.
     """
 
     weight: Floats
@@ -294,7 +295,7 @@ class BinSizes:
     least_weight: float = 0.0
     least_events: float = 0.0
     rows: Sums = ALL_HERE
-    least_by_level: float = 0.0
+    least_level: float = 0.0
 
     @property
     def are_any(self) -> bool:
@@ -316,8 +317,10 @@ class BinSizes:
 
     def merge(self, bins: FeatureBins, sums: Floats) -> tuple[FeatureBins, Indices]:
         """Return the bins after merging, and the new number of each bin."""
+        # Categories that training has not seen count as missing: rare ones can be told with these.
+        pools = not self.are_any or sums[0, bins.missing] > 0
         sums = sums[:, : bins.n_values]
-        group = self._neighbours(sums) if bins.has_order else self._categories(sums)
+        group = self._neighbours(sums) if bins.has_order else self._categories(sums, pools)
         if bins.categories is None:
             last = np.flatnonzero(np.diff(group))  # bins with a threshold above them
             merged = FeatureBins(bins.thresholds[last], bins.special)
@@ -343,15 +346,17 @@ class BinSizes:
                 so_far, number = np.zeros(2), number + 1
         return np.minimum(group, max(0, number - 1))
 
-    def _categories(self, sums: Floats) -> Indices:
-        """Return the bin of each category: of its own, that of all rare ones, or -1."""
+    def _categories(self, sums: Floats, pools: bool) -> Indices:
+        """Return the bin of each category: of its own, if it `pools` that of all rare ones, or -1.
+
+        The best set of many categories that tell nothing fits their noise.
+        """
         seen = sums[0] > 0
-        # The best set of many categories that tell nothing fits their noise: each pays for all.
-        least = self.least_by_level * np.count_nonzero(seen)
+        least = self.least_level * (np.count_nonzero(seen) if self.least_weight > 0 else 1)
         is_large = self.are_enough(sums) & (sums[0] >= least) & seen
         group = np.where(is_large, np.cumsum(is_large) - 1, -1)
         rare = seen & ~is_large
-        if rare.any() and self.are_enough(sums[:, rare].sum(axis=1)):
+        if pools and rare.any() and self.are_enough(sums[:, rare].sum(axis=1)):
             group[rare] = np.count_nonzero(is_large)
         return group
 

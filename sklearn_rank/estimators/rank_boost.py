@@ -79,7 +79,8 @@ class RankBoost(BoostingRanker):
         subset of the categories, the best of all subsets. Of an ordered column of pandas, such
         as ``pd.cut`` makes, h is 1 in a range of the order; for subsets pass
         ``X["c"].cat.as_unordered()``, or ``weak_ranker=Stumps(category_groups={"c": []})`` with
-        `models.Stumps`. A category not seen in training counts as missing.
+        `models.Stumps`. A category not seen in training counts as missing. One of
+        few rows counts as missing too, or is pooled: see `min_bin_size` of `models.Stumps`.
     n_bags : int in [1, inf), default=1
         1: one fit. More: the mean of fits to that many bootstrap samples of the rows (of whole
         queries with `qid`; in one list, each class keeps its number of rows, and a row of weight 2

@@ -135,7 +135,8 @@ class SmoothMarginRanker(BoostingRanker):
         subset of the categories, the best of all subsets. Of an ordered column of pandas, such
         as ``pd.cut`` makes, h is 1 in a range of the order; for subsets pass
         ``X["c"].cat.as_unordered()``, or ``weak_ranker=Stumps(category_groups={"c": []})`` with
-        `models.Stumps`. A category not seen in training counts as missing.
+        `models.Stumps`. A category not seen in training counts as missing. One of
+        few rows counts as missing too, or is pooled: see `min_bin_size` of `models.Stumps`.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
         never.

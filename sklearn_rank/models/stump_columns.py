@@ -34,6 +34,9 @@ SubsetKey = tuple[int, bytes]
 ROWS_BY_LEVEL = 3.0
 """Rows that a category needs for each category of its feature, where bins have a smallest size."""
 
+ROWS_OF_LEVEL, SHARE_OF_LEVEL = 10.0, 0.02
+"""Rows that a category needs where bins have none, or that share of all rows if it is less."""
+
 SIZE_ROUNDING = 1e-9
 """How much less, relatively, sums of weights and shares of a size may be than they should."""
 
@@ -112,13 +115,16 @@ class StumpConstraints:
         """Return the least that a bin must weigh, of these training rows."""
         weight = rows.weight
         events = weight * rows.rows.y[rows.order]
-        least, by_level = self.min_bin_size, 0.0
-        if least > 0:
+        least, of_level = self.min_bin_size, 0.0
+        if least > 0 or self.n_categories:
             total = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
+            one_row = total / number_of_rows(weight, rows)
+            of_level = ROWS_BY_LEVEL * one_row
+            if least == 0:
+                of_level = min(ROWS_OF_LEVEL * one_row, SHARE_OF_LEVEL * total)
             least *= total
-            by_level = ROWS_BY_LEVEL * total / number_of_rows(weight, rows)
         least_events = self.min_bin_events * (1 - SIZE_ROUNDING)
-        return BinSizes(weight, events, least, least_events, rows, by_level)
+        return BinSizes(weight, events, least, least_events, rows, of_level)
 
     def pairs(self, binned: BinnedFeatures, rows: FitRows) -> PairColumns | None:
         """Return the pairs of a fit, none of them found; None if there are to be none."""

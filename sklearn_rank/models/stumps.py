@@ -123,8 +123,9 @@ class Stumps(BaseEstimator):
         Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
         bins that are smaller are merged; rare categories are pooled, or counted as missing if
         all of them together are too few. Missing values and special codes that are too few get
-        no weak ranker. Above 0 a category of k also needs 3 k rows: the best set of many
-        categories fits their noise.
+        no weak ranker. The best set of many categories fits their noise. Above 0 a category of k
+        therefore also needs 3 k rows. At 0 it needs ten rows, or a fiftieth of all if these are
+        fewer; rarer ones count as missing or, where training has missing values, are pooled.
     min_bin_events : float in [0, inf), default=0
         Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
         with `min_bin_size`. Only with ``relevance="binary"``.

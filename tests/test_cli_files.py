@@ -981,6 +981,45 @@ def test_the_decimal_mark_of_training_is_kept(tmp_path):
     assert set(data.X["x"]) == {1.5}
 
 
+@pytest.mark.parametrize("decimal", [None, ","])
+def test_thousands_points_far_down_are_read_as_those_on_top(tmp_path, decimal):
+    amounts = np.where(np.arange(3 * N) < 2 * N, 7 + 11 * np.arange(3 * N) % 990, 6199)
+    cells = [f"{v:,}".replace(",", ".") for v in amounts]
+    parts = [f"{v:.2f}".replace(".", ",") for v in RNG.normal(100, 20, 3 * N)]
+    frame = pd.DataFrame({"amount": cells, "part": parts, "y": np.tile(Y, 3)})
+    for step in (1, -1):
+        path = write(tmp_path, "t", frame[::step].to_csv(index=False, sep=";").encode())
+        options = TableOptions(path, "y", reading=Reading(decimal=decimal))
+        data = training_data(options, notes := [])
+        np.testing.assert_array_equal(data.X["amount"], amounts[::step])
+        told = [note for note in notes if "'6.199' is read as 6199" in note]
+        assert len(told) == 1
+
+
+def test_fractions_with_points_stay_so_beside_decimal_commas(tmp_path):
+    score = np.round(1 + RNG.gamma(2, 1.5, N), 3)
+    columns = {"score": score, "amount": [f"{v:.2f} €".replace(".", ",") for v in X]}
+    schema = trained(tmp_path, **columns)
+    assert schema.decimal == ","
+    data = read(tmp_path, schema, [], **columns)
+    np.testing.assert_array_equal(data.X["score"], score)
+    row = int(np.argmax([len(f"{v}") == 5 for v in score]))
+    table(**columns)[row : row + 1].to_csv(tmp_path / "one.csv", index=False)
+    alone = model_data(str(tmp_path / "one.csv"), schema, Reading(), [], labelled=False)
+    assert alone.X["score"].tolist() == [score[row]]
+    path = write_as(tmp_path, "xlsx", table(**columns))  # whose numbers have no mark
+    schema = training_data(TableOptions(path, "y"), []).schema
+    data = read(tmp_path, schema, [], **{**columns, "score": [german(v) for v in score]})
+    np.testing.assert_allclose(data.X["score"], score.round(2))
+
+
+def test_points_that_are_marks_of_thousands_in_new_rows_are_noted(tmp_path):
+    schema = trained(tmp_path, x=[german(v) for v in X])
+    data = read(tmp_path, schema, notes := [], x=[f"{v:.3f}" for v in 1.5 + np.arange(N) / N])
+    assert data.X["x"].min() == 1500
+    assert "column 'x': '1.500' is read as 1500" in notes
+
+
 def test_validation_rows_have_weights(tmp_path):
     path = write(tmp_path, "t", csv(w=SHUFFLED, c=CITY))
     options = TableOptions(path, "y", weight="w")

@@ -156,8 +156,9 @@ class Column:
         return values.reindex(self.texts.codes).reset_index(drop=True)
 
     def note(self, text: str) -> None:
-        """Note something on the column."""
-        self.notes.append(f"column {self.name!r}{text}")
+        """Note something on the column, unless a note begins with it."""
+        note = f"column {self.name!r}{text}"
+        self.notes += [note] * (not any(one.startswith(note) for one in self.notes))
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""
@@ -182,7 +183,10 @@ class Column:
         """
         if not self.is_text:
             is_span = self.content == notation.SECONDS
-            return (NUMBER, notation.SECONDS) if is_span else (self.content, "")
+            # Fractions beside decimal commas have points, also in a file whose cells fit both.
+            is_written = mark == "," and self.content == NUMBER and self.table.text is not None
+            form = "." * bool(is_written and (self.cells.dropna() % 1 != 0).any())
+            return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
         values = self.texts.values
         is_boolean = {text.casefold() for text in values} <= {"true", "false"}
         is_code = not (keeps or self.table.is_typed) and notation.have_leading_zeros(values)
@@ -301,10 +305,10 @@ class Column:
         values, what = self.read(form), f"must hold {kind}s{f' ({form})' * (kind == DATE)}{when}"
         if values.isna().any():
             self._refuse_text(what, values.isna())
-        if (form[0] in ".," or form == notation.SECONDS) and not notation.is_plain(texts):
-            if form[0] in ".,":
+        if (form[0] in ".," or form == notation.SECONDS) and not notation.is_plain(texts, form):
+            if form[0] in ".," and not notation.is_plain(texts):
                 self._check_marks(form[0], what)
-            odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text]))
+            odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text], form))
             unit = " seconds" if form == notation.SECONDS else ""
             self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
         if form[0] in ".,":  # -999,00 is a missing one where -999 is

@@ -39,6 +39,7 @@ _DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y",
 _TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
 _DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
 _SOME = 1000  # texts to look at for forms of dates
+_ENOUGH = 50  # texts with a point, of which one shows that it is no mark of thousands
 NOT_WHOLE = 2.0**53
 """From here on a float does not tell integers apart."""
 
@@ -88,9 +89,10 @@ def have_leading_zeros(texts: list[str]) -> bool:
     return is_code and any(map(_LEADING_ZERO.fullmatch, texts))
 
 
-def is_plain(texts: list[str]) -> bool:
-    """Return whether texts of numbers are written as Python writes them."""
-    return re.search(r"[^\d.e+-]", "".join(texts), re.I) is None
+def is_plain(texts: list[str], form: str = ".") -> bool:
+    """Return whether texts of numbers, read in a form, are written as Python writes them."""
+    point = "." * (form[0] != ",")  # which is a mark of thousands where the comma is decimal
+    return re.search(rf"[^\d{point}e+-]", "".join(texts), re.I) is None
 
 
 def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
@@ -102,8 +104,8 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
         return column
     if values.dtype == object:  # integers beyond 64 bits: those that are no floats are infinite
         values = values.map(lambda one: one if abs(one) < _NO_FLOAT else math.inf)
-    some = cells.dropna().iloc[:50].tolist()
-    is_clear = not any("." in text for text in some) or np.isnan(numbers(some, ",")).any()
+    some = cells[cells.str.contains(".", regex=False, na=False)].iloc[:_ENOUGH].tolist()
+    is_clear = not some or np.isnan(numbers(some, ",")).any()
     is_code = cells.str.startswith("0") & (cells.str.len() > 2) & (values % 1 == 0)
     return column if not is_clear or is_code.any() else values
 

@@ -217,7 +217,24 @@ def test_weights_that_are_shares_give_the_trees_of_their_multiples(engine, size)
     scores = (one.decision_function(X) for one in (found, whole))
     # Their effective number, which is the unit of shares, is a tenth less than their number.
     assert spearmanr(*scores).statistic > 0.99
-    assert found.reg_lambda_ < 2 * size * whole.reg_lambda_
+    assert found.reg_lambda_ == pytest.approx(whole.reg_lambda_)
     doubled = clone(ranker).fit(X, y, sample_weight=2.0)
     twice = clone(ranker).fit(np.tile(X, (2, 1)), np.tile(y, 2))
     assert doubled.reg_lambda_ == pytest.approx(twice.reg_lambda_)
+
+
+@pytest.mark.parametrize("size", [1 / 300, 1e-9, 1e-60])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"reg_lambda": 1, "min_child_weight": None}, {"p": 2, "push": "both"}]
+)
+@every_engine
+def test_small_equal_weights_give_the_trees_of_weights_of_one(engine, parameters, size):
+    """With categories, too, of which LightGBM has a penalty in the unit of a row."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.integers(0, 8, 300), random.normal(size=(300, 2))])
+    y = random.normal(size=8)[X[:, 0].astype(int)] + X[:, 1] + random.normal(size=300) > 0
+    own = {"categorical_features": [0], "n_estimators": 5, **parameters}
+    ranker = BoostedTreesRanker(engine=engine, **own)
+    found = clone(ranker).fit(X, y, sample_weight=size).decision_function(X)
+    np.testing.assert_allclose(found, ranker.fit(X, y).decision_function(X), rtol=1e-6)
+    assert np.ptp(found) > 0.1

@@ -73,11 +73,19 @@ class TreeProblem:
 
     @shared_property
     def unit(self) -> float:
-        """The unit of curvature of the objective, per row: its weight may be a share of one."""
+        """The unit of curvature of the objective."""
         assert self.objective is not None
+        return self.objective.unit(self.data)
+
+    @shared_property
+    def share(self) -> float:
+        """The mean weight of a row where weights are shares of one, otherwise 1.
+
+        The engines have constants, such as a least gain, for rows of weight 1.
+        """
         data, total = self.data, self.data.total(float(self.data.weight.sum()))
-        share = min(1.0, total / number_of_rows(data.weight, data))
-        return self.objective.unit(data) * share
+        share = total / number_of_rows(data.weight, data)
+        return share if share < 1 - 1e-9 else 1.0
 
     def rows(self, held_out: Selection | None, start: Any = None) -> TreeData:
         """Return the rows as the engine gets them, with features that are scored besides.
@@ -182,5 +190,6 @@ class TreeDescent:
             return np.nan
         self._derivatives = None  # the engine has used them: not two at a time
         value, gradient, curvature = self.problem.objective.evaluate(scores)
-        self._derivatives = as_exact_sums(gradient), as_exact_sums(curvature)
+        share = self.problem.share
+        self._derivatives = as_exact_sums(gradient / share), as_exact_sums(curvature / share)
         return value

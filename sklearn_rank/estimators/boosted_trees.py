@@ -233,6 +233,12 @@ class BoostedTreesRanker(RoundsRanker):
     are rounded to multiples of a power of two, so that their sums have no rounding error in
     any order: this makes the trees independent of `n_jobs`.
 
+    Penalties, and constants of the engines, are in curvatures of rows of weight 1. Where weights
+    are so small that their sum N is below the effective number of rows, :math:`N_\text{eff} =
+    N^2 / \sum w_i^2`, gradient and curvature are divided by :math:`N / N_\text{eff}`: equal
+    weights of at most 1, however small, give the trees of weights of 1. Only the objective of
+    ``push="ir"`` itself depends on the size of weights.
+
     The unit of curvature of "auto" is the mean over the comparable pairs of the curvature of the
     row that has more of it,
 

@@ -238,3 +238,40 @@ def test_small_equal_weights_give_the_trees_of_weights_of_one(engine, parameters
     found = clone(ranker).fit(X, y, sample_weight=size).decision_function(X)
     np.testing.assert_allclose(found, ranker.fit(X, y).decision_function(X), rtol=1e-6)
     assert np.ptp(found) > 0.1
+
+
+def table_with_noise(n=1500, seed=0):
+    """Two numbers that tell, and a category of many levels that tells nothing."""
+    random = np.random.default_rng(seed)
+    numbers = random.normal(size=(n, 2))
+    y = random.random(n) < 1 / (1 + np.exp(2 - numbers[:, 0] + numbers[:, 1]))
+    return np.column_stack([numbers, random.integers(0, 300, n)]), y.astype(int)
+
+
+@every_engine
+def test_categories_of_noise_cost_little(engine):
+    """A set of many levels that is chosen for its noise costs more than it gains."""
+    (rows, y), (new, truth) = table_with_noise(), table_with_noise(4000, 1)
+    own = {"engine": engine, "n_estimators": 100}
+    whole = BoostedTreesRanker(categorical_features=[2], **own).fit(rows, y)
+    without = BoostedTreesRanker(**own).fit(rows[:, :2], y)
+    assert whole.score(new, truth) > without.score(new[:, :2], truth) - 0.04
+    u = PosedObjective.pose("logistic", 1, "top", rows_of(y)).unit(rows_of(y))
+    assert (whole.min_child_weight_, without.min_child_weight_) == (pytest.approx(u), 0)
+
+
+@every_engine
+def test_weights_of_rows_with_categories_are_repetitions(engine):
+    rows, y = table_with_noise(400)
+    rows = np.column_stack([rows[:, 0].round(), rows[:, 2] % 20])
+    weight = np.random.default_rng(2).integers(1, 4, 400)
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=10, categorical_features=[1])
+    found = clone(ranker).fit(rows, y, sample_weight=weight).decision_function(rows)
+    ranker.fit(np.repeat(rows, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(found, ranker.decision_function(rows), rtol=1e-9)
+
+
+def test_contributions_of_linear_trees_name_the_parameter():
+    ranker = fit(engine="lightgbm", engine_params={"linear_tree": True}, min_samples_leaf=5)
+    with pytest.raises(ValueError, match=r"engine_params=.*linear_tree.*BoostedTreesRanker"):
+        ranker.contributions(X)

@@ -196,14 +196,13 @@ class LightGBM(Engine):
             "min_data_in_leaf": settings.min_samples_leaf or rows_in_leaf,
             "min_data_in_bin": 1,
             "min_data_per_group": 1,
-            "cat_smooth": 1.0,
+            "cat_smooth": settings.cat_smooth,
             "feature_pre_filter": False,
             "metric": "None",
             "verbosity": -1,
         }
         if settings.min_child_weight is not None:
-            least = max(settings.min_child_weight, _LEAST_CURVATURE)
-            params["min_sum_hessian_in_leaf"] = least
+            params["min_sum_hessian_in_leaf"] = max(settings.min_child_weight, _LEAST_CURVATURE)
         if "force_row_wise" in settings.engine_params:
             del params["force_col_wise"]
         return {**params, **settings.engine_params}

@@ -130,7 +130,8 @@ class RankingObjective:
       bound of `SmoothedDcg`.
 
     Arrays are sorted and grouped at the first call and again only when labels, weights or
-    queries change. Copies and pickles hold parameters only.
+    queries change. Copies and pickles hold parameters only. The scale is found then, too: do not
+    change a loss of your own between calls, but make a new `RankingObjective`.
 
     With queries, XGBoost keeps one weight per query: a query of weight 2 counts as the query twice.
     LightGBM keeps weights of rows, which are multiplicities.

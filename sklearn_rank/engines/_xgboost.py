@@ -196,9 +196,8 @@ class XGBoost(Engine):
         options = {"feature_types": types, "enable_categorical": types is not None}
         parts = []
         for block in _blocks(X):
-            rows = _dense(X[block])
             # Beyond single precision they would be infinite, which this call refuses.
-            rows = np.clip(rows, -_LARGEST, _LARGEST)
+            rows = np.clip(_dense(X[block]), -_LARGEST, _LARGEST)
             matrix = self.module.DMatrix(rows, nthread=n_threads, **options)
             parts.append(booster.predict(matrix, pred_contribs=True))
         return np.concatenate(parts).astype(np.float64)

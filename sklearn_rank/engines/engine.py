@@ -34,6 +34,8 @@ min_child_weight, reg_lambda, subsample, colsample, random_state, engine_params
         1, 0 or -1 for each feature.
     categorical : tuple of int
         Features whose values are codes 0, 1, ... or NaN.
+    cat_smooth : float
+        Curvature by which categories are smoothed, where the engine has that.
     n_jobs : int
         Number of threads.
     """
@@ -50,6 +52,7 @@ min_child_weight, reg_lambda, subsample, colsample, random_state, engine_params
     colsample: float = 1.0
     monotonic_cst: tuple[int, ...] | None = None
     categorical: tuple[int, ...] = ()
+    cat_smooth: float = 1.0
     engine_params: Mapping[str, Any] = field(default_factory=dict)
     random_state: int = 0
     n_jobs: int = 1

@@ -105,8 +105,7 @@ class TreeProblem:
         By relevance: in the order of the rows a query could be as long as the distance, and
         then all would have one relevance.
         """
-        n_rows = self.data.shape[0]
-        step = -(-n_rows // _MOST_ROWS)
+        step = -(-self.data.shape[0] // _MOST_ROWS)
         order = np.argsort(-self.data.y.astype(float), kind="stable")
         return np.sort(order[::step])
 

@@ -44,7 +44,7 @@ from sklearn_rank.estimators._own_objective import (
 from sklearn_rank.estimators._parquet import ParquetTable, check_able
 from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
-from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of
+from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of, smoothing_of
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
@@ -123,8 +123,8 @@ class BoostedTreesRanker(RoundsRanker):
         has no such limit and accepts only None.
     min_child_weight : float in [0, inf), "auto" or None, default="auto"
         Minimum sum of curvatures in a leaf. At the start a row has a curvature of 1/4 on
-        average. "auto": 0. None: the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is
-        "auto" with ``loss="ndcg"``.
+        average. "auto": 0, and u (Notes) where a feature has 4 or more categories. None: the
+        engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
         Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 2 u
         with the logistic loss and 4 u with all others, where u is the unit of curvature (Notes),
@@ -141,7 +141,8 @@ class BoostedTreesRanker(RoundsRanker):
         Which features are categories, without order: "from_dtype", those of a categorical
         type in a pandas or polars data frame; or indices, names, or True and False for each
         feature. A category not seen in training counts as missing, as do NaN and None. X must
-        be dense.
+        be dense. LightGBM smooths categories by 8 u (``cat_smooth`` in `engine_params`), less
+        where equal rows are many.
     engine_params : dict or None, default=None
         Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Those that
         parameters of the ranker set can't be set here. The engine warns of names it does not know.
@@ -258,6 +259,10 @@ class BoostedTreesRanker(RoundsRanker):
     `contributions` returns the Shapley values that the engine computes for its trees
     (TreeSHAP). Their background data are the training rows in each leaf, not all training
     rows as in additive rankers.
+
+    If a feature had missing values in `fit`, each split learns which side they go to. If it had
+    none, LightGBM takes a missing value for 0, and XGBoost sends it to a side that no row has
+    chosen: impute it, or have some missing values in `fit`.
 
     XGBoost keeps features and scores in single precision. Sparse rows are made dense for it,
     block by block, since it would take zeros for missing values: bins need one byte per value, or
@@ -556,7 +561,8 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
         engine, booster = self._trees_.loaded(self._n_threads)
-        found = engine.contributions(booster, X, self._n_threads)
+        with engine.errors_named(type(self).__name__, self.engine_params or {}):
+            found = engine.contributions(booster, X, self._n_threads)
         return found[:, :-1], float(found[0, -1])
 
     # Scores ----------------------------------------------------------------------------
@@ -661,8 +667,7 @@ class BoostedTreesRanker(RoundsRanker):
         data.refuse_parts(f"{name} on several processes can't continue: fit anew.")
 
     def _check_features(self, X: Any) -> None:
-        largest = largest_size(X)
-        if largest > _LARGEST_FEATURE:
+        if (largest := largest_size(X)) > _LARGEST_FEATURE:
             raise ValueError(
                 f"X has values as large as {largest:.0e}: {type(self).__name__} keeps features in "
                 "single precision."
@@ -772,6 +777,7 @@ class BoostedTreesRanker(RoundsRanker):
             "max_depth": 30 if self.max_depth is None else int(self.max_depth),
             "monotonic_cst": self._monotonic(problem.data.X.shape[1]),
             "categorical": self._categorical_positions,
+            "cat_smooth": smoothing_of(self, problem),
             "engine_params": self.engine_params or {},
             "random_state": seed,
             "n_jobs": self._n_threads,
@@ -836,13 +842,12 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _fitted_before(self) -> dict[str, Any]:
         """Return the fitted attributes of the last fit."""
-        own = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        return {name: value for name, value in own.items() if name not in DESCRIBED}
+        own = (name for name in vars(self) if name.endswith("_") and name not in DESCRIBED)
+        return {name: getattr(self, name) for name in own}
 
     def _after(self, name: str, n_before: int, values: Floats) -> Floats:
         """Return a value for each round; NaN for earlier ones that have none."""
-        earlier = getattr(self, name, np.full(n_before, np.nan))
-        return np.concatenate([earlier[:n_before], values])
+        return np.concatenate([getattr(self, name, np.full(n_before, np.nan))[:n_before], values])
 
     def _penalties_in_use(self, engine: Engine, problem: TreeProblem) -> dict[str, float]:
         found = penalties_of(self, problem).items()

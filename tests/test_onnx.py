@@ -33,6 +33,7 @@ from sklearn_rank import (
     SmoothMarginRanker,
 )
 from sklearn_rank.ensemble import RankingEnsemble
+from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
 from sklearn_rank.onnx import register_converters
 from sklearn_rank.scorecard import Scorecard
@@ -381,12 +382,13 @@ def test_a_row_that_a_scorecard_refuses_has_no_label():
     assert_array_equal(found["scores"], [*card.decision_function(X), np.nan])
 
 
-def test_a_column_transformer(imputer_of_doubles):
+@pytest.mark.parametrize("scaler", [[], [NumberScaler()]])
+def test_a_column_transformer(scaler, imputer_of_doubles):
     X, y = frame()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     columns = ColumnTransformer([("n", numbers, list("abc")), ("job", encoder, ["job"])])
-    pipeline = fit(make_pipeline(columns, ListNetLinear(relevance="binary")), X, y)
+    pipeline = fit(make_pipeline(columns, *scaler, ListNetLinear(relevance="binary")), X, y)
     label, scores = run_frame(to_onnx(pipeline, initial_types=typed_columns(X)), X)
     assert_allclose(scores, pipeline.decision_function(X), rtol=0, atol=1e-9)
     assert_array_equal(label, pipeline.predict(X))

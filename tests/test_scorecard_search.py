@@ -344,8 +344,10 @@ def cost_of_noise(n_levels, seed, **options):
 def test_a_category_of_noise_costs_little(n_levels):
     fixed = {"p": 1, "alpha": 0.005, "cv": 2}
     costs = [cost_of_noise(n_levels, seed, **fixed) for seed in range(3)]
+    assert np.mean(costs) <= 0.01
     before = cost_of_noise(n_levels, 0, **fixed, min_bin_size=0)
-    assert np.mean(costs) <= 0.01 < before
+    # Of 200 levels all are rare, and count as missing then.
+    assert (before > 0.01) == (n_levels == 20)
 
 
 def test_each_category_pays_for_all_of_them():

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
@@ -173,7 +173,8 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     steps: list[tuple[str, Any]] = [("columns", encoder)]
     if not get_tags(model).input_tags.allow_nan:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
-        steps += [("fill", fill), ("scale", NumberScaler())]
+        scaler = NumberScaler() if schema.columns_of(BOOLEAN, CATEGORY) else StandardScaler()
+        steps += [("fill", fill), ("scale", scaler)]
     return Pipeline([*steps, ("ranker", model)])
 
 

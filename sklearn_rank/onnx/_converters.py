@@ -10,6 +10,7 @@ import numpy as np
 
 from sklearn_rank._protocols import Values
 from sklearn_rank.ensemble import RankingEnsemble
+from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -93,6 +94,15 @@ def register_converters(*, imputer: bool = False) -> None:
     skl2onnx = import_onnx("register_converters", "skl2onnx")
     if imputer:
         register_imputer()
+    shapes = import_onnx("register_converters", "skl2onnx.shape_calculators.scaler")
+    operators = import_onnx("register_converters", "skl2onnx.operator_converters.scaler_op")
+    skl2onnx.update_registered_converter(  # it is a StandardScaler to these
+        NumberScaler,
+        "SklearnRankNumberScaler",
+        shapes.calculate_sklearn_scaler_output_shapes,
+        operators.convert_sklearn_scaler,
+        options={"div": ["std", "div", "div_cast"]},
+    )
     for ranker, scores in _SCORES.items():
         skl2onnx.update_registered_converter(
             ranker,

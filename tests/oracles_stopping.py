@@ -18,15 +18,15 @@ def pair_losses(y, scores, qid, weight):
 
 
 def standard_error_of_queries(y, before, after, qid, weight):
-    """Return the standard error of a difference of mean losses, of whole queries drawn."""
+    """Return the standard error of a difference of mean losses, without one query at a time."""
     pairs, old, size, old_mean = pair_losses(y, before, qid, weight)
     _, new, _, new_mean = pair_losses(y, after, qid, weight)
-    excess = size * ((new - new_mean) - (old - old_mean)) / size.sum()
-    by_query = {}
-    for (i, _), part in zip(pairs, excess, strict=True):
-        by_query[qid[i]] = by_query.get(qid[i], 0.0) + part
-    n = len(by_query)
-    return np.sqrt(n / (n - 1) * sum(part**2 for part in by_query.values()))
+    query = np.array([qid[i] for i, _ in pairs])
+    squares = []
+    for one in np.unique(query):
+        rest = size * (query != one)
+        squares.append((rest @ (new - old) / rest.sum() - (new_mean - old_mean)) ** 2)
+    return np.sqrt((len(squares) - 1) * np.mean(squares))
 
 
 def standard_error_of_rows(y, before, after):

@@ -127,6 +127,30 @@ def test_the_error_is_the_spread_over_samples(spread):
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.12)
 
 
+@pytest.mark.parametrize("longest", [20, 200])
+def test_the_error_is_the_spread_over_samples_of_queries(longest):
+    """A change helps in half the queries; the longest of them may have most of the pairs."""
+    qid = np.repeat(np.arange(30), [longest, *[20] * 29])
+    differences, errors, rng = [], [], np.random.default_rng(0)
+    for _ in range(200):
+        y = rng.random(len(qid)) < 0.3
+        before = y + rng.normal(size=len(qid))
+        after = before + 0.3 * (rng.normal(size=len(qid)) + rng.normal(size=30)[qid] * y)
+        watched = HeldOutLoss(held_out(y, qid), len)
+        differences.append(watched.measure(after)[0] - watched.measure(before)[0])
+        errors.append(standard_error(watched, before, after))
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.15)
+
+
+def test_one_query_may_have_all_the_weight():
+    """The others weigh nothing beside it, so that leaving it out tells nothing; but no warning."""
+    y, weight = np.arange(40) % 2 == 0, np.repeat([1e9, 1e-9], 20)
+    watched = HeldOutLoss(held_out(y, np.repeat([0, 1], 20), weight), len)
+    assert np.isfinite(standard_error(watched, *RNG.normal(size=(2, 40))))
+    alone = HeldOutLoss(held_out(y, np.zeros(40)), len)
+    assert np.isnan(standard_error(alone, *RNG.normal(size=(2, 40))))
+
+
 def test_the_jackknife_of_the_auc_is_near_its_known_error():
     y = np.repeat([True, False], [60, 240])
     before, after = RNG.normal(size=(2, 300)) + y

@@ -94,9 +94,16 @@ class HeldOutLoss:
 
     For two classes with unit weights this is the variance over the positives of their mean loss
     divided by their number, plus that over the negatives: the row projections of a two-sample
-    U-statistic. More than two grades are one class, and a row has pairs in both roles. With
-    queries a query is one draw, :math:`d_q` the sum of :math:`w_i w_k (\phi_{ik} - L) / P` over
-    its pairs, and the variance :math:`\frac{Q}{Q - 1} \sum_q d_q^2` over the Q queries with a pair.
+    U-statistic. More than two grades are one class, and a row has pairs in both roles.
+
+    With queries a query is one draw, and the variance is that of the jackknife,
+
+    .. math:: \widehat{\mathrm{var}}(L) = \frac{Q - 1}{Q} \sum_q (L_{-q} - L)^2, \qquad
+        L - L_{-q} = \frac{1}{P - P_q} \sum_{(i, k) \in q} w_i w_k (\phi_{ik} - L)
+
+    over the Q queries with a pair, where :math:`L_{-q}` is the loss without query q and
+    :math:`P_q` what its pairs add to P. A query with most of the pairs pulls the loss to its own;
+    leaving it out shows how the others differ from it, so that it does not stop a fit alone.
 
     The loss is the same for all rankers. An exponential loss or a push would be a few rows at the
     wrong end, and the share of pairs in the right order tells less than how far apart they are. Of
@@ -112,11 +119,13 @@ class HeldOutLoss:
 
     References
     ----------
-    DeLong1988 and Obuchowski1997 (the same for the AUC); for this loss derived here.
+    DeLong1988 and Obuchowski1997 (the same for the AUC), EfronStein1981 (the jackknife); for this
+    loss derived here.
     """
 
     def __init__(self, rows: Rows, score: Metric) -> None:
         self._pairs, self._score, self._loss = rows.preferences, score, PairLoss(rows.preferences)
+        self._total = self._pairs.total_pair_weight
         self._above = self._pairs.paired_weight("top")
         self._below = self._pairs.paired_weight("bottom")
         self._query: Indices | None = None
@@ -125,8 +134,10 @@ class HeldOutLoss:
             return
         queries = self._pairs.queries
         self._query = self._pairs.spread(queries.spread(np.arange(queries.n_groups)))
-        has_pair = queries.length > 1
-        self._scale = np.sqrt(_inflation(float(np.count_nonzero(has_pair))) * has_pair)
+        n = np.count_nonzero(queries.length > 1)
+        share = np.bincount(self._query, self._pairs.weight * self._above) / self._total
+        # Beside the pairs of one query, those of all others may weigh nothing.
+        self._scale = np.sqrt(1 - 1 / n if n > 1 else np.nan) / np.maximum(1 - share, 1e-15)
 
     def measure(self, scores: Floats) -> tuple[float, float]:
         """Return the loss and the score."""
@@ -147,10 +158,6 @@ class HeldOutLoss:
     def _halved(self, scores: Floats) -> Floats:
         return scores[self._pairs.order] / 2
 
-    @property
-    def _total(self) -> float:
-        return self._pairs.total_pair_weight
-
     def _mean(self, lost: Floats) -> float:
         return float(self._pairs.weight @ lost) / self._total
 
@@ -160,7 +167,7 @@ class HeldOutLoss:
         factor = np.zeros(len(weight))
         for rows in [above | below] if (above & below).any() else [above, below]:
             n = effective_rows(weight[rows])
-            factor[rows] = float(weight[rows].sum()) / n * _inflation(n)
+            factor[rows] = float(weight[rows].sum()) / (n - 1) if n > 1 else np.nan
         return factor
 
 
@@ -207,8 +214,3 @@ class HeldOutMetric:
         """Return the deviations of the groups."""
         found = np.array([metric(scores[kept]) for kept, metric in self._parts])
         return (found.mean() - found) * np.sqrt(1.0 - 1.0 / len(found))
-
-
-def _inflation(n: float) -> float:
-    """Return n / (n - 1): by so much a sum of squares around the mean of n draws is too small."""
-    return n / (n - 1) if n > 1 else np.nan

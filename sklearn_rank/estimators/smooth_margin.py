@@ -158,7 +158,7 @@ class SmoothMarginRanker(BoostingRanker):
     scoring : str, scorer or None, default=None
         What early stopping watches. None: L is the mean over pairs, i above k, of :math:`\ln(1 +
         e^{-(f_i - f_k) / 2})`, whatever the ranker minimises; its standard error is that of a
-        two-sample U-statistic or, with queries, of a ratio of sums over queries. Otherwise L is
+        two-sample U-statistic or, with queries, of a jackknife that leaves out one. Otherwise L is
         minus the metric, with the standard error of a jackknife over 20 groups of rows or queries:
         a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05" or "push@4", or
         a scorer that it returned. Metrics based on ranks (all but "auc", "push@p", "pauc@a" and

@@ -5,6 +5,7 @@ import oracles_ensemble
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from strategies import one_list
 
 from sklearn_rank.ensemble import (
@@ -253,6 +254,68 @@ def test_figures_of_queries_are_means_over_them():
     assert found["ndcg@10"].value == pytest.approx(each.mean())
     assert found["ndcg@10"].standard_error == pytest.approx(each.std(ddof=1) / np.sqrt(len(each)))
     assert found["ndcg@10"].low < found["ndcg@10"].value < found["ndcg@10"].high
+
+
+def test_a_metric_of_queries_is_their_mean_also_where_folds_have_unequal_numbers_of_them():
+    qid = np.arange(88) // 8  # four, four and three of eleven
+    y, scores = RNG.integers(0, 3, 88).astype(float), RNG.standard_normal(88)
+    rows = HeldOutLabels(y, qid % 3, np.ones(88), qid)
+    found = rows.estimates(scores, "ndcg@3")["ndcg@3"]
+    each = ndcg_score(y, scores, k=3, qid=qid, average=None)
+    assert found.value == pytest.approx(rows.gain("ndcg@3")(scores)) == pytest.approx(each.mean())
+    assert (found.standard_error, found.freedom) == (pytest.approx(stats.sem(each)), 10)
+    reach = stats.t(10).ppf(0.975) * stats.sem(each)
+    assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach))
+
+
+@pytest.mark.parametrize("scoring, weight", [("push@2", 1), ("pauc@0.5", 2)])
+def test_a_metric_that_has_no_values_of_queries_is_a_mean_over_folds(scoring, weight):
+    qid = np.arange(88) // 8
+    y, scores = RNG.random(88) < 0.5, RNG.standard_normal(88)
+    rows = HeldOutLabels(y, qid % 3, np.full(88, 1.0 * weight), qid)
+    folds = [rows.take(rows.fold == one) for one in range(3)]
+    each = [one.gain(scoring)(scores[rows.fold == k]) for k, one in enumerate(folds)]
+    found = rows.estimates(scores, scoring)[scoring]
+    assert (found.value, found.standard_error) == pytest.approx((np.mean(each), stats.sem(each)))
+    assert found.freedom == 2
+
+
+@pytest.mark.parametrize("qid", [None, np.arange(80) // 8])
+@pytest.mark.parametrize("graded", [False, True])
+def test_scoring_does_not_replace_a_figure_that_is_there_anyway(qid, graded):
+    y, scores = RNG.integers(0, 3, 80).astype(float), RNG.standard_normal(80)
+    rows = rows_of(y if graded else y > 1, 4, qid=qid)
+    found = rows.estimates(scores)
+    for scoring in found:
+        assert rows.estimates(scores, scoring) == found
+
+    def auc(y_true, y_score, qid=None):
+        return 0.25
+
+    own = rows.estimates(scores, auc)  # another metric, which happens to have this name
+    assert list(own) == list(found)
+    assert own["auc"].value == 0.25
+
+
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_intervals_of_a_mean_over_few_folds_hold_the_truth(n_folds):
+    def area(y_true, y_score, qid=None):
+        return auc_score(y_true, y_score, qid=qid)
+
+    rng, inside, n = np.random.default_rng(0), [], 80 * n_folds
+    y, fold = np.arange(n) % 4 == 0, np.arange(n) // 4 % n_folds
+    rows = HeldOutLabels(y, fold, np.ones(n))
+    for _ in range(200):
+        found = rows.estimates(y + rng.standard_normal(n), area)["area"]
+        inside.append(found.low <= stats.norm.cdf(np.sqrt(0.5)) <= found.high)
+    assert 0.92 <= np.mean(inside) <= 0.98
+
+
+def test_the_interval_of_a_single_value_is_everything():
+    y, scores = RNG.random(40) < 0.5, RNG.standard_normal(40)
+    found = rows_of(y, 1).estimates(scores, "tpr@0.2")["tpr@0.2"]
+    assert np.isnan(found.standard_error)
+    assert (found.low, found.high) == (0, 1)
 
 
 def test_the_ndcg_which_has_no_weights_is_left_out_where_they_differ():

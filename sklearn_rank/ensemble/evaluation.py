@@ -36,8 +36,12 @@ class Estimate:
         The figure.
     standard_error : float
         Its standard error, for rows or whole queries drawn at random; NaN where it can't be told.
+    freedom : int or None, default=None
+        Degrees of freedom of the standard error, where it is that of a mean over queries or folds:
+        their number minus one. None: it comes from rows.
     low, high : float
-        Ends of the 95 % interval, by the normal distribution, between 0 and 1.
+        Ends of the 95 % interval, between 0 and 1, by the t distribution with these degrees of
+        freedom, or else by the normal distribution.
 
     Examples
     --------
@@ -45,20 +49,28 @@ class Estimate:
     >>> found = Estimate(0.8, 0.05)
     >>> round(found.low, 3), round(found.high, 3)
     (0.702, 0.898)
+    >>> round(Estimate(0.8, 0.05, freedom=4).low, 3)
+    0.661
     """
 
     value: float
     standard_error: float
+    freedom: int | None = None
 
     @property
     def low(self) -> float:
         """The lower end of the interval."""
-        return max(0.0, self.value - float(stats.norm.ppf(0.975)) * self.standard_error)
+        return max(0.0, self.value - self._half_width)
 
     @property
     def high(self) -> float:
         """The upper end of the interval."""
-        return min(1.0, self.value + float(stats.norm.ppf(0.975)) * self.standard_error)
+        return min(1.0, self.value + self._half_width)
+
+    @property
+    def _half_width(self) -> float:
+        errors = stats.norm() if self.freedom is None else stats.t(self.freedom)
+        return float(errors.ppf(0.975)) * self.standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +196,20 @@ class HeldOutLabels:
         scores : ndarray of shape (n_rows,)
             Scores, greater is better.
         scoring : str, scorer or None, default=None
-            A metric besides; its standard error is that of its mean over folds or queries.
+            A metric besides, unless it is one of these. If `ranking_scorer` has values of it for
+            each query, and weights are one, it is their mean over the queries, each counting once,
+            and otherwise the mean over the folds.
 
         Returns
         -------
         dict of str to Estimate
             "auc" and, for two classes in one list, "pauc@0.05", for grades from 0 to 31 with
             queries and equal weights "ndcg@10": means over folds or queries, each counting once.
+
+        Notes
+        -----
+        The values of a few folds tell little of how much they differ: the interval of a mean over
+        two or three of them is wide.
         """
         how: dict[str, Any] = {"qid": self.lists, "average": None}
         if self.qid is None and not self.is_graded:
@@ -199,11 +218,16 @@ class HeldOutLabels:
             found = {"auc": _mean_of(auc_score(self.y, scores, sample_weight=self.weight, **how))}
         if self._has_ndcg:
             found["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **how))
-        if scoring is not None:
-            scorer = as_scorer(scoring)
-            values = [self.take(one)._of_scorer(scorer)(scores[one]) for one in self._folds]
-            found[scorer.label] = _mean_of(values)
+        # A function of the same name is another metric.
+        if scoring is not None and (scorer := as_scorer(scoring)).name not in found:
+            found[scorer.label] = _mean_of(self._values(scorer, scores))
         return found
+
+    def _values(self, scorer: Any, scores: Floats) -> Any:
+        """Return a metric of each query, if it is defined for one, or of each fold."""
+        if self.qid is not None and scorer.takes("average") and (self.weight == 1).all():
+            return scorer.of_queries(self.y, scores, qid=self.qid)
+        return [self.take(one)._of_scorer(scorer)(scores[one]) for one in self._folds]
 
     def _top_area(self, scores: Floats, max_fpr: float) -> Estimate:
         """Return the partial AUC, mean over folds, with its standard error."""
@@ -268,4 +292,4 @@ def _mean_of(found: Any) -> Estimate:
     """Return the mean of independent values, without those that are NaN."""
     values = np.asarray(found)[~np.isnan(found)]
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return Estimate(float(values.mean()), float(error))
+    return Estimate(float(values.mean()), float(error), len(values) - 1)

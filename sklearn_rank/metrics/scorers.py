@@ -225,7 +225,11 @@ class RankingScorer(BaseEstimator):
     @property
     def takes_weights(self) -> bool:
         """Whether the metric has sample weights."""
-        return "sample_weight" in inspect.signature(_parse(self.name)[0]).parameters
+        return self.takes("sample_weight")
+
+    def takes(self, parameter: str) -> bool:
+        """Whether the function of the metric has a parameter."""
+        return parameter in inspect.signature(_parse(self.name)[0]).parameters
 
     def of_queries(self, relevance: Any, y_score: Any, *, qid: Any) -> Floats:
         """Return the metric of given scores in each query, NaN in queries that are left out.
@@ -233,9 +237,9 @@ class RankingScorer(BaseEstimator):
         The ids are sorted. Metrics of pairs, and functions without the parameter ``average``, are
         not means over queries: a ValueError.
         """
-        function, options = _parse(self.name)
-        if "average" not in inspect.signature(function).parameters:
+        if not self.takes("average"):
             raise ValueError(f"{self.label} is not a mean over queries.")
+        function, options = _parse(self.name)
         return np.asarray(function(relevance, y_score, qid=qid, average=None, **options))
 
     # scikit-learn asks every scorer for it while metadata routing is off.

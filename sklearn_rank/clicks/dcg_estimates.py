@@ -188,6 +188,9 @@ def dcg_from_clicks(
     not otherwise. "snips" is not with rows that were never shown: they are mostly worse than the
     others, and the estimate is then too high.
 
+    The interval is that of queries drawn anew: with few of them it is too narrow. Its width is zero
+    where all queries give the same, as without a click.
+
     References
     ----------
     Joachims2017 (inverse propensities), Vardasbi2020 (affine correction), Oosterhuis2023 (doubly

@@ -145,6 +145,12 @@ def bootstrap_interval(
     ValueError
         With fewer than two values, or a parameter that is not allowed.
 
+    Notes
+    -----
+    With few values the interval is too narrow, most of all if a few of them are far from the
+    others. Where all values are equal its width is zero: no sample differs from them, although new
+    queries may.
+
     References
     ----------
     Efron1993 (both intervals).

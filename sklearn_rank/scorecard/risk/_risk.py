@@ -82,6 +82,10 @@ class RiskCurve:
       where O is the number of rows of the upper class, E the number by the curve, and V the sum
       of p (1 - p), at least 1 in each group.
 
+    This :math:`\tau` is the same at all totals. Where the true log odds bend more sharply than the
+    curve can, or become flat, the probability at a total may lie outside its interval. More rows do
+    not cure that: they make the interval narrower, and the curve keeps its shape.
+
     Attributes
     ----------
     mean, deviation : float

@@ -9,6 +9,7 @@ from scipy import stats
 from strategies import one_list
 
 from sklearn_rank.ensemble import (
+    Estimate,
     HeldOutLabels,
     ScoreMap,
     greedy_weights,
@@ -309,6 +310,13 @@ def test_intervals_of_a_mean_over_few_folds_hold_the_truth(n_folds):
         found = rows.estimates(y + rng.standard_normal(n), area)["area"]
         inside.append(found.low <= stats.norm.cdf(np.sqrt(0.5)) <= found.high)
     assert 0.92 <= np.mean(inside) <= 0.98
+
+
+def test_the_interval_of_a_figure_beyond_0_and_1_is_whole():
+    """A metric of one's own may be a loss, of which greater is better with a minus."""
+    found = Estimate(-3.0, 0.1)
+    assert (found.low, found.high) == pytest.approx((-3.196, -2.804), abs=1e-3)
+    assert (Estimate(0.99, 0.1).high, Estimate(0.01, 0.1).low) == (1.0, 0.0)
 
 
 def test_the_interval_of_a_single_value_is_everything():

@@ -40,8 +40,8 @@ class Estimate:
         Degrees of freedom of the standard error, where it is that of a mean over queries or folds:
         their number minus one. None: it comes from rows.
     low, high : float
-        Ends of the 95 % interval, between 0 and 1, by the t distribution with these degrees of
-        freedom, or else by the normal distribution.
+        Ends of the 95 % interval by the t distribution with these degrees of freedom, or else by
+        the normal distribution; between 0 and 1, as a figure of ranking is, if `value` is.
 
     Examples
     --------
@@ -60,12 +60,14 @@ class Estimate:
     @property
     def low(self) -> float:
         """The lower end of the interval."""
-        return max(0.0, self.value - self._half_width)
+        low = self.value - self._half_width
+        return max(0.0, low) if 0 <= self.value <= 1 else low
 
     @property
     def high(self) -> float:
         """The upper end of the interval."""
-        return min(1.0, self.value + self._half_width)
+        high = self.value + self._half_width
+        return min(1.0, high) if 0 <= self.value <= 1 else high
 
     @property
     def _half_width(self) -> float:

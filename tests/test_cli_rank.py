@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from commands import fails, run
 from numpy.testing import assert_array_equal
@@ -15,8 +16,8 @@ from sklearn.model_selection import train_test_split
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.scorecard import Scorecard
-from sklearn_rank.tables.dataset import model_data
-from sklearn_rank.tables.options import Reading
+from sklearn_rank.tables.dataset import model_data, training_data
+from sklearn_rank.tables.options import Reading, TableOptions
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +73,100 @@ def test_top_writes_the_first_rows_of_each_list(capsys):
     expected = whole[whole["rank"] <= 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(ranked("m.skops new.csv --top 2"), expected)
     assert len(expected) == 6
+
+
+def kept_table(digits, n=200):
+    """Columns that a ranker needs, or has nothing to do with, and that floats may not hold."""
+    rng = np.random.default_rng(3)
+    big = 10 ** (digits - 1) + rng.integers(0, 10 ** (digits - 2), n)
+    ids = pd.array(9 * 10 ** (digits - 1) + np.arange(n), dtype="Int64")
+    ids[5] = pd.NA
+    x = rng.normal(size=n).round(2)
+    y = np.where(x + rng.normal(size=n) > 0, "yes", "no")
+    frame = pd.DataFrame({"big": big, "count": rng.integers(0, 9, n), "x": x, "y": y})
+    frame["code"] = np.where(np.arange(n) % 3, -999, np.arange(n))
+    return frame.assign(ids=ids, unit=[f"{one % 12:02}" for one in range(n)])
+
+
+def write_kept(frame, name):
+    if name.endswith(".parquet"):
+        frame.to_parquet(name, index=False)
+    elif name.endswith(".jsonl"):
+        frame.to_json(name, orient="records", lines=True)
+    elif name.endswith(".xlsx"):
+        frame.to_excel(name, index=False)
+    else:
+        frame.to_csv(name, index=False)
+
+
+def exact(name):
+    """Return a table; of Parquet with the integers that pandas reads as floats."""
+    if name.endswith(".csv"):
+        return pd.read_csv(name, dtype=str)
+    return pq.read_table(name).to_pandas(integer_object_nulls=True)
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl", "rows.xlsx"])
+def test_the_columns_of_the_table_are_passed_on_as_they_are(name, out):
+    frame = kept_table(15 if name.endswith(".xlsx") else 18)  # workbooks hold floats
+    write_kept(frame, name)
+    line = f"train {name} --target y --drop ids,unit,code --keep big --missing -999"
+    run(f"{line} --ranker RankBoost -o k.skops", *FAST)
+    run(f"rank k.skops {name} -o {out}")
+    found = exact(out)
+    assert len(found) == len(frame)
+    frame = frame.assign(big=frame["big"].astype(str), code=frame["code"].astype(str))
+    expected = frame.set_index("big").loc[found["big"].astype(str)].reset_index()
+    for column in ("big", "count", "unit"):
+        assert found[column].astype(str).tolist() == expected[column].astype(str).tolist()
+    assert pd.to_numeric(found["x"]).tolist() == expected["x"].tolist()
+    ids = found["ids"].replace("<NA>", pd.NA)
+    assert ids.isna().sum() == 1
+    assert {int(one) for one in ids.dropna()} == set(frame["ids"].dropna())
+    if not (name.endswith(".csv") and out.endswith(".parquet")):
+        assert found["code"].astype(str).tolist() == expected["code"].tolist()
+
+
+def test_a_table_that_parquet_can_not_hold_is_an_error_of_one_line(capsys):
+    frame = pd.read_csv("new.csv")
+    train(*FAST)
+    frame["size.1"] = frame["debt"]
+    frame.columns = [*frame.columns[:-1], "q"]
+    frame.to_csv("twice.csv", index=False)
+    run("rank m.skops twice.csv -o out.csv")
+    message = fails("rank m.skops twice.csv -o out.parquet", capsys)
+    assert "out.parquet: Parquet can't hold the table" in message
+
+
+def test_a_feature_may_have_the_name_of_an_argument():
+    table().rename(columns={"size": "self"}).to_csv("self.csv", index=False)
+    run("train self.csv --target bad --drop q --ranker RankBoost -o s.skops", *FAST)
+    train(*FAST)
+    run("rank s.skops self.csv -o out.csv")
+    run("rank m.skops old.csv -o usual.csv")
+    named, other = pd.read_csv("out.csv"), pd.read_csv("usual.csv")
+    assert_array_equal(named["score"], other["score"])
+    assert_array_equal(named["self"], other["size"])
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[ns, UTC]", "object"])
+def test_a_date_that_means_missing_does_so_in_every_kind_of_file(kind):
+    rng = np.random.default_rng(0)
+    day = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, 300), "D"))
+    day[rng.random(300) < 0.2] = pd.Timestamp("2199-12-31")
+    frame = table().assign(day=day)
+    frame.to_csv("dates.csv", index=False)
+    if kind == "object":
+        frame["day"] = day.dt.date
+    elif kind.endswith("UTC]"):
+        frame["day"] = day.dt.tz_localize("UTC")
+    frame.to_parquet("dates.parquet", index=False)
+    reading = Reading(missing=["2199-12-31"])
+    for name in ("dates.csv", "dates.parquet"):
+        options = TableOptions(name, target="bad", drop=["q"], reading=reading)
+        found = training_data(options, []).X["day"]
+        assert_array_equal(found.isna(), day == pd.Timestamp("2199-12-31"))
 
 
 def parts_of(model, rows):

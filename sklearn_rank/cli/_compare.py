@@ -64,7 +64,9 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     content |= {"first": contest.order[0], "best_at_the_top": sentence}
     searched = [[*setting, n] for setting, n in found.chosen.items()]
     content |= {"searched": searched, "rounds": found.rounds}
-    content["results"] = _by_ranker({**contest.table, "seconds": seconds})
+    measured = {**contest.table, "seconds": seconds}
+    names = next(iter(measured.values()))
+    content["results"] = {k: {x: one[k].as_json() for x, one in measured.items()} for k in names}
     return content
 
 
@@ -119,12 +121,6 @@ def _summary(data: Dataset) -> dict[str, Any]:
     roles = ("target", "qid", "weight", "relevance", "positive")
     of_schema = {key: getattr(data.schema, key) for key in roles}
     return {"version": sklearn_rank.__version__, "data": data.name, **sizes, **of_schema}
-
-
-def _by_ranker(measured: Comparison) -> dict[str, Any]:
-    """Return nested dictionaries of what each ranker reached."""
-    names = next(iter(measured.values()))
-    return {name: {key: one[name].as_json() for key, one in measured.items()} for name in names}
 
 
 def _footnotes(

@@ -20,6 +20,7 @@ from sklearn_rank.scorecard.forms._points_table import no_formula
 from sklearn_rank.tables.columns import Schema
 from sklearn_rank.tables.dataset import Dataset, model_data
 from sklearn_rank.tables.errors import InputError, count, noting
+from sklearn_rank.tables.reading import Table
 
 _N_REASONS = 3
 
@@ -56,7 +57,8 @@ def rank(settings: Rank) -> None:
         if is_text:
             ranked.to_csv(temporary, index=False, sep="\t" if ending.endswith(".tsv") else ",")
         else:
-            ranked.to_parquet(temporary, engine="pyarrow", index=False)
+            with noting([], f"{output}: Parquet can't hold the table", (Exception,)):
+                ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
     lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
     written = f", {len(ranked)} written" if len(ranked) < len(data.X) else ""
@@ -80,8 +82,17 @@ def _ranked(
     order = np.lexsort((rank, query))
     order = order[rank[order] <= (top or len(rank))]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    rows = table.text if keeps_text and table.text is not None else table.frame
+    rows = table.text if keeps_text and table.text is not None else _with_codes(table)
     return rows.assign(score=scores, rank=rank, **added).iloc[order]
+
+
+def _with_codes(table: Table) -> Any:
+    """Return the rows with their types, columns in which a number begins with 0 as text."""
+    rows = table.frame.copy(deep=False)
+    for place, (_, texts) in enumerate(() if table.text is None else table.text.items()):
+        if texts.str.match(r"0\d").any():
+            rows.isetitem(place, texts.where(rows.iloc[:, place].notna()))
+    return rows
 
 
 def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:

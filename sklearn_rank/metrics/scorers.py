@@ -217,15 +217,10 @@ class RankingScorer(BaseEstimator):
         """
         function, options = _parse(self.name)
         if sample_weight is not None:
-            if not self.takes_weights:
+            if not self.takes("sample_weight"):
                 raise ValueError(f"{self.label} has no sample weights: sample_weight must be None.")
             options["sample_weight"] = sample_weight
         return float(function(relevance, y_score, qid=qid, **options))
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether the metric has sample weights."""
-        return self.takes("sample_weight")
 
     def takes(self, parameter: str) -> bool:
         """Whether the function of the metric has a parameter."""
@@ -244,7 +239,7 @@ class RankingScorer(BaseEstimator):
 
     # scikit-learn asks every scorer for it while metadata routing is off.
     def _accept_sample_weight(self) -> bool:
-        return self.takes_weights
+        return self.takes("sample_weight")
 
 
 def _without_wrapper(estimator: Any) -> Any:

@@ -121,7 +121,7 @@ class Column:
     ) -> None:
         self.table, self.name, self.notes = table, name, notes
         self.missing = missing | table.missing
-        self.cells = table.frame[name]
+        self.cells = notation.without(table.frame[name], list(table.missing))
         found = pd.api.types.infer_dtype(self.cells, skipna=True)
         self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
         self.is_text = self.content == CATEGORY

@@ -88,9 +88,8 @@ def _id_reason(column: Column, kind: str) -> str:
 
 def _is_free_text(texts: list[str]) -> bool:
     """Return whether distinct texts are sentences, or measures with their unit."""
-    if all(map(_MEASURE.fullmatch, texts)):
-        return True
-    return sum(len(_WORD.findall(text)) for text in texts) >= _WORDS * len(texts)
+    n_words = sum(len(_WORD.findall(text)) for text in texts)
+    return n_words >= _WORDS * len(texts) or all(map(_MEASURE.fullmatch, texts))
 
 
 def is_numbered(column: Column) -> bool:

@@ -99,22 +99,40 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
     """Return a column of text as numbers if each is plain, and can't be misunderstood."""
     cells = column.mask(column.isin(missing))
     try:
-        values = pd.to_numeric(cells)
+        values = pd.to_numeric(cells.dropna())
     except (ValueError, TypeError):
         return column
     if values.dtype == object:  # integers beyond 64 bits: those that are no floats are infinite
         values = values.map(lambda one: one if abs(one) < _NO_FLOAT else math.inf)
+    elif values.dtype.kind in "iu" and cells.isna().any():  # whole numbers stay exact
+        values = values.convert_dtypes()
+    values = values.reindex(cells.index)
     some = cells[cells.str.contains(".", regex=False, na=False)].iloc[:_ENOUGH].tolist()
     is_clear = not some or np.isnan(numbers(some, ",")).any()
-    is_code = cells.str.startswith("0") & (cells.str.len() > 2) & (values % 1 == 0)
+    is_code = cells.str.startswith("0", na=False) & (cells.str.len() > 2) & (values % 1 == 0)
     return column if not is_clear or is_code.any() else values
+
+
+def without(column: Any, missing: list[str]) -> Any:
+    """Return a column without the cells that mean missing, of which True is not 1."""
+    if not missing:
+        return column
+    if column.dtype.kind == "M":
+        return column.mask(column.dt.tz_localize(None).isin(read_texts(missing, ISO)))
+    values = numbers(missing, ".")
+    if column.dtype.kind == "f":  # 0.1 of 32 bits is not that of 64
+        with np.errstate(over="ignore"):
+            values = values.astype(f"f{column.dtype.itemsize}")
+        return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
+    is_missing = column.isin(values) | column.map(str).isin(missing)  # dates are objects, too
+    return column.mask(is_missing & ~column.map(type).isin([bool, np.bool_]))
 
 
 def written(value: Any) -> str:
     """Return a cell as text, 1 for 1.0: files differ in what they take as a float."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    return str(value).strip()
+    return "nan" if value is pd.NA else str(value).strip()
 
 
 def numbers(texts: list[str], mark: str) -> Floats:

@@ -27,7 +27,7 @@ import pandas as pd
 from sklearn_rank.datasets import load_letor
 from sklearn_rank.datasets.files import open_binary
 from sklearn_rank.tables.errors import InputError, count, import_extra, listing
-from sklearn_rank.tables.notation import NOT_WHOLE, PANDAS_MISSING, numbers, plain_numbers
+from sklearn_rank.tables.notation import NOT_WHOLE, PANDAS_MISSING, plain_numbers
 from sklearn_rank.tables.options import Reading
 
 _OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
@@ -52,7 +52,7 @@ _MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
 class Table:
     """A table as read from a file."""
 
-    frame: Any  # column names are strings
+    frame: Any  # column names are strings; of a CSV file without the cells that mean missing
     path: str  # for messages
     is_letor: bool = False  # whether missing columns are zeros
     zero_based: bool | str = "auto"  # whether the indices of a LETOR file start at 0
@@ -122,21 +122,7 @@ def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) 
         raise InputError(f"{start}{error}") from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
-    if not reading.missing:
-        return table
-    frame = table.frame.apply(_without, missing=list(reading.missing))
-    return replace(table, frame=frame, missing=frozenset(reading.missing))
-
-
-def _without(column: Any, missing: list[str]) -> Any:
-    """Return a column without the cells that mean missing, of which True is not 1."""
-    values = numbers(missing, ".")
-    if column.dtype.kind == "f":  # 0.1 of 32 bits is not that of 64
-        with np.errstate(over="ignore"):
-            values = values.astype(f"f{column.dtype.itemsize}")
-        return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
-    is_boolean = column.map(type).isin([bool, np.bool_])
-    return column.mask(column.isin([*missing, *values]) & ~is_boolean)
+    return replace(table, missing=frozenset(reading.missing))
 
 
 class _Kind(NamedTuple):
@@ -196,8 +182,7 @@ def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
     names = _numbered(cells) if reading.no_header else cells.iloc[0].fillna("")
     rows = cells.iloc[int(not reading.no_header) :].reset_index(drop=True)
-    frame = rows.set_axis(names, axis=1).infer_objects()
-    return replace(_table(frame, path), is_typed=False)
+    return replace(_table(_inferred(rows.set_axis(names, axis=1)), path), is_typed=False)
 
 
 def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
@@ -211,13 +196,22 @@ def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
         rows = decode(text)
     else:  # a cell may hold other ends of lines, which `splitlines` knows
         rows = [decode(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
-    return _table(pd.DataFrame.from_records([dict(row) for row in rows]), path)
+    return _table(_inferred(pd.DataFrame([dict(row) for row in rows], dtype=object)), path)
+
+
+def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns of objects with their types; integers beside missing cells stay exact."""
+    infer = pd.api.types.infer_dtype
+    return frame.apply(
+        lambda one: one if one.hasnans and infer(one) == "integer" else one.infer_objects()
+    )
 
 
 def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
-    pyarrow = import_extra("pyarrow")
+    pyarrow, parquet = map(import_extra, ("pyarrow", "pyarrow.parquet"))
     try:
-        frame = pd.read_parquet(path, engine="pyarrow")
+        # Floats, which integers beside missing cells would be, do not hold ids of 64 bits.
+        frame = parquet.read_table(path).to_pandas(integer_object_nulls=True)
     except (pyarrow.ArrowException, OSError) as error:  # not always a ValueError
         raise ValueError(str(error)) from error
     index, frame = frame.index, frame.reset_index(drop=True)

@@ -235,7 +235,7 @@ def measure(scorer: RankingScorer, data: Rows, scores: Floats) -> float:
     """Return a metric; a row of weight 2 counts twice, also in metrics that know no weights."""
     data = _scored(data, scores)
     scores, weight = data.X[:, 0], data.weight
-    if scorer.takes_weights:
+    if scorer.takes("sample_weight"):
         return scorer.measure(data.y, scores, qid=data.qid, sample_weight=weight)
     if (weight == 1).all():
         return scorer.measure(data.y, scores, qid=data.qid)

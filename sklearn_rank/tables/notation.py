@@ -124,8 +124,11 @@ def without(column: Any, missing: list[str]) -> Any:
         with np.errstate(over="ignore"):
             values = values.astype(f"f{column.dtype.itemsize}")
         return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
-    is_missing = column.isin(values) | column.map(str).isin(missing)  # dates are objects, too
-    return column.mask(is_missing & ~column.map(type).isin([bool, np.bool_]))
+    found = column.isin([*missing, *values])
+    if column.dtype.kind in "Ob" and not isinstance(column.dtype, pd.StringDtype):
+        # Dates are objects, too, and True is not 1.
+        found = (found | column.map(str).isin(missing)) & ~column.map(type).isin([bool, np.bool_])
+    return column.mask(found)
 
 
 def written(value: Any) -> str:

@@ -340,13 +340,10 @@ class _Search:
         for place, axis in enumerate(term.axes):
             if axis.column in self.places:
                 feature = self.places[axis.column]
-                order = self._axis_number(number, axis.column)
+                # The axes of a variable are in the order of the terms that have it.
+                order = sum(axis.column in one.columns for one in self.card.terms[:number])
                 bins[place] = options[feature][known[feature]][order]
         return int(term.points[int(np.ravel_multi_index(bins, sizes))])
-
-    def _axis_number(self, number: int, column: int) -> int:
-        """Return which of the axes of a variable that of a term is."""
-        return sum(column in one.columns for one in self.card.terms[:number])
 
     def _best(self, states: dict[State, Path]) -> tuple[State, Path] | None:
         """Return the state with fewest changes, then the nearest total, of those that reach it."""

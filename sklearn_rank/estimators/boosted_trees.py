@@ -125,6 +125,7 @@ class BoostedTreesRanker(RoundsRanker):
         Minimum sum of curvatures in a leaf. At the start a row has a curvature of 1/4 on
         average. "auto": 0, and u (Notes) where a feature has 4 or more categories. None: the
         engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
+        XGBoost 3.4 chooses sets of categories without regard to it.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
         Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 2 u
         with the logistic loss and 4 u with all others, where u is the unit of curvature (Notes),
@@ -142,7 +143,8 @@ class BoostedTreesRanker(RoundsRanker):
         type in a pandas or polars data frame; or indices, names, or True and False for each
         feature. A category not seen in training counts as missing, as do NaN and None. X must
         be dense. LightGBM smooths categories by 8 u (``cat_smooth`` in `engine_params`), less
-        where equal rows are many.
+        where equal rows are many. With XGBoost 3.4 many rare categories are better split one by
+        one: ``engine_params={"max_cat_to_onehot": 1000}``.
     engine_params : dict or None, default=None
         Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Those that
         parameters of the ranker set can't be set here. The engine warns of names it does not know.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 from sklearn_rank.scorecard.forms._points_table import no_formula
-from sklearn_rank.tables.columns import Schema
+from sklearn_rank.tables.columns import NUMBER, Column, Schema
 from sklearn_rank.tables.dataset import Dataset, model_data
 from sklearn_rank.tables.errors import InputError, count, noting
-from sklearn_rank.tables.reading import Table
 
 _N_REASONS = 3
+_REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold
 
 
 def rank(settings: Rank) -> None:
@@ -57,7 +58,7 @@ def rank(settings: Rank) -> None:
         if is_text:
             ranked.to_csv(temporary, index=False, sep="\t" if ending.endswith(".tsv") else ",")
         else:
-            with noting([], f"{output}: Parquet can't hold the table", (Exception,)):
+            with noting([], f"{output}: Parquet can't hold the table", _REFUSED):
                 ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
     lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
@@ -82,16 +83,23 @@ def _ranked(
     order = np.lexsort((rank, query))
     order = order[rank[order] <= (top or len(rank))]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    rows = table.text if keeps_text and table.text is not None else _with_codes(table)
+    rows = table.text if keeps_text and table.text is not None else _typed(data)
     return rows.assign(score=scores, rank=rank, **added).iloc[order]
 
 
-def _with_codes(table: Table) -> Any:
-    """Return the rows with their types, columns in which a number begins with 0 as text."""
-    rows = table.frame.copy(deep=False)
-    for place, (_, texts) in enumerate(() if table.text is None else table.text.items()):
-        if texts.str.match(r"0\d").any():
+def _typed(data: Dataset) -> Any:
+    """Return the rows with their types: texts are numbers where the ranker reads them so.
+
+    Columns in which a number begins with 0 stay text.
+    """
+    table, numbers = data.table, data.schema.columns_of(NUMBER)
+    rows, as_read = table.frame.copy(deep=False), replace(table, missing=frozenset())
+    for place, name in enumerate(rows):
+        texts = None if table.text is None else table.text.iloc[:, place]
+        if texts is not None and texts.str.match(r"0\d").any():
             rows.isetitem(place, texts.where(rows.iloc[:, place].notna()))
+        elif name in numbers and Column(as_read, name, []).is_text:
+            rows[name] = data.X[name]
     return rows
 
 

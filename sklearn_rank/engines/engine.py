@@ -230,20 +230,20 @@ class Engine(ABC):
         """The class of the engine's errors."""
 
 
-def as_exact_sums(values: Floats) -> Floats:
-    """Round values to multiples of one power of two, as float32, so that sums are exact.
+def as_exact_sums(values: Floats, share: float = 1.0) -> Floats:
+    """Divide values, and round to multiples of a power of two, as float32: sums are exact.
 
     Then every sum of them in float64 is the same in any order, and so is every tree, with
     any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
     values that are not tiny lose no digit that float32 has.
     """
     starts = range(0, len(values), _BLOCK)
-    total = sum(float(np.abs(values[start : start + _BLOCK]).sum()) for start in starts)
+    total = sum(float(np.abs(values[start : start + _BLOCK]).sum()) for start in starts) / share
     # No finer than the smallest number of 32 bits.
     unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
     out = np.empty(len(values), dtype=np.float32)
     for start in starts:
-        work = values[start : start + _BLOCK] * (1.0 / unit)
+        work = values[start : start + _BLOCK] / share * (1.0 / unit)
         np.rint(work, out=work)
         np.multiply(work, unit, out=out[start : start + _BLOCK], casting="same_kind")
     return out

@@ -190,5 +190,5 @@ class TreeDescent:
         self._derivatives = None  # the engine has used them: not two at a time
         value, gradient, curvature = self.problem.objective.evaluate(scores)
         share = self.problem.share
-        self._derivatives = as_exact_sums(gradient / share), as_exact_sums(curvature / share)
+        self._derivatives = as_exact_sums(gradient, share), as_exact_sums(curvature, share)
         return value

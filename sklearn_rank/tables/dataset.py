@@ -49,7 +49,7 @@ class Dataset:
     schema: Schema
     name: str  # of the data, for titles
     weight: Floats | None = None  # None for ones
-    table: Any = None  # as read, with texts that tell numbers as these
+    table: Any = None  # as read
     time: Any = None  # of the rows, which folds are to respect
     group: Indices | None = None  # of the rows, whole in folds
     embargo: float = 0.0
@@ -218,11 +218,7 @@ def _dataset(
     y = checked_relevance(table, schema, qid, notes) if labelled else None
     weight = row_weights(table, schema) if weighted else None
     X = feature_frame(table, schema, notes, when)
-    frame, as_read = table.frame.copy(deep=False), replace(table, missing=frozenset())
-    for name in schema.columns_of(NUMBER):
-        if name in frame and Column(as_read, name, []).is_text:
-            frame[name] = X[name]
-    return Dataset(X, y, qid, schema, table.path, weight, replace(table, frame=frame))
+    return Dataset(X, y, qid, schema, table.path, weight, table)
 
 
 def _example(options: TableOptions) -> tuple[Table, TableOptions]:

@@ -183,9 +183,8 @@ def group_report(
 
     count, events = sums(np.ones_like(event)), sums(event)
     selection_rate = sums(above if selected == "above" else ~above) / count
-    n_pairs = 1
+    n_pairs = max(1, len(labels) * (len(labels) - 1) // 2) if reference is None else 1
     if reference is None:
-        n_pairs = max(1, len(labels) * (len(labels) - 1) // 2)
         reference = labels.tolist()[int(np.argmax(selection_rate))]
     found = np.flatnonzero(labels == reference)
     if not len(found):

@@ -1,7 +1,5 @@
 """The unit of the trees' penalties, and the loss and the penalties that "auto" is."""
 
-import importlib
-
 import numpy as np
 import oracles
 import pytest
@@ -250,24 +248,32 @@ def table_with_noise(n=1500, seed=0):
     return np.column_stack([numbers, random.integers(0, 300, n)]), y.astype(int)
 
 
-def asks_sets_for_nothing():
-    """XGBoost 3.4 chooses sets of categories without regard to min_child_weight."""
-    version = importlib.import_module("xgboost").__version__
-    return tuple(map(int, version.split(".")[:2])) >= (3, 4)
-
-
 @every_engine
 def test_categories_of_noise_cost_little(engine):
     """A set of many levels that is chosen for its noise costs more than it gains."""
     (rows, y), (new, truth) = table_with_noise(), table_with_noise(4000, 1)
     own = {"engine": engine, "n_estimators": 100}
-    if engine == "xgboost" and asks_sets_for_nothing():
-        own["engine_params"] = {"max_cat_to_onehot": 1000}
     whole = BoostedTreesRanker(categorical_features=[2], **own).fit(rows, y)
     without = BoostedTreesRanker(**own).fit(rows[:, :2], y)
     assert whole.score(new, truth) > without.score(new[:, :2], truth) - 0.04
     u = PosedObjective.pose("logistic", 1, "top", rows_of(y)).unit(rows_of(y))
     assert (whole.min_child_weight_, without.min_child_weight_) == (pytest.approx(u), 0)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "ndcg"])
+def test_xgboost_splits_off_four_categories(loss):
+    """Or what engine_params says; the engine's own loss has its own default, 64."""
+    rows, y = table_with_noise()
+    qid = np.zeros(len(y), int)
+    own = {"engine": "xgboost", "loss": loss, "categorical_features": [2], "n_estimators": 5}
+    own["relevance"] = "graded" if loss == "ndcg" else "binary"
+
+    def scores(**given):
+        return BoostedTreesRanker(**own, **given).fit(rows, y, qid=qid).score_rows(rows)
+
+    found = {n: scores(engine_params={"max_cat_threshold": n}) for n in (4, 64)}
+    np.testing.assert_array_equal(scores(), found[4 if loss == "logistic" else 64])
+    assert np.any(found[4] != found[64])
 
 
 @every_engine

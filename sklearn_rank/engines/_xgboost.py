@@ -96,13 +96,14 @@ class XGBoost(Engine):
         params = self._main_params(settings)
         if settings.max_leaf_nodes is not None:  # it decides both `max_leaves` and the policy
             params["grow_policy"] = "lossguide"
-        return {
-            **params,
+        return params | {
             "objective": objective,
             "tree_method": "hist",
             "disable_default_eval_metric": True,
             "verbosity": 1,  # warnings, as Python's
             "base_score": 0.0,
+            # From XGBoost 3.4 on nothing else limits sets chosen for their noise; its own is 64.
+            "max_cat_threshold": 4 if objective == _OBJECTIVES[True] else 64,
             **settings.engine_params,
         }
 

@@ -122,10 +122,9 @@ class BoostedTreesRanker(RoundsRanker):
         None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
         has no such limit and accepts only None.
     min_child_weight : float in [0, inf), "auto" or None, default="auto"
-        Minimum sum of curvatures in a leaf. At the start a row has a curvature of 1/4 on
-        average. "auto": 0, and u (Notes) where a feature has 4 or more categories. None: the
-        engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
-        XGBoost 3.4 chooses sets of categories without regard to it.
+        Minimum sum of curvatures in a leaf (not of categories in XGBoost 3.4), at the start
+        about 1/4 a row. "auto": 0, and u (Notes) where a feature has 4 or more categories. None:
+        the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
         Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 2 u
         with the logistic loss and 4 u with all others, where u is the unit of curvature (Notes),
@@ -143,8 +142,7 @@ class BoostedTreesRanker(RoundsRanker):
         type in a pandas or polars data frame; or indices, names, or True and False for each
         feature. A category not seen in training counts as missing, as do NaN and None. X must
         be dense. LightGBM smooths categories by 8 u (``cat_smooth`` in `engine_params`), less
-        where equal rows are many. With XGBoost 3.4 many rare categories are better split one by
-        one: ``engine_params={"max_cat_to_onehot": 1000}``.
+        where equal rows are many; XGBoost splits off four at most (``max_cat_threshold``).
     engine_params : dict or None, default=None
         Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Those that
         parameters of the ranker set can't be set here. The engine warns of names it does not know.

@@ -50,8 +50,8 @@ PAGES = {
         "HistGradientBoosting and logistic regression on each, and significantly worse than "
         "neither anywhere. `RankingEnsemble` is .009 AUC better than the best of five peers that "
         "the same folds choose, and .005 better than its best member; its estimate agrees with the "
-        "test rows in 94 % of the splits. On queries it is .012 NDCG@10 above its best member on "
-        "MQ2008, .011 on five folds of LightGBM's example, and .003 below on OHSUMED. The parts "
+        "test rows in 94 % of the splits. On queries it is .010 NDCG@10 above its best member on "
+        "MQ2008, .011 on five folds of LightGBM's example, and .010 below on OHSUMED. The parts "
         "`trees` and `stopping` of the script are not measured here.",
         "what the command line puts first, and ensembles, beside rivals chosen by the same folds",
     ),

@@ -114,9 +114,9 @@ class XGBoost(Engine):
         class AfterRound(self.module.callback.TrainingCallback):  # type: ignore[name-defined]
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 train, held_out, descent = self.given
-                view = RoundView(
-                    lambda: model.predict(train, output_margin=True, training=True),
-                    lambda: model.predict(held_out, output_margin=True),
+                view = RoundView(  # scores of no rows are 0 x 0 with XGBoost 3.4
+                    lambda: model.predict(train, output_margin=True, training=True).ravel(),
+                    lambda: model.predict(held_out, output_margin=True).ravel(),
                     lambda n_rounds: to_bytes(model, n_rounds),
                 )
                 return bool(descent.after_round(view))

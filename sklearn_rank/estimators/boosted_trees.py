@@ -122,8 +122,8 @@ class BoostedTreesRanker(RoundsRanker):
         None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
         has no such limit and accepts only None.
     min_child_weight : float in [0, inf), "auto" or None, default="auto"
-        Minimum sum of curvatures in a leaf (not of categories in XGBoost 3.4), at the start
-        about 1/4 a row. "auto": 0, and u (Notes) where a feature has 4 or more categories. None:
+        Minimum sum of curvatures in a leaf (XGBoost 3.4: not of categories). At the start a row
+        has about 1/4. "auto": 0, and u (Notes) where a feature has 4 or more categories. None:
         the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
         Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 2 u

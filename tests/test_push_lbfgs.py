@@ -5,6 +5,7 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from scipy.optimize import LinearConstraint, minimize
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
 from tiers import crossed
@@ -230,12 +231,12 @@ def test_separable_data_without_ridge_warn():
 
 def test_warm_start_goes_on():
     X, y = noisy_data(50, 4)
-    ranker = PNormPushRanker(solver="lbfgs", alpha=0.01, n_estimators=3, warm_start=True)
+    ranker = PNormPushRanker(solver="lbfgs", alpha=0.01, tol=1e-11, n_estimators=3)
+    cold = clone(ranker).set_params(n_estimators=400).fit(X, y)
     with pytest.warns(ConvergenceWarning):
-        first = ranker.fit(X, y).objective_curve_.copy()
+        first = ranker.set_params(warm_start=True).fit(X, y).objective_curve_.copy()
     ranker.set_params(n_estimators=400).fit(X, y)
     np.testing.assert_array_equal(ranker.objective_curve_[:3], first)
-    cold = PNormPushRanker(solver="lbfgs", alpha=0.01, n_estimators=400).fit(X, y)
     assert ranker.objective_curve_[-1] == pytest.approx(cold.objective_curve_[-1], abs=1e-6)
     assert ranker.n_iter_ == len(ranker.objective_curve_) <= 400
 

@@ -618,6 +618,17 @@ def test_stopping_early_is_said_and_the_ball_kept():
     assert np.linalg.norm(model.coef_) <= 0.1 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_l1_of_more_features_than_rows_tries_newton_on_its_way(seed):
+    rng = np.random.default_rng(seed)
+    wide, grades = rng.random((15, 30)), rng.integers(3, size=15)
+    model = ListNetLinear(relevance="graded", penalty="l1").fit(wide, grades)
+    assert model.n_iter_ == 50  # L-BFGS alone takes hundreds
+    again = ListNetLinear(relevance="graded", penalty="l1", tol=1e-9).fit(wide[::-1], grades[::-1])
+    np.testing.assert_allclose(model.coef_, again.coef_, rtol=0, atol=1e-9)
+    assert 0 < np.count_nonzero(model.coef_) < 15
+
+
 def test_verbose(capsys):
     ListNetLinear(verbose=2).fit(X, Y, qid=QID)
     lines = capsys.readouterr().out.splitlines()

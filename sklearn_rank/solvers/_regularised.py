@@ -22,6 +22,9 @@ _NEWTON_FEATURES = 200
 _FIRST_ORDER_STEPS = 5
 """Projected gradients before each attempt of Newton's method."""
 
+_ATTEMPTS = {50 * 2**k for k in range(20)}
+"""Iterations of L-BFGS after which Newton's method is tried from where it has come."""
+
 _FAR_OUT = 4.0
 """Radii from zero at which an iterate shows that the constraint is active."""
 
@@ -232,11 +235,16 @@ class RegularisedProblem:
     def _lbfgs(self, start: Floats) -> Floats:
         """Return the minimum without the ball, or an iterate far outside the ball."""
         form = self.regulariser.smoothed(self.objective, self.curvature)
-        guard = _FAR_OUT * self.regulariser.radius
+        radius, end = self.regulariser.radius, None
 
         def on_iterate(v: Floats, values: list[float]) -> bool:
+            nonlocal end
             w = form.back(v)
-            return self._note(w, values[-1]) or self.regulariser.norm(w) > guard
+            size = self.regulariser.norm(w)
+            if len(values) in _ATTEMPTS and size <= radius:
+                at = self._newton(self._point(w))
+                end = at.x if at.error <= self.tol else None
+            return self._note(w, values[-1]) or end is not None or size > _FAR_OUT * radius
 
         found = minimise(
             form.function,
@@ -247,4 +255,4 @@ class RegularisedProblem:
             residual=form.residual,
             bounds=form.bounds,
         )
-        return form.back(found.x)
+        return form.back(found.x) if end is None else end

@@ -128,9 +128,7 @@ class SolverChoice:
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
-        if isinstance(value, str):
-            return value in self.options
-        return isinstance(value, self.base)
+        return value in self.options if isinstance(value, str) else isinstance(value, self.base)
 
     def __str__(self) -> str:
         """Return the words that complete "must be ..."."""

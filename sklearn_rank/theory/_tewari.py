@@ -140,9 +140,7 @@ def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float
     >>> smoothness_constant("smoothed_dcg", max_relevance=2, sigma=0.5)
     24.0
     """
-    if loss == "rank_svm":
-        return math.inf
-    return _ask(loss, "smoothness", sigma, max_relevance)
+    return math.inf if loss == "rank_svm" else _ask(loss, "smoothness", sigma, max_relevance)
 
 
 def _ask(loss: _Loss, what: str, sigma: float, max_relevance: float) -> float:

@@ -152,9 +152,7 @@ class CardBuilder:
 
     def _rounded(self) -> Rounded:
         """Return the integer tables before scaling; real ones with points=None."""
-        if self.points is None:
-            return self._unrounded
-        return round_steps(self.training, self.points)
+        return self._unrounded if self.points is None else round_steps(self.training, self.points)
 
     @shared_property
     def _unrounded(self) -> Rounded:

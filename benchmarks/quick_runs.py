@@ -67,7 +67,7 @@ def report_of(runs: dict[str, dict[str, Any]], machine: dict[str, Any], at_once:
                 len(runs),
                 len(runs) - len(bad),
                 *spans(runs),
-                f"{min(seconds):.0f} to {max(seconds):.0f}",
+                f"{min(seconds):,.0f} to {max(seconds):,.0f}",
             ]
         ],
     )

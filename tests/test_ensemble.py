@@ -237,8 +237,9 @@ def test_classifiers_learn_0_and_1_whatever_the_labels():
 def test_weight_2_is_the_row_twice_and_the_order_has_no_part():
     weight = RNG.integers(0, 4, len(X))
     some = RNG.permutation(np.arange(len(X)).repeat(weight))
-    weighted = made(MEMBERS[:2]).fit(X, Y, sample_weight=weight.astype(float))
-    repeated = made(MEMBERS[:2]).fit(X[some], Y[some])
+    members = MEMBERS[1:]  # a product of matrices may round equal rows differently
+    weighted = made(members).fit(X, Y, sample_weight=weight.astype(float))
+    repeated = made(members).fit(X[some], Y[some])
     assert weighted.weights_ == pytest.approx(repeated.weights_)
     np.testing.assert_allclose(
         weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6
@@ -265,7 +266,9 @@ def test_few_values_are_held_out_as_new_rows_are():
     counted = made(MEMBERS[:2]).fit(cells[:, :3], cells[:, 3], sample_weight=count)
     repeated = made(MEMBERS[:2]).fit(cells[place.ravel(), :3], cells[place.ravel(), 3])
     assert counted.weights_ == pytest.approx(repeated.weights_)
-    assert counted.score_estimate_["auc"] == pytest.approx(repeated.score_estimate_["auc"])
+    found, expected = counted.score_estimate_["auc"], repeated.score_estimate_["auc"]
+    assert found.value == pytest.approx(expected.value)
+    assert found.standard_error == pytest.approx(expected.standard_error)
     np.testing.assert_allclose(
         counted.decision_function(cells[:, :3]), repeated.decision_function(cells[:, :3]), rtol=1e-6
     )

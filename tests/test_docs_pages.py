@@ -129,4 +129,5 @@ def test_text_that_differs_is_noticed():
     assert same("AUC  0.91\n", "AUC 0.91\n")
     assert same("AUC 0.91 in 3 s\n", "AUC 0.91 in ... s\n")
     assert not same("AUC 0.91\n", "MAP 0.91\n")
+    assert not same("AUC 0.91\n", "AUC 0.97\n")
     assert same("AUC 0.91\n", "AUC 0.92\n") == (KERNEL not in kernels())

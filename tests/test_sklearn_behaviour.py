@@ -355,7 +355,7 @@ def test_names_pass_through_a_pipeline(ranker, frame):
     pipe.fit(table, LABELS["binary"])
     assert pipe[-1].feature_names_in_.tolist() == NAMES
     plain = make_pipeline(StandardScaler(), make(ranker)).fit(X, LABELS["binary"])
-    np.testing.assert_allclose(scores(pipe, table), scores(plain), rtol=1e-10)
+    np.testing.assert_allclose(scores(pipe, table), scores(plain), rtol=1e-12, atol=1e-12)
 
 
 # Consumers: what takes a classifier takes a ranker ------------------------------------

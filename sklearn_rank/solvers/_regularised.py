@@ -23,7 +23,7 @@ _FIRST_ORDER_STEPS = 5
 """Projected gradients before each attempt of Newton's method."""
 
 _ATTEMPTS = {50 * 2**k for k in range(20)}
-"""Iterations of L-BFGS after which Newton's method is tried from where it has come."""
+"""Iterations of L-BFGS after which Newton's method is tried, from the iterate that it has."""
 
 _FAR_OUT = 4.0
 """Radii from zero at which an iterate shows that the constraint is active."""

@@ -28,8 +28,6 @@ from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.tables.columns import Schema
 from sklearn_rank.tables.dataset import Dataset
 
-pytestmark = pytest.mark.slow
-
 
 def loans(n=120, seed=0):
     """Make a table with every kind of column: ids, numbers, text, booleans, missing values."""
@@ -85,6 +83,7 @@ def write_letor(name, queries, n_features=None):
 # ---------------------------------------------------------------------------- compare
 
 
+@pytest.mark.slow
 def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
     argv = ["compare", "loans.csv", "--target", "default", "--qid", "branch", "--cv", "3"]
     argv += ["--rankers", "RankBoost", "--json", "r.json", *FAST]
@@ -113,6 +112,7 @@ def square_rows(folder, monkeypatch):
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 79)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     run(BIG)
     captured = capsys.readouterr()
@@ -171,6 +171,7 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
     assert error.count("KernelPairwiseSGDRanker") == error.count("\n")  # not named twice
 
 
+@pytest.mark.slow
 def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
     assert "PNormPushRanker must be one of 'coordinate', 'corrective', 'lbfgs'" in message
@@ -179,6 +180,7 @@ def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     assert "--rankers" not in fails(argv, capsys)
 
 
+@pytest.mark.slow
 def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     table = loans()
     table["many"] = [f"v{i % 100}" for i in range(len(table))]
@@ -1103,6 +1105,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     run(["compare", *ONE_FAST, "--drop", "id,grade"])
     assert capsys.readouterr().err == ""
@@ -1129,6 +1132,7 @@ def test_progress_of_train_follows_the_iterations(folder, capsys, monkeypatch, r
     assert not hasattr(model, "_observer")
 
 
+@pytest.mark.slow
 def test_as_a_program(folder):
     result = subprocess.run(
         [sys.executable, "-m", "sklearn_rank.cli", *COMPARE, "--cv", "2", *FAST],
@@ -1151,6 +1155,7 @@ def test_importing_needs_no_extra():
     assert output.startswith("Usage: sklearn-rank compare")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGPIPE convention")
 def test_a_reader_that_leaves_early(model):
     loans(n=5000).drop(columns="id").to_csv("big.csv", index=False)

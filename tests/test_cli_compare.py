@@ -32,8 +32,6 @@ from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.tables.dataset import model_data
 from sklearn_rank.tables.options import Reading
 
-pytestmark = pytest.mark.slow
-
 TWO = ["--rankers", "RankBoost,PNormPushRanker", "--cv", "2", *FAST]
 BINARY = ["rows.csv", "--target", "y", "--drop", "grade,q"]
 GRADED = ["rows.csv", "--target", "grade", "--relevance", "graded", "--drop", "y", "--qid", "q"]
@@ -170,6 +168,7 @@ def test_the_first_setting_within_one_standard_error_is_taken():
 # ---------------------------------------------------------------------------- compare
 
 
+@pytest.mark.slow
 def test_compare_without_a_file(folder, capsys):
     run(["compare", *TWO])
     lines = capsys.readouterr().out.splitlines()
@@ -186,6 +185,7 @@ def test_compare_without_a_file(folder, capsys):
     assert "logistic regression learns relevance > 0, the other baselines the gr" in captured.err
 
 
+@pytest.mark.slow
 def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     binary = results([*BINARY, "--cv", "2", *FAST])["results"]
     baselines = [*_rankers.BASELINES]
@@ -212,12 +212,14 @@ def test_metrics_are_those_asked_for(folder, capsys):
     assert "unknown metric 'f1'; the metrics are one of auc, map, " in message
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_jobs(folder, capsys):
     found = [results([*BINARY, *TWO, "--n-jobs", jobs])["results"] for jobs in ("1", "2")]
     for name in found[0]:
         assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "suffix"), [(BINARY, ".png"), (GRADED, ".pdf"), (BINARY, ".svg"), (GRADED, ".svg")]
 )
@@ -231,6 +233,7 @@ def test_pictures(folder, capsys, argv, suffix):
 # ---------------------------------------------------------------------------- search, stopping
 
 
+@pytest.mark.slow
 def test_the_search_sees_training_rows_only(folder, capsys, monkeypatch):
     seen = []
     original = RankBoost.fit
@@ -274,6 +277,7 @@ def test_boosting_stops_early_where_there_are_rows_to_spare(folder, capsys, monk
     assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
 
 
+@pytest.mark.slow
 def test_the_folds_choose_the_rounds_of_boosting(folder, capsys):
     """The round of the smallest mean loss; scores, ensemble and --best are those of it."""
     argv = [
@@ -346,6 +350,7 @@ def next_words(out):
     return shlex.split(line.removeprefix("next: sklearn-rank "))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [[], ["-o", "run.json"]])
 def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored):
     found = results([*OF_CLAIMS, *stored, "--plot", "p.png", "--metrics=auc"])
@@ -365,6 +370,7 @@ def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored
     run(["rank", "claims.skops", "claims.csv", "-o", "o.csv"])
 
 
+@pytest.mark.slow
 def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
     found = results(OF_CLAIMS)
     assert found["first"] == "ensemble of these"
@@ -392,6 +398,7 @@ def feature_frame_of(path, model):
     return model_data(path, model.schema, Reading(), [], labelled=False).X
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
     for more in (GRADED, [*BINARY, "--repeats", "2"], [*BINARY, "--weight", "w"]):
         folder.assign(w=1 + folder.index % 2).to_csv("rows.csv", index=False)
@@ -402,6 +409,7 @@ def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
         assert load_model("m.skops", []).ranker == first
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys):
     run(["compare", *OF_CLAIMS, "-o", "run.json"])
     train = ["train", *OF_CLAIMS, "--best", "run.json", "-o", "m.skops"]
@@ -461,6 +469,7 @@ def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     assert f"divided among the columns; {name} has none" in message
 
 
+@pytest.mark.slow
 def test_a_search_reaches_baselines(folder, capsys):
     found = results([*BINARY, *TWO[:-2], "--search", "n_estimators=2,4"])
     searched = {name for name, *_ in found["searched"]}

@@ -17,8 +17,6 @@ from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry
 from sklearn_rank.engines.stored_booster import StoredBooster
 
-pytestmark = pytest.mark.slow
-
 ENGINES = ("lightgbm", "xgboost")
 ARGV = ["loans.csv", "--target", "default", "--drop", "id,grade"]
 GRADED = ["loans.csv", "--target", "grade", "--relevance", "graded", "--qid", "branch"]
@@ -176,6 +174,7 @@ def test_a_stored_model_with_other_trees(folder, capsys, stored, part):
     assert part in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [f"OSError('{LIBGOMP}')", "ImportError('DLL load failed')"])
 def test_engines_that_are_installed_but_do_not_load(folder, error):
     Path("fakes").mkdir()
@@ -202,6 +201,7 @@ def test_engines_that_are_installed_but_do_not_load(folder, error):
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 def test_other_rankers_do_not_wait_for_engines(folder):
     script = f"""
 import sys

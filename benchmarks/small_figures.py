@@ -17,7 +17,14 @@ from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
-from _harness import describe_machine, run_in_process, timed, watch
+from _harness import (
+    describe_machine,
+    peak_bytes,
+    resident_bytes,
+    run_in_process,
+    timed,
+    watch,
+)
 from _list_tables import TABLES, split_of
 from _real_data import add_data_option
 from _report import Report, Table
@@ -175,13 +182,14 @@ def files(folder):
         with tempfile.TemporaryDirectory() as parquet:
             write_rows(case.startswith("queries"), n_features, Path(parquet))
             row = [case]
-            for way in ("files", "rows"):
+            for way in ("files", "rows", "worker"):
                 found = run_in_process(__file__, ["--fit", way, case, parquet], threads=1)
                 if "error" in found:
                     raise RuntimeError(found["error"])
                 row += [found["extra_mb"] * 1e6 / (8 * N_MEMORY * n_features), found["cpu"]]
         rows.append(row)
-    columns = ["rows", "fit_files", "its processor s", "fit", "its processor s "]
+    ways = ("fit_files", "fit", "DaskRanker, one worker")
+    columns = ["rows", *(cell for way in ways for cell in (way, f"{way}: processor s"))]
     title = "Trees of a million rows in Parquet files, 20 rounds: memory in sizes of X"
     return Table(title, columns, rows)
 
@@ -212,6 +220,8 @@ def fit_of(way, case, folder):
     few = pd.read_parquet(Path(folder) / "0.parquet").head(1000)
     BoostedTreesRanker(**sizes).fit(few.to_numpy()[:, :2], np.arange(1000) % 2)  # imports
     qid = {"qid": "query"} if has_queries else {}
+    if way == "worker":
+        return fit_of_worker(ranker, Path(folder), qid)
 
     def of_rows():
         table = pd.read_parquet(folder)
@@ -222,6 +232,37 @@ def fit_of(way, case, folder):
     started = time.process_time()
     fit = of_rows if way == "rows" else lambda: ranker.fit_files(folder, target="target", **qid)
     return {**watch(fit), "cpu": time.process_time() - started}
+
+
+def fit_of_worker(ranker, folder, qid):
+    """Return memory and processor time of one worker of a cluster that fits the ranker."""
+    import dask.dataframe as dd
+    import pandas as pd
+    from distributed import Client, LocalCluster
+
+    from sklearn_rank.dask import DaskRanker
+
+    def fit(files):
+        table = dd.read_parquet(files)
+        y, queries = table["target"], {name: table[column] for name, column in qid.items()}
+        X = table[[name for name in table.columns if name.startswith("x")]]
+        DaskRanker(ranker, client=client).fit(X, y, **queries)
+
+    one = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": None}
+    with LocalCluster(host="127.0.0.1", **one) as workers, Client(workers) as client:
+        with tempfile.TemporaryDirectory() as few:  # imports
+            table = pd.read_parquet(folder / "0.parquet").head(1000)
+            table.to_parquet(Path(few) / "0.parquet")
+            fit(few)
+        before, started = sum(client.run(resident_bytes).values()), cpu_of(client)
+        fit(str(folder))
+        used = sum(client.run(peak_bytes).values()) - before
+        return {"extra_mb": used / 1e6, "cpu": cpu_of(client) - started}
+
+
+def cpu_of(client):
+    """Return the processor time of a cluster's workers."""
+    return sum(client.run(time.process_time).values())
 
 
 def one_row(folder):

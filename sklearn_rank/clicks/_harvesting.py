@@ -73,8 +73,7 @@ class Interventions:
         """Return those of a log."""
         shown, _ = cells.by_group(np.ones(cells.n_queries), n_positions)
         is_several = (shown > 0).sum(axis=1) > 1
-        code = np.cumsum(is_several) - 1
-        kept = is_several[cells.group]
+        code, kept = np.cumsum(is_several) - 1, is_several[cells.group]
         found = Cells(
             cells.query[kept],
             code[cells.group[kept]],

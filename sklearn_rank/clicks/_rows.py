@@ -151,8 +151,7 @@ def click_rows(clicks: Any, impression: Any) -> ClickLists:
     code = check_qid(impression, len(is_clicked), "impression")
     if not is_clicked.any():
         raise ValueError("clicks of click_rows has no click: there is nothing to learn from.")
-    order = np.argsort(code, kind="stable")
-    size = np.bincount(code)
+    order, size = np.argsort(code, kind="stable"), np.bincount(code)
     start = np.cumsum(size) - size
     clicked = order[is_clicked[order]]  # by impression
     length = size[code[clicked]]

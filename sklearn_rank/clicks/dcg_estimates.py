@@ -346,8 +346,7 @@ def _read(
 
 def _discounts(scores: Floats, code: Indices, k: int) -> Floats:
     """Return the discount of the rank of each row in its query; ties in the order of the rows."""
-    order = np.lexsort((-scores, code))
-    length = np.bincount(code)
+    order, length = np.lexsort((-scores, code)), np.bincount(code)
     rank = np.arange(len(code)) - np.repeat(np.cumsum(length) - length, length)
     found = np.empty(len(code))
     found[order] = np.where(rank < k, 1.0 / np.log2(2.0 + rank), 0.0)
@@ -435,8 +434,7 @@ def _value(method: str, sums: Floats) -> float:
 
 def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, float, int, float, float]:
     """Return the kind of the estimate, and what the overlap of both rankers is."""
-    mean = log.by_row(alpha)
-    counts = log.discount > 0
+    mean, counts = log.by_row(alpha), log.discount > 0
     seen = counts & (mean > 0)
     n_unseen = int((counts & ~seen).sum())
     inverse = log.impressions[log.query[seen]] / mean[seen]

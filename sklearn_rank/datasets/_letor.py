@@ -155,8 +155,7 @@ def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _raise_first_error(path: Path) -> None:
     """Raise a ValueError for the first malformed line; return if there is none."""
-    number = 0
-    has_qid = None
+    number, has_qid = 0, None
     try:
         for number, line in _rows(path):
             fields = line.partition(b"#")[0].split()

@@ -243,7 +243,7 @@ class FitRecord(Record):
             return None
         if self._ranker._balances:
             return partial(balance_of_stage, positive, pairs)
-        return StageCuts.of_sample(self.problem.data, pairs, self.scores()).after_round
+        return StageCuts.of_sample(self.problem.data, pairs, self.scores).after_round
 
     def _offset(self) -> float:
         """Return the offset of the model so far."""
@@ -316,17 +316,17 @@ class StageCuts:
         self._scores, self._signed = scores[self._order], signed[self._order]
 
     @classmethod
-    def of_sample(cls, data: Rows, pairs: Preferences, scores: Floats) -> StageCuts:
-        """Take all rows, or a sample of distinct ones."""
-        rows: Indices = np.arange(pairs.n_rows)
-        weight = pairs.weight
+    def of_sample(cls, data: Rows, pairs: Preferences, scores: Callable[[], Floats]) -> StageCuts:
+        """Take all rows, or a sample of distinct ones, before there are arrays of all rows."""
         if data.shape[0] > _MOST_ROWS:
             sampled, weight = data.sample(_MOST_ROWS, by_class=True)
-            place = np.empty_like(rows)
-            place[pairs.order] = rows
+            place = np.empty(pairs.n_rows, dtype=np.intp)
+            place[pairs.order] = np.arange(pairs.n_rows)
             rows = place[sampled]
+        else:
+            rows, weight = np.arange(pairs.n_rows), pairs.weight
         signed = np.where(data.y[pairs.order[rows]], weight, -weight)
-        return cls(rows, signed, scores, pairs)
+        return cls(rows, signed, scores(), pairs)
 
     def after_round(self, done: Round, state: ObjectiveState) -> float:
         """Return the offset: minus the cut."""

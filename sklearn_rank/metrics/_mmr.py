@@ -156,8 +156,7 @@ def _choose(
     """Return the rows of one query in their new order."""
     by_score = np.argsort(-score, kind="stable")
     n_chosen = len(score) if k is None else min(k, len(score))
-    chosen = [int(by_score[0])]
-    nearest = np.full(len(score), -np.inf)
+    chosen, nearest = [int(by_score[0])], np.full(len(score), -np.inf)
     is_left = np.ones(len(score), dtype=bool)
     is_left[chosen[0]] = False
     while len(chosen) < n_chosen:

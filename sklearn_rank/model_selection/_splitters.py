@@ -352,8 +352,7 @@ def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:
     # Sums of counts are exact, unlike sums of shares, so that equal folds tie.
     scaled = counts / np.maximum(counts.sum(axis=0), 1) ** 2
     for query in order:
-        cost = held @ scaled[query]
-        n_rows = held[:, 0]
+        cost, n_rows = held @ scaled[query], held[:, 0]
         cost[n_rows + counts[query, 0] > n_rows.min() + largest] = np.inf
         chosen = np.argmin(cost)
         fold[query] = chosen

@@ -37,8 +37,7 @@ def group_cells(
         Which of sizes of shape (2, ...) are enough.
     """
     n_cells = sizes.shape[1]
-    group = np.arange(n_cells)
-    is_next = _neighbours(shape, n_values)
+    group, is_next = np.arange(n_cells), _neighbours(shape, n_values)
     sizes, sums = sizes.copy(), sums.copy()
     is_open = np.ones(n_cells, dtype=bool)
     while True:

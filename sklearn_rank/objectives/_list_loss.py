@@ -86,8 +86,7 @@ class ListLoss:
 
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return the mean loss and its gradient."""
-        gradient = np.empty_like(scores)
-        value = 0.0
+        gradient, value = np.empty_like(scores), 0.0
         for block in self.blocks:
             part, gradient[block.items] = self.by_block(block, scores[block.items])
             value += part

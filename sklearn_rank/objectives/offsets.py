@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.pair_sums import log_sum_exp
 from sklearn_rank.rows import ALL_HERE, Sums
@@ -190,10 +191,12 @@ def _cut_by_bins(
         scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
         if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
             return None
-    bins = np.minimum(((scores - lowest) * scale).astype(np.intp), _N_BINS - 1)
-    weights = signed, np.minimum(signed, 0.0), None
-    sums = rows.total(np.stack([np.bincount(bins, weight, _N_BINS) for weight in weights]))
-    net, negative, count = sums
+    bins, sums = np.empty(len(scores), dtype=np.int16), np.zeros((3, _N_BINS))
+    for block in blocks(len(scores), _MANY_AT_ONCE):  # other arrays of all rows take much memory
+        bins[block] = np.minimum((scores[block] - lowest) * scale, _N_BINS - 1)
+        weights = signed[block], np.minimum(signed[block], 0.0), None
+        sums += [np.bincount(bins[block], weight, _N_BINS) for weight in weights]
+    net, negative, count = rows.total(sums)
     errors = np.concatenate([[0.0], np.cumsum(net)])
     bound = errors[:-1] + negative
     is_near = bound <= errors.min() + 2 * tolerance

@@ -156,8 +156,7 @@ class BradleyTerry(BaseEstimator):
         share = np.maximum(duels.weight / duels.weight.max(), SMALLEST_WEIGHT)
         pairs, weight = merge_votes(duels.pairs, sample_weight=share)
         used, place = np.unique(pairs, return_inverse=True)  # items of weight zero are gone
-        items = duels.names[used]
-        pairs = place.reshape(-1, 2)
+        items, pairs = duels.names[used], place.reshape(-1, 2)
         above, below = (np.ascontiguousarray(pairs[:, side]) for side in (0, 1))
         is_connected = _is_strongly_connected(above, below, len(items))
         known = GivenPairs(len(items), above, below, weight)

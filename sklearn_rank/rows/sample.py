@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from sklearn_rank._arrays import Codes, Floats, Indices, Mask
+from sklearn_rank._arrays import Codes, Floats, Indices, Mask, blocks
 from sklearn_rank.rows.sums import ALL_HERE, Sums, starts_run
 
 _KEPT_BITS = 52
@@ -12,8 +14,11 @@ _KEPT_BITS = 52
 
 _LOST_BITS = np.uint64(64 - _KEPT_BITS)
 
-_LAST_SLOT = np.uint64((1 << 20) - 1)
+_N_SLOTS = 1 << 20
 """Rows with the same last bits of their codes are in one slot."""
+
+_BLOCK = 1 << 20
+"""Codes that are looked at together, where few of many are kept."""
 
 _MARGIN = 1 + 1e-9
 """Sums of the same weights in another order round differently."""
@@ -60,18 +65,18 @@ def priority_sample(
     """
     collective = sums.collective
     rank, n_processes = (0, 1) if collective is None else (collective.rank, collective.size)
-    # Of a row that is light here, others may hold more.
-    rows, code, weight = _merged(code, weight, size if collective is None else len(code))
-    own = _uniform(code) / weight
+    rows, own_code, own_weight = _merged(code, weight, size, n_processes)
+    own = _uniform(own_code) / own_weight
     limit = _first_left_out(own, size)
+    # Of a row that is light here, others may hold more: it is looked for among all.
+    if n_processes == 1:
+        code, weight = own_code, own_weight
     # Twice, since a row whose weight lies on n processes has on one of them a number that is at
     # most n times that of its whole weight.
     for _ in range(min(n_processes, 2)):
-        known = np.sort(sums.concat(code[own <= limit]))
+        known = np.sort(sums.concat(own_code[own <= limit]))
         known = known[starts_run(known)]
-        place, is_known = _find(known, code)
-        total = np.zeros(len(known))
-        total[place] = weight[is_known]
+        place, total = _find(known, code, weight)
         total = np.asarray(sums.total(total))
         priority = _uniform(known) / total
         threshold = _first_left_out(priority, size)
@@ -79,26 +84,25 @@ def priority_sample(
     stands_for = np.zeros(len(known))
     taken = np.argsort(priority, kind="stable")[:size]
     stands_for[taken] = np.maximum(total[taken], 1 / threshold)
-    holder = np.full(len(known), np.inf)
-    holder[place] = rank
-    is_here = np.asarray(sums.smallest(holder))[place] == rank
-    is_here &= stands_for[place] > 0
-    return rows[is_known][is_here], stands_for[place][is_here]
+    holder = np.where(place >= 0, rank, np.inf)
+    is_here = (np.asarray(sums.smallest(holder)) == rank) & (place >= 0) & (stands_for > 0)
+    place = place[is_here]
+    return rows[place] if n_processes == 1 else place, stands_for[is_here]
 
 
-def _merged(code: Codes, weight: Floats, size: int) -> tuple[Indices, Codes, Floats]:
+def _merged(code: Codes, weight: Floats, size: int, n: int) -> tuple[Indices, Codes, Floats]:
     """Return one row of each code, the rising codes, and the summed weights.
 
-    Of many rows only some, among which are the `size` + 1 with the smallest numbers.
+    Of many rows only some, among which are all whose number is at most n times the smallest but
+    `size`, where n is the number of processes.
     """
     place = size + size // 4
-    if place < len(code):
-        uniform = _uniform(code)
-        limit = float(np.partition(uniform / weight, place)[place])
+    if place * n < len(code):
+        limit = float(np.partition(_uniform(code) / weight, place)[place])
         # Equal rows have one slot, which weighs what they weigh together, or more.
-        slot = (code & _LAST_SLOT).view(np.intp)
-        heaviest = np.bincount(slot, weight)[slot]
-        some = _equal_as_one(np.flatnonzero(uniform / heaviest <= limit * _MARGIN), code, weight)
+        slots, most = np.bincount(_slot(code), weight, _N_SLOTS), n * limit * _MARGIN
+        light = _where(lambda some: _uniform(some) / slots[_slot(some)] <= most, code)
+        some = _equal_as_one(light, code, weight)
         if np.count_nonzero(_uniform(some[1]) / some[2] <= limit) > size:
             return some
     return _equal_as_one(np.arange(len(code)), code, weight)
@@ -113,13 +117,28 @@ def _equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, 
     return rows[first], code[first], total
 
 
-def _find(known: Codes, code: Codes) -> tuple[Indices, Mask]:
-    """Return the places in `known` of those codes that are there, and which these are."""
-    if not len(known):
-        return np.zeros(0, dtype=np.intp), np.zeros(len(code), dtype=bool)
-    place = np.searchsorted(known, code)
-    is_known = known[np.minimum(place, len(known) - 1)] == code
-    return place[is_known], is_known
+def _find(known: Codes, code: Codes, weight: Floats) -> tuple[Indices, Floats]:
+    """Return the place of each known code, -1 where there is none, and its summed weight."""
+    slots = np.bincount(_slot(known), minlength=_N_SLOTS)
+    found = _where(lambda some: slots[_slot(some)] > 0, code)
+    which = np.searchsorted(known, code[found])
+    is_known = known[np.minimum(which, len(known) - 1)] == code[found]
+    found, which = found[is_known], which[is_known]
+    place = np.full(len(known), -1)
+    place[which] = found
+    return place, np.bincount(which, weight[found], len(known)).astype(np.float64)
+
+
+def _where(is_it: Callable[[Codes], Mask], code: Codes) -> Indices:
+    """Return the places of codes for which a function is true, which sees some at a time."""
+    parts = blocks(len(code), _BLOCK)  # arrays as long as all codes take much memory
+    found = [part.start + np.flatnonzero(is_it(code[part])) for part in parts]
+    return np.concatenate([np.zeros(0, dtype=np.intp), *found])
+
+
+def _slot(code: Codes) -> Indices:
+    """Return the slot of each code."""
+    return (code & np.uint64(_N_SLOTS - 1)).view(np.intp)
 
 
 def _uniform(code: Codes) -> Floats:

@@ -309,8 +309,7 @@ def minimise_in_space(
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
         at = Iterate.at(function, path.f)
-        value = at.value
-        gradient = space.representer(at.slopes)
+        value, gradient = at.value, space.representer(at.slopes)
         scale = _square_at_zero(function, path.f, gradient)
         limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, at.slopes, gradient)

@@ -162,8 +162,7 @@ class _Descent:
         self._kept: set[int] = set()  # coordinates that no swap of the model replaces
         from sklearn_rank.solvers._chosen_columns import ChosenColumns
 
-        none = ChosenColumns.none(problem)
-        empty = np.zeros(0)
+        none, empty = ChosenColumns.none(problem), np.zeros(0)
         self.model = _Refit([], empty, [], empty, none, self._value(none, empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:

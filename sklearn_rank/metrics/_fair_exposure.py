@@ -150,8 +150,8 @@ def fair_exposure_policy(
     Notes
     -----
     The linear program has n squared unknowns: 50 rows take hundredths of a second of one
-    processor, 200 rows less than half a second. Re-rank the top of a longer list. The solver returns a
-    corner of the feasible set, which has few orders, two for two groups as a rule.
+    processor, 200 rows less than half a second. Re-rank the top of a longer list. The solver
+    returns a corner of the feasible set, which has few orders, two for two groups as a rule.
 
     References
     ----------

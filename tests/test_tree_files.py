@@ -132,7 +132,7 @@ def test_what_is_held_is_a_byte_a_value(tmp_path, monkeypatch):
     monkeypatch.setattr(_parquet, "_BLOCK_VALUES", 1 << 16)
     monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 1 << 16)
     monkeypatch.setattr(binned_features, "MOST_ROWS", 200)
-    monkeypatch.setattr(sample, "_LAST_SLOT", np.uint64(1023))
+    monkeypatch.setattr(sample, "_N_SLOTS", 1024)
     X = np.random.default_rng(0).normal(size=(4000, 400))
     frame = pd.DataFrame(X).add_prefix("x").assign(y=X[:, 0] > 0)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=500)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import FAST, fails, param, run
+from commands import FAST, fails, need, param, run
 from sklearn.model_selection import StratifiedKFold
 
 from sklearn_rank import RankBoost
@@ -493,6 +493,7 @@ def test_notes_that_differ_in_numbers_only_are_one():
 
 @pytest.mark.parametrize("ranker", ["BoostedTreesRanker", "RankBoost", "ListNetLinear"])
 def test_dates_and_long_texts_reach_every_ranker(folder, capsys, ranker):
+    need("skrub")
     rng = np.random.default_rng(0)
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 300), "D")
     frame = folder.assign(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from commands import FAST, fails, run
+from commands import FAST, fails, need, run
 from test_cli import loans
 
 from sklearn_rank.cli._store import load_model
@@ -163,6 +163,7 @@ def test_a_stored_model_needs_its_engine(folder, capsys, monkeypatch, engine, co
     ids=["damaged", "unknown engine"],
 )
 def test_a_stored_model_with_other_trees(folder, capsys, stored, part):
+    need("lightgbm")
     argv = ["train", *ARGV, "--ranker", "BoostedTreesRanker", "-o", "m.skops", *SMALL]
     run([*argv, "--param", "engine=lightgbm"])
     content = skops.io.load("m.skops", trusted=skops.io.get_untrusted_types(file="m.skops"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from _data import draw_two_classes
-from _harness import describe_machine, growth, take_turns, timed
+from _harness import describe_machine, growth, peak_bytes, take_turns, timed
 from _report import PartResult, Report, Table, Verdict
 
 N_FEATURES, N_ROUNDS, N_WORKERS = 20, 100, 2
@@ -181,13 +181,6 @@ def write_parquet(folder: Path, n_rows: int) -> None:
         names = [*(f"x{j}" for j in range(N_FEATURES)), "y"]
         frame = pd.DataFrame(block(number, BLOCK), columns=names)
         frame.to_parquet(folder / f"part-{number:04d}.parquet")
-
-
-def peak_bytes(dask_worker: Any = None, dask_scheduler: Any = None) -> int:
-    """Return the largest resident size of the process."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def memory(n_rows: int) -> PartResult:

@@ -1,9 +1,6 @@
 """Run the command line in this process, in the current folder."""
 
-from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 from sklearn_rank.cli import main
 
@@ -13,14 +10,6 @@ FAST = ["--param", "n_estimators=5"]
 def words_of(command):
     """Return the words of a command that is a list, or a line without quotation marks."""
     return command.split() if isinstance(command, str) else command
-
-
-def need(package):
-    """Skip a test where a package can't be loaded: skrub makes a folder in the home folder."""
-    try:
-        import_module(package)
-    except (ImportError, OSError) as error:
-        pytest.skip(f"{package} can't be loaded: {error}")
 
 
 def run(command, *more):

@@ -1,8 +1,9 @@
-"""The libraries of trees, whether or not they can be loaded here."""
+"""Optional libraries, whether or not they can be loaded here."""
 
 import pytest
 
 from sklearn_rank.engines import registry
+from sklearn_rank.tables.errors import InputError, import_extra
 
 
 class Missing:
@@ -22,6 +23,14 @@ def need(name):
     module, reason = registry._loaded(name)
     if module is None:
         pytest.skip(reason)
+
+
+def need_extra(name):
+    """Skip a test where the command line can't load a package: skrub makes a folder at home."""
+    try:
+        import_extra(name)
+    except InputError as error:
+        pytest.skip(str(error))
 
 
 def library(name):

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import FAST, fails, need, run
+from commands import FAST, fails, run
+from libraries import need_extra
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_rank.cli._rankers import BASELINES, pipeline_for
@@ -70,7 +71,7 @@ def test_linear_models_get_scaled_numbers_beside_columns_of_0_and_1(folder):
 
 
 def test_a_declared_category_is_never_taken_for_an_id_or_for_numbers_with_slips(folder, capsys):
-    need("skrub")
+    need_extra("skrub")
     frame = pd.read_csv("rows.csv", dtype=str)
     frame["one"] = [f"r{i}" for i in range(200)]
     frame["slip"] = ["x", *map(str, range(199))]

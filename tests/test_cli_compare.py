@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import FAST, fails, need, param, run
+from commands import FAST, fails, param, run
+from libraries import need, need_extra
 from sklearn.model_selection import StratifiedKFold
 
 from sklearn_rank import RankBoost
@@ -455,8 +456,8 @@ def test_what_does_not_go_with_best(folder, capsys, more, message):
 @pytest.mark.parametrize("name", _rankers.BASELINES)
 @pytest.mark.parametrize("argv", [BINARY, GRADED])
 def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
-    if name == "LightGBM" and registry._loaded("lightgbm")[0] is None:
-        pytest.skip("LightGBM can't be used: pip install 'sklearn-rank[lightgbm]' brings it")
+    if name == "LightGBM":
+        need("lightgbm")
     kind = np.random.default_rng(1).choice(["u", "v", ""], 300)
     folder.assign(kind=kind, a=folder["a"].where(kind != "u")).to_csv("rows.csv", index=False)
     run(["train", *argv, "--ranker", name.lower().replace(" ", ""), "-o", "m.skops"])
@@ -493,7 +494,7 @@ def test_notes_that_differ_in_numbers_only_are_one():
 
 @pytest.mark.parametrize("ranker", ["BoostedTreesRanker", "RankBoost", "ListNetLinear"])
 def test_dates_and_long_texts_reach_every_ranker(folder, capsys, ranker):
-    need("skrub")
+    need_extra("skrub")
     rng = np.random.default_rng(0)
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 300), "D")
     frame = folder.assign(

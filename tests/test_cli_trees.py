@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from commands import FAST, fails, need, run
+from commands import FAST, fails, run
+from libraries import need
 from test_cli import loans
 
 from sklearn_rank.cli._store import load_model
@@ -26,8 +27,7 @@ LIBGOMP = "libgomp.so.1: cannot open shared object file"
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
-    if registry._loaded(request.param)[0] is None:
-        pytest.skip(f"{request.param} can't be used")
+    need(request.param)
     return request.param
 
 

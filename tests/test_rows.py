@@ -1,5 +1,7 @@
 """Rows: the sample of distinct rows by hash and weight, and selections that are not copied."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from shared_fits import run_together
 
-from sklearn_rank.rows import Preferences, Rows, Sums, priority_sample
+from sklearn_rank.rows import Preferences, Rows, Sums, priority_sample, sample
 from sklearn_rank.rows.distinct import (
     Dealing,
     distinct_rows,
@@ -75,6 +77,34 @@ def test_processes_take_one_sample(drawn, size, n, seed):
     assert len(together) == sum(map(len, parts))  # each row on one process
     assert together == pytest.approx(naive_sample(code, weight, size), rel=1e-12)
     assert n_messages == 5
+
+
+def test_processes_with_many_rows_sort_only_those_that_may_be_in_the_sample(monkeypatch):
+    """A sort of all takes more memory, which a fit to many rows may not have."""
+    monkeypatch.setattr(sample, "_N_SLOTS", 1 << 14)  # a table that counts beside few rows only
+    rng = np.random.default_rng(0)
+    n_rows, size = 400_000, 1000
+    code = rng.integers(1 << 64, size=n_rows // 2, dtype=np.uint64)[
+        rng.integers(n_rows // 2, size=n_rows)
+    ]
+    weight = rng.pareto(2.0, n_rows) + 0.1
+
+    share = [np.flatnonzero(np.arange(n_rows) % 20 > 0), np.arange(0, n_rows, 20)]
+    own = [(code[rows], weight[rows]) for rows in share]
+
+    def run(collective):
+        return priority_sample(*own[collective.rank], size, Sums(collective))
+
+    tracemalloc.start()
+    try:
+        parts, _ = run_together(2, run)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    together = as_dict(own[0][0], parts[0]) | as_dict(own[1][0], parts[1])
+    alone = as_dict(code, priority_sample(code, weight, size))
+    assert together == pytest.approx(alone, rel=1e-12)
+    assert peak < 27 * n_rows  # 23; with a sort of all 31
 
 
 @given(seed=st.integers(0, 1000), size=st.integers(1, 30))

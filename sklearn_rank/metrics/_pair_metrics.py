@@ -78,8 +78,7 @@ def auc_score(
     if is_pooled:
         return 1.0 - float(weight @ wrong) / counts.pair_weight(weight)
     pairs = np.bincount(rows.query, weight * counts.total, rows.n_queries)
-    has_pair = pairs > 0
-    values = np.full(rows.n_queries, np.nan)
+    has_pair, values = pairs > 0, np.full(rows.n_queries, np.nan)
     lost = np.bincount(rows.query, weight * wrong, rows.n_queries)[has_pair]
     values[has_pair] = 1.0 - np.minimum(lost / pairs[has_pair], 1.0)
     if average is None:

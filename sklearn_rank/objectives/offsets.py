@@ -191,7 +191,7 @@ def _cut_by_bins(
         scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
         if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
             return None
-    bins, sums = np.empty(len(scores), dtype=np.int16), np.zeros((3, _N_BINS))
+    bins, sums = np.empty(len(scores), np.min_scalar_type(_N_BINS)), np.zeros((3, _N_BINS))
     for block in blocks(len(scores), _MANY_AT_ONCE):  # other arrays of all rows take much memory
         bins[block] = np.minimum((scores[block] - lowest) * scale, _N_BINS - 1)
         weights = signed[block], np.minimum(signed[block], 0.0), None

@@ -17,8 +17,8 @@ _LOST_BITS = np.uint64(64 - _KEPT_BITS)
 _N_SLOTS = 1 << 20
 """Rows with the same last bits of their codes are in one slot."""
 
-_BLOCK = 1 << 20
-"""Codes that are looked at together, where few of many are kept."""
+_BLOCK = 1 << 16
+"""Rows that are looked at together, where few of many are kept."""
 
 _MARGIN = 1 + 1e-9
 """Sums of the same weights in another order round differently."""
@@ -68,8 +68,7 @@ def priority_sample(
     rows, own_code, own_weight = _merged(code, weight, size, n_processes)
     own = _uniform(own_code) / own_weight
     limit = _first_left_out(own, size)
-    # Of a row that is light here, others may hold more: it is looked for among all.
-    if n_processes == 1:
+    if n_processes == 1:  # else a row that is light here, of which others may hold more, counts
         code, weight = own_code, own_weight
     # Twice, since a row whose weight lies on n processes has on one of them a number that is at
     # most n times that of its whole weight.
@@ -98,10 +97,10 @@ def _merged(code: Codes, weight: Floats, size: int, n: int) -> tuple[Indices, Co
     """
     place = size + size // 4
     if place * n < len(code):
-        limit = float(np.partition(_uniform(code) / weight, place)[place])
+        limit = _first_left_out(_uniform(code) / weight, place)
         # Equal rows have one slot, which weighs what they weigh together, or more.
         slots, most = np.bincount(_slot(code), weight, _N_SLOTS), n * limit * _MARGIN
-        light = _where(lambda some: _uniform(some) / slots[_slot(some)] <= most, code)
+        light = _where(lambda at: _uniform(code[at]) / slots[_slot(code[at])] <= most, len(code))
         some = _equal_as_one(light, code, weight)
         if np.count_nonzero(_uniform(some[1]) / some[2] <= limit) > size:
             return some
@@ -119,8 +118,9 @@ def _equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, 
 
 def _find(known: Codes, code: Codes, weight: Floats) -> tuple[Indices, Floats]:
     """Return the place of each known code, -1 where there is none, and its summed weight."""
-    slots = np.bincount(_slot(known), minlength=_N_SLOTS)
-    found = _where(lambda some: slots[_slot(some)] > 0, code)
+    is_taken = np.zeros(_N_SLOTS, dtype=bool)
+    is_taken[_slot(known)] = True
+    found = _where(lambda at: is_taken[_slot(code[at])], len(code))
     which = np.searchsorted(known, code[found])
     is_known = known[np.minimum(which, len(known) - 1)] == code[found]
     found, which = found[is_known], which[is_known]
@@ -129,10 +129,10 @@ def _find(known: Codes, code: Codes, weight: Floats) -> tuple[Indices, Floats]:
     return place, np.bincount(which, weight[found], len(known)).astype(np.float64)
 
 
-def _where(is_it: Callable[[Codes], Mask], code: Codes) -> Indices:
-    """Return the places of codes for which a function is true, which sees some at a time."""
-    parts = blocks(len(code), _BLOCK)  # arrays as long as all codes take much memory
-    found = [part.start + np.flatnonzero(is_it(code[part])) for part in parts]
+def _where(is_it: Callable[[slice], Mask], n_rows: int) -> Indices:
+    """Return the rows for which a function is true, which is asked for some at a time."""
+    parts = blocks(n_rows, _BLOCK)  # arrays as long as all rows take much memory
+    found = [part.start + np.flatnonzero(is_it(part)) for part in parts]
     return np.concatenate([np.zeros(0, dtype=np.intp), *found])
 
 

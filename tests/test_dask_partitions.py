@@ -96,12 +96,18 @@ class Here:
     tree = Tasks.tree
 
 
-@given(divided_columns(), st.sampled_from([2, 3, 10, 64, 300]), st.sampled_from([20, 1000]))
-def test_thresholds_are_those_of_one_process(columns, max_bins, most):
-    """Of all rows, and of a sample of them."""
+@given(
+    divided_columns(),
+    st.sampled_from([2, 3, 10, 64, 300]),
+    st.sampled_from([20, 1000]),
+    st.sampled_from([1, 4]),
+)
+def test_thresholds_are_those_of_one_process(columns, max_bins, most, spare):
+    """Of all rows, and of a sample of them, some of which may have to be read again."""
     X, weight, cuts = columns
     with (
         patch("sklearn_rank.dask._binning_tasks.MOST_ROWS", most),
+        patch("sklearn_rank.dask._binning_tasks._SPARE", spare),
         patch("sklearn_rank.bins.binned_features.MOST_ROWS", most),
         patch("sklearn_rank.dask._binning_tasks.release", lambda futures: None),
     ):

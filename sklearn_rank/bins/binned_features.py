@@ -17,7 +17,7 @@ from sklearn_rank.rows.sums import starts_run
 
 __all__ = ["BinSizes", "BinnedFeatures", "Binning", "FeatureBins", "encode"]
 
-_CHUNK = 65_536
+_CHUNK = 15_000
 
 _GATHERED = 1024
 """Rows gathered and transposed at a time: they stay in the cache."""

@@ -72,7 +72,7 @@ class Digitizer:
             place *= self._slots_per_unit
         # Truncation towards zero is monotone: (-1, 1) all lands in one slot.
         np.clip(place, -1, _SLOTS, out=place)
-        slot = place.astype(np.int32)
+        slot = place.astype(np.intp)
         slot += 1
         return slot
 

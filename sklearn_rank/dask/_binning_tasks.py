@@ -1,7 +1,8 @@
 """Bins of all rows of a cluster: thresholds of a sample, then the bins of each partition.
 
 The workers read each partition twice, and never hold the values of more partitions than they
-work on: first for its part of the sample, then for its bins.
+work on: first for its part of the sample, then for its bins. Where rows of the sample come from a
+few partitions only, these are read once more.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from sklearn_rank.bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 from sklearn_rank.rows.distinct import hash_rows
-from sklearn_rank.rows.sample import priority_sample
+from sklearn_rank.rows.sample import equal_as_one, priority_sample
 
 _FEW_ROWS = 1024
 """Rows that are copied at a time."""
 
 _MANY_ROWS = 8192
 """Rows that are coded at a time: arrays of so many numbers take no new pages of memory."""
+
+_SPARE = 4
+"""Rows that are kept with their features until the sample is known, as a multiple of its own."""
 
 
 class SampledPart(NamedTuple):
@@ -36,7 +40,7 @@ class SampledPart(NamedTuple):
     weight : Series
         The weights of all distinct rows, by their hashes.
     X : DataFrame
-        The features of rows that may be in the sample, by their hashes.
+        The features of rows that are likely to be in the sample, by their hashes.
     """
 
     weight: pd.Series
@@ -61,7 +65,8 @@ def bin_partitions(
     binning : Binning
         How values become bins.
     """
-    sampled = tasks.start(partitions.map(sample_partition))
+    n_kept = -(-_SPARE * MOST_ROWS // len(partitions.chunks))
+    sampled = tasks.start(partitions.map(sample_partition, n_kept))
     light, total, values, choose = (
         delayed(one, pure=False) for one in (light_rows, weights_of, sampled_rows, choose_rows)
     )
@@ -69,34 +74,34 @@ def bin_partitions(
     weight = tasks.keep(tasks.tree(sum, [total(part, known) for part in sampled]))
     chosen = tasks.keep(choose(weight))
     rows = tasks.keep(tasks.tree(merge_rows, [values(part, chosen) for part in sampled]))
+    if tasks.result(len, rows) < tasks.result(len, chosen):
+        rows = tasks.keep(tasks.tree(merge_rows, partitions.map(read_rows, chosen)))
     bins = tasks.result(find_in_sample, binning, rows, chosen)
     release([known, weight, chosen, rows, *sampled])
     return tasks.start(partitions.map(bin_partition, bins)), bins
 
 
-def sample_partition(rows: Partition) -> SampledPart:
+def sample_partition(rows: Partition, n_kept: int) -> SampledPart:
     """Return the part of a partition that is kept until the thresholds are known."""
-    code = hash_rows(rows.X)
-    some, _ = priority_sample(code, rows.weight, 2 * MOST_ROWS)
-    weight = _of_equal_rows(pd.Series(rows.weight, index=code))
-    return SampledPart(weight, pd.DataFrame(rows.X[some], index=code[some]))
-
-
-def _of_equal_rows(weight: pd.Series) -> pd.Series:
-    """Return the summed weights of equal rows, by rising hash."""
-    return weight.groupby(level=0).sum()
+    first, code, weight = equal_as_one(np.arange(rows.n_rows), hash_rows(rows.X), rows.weight)
+    some, _ = priority_sample(code, weight, n_kept)
+    X = pd.DataFrame(rows.X[first[some]], index=code[some])
+    return SampledPart(pd.Series(weight, index=code), X)
 
 
 def light_rows(part: SampledPart) -> pd.Series:
     """Return the weights in a partition of its rows that may be in the sample."""
-    return part.weight.reindex(part.X.index)
+    return merge_weights([part.weight])
 
 
 def merge_weights(parts: list[pd.Series]) -> pd.Series:
     """Return the weights in several partitions of rows that may be in the sample."""
-    weight = _of_equal_rows(pd.concat(parts))
-    some, _ = priority_sample(weight.index.to_numpy(), weight.to_numpy(), 2 * MOST_ROWS)
-    return weight.iloc[some]
+    every = pd.concat(parts)
+    _, code, weight = equal_as_one(np.arange(len(every)), every.index.to_numpy(), every.to_numpy())
+    if len(code) > 2 * MOST_ROWS:
+        some, _ = priority_sample(code, weight, 2 * MOST_ROWS)
+        code, weight = code[some], weight[some]
+    return pd.Series(weight, index=code)
 
 
 def weights_of(part: SampledPart, known: pd.Series) -> pd.Series:
@@ -112,8 +117,13 @@ def choose_rows(weight: pd.Series) -> pd.Series:
 
 
 def sampled_rows(part: SampledPart, chosen: pd.Series) -> pd.DataFrame:
-    """Return the rows of a partition that are in the sample, by their hashes."""
+    """Return the rows kept of a partition that are in the sample, by their hashes."""
     return part.X[part.X.index.isin(chosen.index)]
+
+
+def read_rows(rows: Partition, chosen: pd.Series) -> pd.DataFrame:
+    """Return the rows of a partition that are in the sample, by their hashes."""
+    return sampled_rows(sample_partition(rows, rows.n_rows), chosen)
 
 
 def merge_rows(parts: list[pd.DataFrame]) -> pd.DataFrame:

@@ -134,8 +134,7 @@ def worker_rows(parts: Sequence[Any], plan: FitPlan) -> Rows:
     else:
         X = PartitionedMatrix([part.X for part in parts])
     y = np.concatenate([part.y for part in parts])
-    weight = joined_weights([part.weight for part in parts])
-    qid = None
+    weight, qid = joined_weights([part.weight for part in parts]), None
     if parts[0].qid is not None:
         ids = np.concatenate([part.qid for part in parts])
         qid = np.unique(ids, return_inverse=True)[1].ravel()

@@ -231,8 +231,7 @@ def _partitions_of(
 ) -> Partitions:
     """Return the partitions, checked as far as it goes without reading them."""
     owner = type(estimator).__name__
-    n_features = n_features_of(X, owner)
-    table = _empty_table(X)
+    n_features, table = n_features_of(X, owner), _empty_table(X)
     if not fitted and hasattr(estimator, "find_categories"):
         estimator.find_categories(table)
     estimator.check_columns(table, reset=not fitted)

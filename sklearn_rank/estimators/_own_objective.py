@@ -52,8 +52,7 @@ def check_own_objective(owner: str, engine: str, given: Mapping[str, Any], data:
         Rows to learn from.
     """
     queries = Queries.from_codes(data.qid, len(data.y))
-    weight = queries.sort(data.weight)
-    starts = queries.queries.start
+    weight, starts = queries.sort(data.weight), queries.queries.start
     if (np.maximum.reduceat(weight, starts) > np.minimum.reduceat(weight, starts)).any():
         raise ValueError(
             f"loss='ndcg' of {owner} has one weight for each query: in the engines' own objective "

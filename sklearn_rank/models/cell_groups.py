@@ -62,8 +62,7 @@ def group_cells(
         is_next[:, into] |= is_next[:, one]
         is_next[one] = is_next[:, one] = False
         is_next[into, into] = False
-    found = np.full(n_cells, -1)
-    kept = group >= 0
+    found, kept = np.full(n_cells, -1), group >= 0
     found[kept] = np.unique(group[kept], return_inverse=True)[1].ravel()
     return found
 

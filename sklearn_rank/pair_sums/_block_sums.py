@@ -151,8 +151,7 @@ class BlockSums:
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
         """Return the loss of each row's pairs, of which each needs a `margin`."""
-        out = np.zeros(self.preferences.n_rows)
-        at_top = side == "top"
+        out, at_top = np.zeros(self.preferences.n_rows), side == "top"
         if not at_top:
             scores = -scores  # a mirror image: inner rows are those below
         shifted = scores + margin if margin else scores

@@ -244,7 +244,6 @@ def _running_sums(
     """
     order = of_query[np.argsort(-rows.score[of_query], kind="stable")]
     score, weight = rows.score[order], rows.weight[order]
-    last = Groups.of_runs(score).end - 1
-    cuts = np.cumsum(weight)
+    last, cuts = Groups.of_runs(score).end - 1, np.cumsum(weight)
     sums = (cuts, np.cumsum(weight * relevant[order]), np.cumsum(weight * grade[order]))
     return [cuts, *(np.append(0.0, one[last]) for one in sums)]

@@ -14,8 +14,8 @@ from sklearn_rank.rows.sums import Sums, starts_run
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
-_BLOCK = 2048
-"""Rows hashed at a time: they stay in the cache."""
+_BLOCK = 15_000
+"""Values hashed at a time: their arrays stay in the cache, and need no new pages."""
 
 _LIGHT = 0.01
 """Share of the weight up to which rows with the same features are held out together."""
@@ -124,8 +124,7 @@ class Dealing(NamedTuple):
 
     def whole(self, fold: Indices) -> Indices:
         """Return the folds of copies, after those of rows that are held out together."""
-        start = np.cumsum(self.copies) - self.copies
-        found = fold.copy()
+        start, found = np.cumsum(self.copies) - self.copies, fold.copy()
         found[start] = fold[start[self.first]]
         return found
 
@@ -201,7 +200,7 @@ def hash_rows(X: Any) -> Codes:
     # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
     rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
-    for block in blocks(len(code), _BLOCK):
+    for block in blocks(len(code), 1 + _BLOCK // (1 + X.shape[1])):
         np.einsum("ij,j->i", _mixed(rows[block] + first), factors, out=code[block])
     return code
 

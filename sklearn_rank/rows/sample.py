@@ -17,7 +17,7 @@ _LOST_BITS = np.uint64(64 - _KEPT_BITS)
 _N_SLOTS = 1 << 20
 """Rows with the same last bits of their codes are in one slot."""
 
-_BLOCK = 1 << 16
+_BLOCK = 15_000
 """Rows that are looked at together, where few of many are kept."""
 
 _MARGIN = 1 + 1e-9
@@ -101,13 +101,13 @@ def _merged(code: Codes, weight: Floats, size: int, n: int) -> tuple[Indices, Co
         # Equal rows have one slot, which weighs what they weigh together, or more.
         slots, most = np.bincount(_slot(code), weight, _N_SLOTS), n * limit * _MARGIN
         light = _where(lambda at: _uniform(code[at]) / slots[_slot(code[at])] <= most, len(code))
-        some = _equal_as_one(light, code, weight)
+        some = equal_as_one(light, code, weight)
         if np.count_nonzero(_uniform(some[1]) / some[2] <= limit) > size:
             return some
-    return _equal_as_one(np.arange(len(code)), code, weight)
+    return equal_as_one(np.arange(len(code)), code, weight)
 
 
-def _equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
+def equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
     """Return one of some rows for each code, the rising codes, and the summed weights."""
     rows = rows[np.argsort(code[rows])]
     code = code[rows]

@@ -71,8 +71,7 @@ def bounded_newton(
 def _newton_step(x: Floats, gradient: Floats, hessian: Floats, low: Floats, high: Floats) -> Floats:
     """Return Newton's step of the coefficients that are free to move."""
     is_free = ~(((x <= low) & (gradient > 0)) | ((x >= high) & (gradient < 0)))
-    free = np.flatnonzero(is_free)
-    step = np.zeros_like(x)
+    free, step = np.flatnonzero(is_free), np.zeros_like(x)
     if len(free):
         matrix = hessian[np.ix_(free, free)]
         matrix[np.diag_indices_from(matrix)] += _JITTER * max(float(np.trace(matrix)), 1e-300)

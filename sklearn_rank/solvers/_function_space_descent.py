@@ -162,8 +162,7 @@ class QuasiNewtonSteps:
 
     def _preconditioned(self, gradient: Floats) -> Floats:
         """Return the inverse Hessian, as far as the last moves tell, times the gradient."""
-        out = gradient.copy()
-        shares = []
+        out, shares = gradient.copy(), []
         for move, change, curvature in reversed(self._memory):
             share = float(move[0] @ out[1]) / curvature
             out -= share * change

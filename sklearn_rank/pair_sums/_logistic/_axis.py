@@ -175,7 +175,6 @@ def _empty_before(n: int, upper: Indices, lower: Indices) -> Floats:
     """
     is_occupied = np.zeros(n, dtype=np.bool_)
     is_occupied[upper] = is_occupied[lower] = True
-    occupied = np.flatnonzero(is_occupied)
-    empty = np.zeros(n)
+    occupied, empty = np.flatnonzero(is_occupied), np.zeros(n)
     empty[occupied[1:]] = np.diff(occupied) - 1
     return empty

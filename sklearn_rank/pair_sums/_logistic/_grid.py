@@ -14,7 +14,7 @@ from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._axis import Axis
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH, Sums
-from sklearn_rank.pair_sums._logistic._sorted_rows import BLOCK, RowsByPanel
+from sklearn_rank.pair_sums._logistic._sorted_rows import Memory, RowsByPanel
 from sklearn_rank.pair_sums._row_histogram import Histogram
 from sklearn_rank.pair_sums.group_sums import EMPTY, KeptSums
 from sklearn_rank.rows import ALL_HERE
@@ -63,14 +63,15 @@ class Grid:
     def to_nodes(self, rows: RowsByPanel) -> Floats:
         """Return weights of the nodes that stand for the weights of the rows."""
         basis, nodal = lagrange_basis(self.degree), np.zeros(self.n_nodes)
+        memory = rows.memory(2, np.int32)
         for number, tile in enumerate(self._tiles()):
             # Interpolation transposed: a row's weights of its nodes are the Lagrange polynomials at
             # its place, sums of powers of it, so that powers are summed and then combined once.
             moments = np.zeros((self.degree, tile.stop - tile.start))
             for block in rows.blocks(number):
-                interval, place = self._locate(rows.x[block], tile.start)
+                interval, (place, power) = self._locate(rows.x[block], tile.start, memory)
                 histogram = Histogram(interval, moments.shape[1])
-                power = rows.weight[block].copy()
+                power[:] = rows.weight[block]
                 for k in range(self.degree):
                     moments[k] += histogram(power)
                     power *= place
@@ -86,16 +87,15 @@ class Grid:
         Shape (n_values, n_rows).
         """
         basis, out = lagrange_basis(self.degree), np.empty((n_values, len(rows.x)))
-        scratch = np.empty((3, BLOCK))  # pages of fresh arrays cost more than the sums
+        memory = rows.memory(4, np.intp)  # the type that `take` would convert to each time
         for number, tile in enumerate(self._tiles()):
             near = nodal[tile.start : tile.stop + self.degree - 1]
             windows = np.lib.stride_tricks.sliding_window_view(near, tile.stop - tile.start)
             # Column c: the polynomial through the values at the nodes c, ..., c + degree - 1.
             coefficient = basis @ np.ascontiguousarray(windows)
             for block in rows.blocks(number):
-                interval, place = self._locate(rows.x[block], tile.start)
-                part = scratch[:, : len(interval)]
-                out[:, block] = _polynomials(coefficient, interval, place, n_values, part)
+                interval, lines = self._locate(rows.x[block], tile.start, memory)
+                out[:, block] = _polynomials(coefficient, interval, n_values, lines)
         if n_values > 1:
             out[1] /= self.step
         return rows.restored(out)
@@ -126,14 +126,19 @@ class Grid:
         product = rfft(nodal, size) * rfft(kernel, size)
         return np.asarray(irfft(product, size)[reach : reach + self.n_nodes])
 
-    def _locate(self, x: Floats, first: int) -> tuple[Indices, Floats]:
-        """Return intervals counted from `first`, and places in them in [-1/2, 1/2]."""
-        place = (x - self.origin) / self.step
-        interval = place.astype(np.int32)
+    def _locate(self, x: Floats, first: int, memory: Memory) -> Memory:
+        """Return intervals counted from `first`, and places in them in [-1/2, 1/2].
+
+        They are written to memory for as many rows or more; the places are its first line.
+        """
+        interval, lines = memory[0][: len(x)], memory[1][:, : len(x)]
+        place = np.subtract(x, self.origin, out=lines[0])
+        place /= self.step
+        interval[:] = place  # rounded down
         place -= interval
         place -= 0.5
         interval -= first
-        return interval, place
+        return interval, lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,11 +283,12 @@ def _convolved_in_blocks(values: Floats, kernel: Floats) -> Floats:
     return np.asarray(irfft(product, size, axis=1)[:, overlap:].ravel()[: len(values)])
 
 
-def _polynomials(
-    coefficient: Floats, interval: Indices, place: Floats, n_values: int, scratch: Floats
-) -> Floats:
-    """Return the polynomials of intervals, by rows their coefficients, and their derivatives."""
-    value, slope, term = scratch  # Horner's rule for both
+def _polynomials(coefficient: Floats, interval: Indices, n_values: int, lines: Floats) -> Floats:
+    """Return the polynomials of intervals, by rows their coefficients, and their derivatives.
+
+    The first of four lines is the places in the intervals; the others are written to.
+    """
+    place, value, slope, term = lines  # Horner's rule for both
     coefficient[-1].take(interval, out=value, mode="clip")  # the mode spares a buffer
     slope[:] = 0.0
     for each in coefficient[-2::-1]:
@@ -291,7 +297,7 @@ def _polynomials(
             slope += value
         value *= place
         value += each.take(interval, out=term, mode="clip")
-    return scratch[:n_values]
+    return lines[1 : 1 + n_values]
 
 
 @cache

@@ -8,12 +8,15 @@ from copy import copy
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._row_histogram import scattered
 
-BLOCK = 1 << 17
+_BLOCK = 1 << 17
 """Rows handled at a time. Half of them fit the second-level cache better, but threads wait for each
 other between calls: longer ones are fewer."""
+
+Memory = tuple[Indices, Floats]
+"""Integers of the rows of a block, and lines of floats."""
 
 
 class RowsByPanel:
@@ -50,11 +53,16 @@ class RowsByPanel:
         rows.weight = weight if self._order is None else weight[self._order]
         return rows
 
+    def memory(self, n_lines: int, integers: type) -> Memory:
+        """Return memory for a block: one for all, since new pages cost more than the sums."""
+        size = min(_BLOCK, len(self.x))
+        return np.empty(size, dtype=integers), np.empty((n_lines, size))
+
     def blocks(self, panel: int) -> Iterator[slice]:
         """Yield the rows of a panel, some at a time."""
         last = int(self.first[panel + 1])
-        for start in range(int(self.first[panel]), last, BLOCK):
-            yield slice(start, min(start + BLOCK, last))
+        for start in range(int(self.first[panel]), last, _BLOCK):
+            yield slice(start, min(start + _BLOCK, last))
 
     def restored(self, values: Floats) -> Floats:
         """Return rows of values, one for each of these, in the caller's order."""

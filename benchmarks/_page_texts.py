@@ -236,7 +236,7 @@ PAGES = {
     ),
     "cluster": Page(
         "A Dask cluster of two workers",
-        "Two workers on the two cores of one machine take 1.75 to 1.95 times as long as one "
+        "Two workers on the two cores of one machine take 1.1 to 1.5 times as long as one "
         "process: a cluster is for rows that one machine cannot hold.",
         "a cluster beside one process: time, memory, overhead",
     ),

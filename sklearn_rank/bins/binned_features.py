@@ -18,6 +18,7 @@ from sklearn_rank.rows.sums import starts_run
 __all__ = ["BinSizes", "BinnedFeatures", "Binning", "FeatureBins", "encode"]
 
 _CHUNK = 15_000
+"""Rows coded at a time: the numbers of a feature need no new pages of memory."""
 
 _GATHERED = 1024
 """Rows gathered and transposed at a time: they stay in the cache."""

@@ -43,17 +43,22 @@ def cells(
         return weight[mask].sum() >= needed and events[mask].sum() >= min_bin_events * (1 - 1e-9)
 
     n_rows = max(weight.sum(), weight.sum() ** 2 / (weight**2).sum())
-    rows_by_category = 3 * weight.sum() / n_rows if min_bin_size > 0 else 0
+    one_row = weight.sum() / n_rows
     found = []
     for j, x in enumerate(X.T):
         codes = (special_values or {}).get(j, [])
         is_missing = np.isnan(x)
         is_value = ~is_missing & ~np.isin(x, codes)
         if j in categorical_features:
-            needed = rows_by_category * len(set(x[is_value].tolist())) * (1 - 1e-9)
+            needed = 3 * one_row * len(set(x[is_value].tolist()))
+            if min_bin_size == 0:
+                needed = min(10 * one_row, 0.02 * weight.sum())
             groups, lost = groups_of_categories(
                 x[is_value],
-                lambda c, x=x, n=needed: is_enough(x == c) and weight[x == c].sum() >= n,
+                lambda c, x=x, n=needed: (
+                    is_enough(x == c) and weight[x == c].sum() >= n * (1 - 1e-9)
+                ),
+                pools=min_bin_size > 0 or min_bin_events > 0 or is_missing.any(),
             )
             groups = [g for g in groups if is_enough(np.isin(x, list(g)))]
             lost |= set(x[is_value].tolist()) - set(chain(*groups))
@@ -93,12 +98,12 @@ def merged(thresholds, is_enough):
     return left
 
 
-def groups_of_categories(x, is_large):
-    """A group for each large category and one for all others; none is lost."""
+def groups_of_categories(x, is_large, pools):
+    """A group for each large category, and one of the others unless they count as missing."""
     categories = sorted(set(x.tolist()))
     rare = {c for c in categories if not is_large(c)}
     groups = [frozenset([c]) for c in categories if c not in rare]
-    return [*groups, *([frozenset(rare)] if rare else [])], set()
+    return ([*groups, frozenset(rare)], set()) if pools and rare else (groups, rare)
 
 
 def subsets(groups):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shared_fits import unlabelled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from strategies import one_list, problems
+from strategies import Problem, one_list, problems
 from test_boosting import fit, training_part
 from tiers import crossed
 
@@ -139,6 +139,18 @@ def test_each_choice_of_the_steepest_is_the_oracles(push, p, case):
 def test_each_optimal_choice_is_the_oracles(push, p, case):
     ranker = PNormPushRanker(p=p, push=push, selection="optimal", learning_rate=1)
     check_rounds(ranker, *case, p=p, push=push, selection="optimal")
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["steepest", "optimal"]))
+def test_categories_of_less_than_a_fiftieth_are_one_or_count_as_missing(seed, missing, selection):
+    random = np.random.default_rng(seed)
+    x, y = random.integers(0, 6, 40).astype(float), np.append([0.0, 1.0], random.integers(0, 2, 38))
+    w = random.choice([1.0, 2.0], 40) * np.where(x >= 3, random.choice([0.001, 0.1]), 1.0)
+    x[random.random(40) < 0.2 * missing] = np.nan
+    problem = Problem(x[:, np.newaxis], y, None, w, np.zeros(40))
+    limits = {"categorical_features": [0]}
+    ranker = PNormPushRanker(p=1, selection=selection, learning_rate=1)
+    check_rounds(ranker, problem, limits, selection=selection)
 
 
 @pytest.mark.parametrize(

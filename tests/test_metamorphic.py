@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from strategies import Problem, bipartite, graded, problems
 from tiers import crossed
 
-from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
+from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank._parallel import ThreadPool
+from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.objectives import MARGIN_LOSSES
 
 N_ROUNDS = 6
@@ -90,6 +91,19 @@ def some(rows, array):
 
 def take(problem, rows):
     return Problem(*(some(rows, array) for array in problem))
+
+
+def with_other_weights(problem):
+    """A problem in which no two sets of rows weigh the same."""
+    w = np.random.default_rng(0).uniform(1.0, 2.0, len(problem.y))
+    return problem._replace(w=w if problem.w is None else w * problem.w)
+
+
+def has_pairs(problem):
+    """Which rows are in a query with several levels of relevance, as far as its rows weigh."""
+    present = np.ones(len(problem.y), bool) if problem.w is None else problem.w > 0
+    qid = np.zeros(len(problem.y)) if problem.qid is None else problem.qid
+    return np.array([len(set(problem.y[(qid == one) & present])) > 1 for one in qid])
 
 
 def fit_problem(ranker, parameters, problem):
@@ -255,6 +269,12 @@ def test_many_rows_are_scored_as_few():
 def test_turning_the_list_upside_down_turns_the_scores(ranker, relevance, data):
     """The push at the top of the reversed list is the push at the bottom, for every row."""
     problem, parameters = data.draw(tasks(ranker, relevance))
+    compared = problem.X
+    if ranker is BoostedTreesRanker:
+        problem = with_other_weights(problem)  # rounding chooses among splits of one gain
+        compared = compared[has_pairs(problem)]  # the others may be on either side
+        if get_engine("auto", "a test").name == "lightgbm":  # bundles depend on the order of rows
+            parameters["engine_params"] = {"enable_bundle": False}
     reversed_list = problem._replace(y=-problem.y)
     mirror = {"top": "bottom", "bottom": "top", "both": "both"}
     push = parameters.get("push", "both")
@@ -266,4 +286,5 @@ def test_turning_the_list_upside_down_turns_the_scores(ranker, relevance, data):
     if relevance == "binary" and has_cut:
         # Of cuts with equally many errors the same one is taken either way up.
         model.offset_ = other.offset_ = 0.0
-    assert_same(model, other, problem.X, sign=-1)
+    if len(compared):
+        assert_same(model, other, compared, sign=-1)

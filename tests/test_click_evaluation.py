@@ -343,6 +343,12 @@ def test_a_team_draft_adds_the_best_row_left_of_the_team_in_turn(seed, n, k):
         assert set(shown.team[first : first + 2].tolist()) == {0, 1}
 
 
+@pytest.mark.parametrize("k", [0, -1, 2.5])
+def test_a_team_draft_shows_a_row_at_least(k):
+    with pytest.raises(ValueError, match="'k' parameter of team_draft must be an int in"):
+        team_draft([1.0, 2.0], [2.0, 1.0], k=k)
+
+
 def test_interleaving_finds_the_better_ranker_and_no_difference_of_equal_ones():
     rng = np.random.RandomState(0)
     for better, expected in ((1.0, True), (0.0, False)):

@@ -325,6 +325,7 @@ def test_validation_rows_are_passed_whole():
         ({"fdr": 0.0}, "'fdr' parameter of ConformalSelector must be a float in"),
         ({"fdr": 1.0}, "'fdr' parameter"),
         ({"calibration_size": 1.0}, "'calibration_size' parameter"),
+        ({"calibration_size": -0.5}, "'calibration_size' parameter"),
         ({"random_state": "x"}, "'random_state' parameter"),
         ({"estimator": StandardScaler()}, "'estimator' parameter .* an estimator with fit and"),
         ({"estimator": LogisticRegression}, "'estimator' parameter"),

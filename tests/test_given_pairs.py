@@ -487,6 +487,13 @@ def test_weights_at_the_edge_of_floats(scale):
 # Searches ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("form", [sparse.csr_matrix, list, pd.DataFrame, np.asarray])
+def test_items_of_a_table_of_pairs_are_counted(form):
+    assert PairTable(form(X), PAIRS).shape == (len(PAIRS), 2)
+    with pytest.raises(ValueError, match="PairTable"):
+        PairTable(form(X), [[0, len(X)]])
+
+
 @pytest.mark.parametrize("routing", [False, True])
 def test_pairs_are_the_samples_of_a_search(routing):
     table = PairTable(X, PAIRS)

@@ -120,6 +120,8 @@ def put(place, value):
 def test_damaged_trees(trees, line, change, what):
     assert "num_cat=1" in trees
     check_trees(trees.encode())
+    with pytest.raises(ValueError, match="tree 1: the place is not as LightGBM writes it"):
+        check_trees(trees.replace("\nTree=1\n", "\nTree=2\n").encode())
     with pytest.raises(ValueError, match=rf"the trees are .*{what}"):
         check_trees(changed(trees, line, change).encode())
 

@@ -112,3 +112,5 @@ def test_what_is_refused(rows):
         compare_cards(A, B, X, y, cut_a="high")
     with pytest.raises(ValueError, match="bands"):
         compare_cards(A, B, X, y, bands=[3, 1])
+    with pytest.raises(ValueError, match="'bands' parameter of compare_cards must be"):
+        compare_cards(A, B, X, y, bands=2.5)

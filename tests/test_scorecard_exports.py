@@ -45,6 +45,7 @@ from sklearn_rank.scorecard import (
 )
 from sklearn_rank.scorecard._adverse import best_points
 from sklearn_rank.scorecard.exports import EXPORTS
+from sklearn_rank.scorecard.forms._text import count_text
 
 AGE = Variable(
     "age", 0, (-2, 0, 3, 1, -1), (25.5, 40.0), (-99.0,), None, (10, 20, 5, 5, 0), (1, 6, 3, 5, 0)
@@ -179,6 +180,15 @@ def test_pmml_reasons_go_to_the_bad_end(adverse):
     assert [one.get("reasonCode") for one in found] == ["age", "job"]
 
 
+@pytest.mark.parametrize("n_terms", [2, 4, 5])
+def test_pmml_tells_four_reasons_at_most(n_terms):
+    variables = tuple(Variable(f"v{j}", j, (0, 2, 0), (0.5,)) for j in range(n_terms))
+    card = Card(variables, 0, 0, (0, 1), n_terms, adverse="low")
+    fields = ElementTree.fromstring(to_pmml(card)).iter(f"{SPACE}OutputField")
+    ranks = [one.get("rank") for one in fields if one.get("feature") == "reasonCode"]
+    assert ranks == [str(rank) for rank in range(1, min(4, n_terms) + 1)]
+
+
 @pytest.fixture(scope="module")
 def pmml_reader():
     pypmml = pytest.importorskip("pypmml")
@@ -289,6 +299,13 @@ def test_csv_has_no_formulas(start):
     assert json.loads(lines[2][lines[0].index("values")]) == [category]
 
 
+def test_csv_keeps_letters_of_any_language():
+    groups = (("größer",), ("größte", "小"))
+    text = to_csv(replace(CARD, variables=(replace(JOB, groups=groups),), feature_names=None))
+    assert text.count("größte") == 2
+    assert "\\u" not in text
+
+
 def test_frame():
     frame = to_frame(CARD)
     assert frame["points"].tolist() == [4, -2, 0, 3, 1, -1, 2, -1, 0, 0]
@@ -337,6 +354,9 @@ def test_excel(tmp_path):
     about = dict(book["about"].iter_rows(values_only=True))
     assert about["a high total means"] == "bad"
     assert about["p"] == "inf"
+    to_excel(refusing(CARD, 0), tmp_path / "refusing.xlsx")
+    cells = openpyxl.load_workbook(tmp_path / "refusing.xlsx")["points"].iter_rows(values_only=True)
+    assert "none" in [row[2] for row in cells]
 
 
 # Text and HTML -------------------------------------------------------------------------
@@ -381,6 +401,11 @@ def test_a_pair_is_printed_as_a_grid():
     divided = to_text(replace(card, pairs=(huge,)), 50).split("\n")
     assert sum(line.split()[:1] == ["<="] for line in divided) == 2
     assert max(map(len, divided)) <= 50
+
+
+def test_counts_have_all_digits_up_to_ten_billion():
+    found = [count_text(one) for one in (999_999.5, 1e6, 1234567.8, 9e9, 1e10)]
+    assert found == ["1e+06", "1,000,000", "1,234,568", "9,000,000,000", "1e+10"]
 
 
 def test_text_has_room_for_bins_beside_huge_numbers():

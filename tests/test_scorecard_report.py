@@ -17,7 +17,7 @@ from sklearn_rank.scorecard import Scorecard, monitoring, report
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 from sklearn_rank.scorecard.pages import _report_pictures
-from sklearn_rank.scorecard.pages._report_figures import figures_of
+from sklearn_rank.scorecard.pages._report_figures import _order, figures_of
 from sklearn_rank.scorecard.pages._report_pictures import Picture
 from sklearn_rank.scorecard.terms import Variable
 
@@ -117,6 +117,22 @@ def test_the_figures_are_those_of_the_metrics(weight):
         assert (found.auc.low, found.auc.high) == (interval.low, interval.high)
     else:
         assert np.isnan([found.auc.low, found.ks.low]).all()
+
+
+def test_the_share_above_a_cut_and_the_distance_of_weighted_rows():
+    found = figures(cut=-3, sample_weight=WEIGHT)
+    above = fitted().decision_function(X[NEW]) > -3
+    assert found.share_above == pytest.approx(WEIGHT[above].sum() / WEIGHT.sum())
+    assert 0.01 < abs(found.share_above - 0.5) < 0.49
+    event, totals = np.array([1, 0, 1, 1, 0, 0]) > 0, np.array([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
+    _, distance, cut = _order(totals, event, np.array([1.0, 1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert (distance.value, cut) == (pytest.approx(1 - 1 / 10), 3.0)
+
+
+def test_labels_of_bins_of_totals():
+    ends = np.array([-np.inf, 2, 3, 7]), np.array([2, 3, 7, np.inf])
+    assert _report_pictures.limit_labels(*ends) == ["up to 2", "3", "4 to 7", "from 8"]
+    assert [len(_report_pictures._short("x" * n)) for n in (17, 18, 19)] == [17, 18, 18]
 
 
 def test_stability_against_a_reference():

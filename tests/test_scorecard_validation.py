@@ -213,6 +213,14 @@ def test_constant_and_equal_columns():
     assert np.isnan(found.terms.variance_inflation[2])
     np.testing.assert_allclose(found.correlation[:2, :2], 1)
     assert np.isnan(found.correlation[2]).all()
+    # What varies in rows of weight zero alone is constant.
+    other = np.vstack([X, np.ones(3)])
+    card = Card((first, second, replace(same, points=(1, 3, 1))), 0, 0, (0, 1), 3)
+    other[:20, 2], weight = -1, [1.0] * 20 + [0.0]
+    found = validation_tables(
+        scorecard_of(card), other, [0, 1] * 10 + [0], n_resamples=2, sample_weight=weight
+    )
+    assert np.isnan(found.correlation[2]).all()
     empty = validation_tables(scorecard_of(Card((), 0, 0, (0, 1), 3)), X, [0, 1] * 10)
     assert [len(one.term) for one in (empty.bins, empty.terms, empty.steps)] == [0, 0, 0]
 

@@ -16,6 +16,7 @@ from strategies import bipartite, one_list
 
 from sklearn_rank import metrics
 from sklearn_rank.scorecard import monitoring
+from sklearn_rank.scorecard.monitoring._stability import _MIN_EXPECTED, _in_bins_of_enough
 
 
 @pytest.mark.parametrize("name", metrics._MOVED)
@@ -473,3 +474,17 @@ def test_weights_from_the_least_to_the_largest():
     bins, heavy = np.tile([[1], [2], [3]], (8, 1)), np.where(np.arange(24) == 11, 1e300, 1e-300)
     found = monitoring.characteristic_stability(bins, bins, reference_weight=heavy)
     assert np.isfinite(found.csi).all()
+
+
+def test_points_whose_means_are_not_finite_are_refused():
+    table = np.zeros((3, 2))
+    table[1, 0] = -2e300
+    for tables in ((table, np.zeros((3, 2))), (np.zeros((3, 2)), table)):
+        with pytest.raises(ValueError, match=r"between -1e\+300 and 1e\+300.*Got -2e\+300"):
+            monitoring.characteristic_stability(*tables)
+
+
+def test_a_last_bin_of_just_enough_rows_stands_alone():
+    for least, n_bins in ((_MIN_EXPECTED, 2), (_MIN_EXPECTED - 0.5, 1)):
+        counts = np.array([_MIN_EXPECTED, least])
+        assert _in_bins_of_enough(counts, counts).shape == (2, n_bins)

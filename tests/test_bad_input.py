@@ -392,6 +392,8 @@ OTHER_OPTIONS = {
         (RANKERS, OUT_OF_RANGE),
         (BOOSTERS, BOOSTING_OUT_OF_RANGE),
         ([PNormPushRanker], PUSH_OUT_OF_RANGE),
+        ([BoostedTreesRanker], {"score_p": PUSH_OUT_OF_RANGE["score_p"]}),
+        ([ListNetLinear], {"max_iter": [0, -1, 1.5, None]}),
     ],
 )
 def test_parameters_out_of_range(rankers, table):

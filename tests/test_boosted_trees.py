@@ -674,6 +674,12 @@ def test_positions_are_those_of_lightgbm():
     assert np.abs(found - of_lightgbm(GRADES, {})).max() > 0.001
 
 
+def test_positions_are_requested_by_default():
+    with config_context(enable_metadata_routing=True):
+        requests = BoostedTreesRanker().get_metadata_routing().fit.requests
+    assert requests["position"] is requests["qid"] is True
+
+
 def test_positions_are_the_order_of_rows_in_xgboost():
     unbiased = {"lambdarank_unbiased": True}
     wanted = of_xgboost(GRADES, unbiased, np.lexsort((SHOWN, QID)))

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,13 @@ from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _crossval, _rankers
 from sklearn_rank.cli._compare import _notes_of_folds
 from sklearn_rank.cli._crossval import HeldOut
-from sklearn_rank.cli._metrics import compare_with_best, heading, measure, top_metric
+from sklearn_rank.cli._metrics import (
+    about_intervals,
+    compare_with_best,
+    heading,
+    measure,
+    top_metric,
+)
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
@@ -85,6 +92,13 @@ def test_intervals_of_one_list_are_those_of_the_metrics():
     assert [table[name]["a"].is_worse for name in ("auc", "tpr@0.1")] == [True, True]
     assert table["precision@10"]["a"].interval is None
     assert len(table["precision@10"]["a"].folds) == 4
+
+
+def test_a_footnote_says_what_intervals_are_over():
+    data = SimpleNamespace(qid=None)
+    some = [SimpleNamespace(interval=one) for one in ((0.6, 0.8), None)]
+    assert about_intervals(data, some) == "[low, high]: 95 % interval over rows."
+    assert about_intervals(data, some[1:]).startswith("No intervals: too few rows, or metrics")
 
 
 def test_intervals_over_queries_are_those_of_their_values():

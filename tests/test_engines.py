@@ -8,12 +8,12 @@ import oracles
 import oracles_listwise
 import pytest
 from hypothesis import assume, given
-from libraries import library
+from libraries import library, need
 from sklearn.base import clone
 from strategies import problems
 from tiers import crossed
 
-from sklearn_rank.engines import RankingObjective
+from sklearn_rank.engines import RankingObjective, registry
 from sklearn_rank.engines.engine import as_exact_sums
 from sklearn_rank.objectives import SmoothedDcg
 
@@ -385,3 +385,15 @@ def orders(n):
 
 def test_values_that_are_all_zero_stay_zero():
     assert as_exact_sums(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize(
+    ("given", "begin"), [({}, "Ranker: "), ({"seed": 7}, "engine_params={'seed': 7} of Ranker: ")]
+)
+def test_errors_of_an_engine_name_a_parameter_as_far_as_they_say(name, given, begin):
+    need(name)
+    engine = registry.get_engine(name, "a test")
+    with pytest.raises(ValueError) as caught, engine.errors_named("Ranker", given):
+        raise engine.error("something else is wrong")
+    assert str(caught.value).startswith(begin)

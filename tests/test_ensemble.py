@@ -36,7 +36,7 @@ from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
 from sklearn_rank.ensemble.members import NumberScaler, Table, _scaled, _suits_histograms
-from sklearn_rank.metrics import auc_score, partial_auc_score
+from sklearn_rank.metrics import auc_score, ndcg_score, partial_auc_score
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.onnx import register_converters
 
@@ -65,7 +65,9 @@ MEMBERS = [("linear", LINEAR), ("stumps", STUMPS), ("bayes", GaussianNB())]
 
 
 def made(estimators=tuple(MEMBERS), **parameters):
-    members = [(name, one if isinstance(one, str) else clone(one)) for name, one in estimators]
+    members = estimators
+    if estimators != "auto":
+        members = [(name, one if isinstance(one, str) else clone(one)) for name, one in estimators]
     return RankingEnsemble(members, **{"cv": 3, "random_state": 0, **parameters})
 
 
@@ -214,6 +216,26 @@ def test_grades_and_classifiers_among_the_members():
         model.score(data.data, data.target)
     # Of grades that are all above 0 a classifier learns those above the lowest.
     made([("relevant", LINEAR)], relevance="graded").fit(data.data, data.target + 1.0)
+
+
+def test_the_estimate_of_ndcg_is_of_the_first_ten():
+    rng = np.random.default_rng(0)
+    qid, y = np.repeat(np.arange(20), 15), rng.integers(0, 4, 300).astype(float)
+    scores = rng.permutation(300) / 300
+    found = HeldOutLabels(y, qid % 3, np.ones(300), qid).estimates(scores)["ndcg@10"].value
+    values = [ndcg_score(y, scores, k=k, qid=qid) for k in (9, 10)]
+    assert found == pytest.approx(values[1])
+    assert found != pytest.approx(values[0])
+
+
+def test_metadata_goes_to_each_member():
+    members = [("linear", LogisticRegression()), ("stumps", STUMPS)]
+    with config_context(enable_metadata_routing=True):
+        members[0][1].set_fit_request(sample_weight=True)
+        routed = made(members).get_metadata_routing()
+        assert routed.consumes("fit", ["sample_weight", "qid"]) == {"sample_weight", "qid"}
+        assert {"linear", "stumps"} <= set(routed._serialize())
+        assert made("auto").get_metadata_routing() is not None
 
 
 def test_labels_may_be_texts():

@@ -683,6 +683,8 @@ def test_contributions_and_importances():
     with pytest.raises(AttributeError) as caught:
         mixed.contributions(X)
     assert "each of its members has contributions" in str(caught.value.__cause__)
+    assert not hasattr(mixed, "contributions")
+    assert not hasattr(made("auto"), "contributions")
     with pytest.raises(AttributeError, match="each of its members has"):
         _ = mixed.feature_importances_
 

@@ -250,6 +250,18 @@ def test_cells_are_not_small(ranker):
             assert y[codes == one].sum() >= 10
 
 
+def test_cells_have_a_hundredth_of_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (2000, 2)).astype(float)
+    y = rng.random(2000) < np.where((X[:, 0] >= 2) == (X[:, 1] >= 2), 0.8, 0.2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y |= np.isnan(X).all(axis=1)  # few rows, which would be worth a cell
+    fitted = with_pairs(BOOSTERS[0], 2).fit(X, y)
+    ((number, bins),) = fitted.weak_rankers_.pairs.items()
+    sizes = np.bincount(bins.of_rows(X, number))[: bins.n_values] / len(X)
+    assert 0.01 <= sizes.min() < 0.05
+
+
 def monotone_together(n=400, seed=0):
     """Rows whose class rises with two features, the second only where the first is high."""
     rng = np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from sklearn_rank.scorecard import Card, Scorecard, Variable, to_sql
 from sklearn_rank.scorecard._adverse import best_points
 from sklearn_rank.scorecard.card import probability
 from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS
+from sklearn_rank.scorecard.forms._sql.query import _distinct
 
 MANY = settings(max_examples=5 * settings.default.max_examples)
 
@@ -239,6 +240,11 @@ def test_the_total_has_a_name_of_its_own(options):
     with pytest.raises(ValueError, match=r"keeps \['id', 'Score'\] and calls the total 'score'"):
         to_sql(CARD, table="t", keep=["id", "Score"], **options)
     assert '"Score", ' in to_sql(CARD, table="t", keep="Score", name="total")
+
+
+def test_a_name_that_comes_again_gets_a_number_that_no_other_has():
+    assert _distinct(["a", "A", "a_2"]) == ["a", "A_3", "a_2"]
+    assert _distinct(["b_2", "b", "b"]) == ["b_2", "b", "b_3"]
 
 
 def test_reasons_are_asked_for_a_direction():

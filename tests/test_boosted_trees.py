@@ -674,6 +674,11 @@ def test_positions_are_those_of_lightgbm():
     assert np.abs(found - of_lightgbm(GRADES, {})).max() > 0.001
 
 
+def test_the_power_of_a_score_is_any_number_from_one():
+    model = make(ENGINES[0], relevance="binary", score_p=1.5).fit(X, Y)
+    assert model.score(X, Y) != make(ENGINES[0], relevance="binary").fit(X, Y).score(X, Y)
+
+
 def test_positions_are_requested_by_default():
     with config_context(enable_metadata_routing=True):
         requests = BoostedTreesRanker().get_metadata_routing().fit.requests

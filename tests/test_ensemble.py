@@ -11,7 +11,7 @@ import skops.io
 from scipy import sparse
 from skl2onnx import to_onnx
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -35,10 +35,18 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
-from sklearn_rank.ensemble.members import NumberScaler, Table, _scaled, _suits_histograms
+from sklearn_rank.ensemble.members import (
+    _FEWEST_ROWS,
+    NumberScaler,
+    Table,
+    _scaled,
+    _suits_histograms,
+    auto_members,
+)
 from sklearn_rank.metrics import auc_score, ndcg_score, partial_auc_score
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.onnx import register_converters
+from sklearn_rank.rows import Rows
 
 RNG = np.random.default_rng(0)
 
@@ -226,6 +234,15 @@ def test_the_estimate_of_ndcg_is_of_the_first_ten():
     values = [ndcg_score(y, scores, k=k, qid=qid) for k in (9, 10)]
     assert found == pytest.approx(values[1])
     assert found != pytest.approx(values[0])
+
+
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_automatic_members_learn_what_the_relevance_is(relevance):
+    n_rows = 2 * _FEWEST_ROWS
+    rows = Rows(RNG.standard_normal((n_rows, 2)), np.arange(n_rows) % 2.0, None, np.ones(n_rows))
+    member = auto_members(rows, 0, relevance)["hist_gradient_boosting"]
+    assert is_regressor(member) == (relevance == "graded")
+    assert is_classifier(member) == (relevance == "binary")
 
 
 def test_metadata_goes_to_each_member():

@@ -118,9 +118,9 @@ def commands(n_steps: int) -> dict[str, Any]:
 
 
 LOOPS: dict[str, tuple[Callable[[int], dict[str, Any]], int, int]] = {
-    "fits": (fits, 1000, 60),
-    "batches": (batches, 100_000, 2000),
-    "commands": (commands, 200, 10),
+    "fits": (fits, 10_000, 60),
+    "batches": (batches, 1_000_000, 2000),
+    "commands": (commands, 2000, 10),
 }
 """Each loop with its number of steps, in full and quick."""
 

@@ -98,6 +98,16 @@ def test_sums_of_weights_are_no_numbers_of_rows(capsys):
     assert "weights" not in plain
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_card_keeps_directions(sign):
+    write("t.csv", RNG.random(300) < 0.5)
+    run(f"card t.csv --target y --positive yes --monotone x={sign} -o card.json {SMALL}")
+    card = Scorecard.from_json(Path("card.json").read_text(encoding="utf-8")).card_
+    points = [np.array(one.points[:-1]) for one in card.variables if one.name == "x"]
+    assert len(points) == (sign == 1)  # x rises with y: the other way it tells nothing
+    assert all((np.diff(one) >= 0).all() for one in points)
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

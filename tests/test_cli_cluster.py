@@ -188,6 +188,7 @@ REFUSED = {
     "calibration": (["--calibrate", "0.2"], "--calibrate does not go with --cluster"),
     "early stopping": (["--param", "n_iter_no_change=5"], "n_iter_no_change=5"),
     "power": (["--param", "p=inf", "--param", "solver=lbfgs"], "p=inf"),
+    "one list": (["--ranker", "ListNetLinear"], "qid=None: its loss is a sum over queries"),
     "column": (["--drop", "foo"], "no column 'foo' for --drop"),
 }
 

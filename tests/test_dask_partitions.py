@@ -37,7 +37,12 @@ from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import ClusterFit, place
-from sklearn_rank.dask._fit_task import joined_weights, release_unused_memory, worker_rows
+from sklearn_rank.dask._fit_task import (
+    estimator_on,
+    joined_weights,
+    release_unused_memory,
+    worker_rows,
+)
 from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import FitStoppedError
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
@@ -153,6 +158,13 @@ def checks(**options):
 
 
 X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
+
+
+def test_a_worker_fits_with_its_threads_unless_there_is_a_number():
+    for given, used in ((None, 3), (2, 2), (-1, -1)):
+        ranker = RankBoost(n_jobs=given)
+        assert estimator_on(ranker, 3).n_jobs == used
+        assert ranker.n_jobs == given
 
 
 def test_known_lengths_line_up():

@@ -4,7 +4,9 @@
     python benchmarks/mutation.py map FOLDER             # which test runs which lines, minutes
     python benchmarks/mutation.py run FOLDER             # 400 faults, some seconds each
     python benchmarks/mutation.py report FOLDER --output docs/benchmarks/mutation.json \\
-        --page docs/benchmarks/mutation_table.md         # or mutation_further.json and its table
+        --page docs/benchmarks/mutation_table.md
+
+With `--group further` the report is mutation_further.json, with `--seed 1` mutation_second.json.
 
 The operators of cosmic-ray plant one fault at a time in the modules that every ranker relies
 on, or with `--group further` in those made of rankers: a comparison, an operator, a number or a

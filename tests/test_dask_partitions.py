@@ -161,10 +161,10 @@ X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
 
 
 def test_a_worker_fits_with_its_threads_unless_there_is_a_number():
-    for given, used in ((None, 3), (2, 2), (-1, -1)):
-        ranker = RankBoost(n_jobs=given)
+    for number, used in ((None, 3), (2, 2), (-1, -1)):
+        ranker = RankBoost(n_jobs=number)
         assert estimator_on(ranker, 3).n_jobs == used
-        assert ranker.n_jobs == given
+        assert ranker.n_jobs == number
 
 
 def test_known_lengths_line_up():

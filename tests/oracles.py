@@ -391,9 +391,9 @@ def second_order_step(h, f, y, qid=None, w=None, p=1.0, push="top", loss="expone
     power = 1.0 if push == "ir" else p
     _, gradient, c = posed(f, y, qid, w, p, push, loss)
     g, bound = -math.fsum(gradient * h), curvature_bound(h, c)
-    if g == 0:
-        return 0.0
     cap = step_cap(h, y, qid, w, power)
+    if g == 0 or math.isinf(cap):  # then g is rounding: no pair tells h from a constant
+        return 0.0
     length = math.log1p(power * abs(g) / bound) / power if bound > 0 else math.inf
     return math.copysign(min(length, cap), g)
 

@@ -94,7 +94,7 @@ def test_the_map_rises_and_makes_no_ties(kind, data):
     qid = np.arange(len(known)) // 3 if with_queries else None
     found = ScoreMap.fit(known, np.arange(len(known)) % 2, qid=qid)(new)
     assert (np.diff(found) >= 0).all()
-    assert np.isfinite(found[np.abs(new) <= np.abs(known).max()]).all()
+    assert np.isfinite(found).all()
     if kind != "any":  # whose differences may be below a rounding error
         assert (np.diff(found) > 0).all()
 

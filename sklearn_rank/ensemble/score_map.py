@@ -204,7 +204,7 @@ class ScoreMap:
     @property
     def bottom(self) -> Floats:
         """The lower limit of each piece."""
-        return np.append(-np.inf, self.value)
+        return np.append(np.finfo(np.float64).min, self.value)
 
     def secant(self, scores: Floats, base: Floats) -> Floats:
         """Return the slope of the map between two scores of each row; of equal ones that above."""
@@ -225,7 +225,7 @@ class ScoreMap:
         ends = np.array([0, *range(last), high_end]), np.array([low_end, *range(1, last + 1), last])
         length, rise = (one[ends[1]] - one[ends[0]] for one in (half, value))
         start = np.array([0, *range(last + 1)])
-        return half[start], length, value[start], rise, np.append(value, np.inf)
+        return half[start], length, value[start], rise, np.append(value, np.finfo(np.float64).max)
 
 
 def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floats, Floats]:

@@ -117,7 +117,9 @@ def check_rounds(ranker, problem, limits, **options):
         while oracles.objective_value(f + expected * cell.h, *objective) > before:
             expected /= 2
         # Steps below 1e-7 change the objective by less than rounding: halvings of them are open.
-        least = 1e-7 if abs(expected) < 1e-7 else 1e-9
+        if 1e-8 <= abs(expected) < 1e-7:
+            expected *= 2.0 ** np.rint(np.log2(taken / expected))
+        least = 1e-8 if abs(expected) < 1e-8 else 1e-9
         assert taken == pytest.approx(expected, rel=1e-9, abs=least)
         net[name] = net.get(name, 0.0) + taken
         assert cell.sign * net[name] >= 0

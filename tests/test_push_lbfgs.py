@@ -1,5 +1,7 @@
 """solver="lbfgs": certificates at the optimum, p = inf, and what can't converge."""
 
+import warnings
+
 import numpy as np
 import oracles
 import pytest
@@ -326,3 +328,22 @@ def test_a_line_search_that_fails_at_a_bend_is_begun_anew():
     ranker = PNormPushRanker(p=64, alpha=0.3, n_estimators=500, **options)
     ranker.fit(X, y, qid=qid, sample_weight=weight)
     assert ranker.objective_curve_[-1] == pytest.approx(-5.953419395, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_estimators", [500, 20, 17, 16])
+def test_a_failed_line_search_leaves_its_lowest_point(n_estimators):
+    """After 16 iterations SciPy gives up in a narrow valley, once more from the same point."""
+    X = np.array([[0, 0.2, 0.1], [3, -2.5, -2.5], [1, 0.1, 40], [2, 0.1, -2.5]])
+    y, weight = [10, 0, -1.5, 10], [1, 2, 2, 2]
+    options = {"weak_ranker": "feature", "solver": "lbfgs", "relevance": "graded"}
+    ranker = PNormPushRanker(p=64, push="bottom", alpha=0.3, n_estimators=n_estimators, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if n_estimators == 500 else "ignore")
+        ranker.fit(X, y, sample_weight=weight)
+    f, curve = ranker.predict(X), ranker.objective_curve_
+    end = oracles.log_push(f, y, None, weight, 64, "bottom") + 0.15 * ranker.coef_ @ ranker.coef_
+    assert curve[-1] == pytest.approx(end, rel=1e-9)
+    assert len(curve) == ranker.n_iter_ <= n_estimators
+    assert np.all(np.diff(curve) < 0)
+    lowest = {500: -11.97549669, 16: -11.93110342}.get(n_estimators)
+    assert lowest is None or end == pytest.approx(lowest, abs=1e-6)

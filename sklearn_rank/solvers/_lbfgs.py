@@ -10,7 +10,7 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn_rank._protocols import Floats, IterateHook, LinearScores, Objective, Solution
 from sklearn_rank.solvers.messages import STOPPED
 
-_NO_LOWER_POINT, _FLAT = 2, 1e-6
+_NO_STEP, _FLAT = 2, 1e-6
 """SciPy's status when its line search fails; relative slope at which that means a minimum."""
 
 _RUNAWAY = -1e8
@@ -84,50 +84,62 @@ class _Trace:
         on_iterate: IterateHook | None,
         is_minimum: Callable[[Floats, Floats], bool] | None,
     ) -> None:
-        self._objective = objective
-        self._on_iterate = on_iterate
-        self._is_minimum = is_minimum
-        self._x = start.copy()
-        self._value, self._gradient = objective(start)
-        self._latest = start, self._gradient
-        self.flat = _FLAT * max(1.0, float(np.max(np.abs(self._gradient))))
+        self._objective, self._on_iterate, self._is_minimum = objective, on_iterate, is_minimum
+        self.x = start.copy()
+        self.value, self.gradient = objective(start)
+        self._latest = self._lowest = start, self.value, self.gradient
+        self.flat = _FLAT * max(1.0, float(np.max(np.abs(self.gradient))))
         self.values: list[float] = []
         self.credit = np.zeros_like(start)
         self.is_stopped = self.is_unbounded = False
-        self.is_met = is_minimum is not None and is_minimum(start, self._gradient)
+        self.is_met = is_minimum is not None and is_minimum(start, self.gradient)
 
     def evaluate(self, x: Floats) -> tuple[float, Floats]:
         """Return value and gradient, and keep them for `note`."""
         value, gradient = self._objective(x)
-        self._latest = x.copy(), gradient
+        self._latest = x.copy(), value, gradient
+        if value < self._lowest[1]:
+            self._lowest = self._latest
         return value, gradient
 
     def note(self, intermediate_result: OptimizeResult) -> None:
         """Record an iteration; SciPy requires this name of the parameter."""
-        x, (seen, gradient) = intermediate_result.x.copy(), self._latest
+        x, (seen, _, gradient) = intermediate_result.x.copy(), self._latest
         if not np.array_equal(x, seen):  # the accepted point was not the last one tried
             gradient = self._objective(x)[1]
-        value = float(intermediate_result.fun)
-        self.credit += credit_of(self._gradient, gradient, x - self._x, self._value - value)
-        self._x, self._value, self._gradient = x, value, gradient
+        self._move(x, float(intermediate_result.fun), gradient)
+        if self.is_over:
+            raise StopIteration
+
+    def take_lowest(self) -> None:
+        """Go to the lowest point that a line search has found before it failed, if it is lower."""
+        if self._lowest[1] < self.value:
+            self._move(*self._lowest)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the conditions of a minimum are met, or no iteration may follow."""
+        return self.is_met or self.is_stopped or self.is_unbounded
+
+    def _move(self, x: Floats, value: float, gradient: Floats) -> None:
+        self.credit += credit_of(self.gradient, gradient, x - self.x, self.value - value)
+        self.x, self.value, self.gradient = self._lowest = x, value, gradient
         self.values.append(value)
         if self._on_iterate is not None:
             self.is_stopped = self._on_iterate(x, self.values)
         if self._is_minimum is not None:
             self.is_met = self._is_minimum(x, gradient)
         self.is_unbounded = self._is_minimum is None and value < _RUNAWAY
-        if self.is_met or self.is_stopped or self.is_unbounded:
-            raise StopIteration
 
 
 def _is_early(found: OptimizeResult, flat: float, has_bounds: bool) -> bool:
     """Whether a run has ended where one from a fresh start goes on.
 
-    A line search that finds nothing lower has met rounding at a flat point, and failed elsewhere. A
+    A line search that ends without a step has met rounding at a flat point, and failed elsewhere. A
     bound that is near can leave it no room: then it ends too early with status 0.
     """
     is_steep = bool(np.max(np.abs(found.jac)) > flat)
-    return is_steep if found.status == _NO_LOWER_POINT else found.status == 0 and has_bounds
+    return is_steep if found.status == _NO_STEP else found.status == 0 and has_bounds
 
 
 def minimise(
@@ -165,12 +177,16 @@ def minimise(
 
     bounded, result, settled = bounds is not None, run(start), False
     while not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, bounded):
-        last, result = result, run(result.x)
-        settled = not last.fun - result.fun > tol * abs(last.fun)  # which NaN is as well
-    is_over = (settled and bounded) or not _is_early(result, trace.flat, bounded)
-    at_end = result.status == 0 or (result.status == _NO_LOWER_POINT and is_over)
+        before = trace.value
+        trace.take_lowest()
+        if trace.is_over or len(trace.values) >= max_iter:
+            break
+        result = run(trace.x)
+        settled = not before - trace.value > tol * abs(before)  # which NaN is as well
+    is_end = (settled and bounded) or not _is_early(result, trace.flat, bounded)
+    at_end = result.status == 0 or (result.status == _NO_STEP and is_end)
     converged = at_end if residual is None else trace.is_met
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)
     message = "" if converged else STOPPED if trace.is_stopped else reason
-    values = trace.values or [float(result.fun)]
-    return Solution(result.x, values, len(trace.values), message, credit=trace.credit)
+    values = trace.values or [trace.value]
+    return Solution(trace.x, values, len(trace.values), message, credit=trace.credit)

@@ -16,7 +16,18 @@ Values = NDArray[Any]
 """Values of any type; those of a weak ranker h are a mask when h is 0/1, else floats."""
 
 
-def blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield slices of at most so many rows; of a process without rows, which may be, none."""
-    for start in range(0, n_rows, size):  # gen_batches checks its parameters: a tenth of a ms
-        yield slice(start, min(start + size, n_rows))
+SMALL_BLOCK = 15_000
+"""Rows handled at a time where an array of 8 bytes a row should need no new pages of memory."""
+
+_BLOCK = 1 << 15
+"""Rows handled at a time elsewhere: their numbers stay in the second-level cache."""
+
+
+def blocks(stop: int, size: int = 0, start: int = 0) -> Iterator[slice]:
+    """Yield slices of the rows from `start` to before `stop`; of a process without rows none.
+
+    `size` is the maximum of their lengths; 0: as many rows as stay in the cache.
+    """
+    size = size or _BLOCK
+    for first in range(start, stop, size):  # gen_batches checks its parameters: a tenth of a ms
+        yield slice(first, min(first + size, stop))

@@ -18,7 +18,7 @@ from sklearn_rank.pair_sums._row_histogram import blocks, scattered
 from sklearn_rank.rows import Preferences
 
 ALWAYS_PACKED = patch("sklearn_rank.pair_sums._packed_sort._FEW", 1)
-SHORT_BLOCKS = patch("sklearn_rank.pair_sums._row_histogram._BLOCK", 3)
+SHORT_BLOCKS = patch("sklearn_rank._arrays._BLOCK", 3)
 
 # Ties, neighbouring floats, subnormal gaps, numbers beside which the others share one bucket.
 _NUMBERS = st.sampled_from(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._arrays import SMALL_BLOCK, blocks
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.bins.digitizer import Digitizer
@@ -16,9 +17,6 @@ from sklearn_rank.rows import ALL_HERE, Rows, Sums
 from sklearn_rank.rows.sums import starts_run
 
 __all__ = ["BinSizes", "BinnedFeatures", "Binning", "FeatureBins", "encode"]
-
-_CHUNK = 15_000
-"""Rows coded at a time: the numbers of a feature need no new pages of memory."""
 
 _GATHERED = 1024
 """Rows gathered and transposed at a time: they stay in the cache."""
@@ -258,8 +256,10 @@ def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: Thre
     largest = max(one.n_bins for one in bins)
     codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(largest))
 
+    chunks = list(blocks(len(order), SMALL_BLOCK))
+
     def find(number: int) -> None:
-        chunk = slice(number * _CHUNK, (number + 1) * _CHUNK)
+        chunk = chunks[number]
         rows = order[chunk]
         lines = np.empty((len(bins), len(rows)), dtype=X.dtype)
         for start in range(0, len(rows), _GATHERED):
@@ -268,7 +268,7 @@ def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: Thre
         for one, x, code in zip(bins, lines, codes[:, chunk], strict=True):
             code[:] = one.encode(x)
 
-    threads.map(find, -(-len(order) // _CHUNK))
+    threads.map(find, len(chunks))
     return codes
 
 

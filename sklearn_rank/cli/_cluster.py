@@ -68,8 +68,7 @@ def train_on_cluster(settings: Train) -> None:
     features = features_of(table, source.options, notes)
     distinct = _check_types(table, features, source.options.category)
     with _client(where) as client, _errors(name, notes), progress(f"fitting {name}"):
-        parts = frame.to_delayed()
-        digest = dask.delayed(source.digest)
+        parts, digest = frame.to_delayed(), dask.delayed(source.digest)
         digests = dask.compute(*[digest(part, features, distinct) for part in parts])
         schema, X = _schema(digests, source, name, notes)
         pipeline = _rankers.pipeline_for(ranker, schema)

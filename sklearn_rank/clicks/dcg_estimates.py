@@ -329,8 +329,7 @@ def _read(
     if (query_of != query_of[first][list_of]).any():
         raise ValueError(f"impression of {_OWNER} must be of one query each. One has rows of two.")
     known, query_of_row = np.unique(query_of, return_inverse=True)
-    in_log = np.isin(code, known)
-    n_positions = int(place.max()) + 1
+    in_log, n_positions = np.isin(code, known), int(place.max()) + 1
     cell, shown = np.unique(chosen * n_positions + place, return_counts=True)
     return _Log(
         cell // n_positions,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
-from sklearn_rank._arrays import blocks
+from sklearn_rank._arrays import SMALL_BLOCK, blocks
 from sklearn_rank._protocols import Floats
 from sklearn_rank.bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank.dask._partitions import Partition, Partitions
@@ -24,9 +24,6 @@ from sklearn_rank.rows.sample import equal_as_one, priority_sample
 
 _FEW_ROWS = 1024
 """Rows that are copied at a time."""
-
-_MANY_ROWS = 8192
-"""Rows that are coded at a time: arrays of so many numbers take no new pages of memory."""
 
 _SPARE = 4
 """Rows that are kept with their features until the sample is known, as a multiple of its own."""
@@ -140,8 +137,8 @@ def find_in_sample(binning: Binning, rows: pd.DataFrame, chosen: pd.Series) -> l
 def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
     """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(one.n_bins for one in bins)))
-    buffer = np.empty((len(bins), _MANY_ROWS))
-    for some in blocks(rows.n_rows, _MANY_ROWS):
+    buffer = np.empty((len(bins), SMALL_BLOCK))
+    for some in blocks(rows.n_rows, SMALL_BLOCK):
         lines = by_feature(rows.X[some], buffer[:, : some.stop - some.start])
         for one, x, code in zip(bins, lines, codes[:, some], strict=True):
             code[:] = one.encode(x)

@@ -10,15 +10,13 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
 from sklearn_rank.rows import Rows
 from sklearn_rank.rows.selected import Selection
 
 _MOST_BINS = 1 << 27
 """Bytes of the bins of sparse rows, which are dense: 128 MiB."""
-
-_BLOCK = 32_768
-"""Rows handled at a time: what a block needs stays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -237,13 +235,13 @@ def as_exact_sums(values: Floats, share: float = 1.0) -> Floats:
     any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
     values that are not tiny lose no digit that float32 has.
     """
-    starts = range(0, len(values), _BLOCK)
-    total = sum(float(np.abs(values[start : start + _BLOCK]).sum()) for start in starts) / share
+    parts = list(blocks(len(values)))
+    total = sum(float(np.abs(values[part]).sum()) for part in parts) / share
     # No finer than the smallest number of 32 bits.
     unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
     out = np.empty(len(values), dtype=np.float32)
-    for start in starts:
-        work = values[start : start + _BLOCK] / share * (1.0 / unit)
+    for part in parts:
+        work = values[part] / share * (1.0 / unit)
         np.rint(work, out=work)
-        np.multiply(work, unit, out=out[start : start + _BLOCK], casting="same_kind")
+        np.multiply(work, unit, out=out[part], casting="same_kind")
     return out

@@ -8,15 +8,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums import Push, safe_log
 from sklearn_rank.rows import Preferences
 
 Result = TypeVar("Result")
-
-_BLOCK = 32_768
-"""Rows taken at a time: their temporaries stay in the second-level cache."""
 
 
 class InformationRetrievalPush(Push):
@@ -117,10 +115,8 @@ class InformationRetrievalPush(Push):
 
     def _in_blocks(self, task: Callable[[slice], Result], first: int, last: int) -> list[Result]:
         """Return the results of a function for blocks of the rows from `first` to before `last`."""
-        starts = range(first, last, _BLOCK)
-        return self._threads.map(
-            lambda n: task(slice(starts[n], min(starts[n] + _BLOCK, last))), len(starts)
-        )
+        parts = list(blocks(last, start=first))
+        return self._threads.map(lambda n: task(parts[n]), len(parts))
 
     def _pushed(self, upper: Floats, log_mass: Floats, log_below: Floats) -> Floats:
         r"""Return, for each segment, :math:`\sum_{i \text{ above } k} a_i q_{ik}` of its rows.

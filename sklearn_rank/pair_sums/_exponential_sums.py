@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.pair_sums.group_sums import EMPTY, PairSums
 from sklearn_rank.rows import Preferences, shared_property
 

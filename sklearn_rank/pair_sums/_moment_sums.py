@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.pair_sums.group_sums import PairSums
 from sklearn_rank.rows import ALL_HERE, Sums
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.pair_sums._row_histogram import blocks
 
 _TINY = 2.0**-20
 """Share of the range: where half of the numbers lie in less, most buckets would be empty."""

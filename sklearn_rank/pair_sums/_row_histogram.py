@@ -1,22 +1,11 @@
-"""Sums of rows by bin, and rows some at a time."""
+"""Sums of rows by bin."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from sklearn_rank._protocols import Floats, Indices
-
-_BLOCK = 1 << 15
-"""Numbers handled at a time: their temporaries stay in the second-level cache."""
-
-
-def blocks(n: int) -> Iterator[slice]:
-    """Yield slices of `n` numbers, whose temporaries stay in the cache."""
-    for start in range(0, n, _BLOCK):
-        yield slice(start, min(start + _BLOCK, n))
 
 
 def scattered(values: Floats, order: Indices) -> Floats:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats
 from sklearn_rank.pair_sums._moment_sums import with_constant_second
 from sklearn_rank.pair_sums._moving_order import MovingOrder
-from sklearn_rank.pair_sums._row_histogram import blocks
 from sklearn_rank.pair_sums._sorted_sides import SortedSides, integral, sort_sides
 from sklearn_rank.pair_sums.group_sums import PairSums
 

@@ -14,9 +14,6 @@ from sklearn_rank.pair_sums._push import Push, loss_has
 from sklearn_rank.pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.rows import GivenPairs, Preferences
 
-_BLOCK = 1 << 15
-"""Pairs visited at a time: the temporaries of a loss stay in the second-level cache."""
-
 
 class ListedPairLoss(Push):
     r"""Mean loss of the margins of listed pairs.
@@ -113,7 +110,7 @@ class ListedPairLoss(Push):
     def _weighted(self, margin: Floats) -> tuple[float, Floats]:
         """Return L, and the slope of each pair times its share of the weight; in place."""
         value = 0.0
-        for pairs in blocks(len(margin), _BLOCK):
+        for pairs in blocks(len(margin)):
             share = self.preferences.pair_weight[pairs] / self._total
             loss, slope = self.loss.value_and_derivative(margin[pairs])
             value += float(share @ loss)
@@ -126,7 +123,7 @@ class ListedPairLoss(Push):
         """Return the second derivative of each pair times its share of the weight."""
         find = require(self.loss, "second_derivative", "ListedPairLoss")
         second = np.empty_like(margin)
-        for pairs in blocks(len(margin), _BLOCK):
+        for pairs in blocks(len(margin)):
             share = self.preferences.pair_weight[pairs] / self._total
             np.multiply(find(margin[pairs]), share, out=second[pairs])
         return second

@@ -7,15 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._arrays import Codes, Floats, Indices, Values, blocks
+from sklearn_rank._arrays import SMALL_BLOCK, Codes, Floats, Indices, Values, blocks
 from sklearn_rank.rows.preferences import Preferences
 from sklearn_rank.rows.selected import Selection
 from sklearn_rank.rows.sums import Sums, starts_run
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
-
-_BLOCK = 15_000
-"""Values hashed at a time: their arrays stay in the cache, and need no new pages."""
 
 _LIGHT = 0.01
 """Share of the weight up to which rows with the same features are held out together."""
@@ -200,7 +197,7 @@ def hash_rows(X: Any) -> Codes:
     # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
     rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
-    for block in blocks(len(code), 1 + _BLOCK // (1 + X.shape[1])):
+    for block in blocks(len(code), 1 + SMALL_BLOCK // (1 + X.shape[1])):
         np.einsum("ij,j->i", _mixed(rows[block] + first), factors, out=code[block])
     return code
 

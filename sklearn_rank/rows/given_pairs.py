@@ -13,9 +13,6 @@ from sklearn_rank.rows.sums import shared_property
 
 __all__ = ["GivenPairs"]
 
-_BLOCK = 1 << 15
-"""Pairs visited at a time."""
-
 
 class GivenPairs(Preferences):
     r"""Comparable pairs that are a list: row ``above[j]`` belongs above row ``below[j]``.
@@ -69,7 +66,7 @@ class GivenPairs(Preferences):
     def differences(self, scores: Any) -> Floats:
         """Return the margin of each pair."""
         margin = np.empty(len(self.above))
-        for pairs in blocks(len(margin), _BLOCK):  # so that there are no others as long
+        for pairs in blocks(len(margin)):  # so that there are no others as long
             margin[pairs] = scores[self.above[pairs]]
             margin[pairs] -= scores[self.below[pairs]]
         return margin

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rank._arrays import Codes, Floats, Indices, Mask, blocks
+from sklearn_rank._arrays import SMALL_BLOCK, Codes, Floats, Indices, Mask, blocks
 from sklearn_rank.rows.sums import ALL_HERE, Sums, starts_run
 
 _KEPT_BITS = 52
@@ -16,9 +16,6 @@ _LOST_BITS = np.uint64(64 - _KEPT_BITS)
 
 _N_SLOTS = 1 << 20
 """Rows with the same last bits of their codes are in one slot."""
-
-_BLOCK = 15_000
-"""Rows that are looked at together, where few of many are kept."""
 
 _MARGIN = 1 + 1e-9
 """Sums of the same weights in another order round differently."""
@@ -131,7 +128,7 @@ def _find(known: Codes, code: Codes, weight: Floats) -> tuple[Indices, Floats]:
 
 def _where(is_it: Callable[[slice], Mask], n_rows: int) -> Indices:
     """Return the rows for which a function is true, which is asked for some at a time."""
-    parts = blocks(n_rows, _BLOCK)  # arrays as long as all rows take much memory
+    parts = blocks(n_rows, SMALL_BLOCK)  # arrays as long as all rows take much memory
     found = [part.start + np.flatnonzero(is_it(part)) for part in parts]
     return np.concatenate([np.zeros(0, dtype=np.intp), *found])
 

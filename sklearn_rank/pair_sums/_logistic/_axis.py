@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._logistic._logistic_sums import REACH
-from sklearn_rank.pair_sums._row_histogram import Histogram, blocks
+from sklearn_rank.pair_sums._row_histogram import Histogram
 from sklearn_rank.rows import Sums as RowSums
 
 _SHORT = 512.0

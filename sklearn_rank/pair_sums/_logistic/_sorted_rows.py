@@ -8,6 +8,7 @@ from copy import copy
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats, Indices
 from sklearn_rank.pair_sums._row_histogram import scattered
 
@@ -60,9 +61,7 @@ class RowsByPanel:
 
     def blocks(self, panel: int) -> Iterator[slice]:
         """Yield the rows of a panel, some at a time."""
-        last = int(self.first[panel + 1])
-        for start in range(int(self.first[panel]), last, _BLOCK):
-            yield slice(start, min(start + _BLOCK, last))
+        return blocks(int(self.first[panel + 1]), _BLOCK, int(self.first[panel]))
 
     def restored(self, values: Floats) -> Floats:
         """Return rows of values, one for each of these, in the caller's order."""

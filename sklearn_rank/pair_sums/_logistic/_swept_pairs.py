@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._protocols import Floats, Indices, Mask
 
 _BLOCK = 1 << 13
@@ -54,11 +55,10 @@ class NearPairs:
     def visit(self, reach: float) -> None:
         """Visit all pairs within reach."""
         left: list[Indices] = [np.empty((2, 0), dtype=np.intp)]
-        for start in range(0, len(self._x), _BLOCK):
-            left.append(self._visit_block(start, min(start + _BLOCK, len(self._x)), reach))
+        for some in blocks(len(self._x), _BLOCK):
+            left.append(self._visit_block(some.start, some.stop, reach))
         rows, shift = np.concatenate(left, axis=1)
-        for start in range(0, len(rows), _BLOCK):
-            some = slice(start, start + _BLOCK)
+        for some in blocks(len(rows), _BLOCK):
             self._pick(rows[some], shift[some], reach)
         self._take_logarithms()
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._arrays import blocks
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
 from sklearn_rank.rows import Preferences
@@ -20,6 +19,10 @@ small enough to be allocated without new pages, whatever the limits of the alloc
 _SMALLEST_EXPONENT = -690.0
 _SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
 """Smaller masses are raised to this: arithmetic on subnormal numbers is slow."""
+
+
+def _blocks_of(n_rows: int) -> list[slice]:
+    return [slice(start, start + _BLOCK) for start in range(0, n_rows, _BLOCK)]
 
 
 class _SideMass:
@@ -88,8 +91,8 @@ class _SideMass:
 
     def peak(self, threads: ThreadPool) -> float:
         """Return the largest ``data / w``, 0 without rows."""
-        parts = list(blocks(len(self.data), _BLOCK))
-        return max(threads.map(lambda n: self.largest(parts[n]), len(parts)), default=0.0)
+        blocks = _blocks_of(len(self.data))
+        return max(threads.map(lambda n: self.largest(blocks[n]), len(blocks)), default=0.0)
 
     def extreme_score(self, peak: float) -> float:
         """Return the lowest score of the rows above, the highest of those below."""
@@ -133,7 +136,7 @@ class _MassState:
         self._blocks = [
             (number, block)
             for number, side in enumerate(self._sides)
-            for block in blocks(len(side[0].data), _BLOCK)
+            for block in _blocks_of(len(side[0].data))
         ]
         self.refresh(scores)
 

@@ -132,14 +132,14 @@ class _Trace:
         self.is_unbounded = self._is_minimum is None and value < _RUNAWAY
 
 
-def _is_early(found: OptimizeResult, flat: float, has_bounds: bool) -> bool:
-    """Whether a run has ended where one from a fresh start goes on.
+def _is_early(found: OptimizeResult, flat: float, is_unsure: bool) -> bool:
+    """Whether a run has ended where one from a fresh start may go on.
 
     A line search that ends without a step has met rounding at a flat point, and failed elsewhere. A
-    bound that is near can leave it no room: then it ends too early with status 0.
+    bound or a bend that is near can leave it no room: then it ends too early with status 0.
     """
     is_steep = bool(np.max(np.abs(found.jac)) > flat)
-    return is_steep if found.status == _NO_STEP else found.status == 0 and has_bounds
+    return is_steep if found.status == _NO_STEP else found.status == 0 and is_unsure
 
 
 def minimise(
@@ -175,15 +175,15 @@ def minimise(
         left = {"maxiter": max_iter - len(trace.values)}
         return minimize(trace.evaluate, x, **same, options=options | left)
 
-    bounded, result, settled = bounds is not None, run(start), False
-    while not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, bounded):
-        before = trace.value
+    result, unsure, settled = run(start), bounds is not None, False
+    while not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, unsure):
+        before, unsure = trace.value, True
         trace.take_lowest()
         if trace.is_over or len(trace.values) >= max_iter:
             break
         result = run(trace.x)
         settled = not before - trace.value > tol * abs(before)  # which NaN is as well
-    is_end = (settled and bounded) or not _is_early(result, trace.flat, bounded)
+    is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, unsure)
     at_end = result.status == 0 or (result.status == _NO_STEP and is_end)
     converged = at_end if residual is None else trace.is_met
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)

@@ -17,7 +17,7 @@ Values = NDArray[Any]
 
 
 SMALL_BLOCK = 15_000
-"""Rows handled at a time where an array of 8 bytes a row should need no new pages of memory."""
+"""Rows handled at a time where an array of a float a row should need no new pages of memory."""
 
 _BLOCK = 1 << 15
 """Rows handled at a time elsewhere: their numbers stay in the second-level cache."""

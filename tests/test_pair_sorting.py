@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from strategies import one_list
 from test_objectives import oracle_of, prepare
 
+from sklearn_rank._arrays import blocks
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginPush, PairLoss
 from sklearn_rank.pair_sums._moving_order import MovingOrder
 from sklearn_rank.pair_sums._packed_sort import sort_with_order
-from sklearn_rank.pair_sums._row_histogram import blocks, scattered
+from sklearn_rank.pair_sums._row_histogram import scattered
 from sklearn_rank.rows import Preferences
 
 ALWAYS_PACKED = patch("sklearn_rank.pair_sums._packed_sort._FEW", 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._arrays import SMALL_BLOCK, blocks
+from sklearn_rank._arrays import SMALL_BLOCK
 from sklearn_rank._parallel import ThreadPool
 from sklearn_rank._protocols import Floats, Indices, Mask
 from sklearn_rank.bins.digitizer import Digitizer
@@ -256,10 +256,8 @@ def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: Thre
     largest = max(one.n_bins for one in bins)
     codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(largest))
 
-    chunks = list(blocks(len(order), SMALL_BLOCK))
-
     def find(number: int) -> None:
-        chunk = chunks[number]
+        chunk = slice(number * SMALL_BLOCK, (number + 1) * SMALL_BLOCK)
         rows = order[chunk]
         lines = np.empty((len(bins), len(rows)), dtype=X.dtype)
         for start in range(0, len(rows), _GATHERED):
@@ -268,7 +266,7 @@ def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: Thre
         for one, x, code in zip(bins, lines, codes[:, chunk], strict=True):
             code[:] = one.encode(x)
 
-    threads.map(find, len(chunks))
+    threads.map(find, -(-len(order) // SMALL_BLOCK))
     return codes
 
 

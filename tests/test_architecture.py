@@ -464,6 +464,23 @@ def test_a_default_fit_goes_through_little(anatomy):
     assert {name: found[name] for name in limits if not 2 < found[name] <= limits[name]} == {}
 
 
+CHANGING = {
+    *("FitTask", "CurvatureChange", "ClusterFit", "RankingObjective", "Bags", "History"),
+    *("EarlyStopping", "Progress", "ListProblem", "Coefficients", "TreeDescent", "OnePart"),
+    *("SmoothMarginStep", "RegularisedProblem", "OnlineDescent"),
+}
+"""Dataclasses that gather what a fit finds; displays keep what they have drawn."""
+
+
+def test_other_dataclasses_are_frozen():
+    changing = set()
+    for _, node in nodes_in(".", ast.ClassDef):
+        made = [ast.unparse(one) for one in node.decorator_list]
+        if any("dataclass" in one and "frozen=True" not in one for one in made):
+            changing.add(node.name)
+    assert {name for name in changing if not name.endswith("Display")} == CHANGING
+
+
 def test_few_classes_are_called_rows():
     classes = [node.name for _, node in nodes_in(".", ast.ClassDef)]
     assert sum(name.endswith("Rows") for name in classes) <= 3

@@ -83,7 +83,6 @@ def write_letor(name, queries, n_features=None):
 # ---------------------------------------------------------------------------- compare
 
 
-@pytest.mark.slow
 def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
     argv = ["compare", "loans.csv", "--target", "default", "--qid", "branch", "--cv", "3"]
     argv += ["--rankers", "RankBoost", "--json", "r.json", *FAST]
@@ -112,7 +111,6 @@ def square_rows(folder, monkeypatch):
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 79)
 
 
-@pytest.mark.slow
 def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     run(BIG)
     captured = capsys.readouterr()
@@ -171,7 +169,6 @@ def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, so
     assert error.count("KernelPairwiseSGDRanker") == error.count("\n")  # not named twice
 
 
-@pytest.mark.slow
 def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
     assert "PNormPushRanker must be one of 'coordinate', 'corrective', 'lbfgs'" in message
@@ -180,7 +177,6 @@ def test_a_parameter_that_one_ranker_refuses(folder, capsys):
     assert "--rankers" not in fails(argv, capsys)
 
 
-@pytest.mark.slow
 def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     table = loans()
     table["many"] = [f"v{i % 100}" for i in range(len(table))]
@@ -1105,7 +1101,6 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
 
 
-@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     run(["compare", *ONE_FAST, "--drop", "id,grade"])
     assert capsys.readouterr().err == ""

@@ -28,7 +28,6 @@ def write(name, y, **columns):
     frame.assign(y=np.where(y, "yes", "no"), **columns).to_csv(name, index=False)
 
 
-@pytest.mark.slow
 def test_a_card_of_floats_that_are_categories_reads_any_table(capsys):
     region = RNG.integers(1, 5, 400).astype(float)
     region[::50] = np.nan
@@ -47,14 +46,12 @@ def test_a_card_of_floats_that_are_categories_reads_any_table(capsys):
     assert "never saw" not in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_card_of_a_rare_class_is_held_out_in_fewer_folds(capsys):
     write("rare.csv", np.arange(60) < 3)
     run(f"card rare.csv --target y --positive yes -o card.json {SMALL}")
     assert "held out (3 folds): AUC" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_figures_of_a_card_leave_out_folds_without_a_pair(capsys):
     qid = np.repeat(np.arange(12), 6)
     write("q.csv", (qid < 3) & (np.arange(72) % 6 < 3), q=qid)
@@ -63,7 +60,6 @@ def test_figures_of_a_card_leave_out_folds_without_a_pair(capsys):
     assert "held out (3 folds): AUC" in out  # one for each query with both classes
 
 
-@pytest.mark.slow
 def test_a_card_notes_the_rows_that_it_was_fitted_to(capsys):
     write("t.csv", RNG.random(300) < 0.5)
     run("card t.csv --target y --positive yes -o card.json --max-terms 1")

@@ -98,7 +98,6 @@ SETTINGS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_the_model_is_that_of_one_machine(folder, capsys, address, setting):
     assert main(["train", "all.parquet", *BASIC, *setting]) == 0
@@ -145,7 +144,6 @@ def test_workers_of_this_machine(folder, capsys):
     np.testing.assert_allclose(scores("m.skops"), expected, rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_rows_without_a_target(folder, capsys, address):
     frame = loans()
     frame.loc[::10, "late"] = None
@@ -231,14 +229,12 @@ def test_dask_may_be_missing(folder, capsys, monkeypatch):
     assert 'pip install "sklearn-rank[dask]"' in message
 
 
-@pytest.mark.slow
 def test_no_scheduler_at_the_address(folder, capsys, monkeypatch):
     monkeypatch.setattr(_cluster, "_SECONDS", 1)
     argv = [PARTS, *BASIC, "--drop", "branch", "--cluster", "tcp://127.0.0.1:9"]
     assert "--cluster tcp://127.0.0.1:9: no scheduler answers" in fails(["train", *argv], capsys)
 
 
-@pytest.mark.slow
 def test_nothing_is_left_running(folder, capsys, address):
     frame = loans().assign(late="yes")
     write(frame)

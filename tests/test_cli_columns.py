@@ -40,7 +40,6 @@ def auc(argv):
 # ---------------------------------------------------------------------------- categories
 
 
-@pytest.mark.slow
 def test_codes_may_be_declared_categories(folder, capsys):
     as_numbers = auc(["rows.csv", "--target", "y"])
     as_codes = auc(["rows.csv", "--target", "y", "--category", "code"])
@@ -189,7 +188,6 @@ def test_a_weight_is_a_multiplicity_in_fitting(folder, capsys, ranker):
         assert np.corrcoef(scores["weighted"], scores["repeated"])[0, 1] > 0.99
 
 
-@pytest.mark.slow
 def test_compare_weighs_the_baseline_too_and_says_what_is_weighed(folder, capsys):
     frame = pd.read_csv("rows.csv").drop(columns="code")
     # Three rows in four say the opposite of the fourth, which alone has a weight.
@@ -244,7 +242,6 @@ def test_weights_that_leave_nothing_are_refused(folder, capsys):
 # ---------------------------------------------------------------------------- rows of training
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "card"])
 def test_rows_of_the_training_are_noted_when_a_model_is_evaluated(folder, capsys, command):
     frame = pd.read_csv("rows.csv", dtype={"code": str})
@@ -272,7 +269,6 @@ def test_rows_that_are_alike_say_nothing_on_training(folder, capsys):
     assert "trained on" not in capsys.readouterr().err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "card"])
 def test_rows_that_are_alike_by_chance_are_no_rows_of_the_training(folder, capsys, command):
     """About 6 % of the training rows are like another of them, and so are as many new rows."""

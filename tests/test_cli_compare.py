@@ -183,7 +183,6 @@ def test_the_first_setting_within_one_standard_error_is_taken():
 # ---------------------------------------------------------------------------- compare
 
 
-@pytest.mark.slow
 def test_compare_without_a_file(folder, capsys):
     run(["compare", *TWO])
     lines = capsys.readouterr().out.splitlines()
@@ -200,7 +199,6 @@ def test_compare_without_a_file(folder, capsys):
     assert "logistic regression learns relevance > 0, the other baselines the gr" in captured.err
 
 
-@pytest.mark.slow
 def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     binary = results([*BINARY, "--cv", "2", *FAST])["results"]
     baselines = [*_rankers.BASELINES]
@@ -234,7 +232,6 @@ def test_numbers_do_not_depend_on_jobs(folder, capsys):
         assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "suffix"), [(BINARY, ".png"), (GRADED, ".pdf"), (BINARY, ".svg"), (GRADED, ".svg")]
 )
@@ -248,7 +245,6 @@ def test_pictures(folder, capsys, argv, suffix):
 # ---------------------------------------------------------------------------- search, stopping
 
 
-@pytest.mark.slow
 def test_the_search_sees_training_rows_only(folder, capsys, monkeypatch):
     seen = []
     original = RankBoost.fit
@@ -292,7 +288,6 @@ def test_boosting_stops_early_where_there_are_rows_to_spare(folder, capsys, monk
     assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
 
 
-@pytest.mark.slow
 def test_the_folds_choose_the_rounds_of_boosting(folder, capsys):
     """The round of the smallest mean loss; scores, ensemble and --best are those of it."""
     argv = [
@@ -365,7 +360,6 @@ def next_words(out):
     return shlex.split(line.removeprefix("next: sklearn-rank "))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stored", [[], ["-o", "run.json"]])
 def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored):
     found = results([*OF_CLAIMS, *stored, "--plot", "p.png", "--metrics=auc"])
@@ -385,7 +379,6 @@ def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored
     run(["rank", "claims.skops", "claims.csv", "-o", "o.csv"])
 
 
-@pytest.mark.slow
 def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
     found = results(OF_CLAIMS)
     assert found["first"] == "ensemble of these"
@@ -413,7 +406,6 @@ def feature_frame_of(path, model):
     return model_data(path, model.schema, Reading(), [], labelled=False).X
 
 
-@pytest.mark.slow
 def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
     for more in (GRADED, [*BINARY, "--repeats", "2"], [*BINARY, "--weight", "w"]):
         folder.assign(w=1 + folder.index % 2).to_csv("rows.csv", index=False)
@@ -424,7 +416,6 @@ def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
         assert load_model("m.skops", []).ranker == first
 
 
-@pytest.mark.slow
 def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys):
     run(["compare", *OF_CLAIMS, "-o", "run.json"])
     train = ["train", *OF_CLAIMS, "--best", "run.json", "-o", "m.skops"]
@@ -484,7 +475,6 @@ def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     assert f"divided among the columns; {name} has none" in message
 
 
-@pytest.mark.slow
 def test_a_search_reaches_baselines(folder, capsys):
     found = results([*BINARY, *TWO[:-2], "--search", "n_estimators=2,4"])
     searched = {name for name, *_ in found["searched"]}

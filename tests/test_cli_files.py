@@ -1062,7 +1062,6 @@ NOTATIONS = {
 }
 
 
-@pytest.mark.slow
 @SETTINGS
 @given(values=NUMBERS, notation=st.sampled_from(sorted(NOTATIONS)), data=st.data())
 def test_a_number_means_the_same_in_every_file(tmp_path, values, notation, data):
@@ -1080,7 +1079,6 @@ def test_a_number_means_the_same_in_every_file(tmp_path, values, notation, data)
     np.testing.assert_array_equal(new.X["x"], np.array(values)[rows])
 
 
-@pytest.mark.slow
 @SETTINGS
 @given(
     days=st.lists(

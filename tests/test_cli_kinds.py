@@ -79,7 +79,6 @@ def test_measures_are_features(name):
         assert all("rise or fall" in note for note in notes) if "sparse" in name else not notes
 
 
-@pytest.mark.slow
 def test_a_card_takes_no_variable_of_many_categories(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     x, city = RNG.normal(size=N), RNG.integers(0, 60, N)

@@ -335,7 +335,6 @@ def test_a_card_is_printed_stored_and_ranks(capsys):
     assert 0 < chosen.sum() < 45
 
 
-@pytest.mark.slow
 def test_reasons_of_a_card_with_pairs():
     a, b, c, d = np.random.default_rng(0).normal(size=(4, 600)).round(2)
     risk = 2.0 * (a * b > 0) - 1.5 * (a * d > 0) + 1.2 * c

@@ -151,7 +151,6 @@ def test_queries_are_whole_in_time(folder):
     assert len(make_folds(same, 3, 0)) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -352,7 +351,6 @@ def test_the_ensemble_of_a_period_knows_no_later_one(folder):
 # ---------------------------------------------------------------------------- the command
 
 
-@pytest.mark.slow
 def test_periods_that_begin_in_one_minute_have_headings_of_their_own(folder, capsys):
     seconds = pd.Timestamp("2026-01-01 10:00") + pd.to_timedelta(np.arange(60), "s")
     frame = pd.DataFrame({"t": seconds.astype(str), "x": np.arange(60) % 7, "y": np.arange(60) % 2})
@@ -386,7 +384,6 @@ def test_without_drift_there_is_no_warning(folder, capsys):
         assert found["periods"]["warning"] == ""
 
 
-@pytest.mark.slow
 def test_repeats_and_groups_say_where_intervals_come_from(folder, capsys):
     drifting_table(400).to_csv("rows.csv", index=False)
     found = results("--drop", "day", "--group", "customer", "--repeats", "2", "--cv", "3")
@@ -401,7 +398,6 @@ def test_repeats_and_groups_say_where_intervals_come_from(folder, capsys):
     assert "No intervals: rows of a group are not independent" in " ".join(printed.split())
 
 
-@pytest.mark.slow
 def test_a_search_keeps_to_time_too(folder, capsys):
     drifting_table(300).to_csv("rows.csv", index=False)
     words = "train rows.csv --target late --time day --search p=1,4 -o m.skops"

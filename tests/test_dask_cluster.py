@@ -156,7 +156,6 @@ def test_pairs_of_features_are_those_of_one_process(client, ranker):
     assert_same(found.estimator_, alone, alone.check_rows(X))
 
 
-@pytest.mark.slow
 def test_only_the_client_that_is_passed_is_used(client, monkeypatch):
     """Not the current one, which may be of another cluster, and need not be there at all."""
     used = []
@@ -184,7 +183,6 @@ def test_a_stored_ranker_has_no_client(client):
     np.testing.assert_array_equal(stored.predict(X), ranker.predict(X))
 
 
-@pytest.mark.slow
 def test_the_fitted_ranker_needs_no_dask(client, tmp_path):
     ranker, *_ = fit_on_chunks(RankBoost(n_estimators=3), client)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(ranker.estimator_))
@@ -219,7 +217,6 @@ def test_bad_rows_are_refused_and_nothing_is_left(client):
     assert not any(client.processing().values())
 
 
-@pytest.mark.slow
 def test_a_fit_that_refuses_its_rows_keeps_the_model(client):
     ranker, X, y = fit_on_chunks(RankBoost(n_estimators=3), client, 90)
     ranker.partial_estimator_ = partial = RankBoost()
@@ -234,7 +231,6 @@ def test_a_fit_that_refuses_its_rows_keeps_the_model(client):
         assert ranker.estimator_ is kept and ranker.partial_estimator_ is partial
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("relevance", ["binary", "graded"])
 def test_queries(client, relevance):
     X, y, weight = draw(n_levels=2 if relevance == "binary" else 4)
@@ -254,7 +250,6 @@ def test_queries(client, relevance):
         ranker.score(*rows[:2])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sizes"), [(RankBoost, (11, 29)), (SmoothMarginRanker, (10, 10, 10, 10))]
 )
@@ -271,7 +266,6 @@ def test_pieces_of_queries_that_have_no_pair_are_not_lost(client, kind, sizes):
     assert_same(found.estimator_, clone(ranker).fit(X, y, qid=qid), X)
 
 
-@pytest.mark.slow
 def test_data_frames(client):
     X, y, weight = draw()
     names = list("abcd")
@@ -309,7 +303,6 @@ OF_CATEGORIES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -351,7 +344,6 @@ def test_constraints_and_categories(client, name):
         assert found.score(X, rows["y"]) == pytest.approx(alone.score(frame, y), abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ranker", [None, CONSTRAINED], ids=["default", "constraints"])
 def test_a_scorecard(client, ranker):
     random, n = np.random.default_rng(0), 500
@@ -394,7 +386,6 @@ SHORT = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 def test_warnings_of_workers_are_issued_once_and_point_at_the_call_of_fit(client, name):
     X, y, _ = draw(120)
@@ -456,7 +447,6 @@ def test_a_callback_ends_the_fit(client):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("mine")])
 def test_an_interrupted_fit_keeps_what_it_has(client, error):
     X, y, _ = draw(200)

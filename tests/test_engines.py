@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import oracles
@@ -14,7 +15,7 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank.engines import RankingObjective, registry
-from sklearn_rank.engines.engine import as_exact_sums
+from sklearn_rank.engines.engine import Engine, as_exact_sums
 from sklearn_rank.objectives import SmoothedDcg
 
 lightgbm, xgboost = library("lightgbm"), library("xgboost")
@@ -397,3 +398,18 @@ def test_errors_of_an_engine_name_a_parameter_as_far_as_they_say(name, given, be
     with pytest.raises(ValueError) as caught, engine.errors_named("Ranker", given):
         raise engine.error("something else is wrong")
     assert str(caught.value).startswith(begin)
+
+
+def test_an_engine_lacks_nothing():
+    """A class that leaves one of these out can't be made."""
+    needed = {"train", "to_bytes", "from_bytes", "scores", "contributions", "importances", "error"}
+    assert Engine.__abstractmethods__ == needed
+    lacking = type("Lacking", (Engine,), {})
+    with pytest.raises(TypeError, match="abstract"):
+        lacking(None)
+
+
+def test_scores_of_no_rows_are_none():
+    engine = type("Silent", (Engine,), dict.fromkeys(Engine.__abstractmethods__))(None)
+    nothing = SimpleNamespace(parts=lambda: iter(()))
+    assert engine.scores_of(None, nothing, 1, 0, 1).shape == (0,)

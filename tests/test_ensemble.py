@@ -186,7 +186,6 @@ def test_a_row_has_one_score_alone_and_among_many():
     np.testing.assert_allclose(alone, together[:20], rtol=1e-12)
 
 
-@pytest.mark.slow
 def test_the_map_of_the_folds_serves_the_member_that_was_fitted_to_all_rows():
     X, y = make_rows(3000)
     X, X_new, y, y_new = train_test_split(X, y, random_state=0)
@@ -243,6 +242,26 @@ def test_automatic_members_learn_what_the_relevance_is(relevance):
     member = auto_members(rows, 0, relevance)["hist_gradient_boosting"]
     assert is_regressor(member) == (relevance == "graded")
     assert is_classifier(member) == (relevance == "binary")
+
+
+def names_of_auto(n_rows, *, qid=None, highest=1.0, relevance="binary"):
+    X, y = np.zeros((n_rows, 1)), np.where(np.arange(n_rows) % 2, highest, 0.0)
+    members = auto_members(Rows(X, y, qid, np.ones(n_rows)), 0, relevance)
+    return set(members) - {"hist_gradient_boosting"}
+
+
+def test_automatic_members_depend_on_the_number_of_rows_and_on_queries():
+    """A kernel up to 5,000 rows; with queries NDCG, up to the highest grade of the engines."""
+    trees = {"trees", "trees_p4"}
+    simple = {"logistic_regression", "stumps"}
+    assert names_of_auto(5000) == simple | trees | {"rbf_kernel"}
+    assert names_of_auto(5001) == simple | trees
+    qid = np.arange(60) // 6
+    graded = {"qid": qid, "relevance": "graded"}
+    with_queries = simple | {"linear", "trees"}
+    assert names_of_auto(60, highest=31.0, **graded) == with_queries | {"trees_ndcg"}
+    assert names_of_auto(60, highest=32.0, **graded) == with_queries
+    assert names_of_auto(60, highest=0.5, **graded) == with_queries
 
 
 def test_metadata_goes_to_each_member():
@@ -609,7 +628,6 @@ def test_scoring_is_what_the_weights_maximise():
 # Routing -------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_metadata_is_routed():
     data, y = QUERIES, QUERIES.target > 0
     weight = RNG.integers(1, 4, len(y)).astype(float)
@@ -663,7 +681,6 @@ def test_members_see_the_columns_of_a_frame(kind):
         model.predict(frame[["x1", "x0", "x2", "x3"]])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("relevance", ["binary", "graded"])
 def test_auto_takes_categories_and_missing_values_and_sparse_rows(relevance):
     X, y = make_rows(300)

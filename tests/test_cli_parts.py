@@ -1,0 +1,314 @@
+"""Parts of the command line, each alone: options made of settings, refusals, and what is held."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+from commands import FAST, fails, param, run
+
+from sklearn_rank import RankBoost
+from sklearn_rank.cli import _contest, _main, _parser, _rankers, _store
+from sklearn_rank.cli._contest import Contest
+from sklearn_rank.cli._output import Output, checked_output
+from sklearn_rank.cli._settings import Compare, Folds
+from sklearn_rank.tables.dataset import training_data
+from sklearn_rank.tables.errors import InputError
+from sklearn_rank.tables.kinds import FEW_VALUES
+from sklearn_rank.tables.options import TableOptions
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Go to an empty folder with a table of two classes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    a, b = RNG.normal(size=(2, 240))
+    late = a + RNG.normal(size=240) > 0.8
+    frame = pd.DataFrame({"a": a, "b": b, "late": late.astype(int), "day": np.arange(240)})
+    frame.to_csv("rows.csv", index=False)
+    return frame
+
+
+BASIC = ["rows.csv", "--target", "late", "--drop", "day"]
+
+
+# ---------------------------------------------------------------------------- options
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What two commands share.
+
+    --repeats N  How often,
+        at most; default: 1.
+    """
+
+    repeats: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """Order some rows.
+
+    {data} That is all.
+
+    --output FILE  Where to write it (.csv).
+    --drop-it NAME,...  Columns to leave out.
+    --given NAME=VALUE...  Values.
+    --dry  Do nothing.
+    """
+
+    data: str
+    shared: Shared = Shared()
+    output: Output
+    drop_it: Sequence[str] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+    dry: bool = False
+
+
+@pytest.fixture
+def order(monkeypatch):
+    """Add a command, and return what it was called with."""
+    called = []
+    module = SimpleNamespace(order=called.append)
+    monkeypatch.setattr(_parser, "commands", click.Group())
+    monkeypatch.setitem(sys.modules, "sklearn_rank.cli._orders", module)
+    _parser._command("order", "_orders", Order, ".csv", "-")
+    return called
+
+
+def call(words):
+    with _parser.commands.make_context("x", words.split()) as context:
+        _parser.commands.invoke(context)
+
+
+def test_options_are_the_fields_of_settings():
+    data, repeats, output, drop, given, dry = _parser._params(Order)
+    assert (data.opts, repeats.opts) == (["data"], ["--repeats"])
+    assert isinstance(data, click.Argument)
+    assert (output.opts, output.required) == (["-o", "--output"], True)
+    assert output.help == "Where to write it (.csv)."
+    assert (drop.opts, drop.multiple, drop.metavar) == (["--drop-it"], True, "NAME,...")
+    assert (given.multiple, given.required, given.help) == (True, False, "Values.")
+    assert (dry.opts, dry.is_flag, dry.multiple) == (["--dry"], True, False)
+    assert (repeats.metavar, repeats.default) == ("N", 1)
+    assert repeats.help == "How often, at most; default: 1."
+
+
+def test_the_help_of_a_command_is_that_of_its_settings(order):
+    command = _parser.commands.commands["order"]
+    assert command.help.startswith("Order some rows.\n\nDATA is a table: CSV")
+    assert command.help.endswith("That is all.")
+    assert [type(one) for one in command.params] == [click.Argument] + 6 * [click.Option]
+    assert command.params[0].required
+    text = command.get_help(click.Context(command))
+    assert re.search(r"-o, --output FILE .*\[required\]", text)
+    assert re.search(r"--force +Overwrite files that exist\.", text)
+
+
+def test_a_command_calls_its_function_with_settings(order):
+    call("order rows.csv -o out.csv --drop-it a --dry")
+    output = Output(Path("out.csv"))
+    assert order == [Order(data="rows.csv", output=output, drop_it=("a",), given=(), dry=True)]
+    for words, message in (
+        ("order none.csv -o out.csv", "none.csv: no such file"),
+        ("order rows.csv -o out.txt", "out.txt: the name of this output must end in .csv"),
+        ("order rows.csv -o rows.csv --force", "rows.csv: is an input of this command"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            call(words)
+    assert len(order) == 1
+
+
+def test_outputs_that_can_not_be_written():
+    Path("old.csv").touch()
+    Path("f.csv").mkdir()
+    for name, message in (
+        ("f.csv", "f.csv: is a folder"),
+        ("none/o.csv", "none/o.csv: there is no folder none"),
+        ("old.csv", "old.csv: exists; add --force to overwrite it"),
+        ("rows.csv", "rows.csv: is an input of this command and will not be overwritten"),
+        ("o.json", "o.json: the name of this output must end in .csv or .tsv"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            checked_output(name, (".csv", ".tsv", "-"), ["rows.csv", "none.csv"], force=False)
+    assert checked_output("-", (".csv", "-"), [], force=False) is None
+    assert checked_output(None, (".csv",), [], force=False) is None
+    assert checked_output("old.csv", (".csv",), [], force=True) == Output(Path("old.csv"), True)
+    with pytest.raises(InputError, match="must end in"):
+        checked_output("-", (".csv",), [], force=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("rank m.skops rows.csv -o o.csv --top 0", "'--top': 0 is not in the range x>=1"),
+        ("rank m.skops rows.csv -o o.csv --fdr 1", "'--fdr': 1.0 is not in the range 0<x<1"),
+        ("compare rows.csv --target late --cv 1", "'--cv': 1 is not in the range x>=2"),
+        ("compare rows.csv --target late --repeats 0", "'--repeats': 0 is not in the range x>=1"),
+        ("compare rows.csv --target late --seed -1", "'--seed': -1 is not in the range x>=0"),
+        ("card rows.csv --target late -o c.json --max-terms 0", "'--max-terms': 0 is not in"),
+        ("train rows.csv --target late -o m.skops --cv 3", "--cv goes with --best"),
+        ("train rows.csv --target late -o m.skops --repeats 2", "--repeats goes with --best"),
+        ("train rows.csv --target late -o m.skops --n-jobs 2", "--n-jobs goes with --best"),
+        ("train rows.csv --target late -o m.skops --metric auc", "--metric goes with --search"),
+    ],
+)
+def test_ranges_and_options_that_go_with_others(words, message, capsys):
+    Path("m.skops").touch()
+    if words.startswith("train"):
+        Path("m.skops").unlink()
+    assert message in fails(words, capsys)
+
+
+# ---------------------------------------------------------------------------- texts and refusals
+
+
+def test_a_column_that_is_no_feature_is_named_with_its_first_value(capsys):
+    words = [*BASIC, "-o", "c.json", "--special", "none=-9,-8"]
+    message = fails(["card", *words], capsys)
+    assert "--special none=-9: the features are " in message
+
+
+def test_a_table_of_dates_has_no_card(capsys):
+    frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=60), "late": [0, 1] * 30})
+    frame.to_csv("dates.csv", index=False)
+    message = fails(["card", "dates.csv", "--target", "late", "-o", "c.json"], capsys)
+    assert "dates.csv: no column is left for a card" in message
+
+
+def test_a_picture_of_rows_without_relevance_is_refused(folder, capsys):
+    run(["train", *BASIC, "--relevance", "graded", "-o", "m.skops", *FAST])
+    folder.assign(late=folder["late"] - 1).to_csv("none.csv", index=False)
+    message = fails(["evaluate", "m.skops", "none.csv", "--plot", "p.png"], capsys)
+    assert "none.csv: --plot needs a row with a relevance above 0" in message
+
+
+def test_a_parameter_that_is_refused_names_the_choice_of_rankers(capsys):
+    """Where one ranker was chosen there is no other that the parameter could be for."""
+    bad = [*param("n_estimators=0"), "--cv", "2"]
+    hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
+    both = fails(["compare", *BASIC, *bad, "--rankers", "RankBoost,PNormPushRanker"], capsys)
+    one = fails(["compare", *BASIC, *bad, "--rankers", "RankBoost"], capsys)
+    assert "n_estimators" in one and "n_estimators" in both
+    assert hint in both
+    assert hint not in one
+
+
+def test_the_footnote_says_what_was_held_out(capsys):
+    run(["compare", *BASIC, "--rankers", "RankBoost", "--cv", "2", *FAST])
+    assert "Rows held out in 2 folds. [low, high]" in capsys.readouterr().out
+    words = ["rows.csv", "--target", "late", "--time", "day", "--rankers", "RankBoost", *FAST]
+    run(["compare", *words, "--cv", "2", "--json", "r.json"])
+    out = capsys.readouterr().out
+    assert "Rows held out in 2 periods, after those learned from." in out
+    assert json.loads(Path("r.json").read_text())["periods"]["metric"] == "auc"
+
+
+def test_only_classes_of_this_package_are_trusted():
+    assert _store._is_trusted("sklearn_rank.estimators.rank_boost.RankBoost")
+    assert not _store._is_trusted("sklearn_rank.cli._store.load_model")  # a function
+    assert not _store._is_trusted("sklearn_rank.cli._store.Path")  # another package's
+    assert not _store._is_trusted("sklearn_rank.cli._store.none")
+
+
+def test_memory_and_terminals_that_fail_are_told_of():
+    assert _main._explain(MemoryError()) == "the table does not fit into memory"
+    error = UnicodeEncodeError("ascii", "a\u20ac", 1, 2, "no such character")
+    assert "the terminal's ascii has no '\\u20ac'" in _main._explain(error)
+
+
+# ---------------------------------------------------------------------------- columns and contests
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_forty_categories_are_columns_and_one_more_are_letters(folder, more, monkeypatch):
+    n = FEW_VALUES + more
+    folder["kind"] = [f"k{i % n}" for i in range(len(folder))]
+    folder.to_csv("rows.csv", index=False)
+    data = training_data(TableOptions("rows.csv", target="late", category=["kind"]), [])
+    encoders = SimpleNamespace(
+        StringEncoder=lambda **_: "letters", DatetimeEncoder=lambda **_: None
+    )
+    monkeypatch.setattr(_rankers, "import_extra", lambda name: encoders)
+    steps = _rankers._encoder(data.schema, keeps_categories=False).transformers
+    columns = {name: names for name, _, names in steps}
+    assert columns["category"] == ([] if more else ["kind"])
+    assert ("text 0" in columns) == bool(more)
+
+
+def contest_of(**folds):
+    table = TableOptions("rows.csv", target="late", drop=["day"])
+    chosen = Folds(cv=2, rankers=("RankBoost",), **folds)
+    settings = Compare(table=table, folds=chosen, output=None)
+    rankers = {"RankBoost": RankBoost(n_estimators=3)}
+    return _contest.hold(settings, rankers, training_data(table, []), [], [])
+
+
+def test_a_contest_without_an_ensemble(monkeypatch):
+    """Such as where a metric is not defined in a fold."""
+
+    def refuse(*_, **__):
+        raise ValueError("a fold has no positive row")
+
+    monkeypatch.setattr(_contest, "select_members", refuse)
+    contest = contest_of()
+    assert (contest.selections, contest.weights) == ([], {})
+    assert set(contest.scores) == set(contest.found.scores) == set(contest.seconds)
+    assert set(contest.order) == set(contest.pipelines)
+    assert _contest.about_ensemble(contest) == ""
+    assert "the ensemble first" not in _contest.about_order(contest)
+
+
+def test_the_first_of_a_contest_is_fitted_with_the_rounds_of_the_folds(monkeypatch):
+    contest = contest_of()
+    monkeypatch.setattr(Contest, "order", ["RankBoost"])
+    contest.found.rounds["RankBoost"] = 2
+    notes = []
+    pipeline, told = _contest.fit_first(contest, notes)
+    assert (pipeline[-1].n_estimators, told) == (2, "")
+    assert contest.pipelines["RankBoost"][-1].n_estimators == 3
+
+
+def test_repeated_folds_with_queries_have_no_choice(monkeypatch):
+    contest = contest_of(repeats=2)
+    assert contest.choice is not None
+    place = contest.found.place
+    seen = {}
+
+    def choose(y, scores, *, group, n_resamples, **more):
+        seen.update(group=group, n_resamples=n_resamples)
+        raise ValueError
+
+    monkeypatch.setattr(_contest, "choose_ranking", choose)
+    contest = contest_of(repeats=2)
+    assert contest.choice is None
+    assert (seen["group"] == place).all()  # a row of several repetitions is one
+    assert seen["n_resamples"] == 499
+    means = {name: np.mean(one.mean) for name, one in contest.table[contest.top].items()}
+    assert contest.order == sorted(means, key=lambda name: -means[name])
+
+
+def test_the_stored_run_is_read_as_it_was(monkeypatch):
+    contest = contest_of()
+    contest.found.chosen["RankBoost", "p=1"] = 2
+    contest.found.rounds["RankBoost"] = 7
+    _contest.store(contest, Output(Path("run.json")))
+    args = (contest.settings, contest.data, contest.scoring)
+    found = _contest._read("run.json", *args)
+    assert (found.rounds, found.chosen) == (contest.found.rounds, contest.found.chosen)
+    assert found.seconds == contest.found.seconds
+    for name, one in contest.found.scores.items():
+        np.testing.assert_array_equal(found.scores[name], one)

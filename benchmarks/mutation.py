@@ -15,12 +15,13 @@ file each line that can be changed is as likely as any other. `--packages` takes
 packages, for which `--tests` may name fewer tests.
 
 A fault is tried in a forked process that has all tests loaded: functions take the faulty code
-before the tests start. A fault outside of functions is written to the file, and a new
-interpreter runs the tests: so work in a copy of the repository, never in the one that you edit.
+before the tests start. A fault outside of functions, or in one that no test calls (some run
+while their file is imported), is written to the file, and a new interpreter runs the tests: so
+work in a copy of the repository, never in the one that you edit.
 Chosen are tests that run the line, in turns over the test functions and quick ones that run
-little else first, as many as take `--budget` seconds together; for a fault outside of functions
-also those that look at every file. A fault that makes them take more than 60 seconds counts as
-noticed.
+little else first, as many as take `--budget` seconds together; where none runs it, those of the
+file and those that look at every file. A fault that makes them take more than 60 seconds counts
+as noticed.
 
 With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left, but for
 faults that are known to be equivalent.
@@ -318,18 +319,22 @@ class Choice:
         self.trees: dict[str, ast.Module] = {}
 
     def running(self, file: str, line: int) -> set[str]:
-        """Return the tests that run a line or, outside of functions, its file."""
+        """Return the tests that run a line of a function, none for other lines."""
         if file not in self.trees:
             self.trees[file] = ast.parse((ROOT / file).read_text())
         tree, lines = self.trees[file], self.lines[file]
         if not in_function(tree, line):
-            of_all = OF_ALL_FILES & self.seconds.keys()
-            return of_all.union(*lines.values())
+            return set()
         return set(chain.from_iterable(lines.get(str(n), []) for n in statement_lines(tree, line)))
+
+    def of_file(self, file: str) -> set[str]:
+        """Return the tests that run a file, and those that look at every file."""
+        of_all = OF_ALL_FILES & self.seconds.keys()
+        return of_all.union(*self.lines[file].values())
 
     def tests(self, mutant: Mutant) -> list[str]:
         """Return the chosen tests in the order in which they run."""
-        found = self.running(mutant["file"], mutant["line"])
+        found = self.running(mutant["file"], mutant["line"]) or self.of_file(mutant["file"])
         order = sorted(found, key=lambda name: (self.seconds[name] + 0.02) * self.breadth[name])
         turns: dict[str, list[str]] = defaultdict(list)
         for name in order:
@@ -418,9 +423,8 @@ class Trial:
                 continue
             started = time.time()
             chosen = [name for name in self.choice.tests(mutant) if name in items]
-            tree = self.choice.trees[mutant["file"]]
             outcome, by = "" if chosen else "survived", ""
-            if chosen and in_function(tree, mutant["line"]):
+            if chosen and self.choice.running(mutant["file"], mutant["line"]):
                 chosen = [name for name in chosen if "polars" not in name]  # its threads are lost
                 outcome, by = forked(mutant, [items[name] for name in chosen], found)
             if not outcome:

@@ -99,7 +99,6 @@ def test_a_weight_is_a_number_of_copies(kind, engine, options):
     assert np.ptp(weighted.decision_function(rows)) > 0
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("loss", ["exponential", "hinge", "cross_entropy"])
 def test_a_weight_is_a_number_of_copies_in_a_query(engine, loss):
@@ -138,7 +137,6 @@ def test_many_rows_on_two_threads_in_another_order(engine, options, loss):
     assert differs == (options != "all")
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("options", [{}, DRAWN], ids=["all", "drawn"])
 def test_the_names_of_many_queries_do_not_matter(engine, options):
@@ -149,7 +147,6 @@ def test_the_names_of_many_queries_do_not_matter(engine, options):
     assert_equal(model, clone(model).fit(rows, y, qid=names[qid]), rows)
 
 
-@pytest.mark.slow
 @every_engine
 def test_sparse_is_dense(engine, monkeypatch):
     monkeypatch.setattr(_xgboost, "_BLOCK_VALUES", 50)  # blocks of twelve rows
@@ -296,7 +293,6 @@ def test_kinds_of_arrays(kind, engine):
     np.testing.assert_array_equal(model.contributions(given), plain.contributions(rows))
 
 
-@pytest.mark.slow
 @every_engine
 def test_arrays_that_cant_be_written_to(engine):
     rows, y, weight, qid = X.copy(), Y.copy(), WEIGHT.copy(), QID.astype(str)
@@ -377,7 +373,6 @@ def test_lightgbm_is_the_first_engine():
     assert BoostedTreesRanker(n_estimators=1).fit(X, Y).engine_ == "lightgbm"
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("parameters", [{"max_depth": 30}, {"max_bins": 2}, {"n_estimators": 1}])
 def test_extreme_settings(engine, parameters):
@@ -385,7 +380,6 @@ def test_extreme_settings(engine, parameters):
     assert model.score(X, Y) > (0.99 if "max_depth" in parameters else 0.6)
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("loss", ["exponential", "least_squares", "hinge", "logistic"])
 @pytest.mark.parametrize("p", [1, 8])
@@ -397,7 +391,6 @@ def test_leaves_without_limits_are_finite(engine, loss, p):
     assert model.score(X, Y) > 0.9
 
 
-@pytest.mark.slow
 @every_engine
 def test_relevance_may_be_any_number(engine):
     fractions = np.exp(GRADES / 3) - 7
@@ -407,7 +400,6 @@ def test_relevance_may_be_any_number(engine):
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
 
 
-@pytest.mark.slow
 @every_engine
 def test_values_beyond_single_precision(engine):
     huge = X.copy()
@@ -465,7 +457,6 @@ def test_stages_are_shorter_fits(rows, engine, relevance):
     np.testing.assert_array_equal(last, model.predict(rows))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("least", [4.0, 6.0])
 def test_rounds_without_a_split_are_no_stages(least):
     """LightGBM keeps no tree of such a round, and later ones must not take its place."""
@@ -495,7 +486,6 @@ def test_offsets_of_stages_see_both_classes(loss, engine, monkeypatch):
         assert oracles.cut_error(model.offset_, whole, y) == oracles.error_cut(whole, y)[1]
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize(
     ("options", "metric"),
@@ -749,7 +739,6 @@ def test_whole_queries_are_drawn_with_ndcg_or_refused():
     assert root_counts(model).max() < len(X)
 
 
-@pytest.mark.slow
 def test_ndcg_of_a_list_too_long_for_lightgbm():
     rows = np.arange(10_001.0)[:, None]
     with pytest.raises(ValueError, match="10000"):
@@ -774,7 +763,6 @@ def test_monotonic_constraints(engine, sign, given):
     assert (np.diff(sign * free.decision_function(line)) < 0).any()
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize(
     ("given", "message"),
@@ -814,7 +802,6 @@ CATEGORIES = {
 }
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("kind", CATEGORIES)
 def test_ways_to_say_categories(kind, engine):
@@ -827,7 +814,6 @@ def test_ways_to_say_categories(kind, engine):
     assert not np.array_equal(scores(numbers, TABLE), scores(model, rows))
 
 
-@pytest.mark.slow
 @every_engine
 def test_categories_in_arrays_of_strings_and_of_whole_numbers(engine):
     letters = np.array(list("abcdefghijklmnop"))[RANDOM.integers(0, 16, (len(X), 2))]
@@ -847,7 +833,6 @@ def one_row(kind):
     return pd.DataFrame({"x": [0.1], "kind": pd.Categorical([kind], ["a", "new"]), "z": [0.2]})
 
 
-@pytest.mark.slow
 @every_engine
 def test_categories_unseen_or_missing(engine):
     y = np.where(LETTERS == "a", Y, "yes")
@@ -861,7 +846,6 @@ def test_categories_unseen_or_missing(engine):
     assert scores(model, one_row("a")) != missing
 
 
-@pytest.mark.slow
 @every_engine
 def test_missing_categories_in_training(engine):
     """None of polars is what NaN is in pandas: not a category of its own."""
@@ -874,7 +858,6 @@ def test_missing_categories_in_training(engine):
     np.testing.assert_array_equal(scores(model, one_row(None)), scores(model, one_row("new")))
 
 
-@pytest.mark.slow
 @every_engine
 def test_a_category_only_held_out_is_unseen(engine, monkeypatch):
     rare = np.arange(len(X)) == 5
@@ -890,7 +873,6 @@ def test_a_category_only_held_out_is_unseen(engine, monkeypatch):
     np.testing.assert_array_equal(scores(model, row), scores(model, missing))
 
 
-@pytest.mark.slow
 @every_engine
 def test_few_different_rows_are_split_by_category(engine):
     """Sixteen rows are left of five thousand, each with the weight of hundreds."""
@@ -901,7 +883,6 @@ def test_few_different_rows_are_split_by_category(engine):
     assert model.score(kind[:, None], y) == pytest.approx(roc_auc_score(y, chance[kind]), abs=1e-3)
 
 
-@pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize(
     ("given", "rows", "message"),
@@ -926,7 +907,6 @@ def test_wrong_categories(engine, given, rows, message):
         make(engine, categorical_features=given).fit(rows, Y)
 
 
-@pytest.mark.slow
 def test_no_categories():
     for given in ([], (), [False] * 4, None):
         model = make(categorical_features=given).fit(X, Y)
@@ -971,7 +951,6 @@ def test_the_engine_warns_of_aliases_without_effect(capfd):
     assert [name for name in aliases if f"{name}={aliases[name]} will be ignored" not in told] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "given"),
     [
@@ -987,7 +966,6 @@ def test_errors_of_the_engine_name_the_parameter(engine, given):
         make(engine, engine_params=given).fit(X, Y)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "given"),
     [
@@ -1012,7 +990,6 @@ def test_other_parameters_reach_the_engine(engine, given):
     np.testing.assert_allclose(last, scores(model, SPARSE), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["exact", "approx"])
 def test_other_ways_to_find_splits(method):
     rows = sparse.csr_array(SPARSE)
@@ -1022,7 +999,6 @@ def test_other_ways_to_find_splits(method):
     )
 
 
-@pytest.mark.slow
 def test_parameters_of_the_own_objective_of_xgboost():
     given = {"lambdarank_pair_method": "mean"}
     model = make("xgboost", loss="ndcg", relevance="graded", engine_params=given)
@@ -1058,7 +1034,6 @@ def test_the_user_hears_of_a_device_that_is_not_there(engine):
         make(engine, engine_params={"device": "cuda"}).fit(X, Y)
 
 
-@pytest.mark.slow
 @every_engine
 def test_a_device_gives_the_same_scores(engine):
     """Random rows and features would be others."""
@@ -1110,7 +1085,6 @@ def test_predicting_changes_nothing(engine):
     assert pickle.dumps(model) == before
 
 
-@pytest.mark.slow
 @every_engine
 def test_predicting_in_threads(engine):
     model = COPIES["pickle"](make(engine, n_estimators=30).fit(FRAME, Y))
@@ -1126,7 +1100,6 @@ def test_predicting_in_threads(engine):
         np.testing.assert_array_equal(part, parts)
 
 
-@pytest.mark.slow
 @every_engine
 def test_a_refused_fit_changes_nothing(engine):
     model = make(engine).fit(FRAME, Y)
@@ -1145,7 +1118,6 @@ def test_a_refused_fit_changes_nothing(engine):
         model.set_params(**{name: make().get_params()[name] for name in parameters})
 
 
-@pytest.mark.slow
 @every_engine
 def test_another_fit_forgets_the_first(engine):
     model = make(engine).fit(FRAME, Y)
@@ -1170,7 +1142,6 @@ def test_a_callback_gets_rows_that_its_ranker_takes(kind, engine):
         assert score == np.mean((stage > 0) == (Y == "yes"))
 
 
-@pytest.mark.slow
 @needs_callbacks
 @every_engine
 def test_a_callback_ends_the_fit(engine):
@@ -1185,7 +1156,6 @@ def test_a_callback_ends_the_fit(engine):
 # Searches ----------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @every_engine
 def test_a_search_equals_a_loop(engine):
     grid = {"ranker__p": [1.0, 4.0], "ranker__loss": ["exponential", "logistic"]}

@@ -362,3 +362,19 @@ def test_the_longest_step_of_a_line_search_is_the_documented_one(p, push, width)
     assert step == pytest.approx(np.log((1 + e) / e) / (p + 1) / width, rel=1e-12)
     for documented in (PNormPushRanker, RankBoost):
         assert "finite even if h orders" in " ".join(documented.__doc__.split())
+
+
+def test_a_warm_start_on_other_rows_is_refused():
+    """The coefficients of the last fit would be those of other stumps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + rng.normal(size=30) > 0
+    ranker = RankBoost(n_estimators=3, warm_start=True).fit(X, y)
+    before = ranker.decision_function(X)
+    ranker.set_params(n_estimators=6)
+    few = np.round(X), y  # has fewer stumps
+    for other in ((rng.normal(size=(30, 2)), y), few):
+        with pytest.raises(ValueError, match="continues on the same data: the weak rankers of the"):
+            ranker.fit(*other)
+        np.testing.assert_array_equal(ranker.decision_function(X), before)
+    assert ranker.fit(X, y).n_iter_ == 6

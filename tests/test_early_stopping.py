@@ -82,7 +82,6 @@ def test_the_curve_is_that_of_the_scorer(ranker, relevance, with_qid, seen):
         assert model.n_iter_ == np.argmax(expected) + 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weak_ranker", ["feature", DecisionTreeRegressor(max_depth=2)], ids=str)
 def test_the_curve_is_that_of_the_scorer_for_other_weak_rankers(weak_ranker, seen):
     plain = make(weak_ranker=weak_ranker)
@@ -115,7 +114,6 @@ METRICS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 @every_relevance
 def test_the_curve_is_the_mean_of_the_metric_over_queries(name, relevance, seen):
@@ -128,7 +126,6 @@ def test_the_curve_is_the_mean_of_the_metric_over_queries(name, relevance, seen)
         assert found == pytest.approx(np.nanmean(values), rel=1e-12)
 
 
-@pytest.mark.slow
 @every_name
 @every_relevance
 def test_weights_of_zero_and_one_are_rows_that_are_there_or_not(name, relevance, seen):
@@ -139,7 +136,6 @@ def test_weights_of_zero_and_one_are_rows_that_are_there_or_not(name, relevance,
     np.testing.assert_array_equal(weighted.predict(X), chosen.predict(X))
 
 
-@pytest.mark.slow
 def test_the_metric_decides_the_rounds():
     found = {name: fit(make(n_estimators=60, scoring=name)).n_iter_ for name in NAMES}
     assert len(set(found.values())) > 2
@@ -178,7 +174,6 @@ def test_without_early_stopping_scoring_is_not_used(ranker, relevance):
     np.testing.assert_array_equal(plain.predict(X), named.predict(X))
 
 
-@pytest.mark.slow
 @every_booster
 def test_a_scorer_is_its_name(ranker):
     scorer = ranking_scorer("ndcg@3")
@@ -195,7 +190,6 @@ def test_a_scorer_is_its_name(ranker):
     assert scorer.name == "ndcg@3"
 
 
-@pytest.mark.slow
 @every_relevance
 def test_a_search_chooses_among_metrics(relevance):
     y = LABELS[relevance]
@@ -219,7 +213,6 @@ def test_a_search_chooses_among_metrics(relevance):
 # Warm start ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @every_booster
 @every_relevance
 @pytest.mark.parametrize("name", ["ndcg@3", "push@4"])

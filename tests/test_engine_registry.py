@@ -149,7 +149,6 @@ def test_tests_of_an_engine_that_cannot_be_loaded_are_skipped(with_broken_xgboos
     assert re.search(r"\b2 passed, 2 skipped\b", done.stdout)
 
 
-@pytest.mark.slow
 def test_a_fit_needs_one_engine_only():
     script = """
 import sys

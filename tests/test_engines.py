@@ -92,7 +92,6 @@ def assert_is_pair_by_pair(name, problem, *sizes):
     assert_equal(found, expected(f, y, qid, w, **objective))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTIVES)
 @given(problem=problems(queries=("none",)))
 def test_one_list_pair_by_pair(name, problem):

@@ -362,7 +362,6 @@ def mean_excess(n_queries, n_rows, n_repetitions=8, **options):
     return np.mean(excess)
 
 
-@pytest.mark.slow
 def test_the_mean_excess_loss_of_a_pass_is_below_the_bound_of_theorem_5():
     for n_queries in (10, 100):
         for n_rows in (5, 50):
@@ -370,7 +369,6 @@ def test_the_mean_excess_loss_of_a_pass_is_below_the_bound_of_theorem_5():
             assert 0 < excess <= ogd_bound(n_queries, max_norm=3.0, row_norm=1.0)
 
 
-@pytest.mark.slow
 def test_long_lists_need_no_more_queries():
     """The claim of Tewari2015: lists ten times as long are learned from as few queries."""
     assert 0 < mean_excess(20, 100) <= mean_excess(20, 10)
@@ -538,7 +536,6 @@ def test_no_qid_is_one_list(options):
     same(ListNetLinear(**options).fit(X, Y, qid=np.full(360, "only")), model, atol=0)
 
 
-@pytest.mark.slow
 @every_model
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
 def test_sparse_features_are_dense_features(options, container):

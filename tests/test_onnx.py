@@ -96,14 +96,6 @@ FORMS = {
     },
     "scorecard": (Scorecard(RankBoost(**FEW), cv=2), "missing"),
 }
-LATER = (
-    "cosine",
-    "additive_chi2",
-    "missing",
-    *("graded", "stopped", "bags", "all stumps", "classifiers", "logistic", "two classes"),
-    *(" poly", "polynomial", "sigmoid", "laplacian", " chi2", " plain", "scorecard"),
-)
-"""Forms whose parts are those of others: their tests are slow ones."""
 
 
 def make_rows(kind, seed):
@@ -171,13 +163,7 @@ def assert_same(ranker, X, tolerance, model=None):
     assert_array_equal(found["label"][clear], ranker.predict(X)[clear])
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name.endswith(LATER) else [])
-        for name in FORMS
-    ],
-)
+@pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(seed=st.integers(0, 10_000))
 def test_scores_are_those_of_the_ranker(form, seed):

@@ -380,7 +380,6 @@ def test_reasons(small):
 # As a part of scikit-learn -------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_pipeline_search_clone_pickle(small):
     pipeline = make_pipeline(StandardScaler(), Scorecard(**QUICK)).set_output(transform="pandas")
     pipeline.fit(X, Y)

@@ -793,7 +793,6 @@ def test_onnx_refuses_what_it_cannot_write():
 SEARCHED = {"alpha": 0.001, "min_bin_size": 0.02, "cv": 2, "n_repeats": 1}
 
 
-@pytest.mark.slow
 def test_every_export_of_a_fitted_scorecard_gives_its_totals(onnx_scores):
     """Applications with categories, missing values and special codes, scaled to odds."""
     data = make_credit(1_500, random_state=0)

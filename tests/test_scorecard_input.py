@@ -202,7 +202,6 @@ def test_the_example_of_the_html_is_a_sum():
     assert "has the total +1 +0 (age) = <strong>1</strong>" in page
 
 
-@pytest.mark.slow
 def test_a_small_shift_has_no_negative_zero():
     rows = X.iloc[np.r_[0:300, 0:299]]
     fitted = card().fit(X, Y)

@@ -259,7 +259,6 @@ def test_its_pictures_are_inside_and_described():
     assert not re.search(r"(?:src|href)=\"(?!data:)", full_page())
 
 
-@pytest.mark.slow
 def test_the_same_rows_give_the_same_page():
     one, other = (report(fitted(), X[NEW], Y[NEW], title="Once") for _ in range(2))
     assert one == other
@@ -331,7 +330,6 @@ def test_distance_is_drawn_between_totals_as_shares_with_at_least_so_many(monkey
         np.testing.assert_allclose(np.interp(between, x[::-1], share[::-1]), expected)
 
 
-@pytest.mark.slow
 def test_names_are_no_formulas_of_matplotlib():
     """One that could not be drawn, and one that would be drawn without its dollars."""
     variable = Variable("$_$", 0, (0, 2, 0), (1.0,), counts=(3.0, 3.0, 0.0))
@@ -361,7 +359,6 @@ def test_a_card_without_probabilities_counts_and_order():
     assert "no interval" in single
 
 
-@pytest.mark.slow
 def test_a_card_without_variables():
     """All rows have one total."""
     said = words(report(card_of(intercept=3), FOUR_ROWS, FOUR_LABELS, reference=FOUR_ROWS))

@@ -492,7 +492,6 @@ def test_intervals_of_whole_searches_hold_the_true_probabilities_of_95_percent(n
     assert 0.9 <= share_held(n_rows, range(10)) <= 0.99
 
 
-@pytest.mark.slow
 def test_intervals_hold_the_rates_of_new_rows():
     """Of breast cancer, in bands of at least 50 rows; a rate of m rows varies by itself.
 

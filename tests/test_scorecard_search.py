@@ -14,10 +14,13 @@ from sklearn.model_selection import LeaveOneOut, PredefinedSplit
 
 from sklearn_rank import PNormPushRanker, RankBoost
 from sklearn_rank.datasets import make_credit
-from sklearn_rank.metrics import auc_score
+from sklearn_rank.metrics import auc_score, precision_at_k
+from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import Stumps
+from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard import Scorecard
 from sklearn_rank.scorecard.search._choices import sizes_up_to
+from sklearn_rank.scorecard.search._folds import measure
 from sklearn_rank.scorecard.search._trends import direction
 
 CANCER = load_breast_cancer(as_frame=True)
@@ -123,6 +126,26 @@ def test_a_frozen_ranker_takes_no_settings(options):
     frozen = FrozenEstimator(RankBoost(n_estimators=3).fit(X, Y))
     with pytest.raises(ValueError, match="can't be set on a frozen ranker"):
         Scorecard(frozen, **options).fit(X, Y)
+
+
+def test_metrics_without_weights_count_a_row_of_weight_2_twice():
+    rng = np.random.default_rng(0)
+    y, scores = rng.permutation(np.arange(30) % 3 == 0).astype(float), rng.normal(size=30)
+    weight, qid = rng.integers(1, 4, 30).astype(float), np.arange(30) % 2
+    copies = np.repeat(np.arange(30), weight.astype(int))
+    scorer = as_scorer("precision@4")
+    for ids in (None, qid):
+        data = Rows(scores[:, np.newaxis], y, ids, weight)
+        own = None if ids is None else ids[copies]
+        expected = precision_at_k(y[copies], scores[copies], k=4, qid=own)
+        assert measure(scorer, data, scores) == pytest.approx(expected, rel=1e-12)
+        alone = measure(scorer, Rows(scores[:, np.newaxis], y, ids, np.ones(30)), scores)
+        assert alone == pytest.approx(precision_at_k(y, scores, k=4, qid=ids), rel=1e-12)
+    data = Rows(scores[:, np.newaxis], y, None, weight / 2)
+    with pytest.raises(
+        ValueError, match=r"scoring='precision@4' of Scorecard has no sample weights"
+    ):
+        measure(scorer, data, scores)
 
 
 def test_weight_2_is_the_row_twice_in_every_search():

@@ -180,7 +180,6 @@ def test_a_search_is_a_loop(name):
             assert search.cv_results_[f"split{fold}_test_score"][number] == expected
 
 
-@pytest.mark.slow
 def test_the_search_compares_something():
     with routed():
         scoring = ranking_scorer("ndcg@10")
@@ -189,7 +188,6 @@ def test_the_search_compares_something():
     assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
-@pytest.mark.slow
 @every_relevance
 @pytest.mark.parametrize("kind", RANKERS)
 @pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
@@ -249,7 +247,6 @@ def test_a_scorer_may_be_made_before_routing_is_switched_on():
         assert scorer.get_metadata_routing().score.requests == {"qid": True, "sample_weight": None}
 
 
-@pytest.mark.slow
 def test_qid_can_have_another_name():
     with routed():
         scaler = QueryMinMaxScaler().set_fit_request(qid="query").set_transform_request(qid="query")

@@ -45,7 +45,6 @@ def test_theorem_6_needs_the_smooth_margin():
     )
 
 
-@pytest.mark.slow
 def test_theorem_7_the_smooth_margin_never_falls():
     smooth = SmoothMarginRanker(weak_ranker="feature", n_estimators=3000, tol=0).fit(X_6, Y_6)
     curve = smooth.smooth_margin_curve_
@@ -55,7 +54,6 @@ def test_theorem_7_the_smooth_margin_never_falls():
     assert np.all(curve[first:] <= smooth.margin_curve_[first:] + 1e-13)
 
 
-@pytest.mark.slow
 def test_theorem_7_progress():
     """g' - g >= alpha (r - g) / (2 s') when d0 < 2/3 (1 - r)(1 - r^2)."""
     rounds = oracles.smooth_margin_boost(X_6, Y_6, n_rounds=300, weak_ranker="feature")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank.scorecard.card import Card, probability
+from sklearn_rank.scorecard.card import Card, _shortened, probability
 from sklearn_rank.scorecard.terms import Variable, number_text
 
 AGE = Variable("age", 1, (-2, 0, 3, 1, -1), thresholds=(25.5, 40.0), special=(-99.0,))
@@ -111,3 +111,10 @@ def test_probability_is_interpolated_and_clamped():
     assert probability(card, [-9, 0, 1, 2, 5, 99]) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.9, 0.9])
     with pytest.raises(ValueError, match="no risk table"):
         probability(CARD, [0])
+
+
+def test_long_lists_of_names_are_cut_in_messages():
+    names = [f"x{number}" for number in range(23)]
+    assert _shortened(names) == f"{names[:20]} and 3 more"
+    assert _shortened(names[:20]) == f"{names[:20]}"
+    assert _shortened(names, 22) == f"{names[:22]} and 1 more"

@@ -146,6 +146,10 @@ def test_the_good_end_is_that_of_the_card():
     bad_is_high = scorecard(replace(CARD, adverse="high"))
     found = counterfactuals(bad_is_high, ROW, ["age", "debt"], total=4)[0]
     assert found.reached <= 4
+    bad_is_low = scorecard(replace(CARD, adverse="low"))
+    found = counterfactuals(bad_is_low, ROW, ["age", "job", "debt"], total=9)
+    assert found == counterfactuals(bad_is_low, ROW, ["age", "job", "debt"], total=9, end="high")
+    assert found[0].reached >= 9 > found[0].total
     with pytest.raises(ValueError, match="counterfactuals of a scorecard needs to know which end"):
         counterfactuals(scorecard(), ROW, ["age"], total=4)
 

@@ -75,6 +75,15 @@ def test_groups_are_merged():
     assert points(found)[1] == [2, 2, 2, -2, 2]
 
 
+def test_the_groups_beside_those_that_are_merged_stay():
+    groups = (("a",), ("b",), ("c",), ("d",))
+    kind = Variable("job", 1, (4, 3, 2, 1, 0, 0), groups=groups)
+    card = replace(CARD, variables=(AGE, kind), risk=(), pairs=())
+    found = scorecard(card).edited("job", merge=("b", "d"), **SIGNED).card_.variables[1]
+    assert found.groups == (("a",), ("b", "d"), ("c",))
+    assert found.points == (4, 2, 2, 0, 0)
+
+
 def test_the_table_of_points_has_the_count_of_all_rows_where_a_later_term_has_lost_its_own():
     two = scorecard(replace(CARD, pairs=()))
     found = two.edited("job", category=("smith", "cook"), **SIGNED)

@@ -355,9 +355,12 @@ def test_excel(tmp_path):
     assert list(book["risk"].iter_rows(values_only=True, min_row=2)) == list(RISK)
     about = dict(book["about"].iter_rows(values_only=True))
     assert about["a high total means"] == "bad"
+    assert "a row whose points are 'none'" not in about
     assert about["p"] == "inf"
     to_excel(refusing(CARD, 0), tmp_path / "refusing.xlsx")
-    cells = openpyxl.load_workbook(tmp_path / "refusing.xlsx")["points"].iter_rows(values_only=True)
+    refused = openpyxl.load_workbook(tmp_path / "refusing.xlsx")
+    assert ("a row whose points are 'none'", "is not scored") in refused["about"].values
+    cells = refused["points"].iter_rows(values_only=True)
     assert "none" in [row[2] for row in cells]
 
 
@@ -403,6 +406,14 @@ def test_a_pair_is_printed_as_a_grid():
     divided = to_text(replace(card, pairs=(huge,)), 50).split("\n")
     assert sum(line.split()[:1] == ["<="] for line in divided) == 2
     assert max(map(len, divided)) <= 50
+
+
+def test_bars_are_as_long_as_points_are_large():
+    card = replace(CARD, variables=(replace(AGE, points=(-10, 5, 1, 0, 2)),), pairs=())
+    ends = {line.split()[0]: line.split()[-1] for line in to_text(card, 120).split("\n") if line}
+    assert (ends["-10"], ends["+5"], ends["+1"]) == (10 * "-", 5 * "+", "+")
+    assert not set(ends[f"{card.intercept:+d}"]) <= {"+", "-"}
+    assert "+++" not in to_text(card, 60)  # no room
 
 
 def test_counts_have_all_digits_up_to_ten_billion():

@@ -5,6 +5,7 @@ import re
 import sys
 from functools import cache
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn_rank.scorecard import Scorecard, monitoring, report
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 from sklearn_rank.scorecard.pages import _report_pictures
-from sklearn_rank.scorecard.pages._report_figures import _order, figures_of
+from sklearn_rank.scorecard.pages._report_figures import ReportFigures, _order, figures_of
 from sklearn_rank.scorecard.pages._report_pictures import Picture
 from sklearn_rank.scorecard.terms import Variable
 
@@ -406,3 +407,15 @@ def test_a_report_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="report needs matplotlib"):
         report(fitted(), X[NEW], Y[NEW])
+
+
+def test_bands_are_calibrated_inside_their_intervals():
+    """A probability at an end of the interval is inside."""
+    bands = SimpleNamespace(
+        observed_low=np.array([0.1, 0.2, 0.3, 0.4]),
+        observed_high=np.array([0.2, 0.3, 0.4, 0.5]),
+        predicted=np.array([0.1, 0.3, 0.45, 0.39]),
+    )
+    figures = object.__new__(ReportFigures)
+    object.__setattr__(figures, "calibration", bands)
+    assert figures.n_calibrated == 2

@@ -269,7 +269,8 @@ def test_a_contest_without_an_ensemble(monkeypatch):
     assert set(contest.scores) == set(contest.found.scores) == set(contest.seconds)
     assert set(contest.order) == set(contest.pipelines)
     assert _contest.about_ensemble(contest) == ""
-    assert "the ensemble first" not in _contest.about_order(contest)
+    of_one_list = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
+    assert _contest.about_order(contest) == f" Sorted by {of_one_list}."
 
 
 def test_the_first_of_a_contest_is_fitted_with_the_rounds_of_the_folds(monkeypatch):

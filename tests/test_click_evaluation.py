@@ -134,6 +134,7 @@ def test_positions_that_the_log_does_not_have_may_have_an_offset():
         ({"method": "dr"}, "attraction.*must be given"),
         ({"attraction": [0.5] * 8}, "attraction.*no other"),
         ({"method": "dr", "attraction": [0.5] * 7 + [2.0]}, r"8 numbers in \[0, 1\].*Got 2\."),
+        ({"method": "dr", "attraction": [0.5] * 6 + [3.0, -1.0]}, r"in \[0, 1\].*Got 3\."),
         ({"method": "dr", "attraction": [0.5] * 7}, r"8 numbers in \[0, 1\].*Got shape \(7,\)"),
         ({"offset": [0.1]}, "positions 1 to 2"),
         ({"offset": [-0.1, 0.0]}, "offset"),

@@ -451,6 +451,9 @@ def test_a_failed_fit_changes_nothing():
         model.fit([1, 1, 0], [1, 3, 3], [0, 0, 0])
     with pytest.raises(ValueError, match="The 'n_bootstrap' parameter of PositionPropensity"):
         clone(model).set_params(n_bootstrap=1).fit(log.click, log.position, log.row)
+    for most in (0, 1.5):
+        with pytest.raises(ValueError, match="The 'max_iter' parameter of PositionPropensity"):
+            PositionPropensity("em", max_iter=most).fit([1], [1], row=[0])
     with pytest.raises(ValueError, match="The 'tol' parameter of PositionPropensity"):
         clone(model).set_params(tol=0).fit(log.click, log.position, log.row)
     assert model.propensity_ is before

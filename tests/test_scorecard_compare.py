@@ -1,6 +1,7 @@
 """Two cards on the same rows, against loops over the rows."""
 
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -99,6 +100,19 @@ def test_forms(rows):
         "Cuts: above 0",
     ):
         assert part in text
+
+
+def test_texts_of_intervals_and_of_sides_without_a_row(rows):
+    X, y, weight = rows
+    found = compare_cards(A, B, X, y)
+    gain = found.auc_difference
+    assert f"{gain.value:+.4f} (95 %: {gain.low:+.4f} to {gain.high:+.4f})" in found.to_text()
+    rates = re.findall(r"event rate +(.*)$", found.to_text(), re.M)
+    assert rates == ["-" if np.isnan(x) else f"{100 * x:.2f} %" for x in found.swaps.rate]
+    weighted = compare_cards(A, B, X, y, sample_weight=weight).to_text()
+    assert "95 %" not in weighted and "nan" not in weighted
+    same = compare_cards(A, A, X, y).to_text()
+    assert len(re.findall(r"0 rows +0\.00 % +event rate +-$", same, re.M)) == 2
 
 
 def test_what_is_refused(rows):

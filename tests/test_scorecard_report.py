@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas
 import pytest
+from matplotlib.axes import Axes
 
 from sklearn_rank import RankBoost, metrics
 from sklearn_rank.datasets import make_credit
@@ -18,7 +19,7 @@ from sklearn_rank.scorecard import Scorecard, monitoring, report
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.monitoring._group_figures import auc_with_interval
 from sklearn_rank.scorecard.pages import _report_pictures
-from sklearn_rank.scorecard.pages._report_figures import ReportFigures, _order, figures_of
+from sklearn_rank.scorecard.pages._report_figures import ReportFigures, _band, _order, figures_of
 from sklearn_rank.scorecard.pages._report_pictures import Picture
 from sklearn_rank.scorecard.terms import Variable
 
@@ -419,3 +420,28 @@ def test_bands_are_calibrated_inside_their_intervals():
     figures = object.__new__(ReportFigures)
     object.__setattr__(figures, "calibration", bands)
     assert figures.n_calibrated == 2
+
+
+def test_bands_in_words():
+    inf = np.inf
+    assert [_band(-inf, inf), _band(-inf, 3), _band(3, inf), _band(3, 7.5)] == [
+        "all",
+        "up to 3",
+        "above 3",
+        "above 3 up to 7.5",
+    ]
+
+
+def test_the_picture_of_periods_has_the_ends_of_the_intervals(monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(Axes, "errorbar", lambda self, *args, **more: drawn.update(more, at=args))
+    table = SimpleNamespace(
+        period=np.array(["a", "b"]),
+        auc=np.array([0.7, 0.8]),
+        auc_low=np.array([0.6, np.nan]),
+        auc_high=np.array([0.75, np.nan]),
+        rate=np.array([0.1, 0.2]),
+    )
+    _report_pictures.periods(table, "late")
+    np.testing.assert_allclose(drawn["xerr"], [[0.1, 0], [0.05, 0]])
+    np.testing.assert_array_equal(drawn["at"], [table.auc, [1, 0]])

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, param, run
+from libraries import need
+from sklearn.base import is_classifier, is_regressor
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _main, _parser, _rankers, _store
@@ -182,6 +185,39 @@ def test_a_column_that_is_no_feature_is_named_with_its_first_value(capsys):
     assert "--special none=-9: the features are " in message
 
 
+def test_parameters_of_a_card_have_plain_names(capsys):
+    message = fails(["card", *BASIC, "-o", "c.json", *param("ranker__p=2")], capsys)
+    assert "--param ranker__p: neither Scorecard nor its ranker has it" in message
+
+
+def test_a_model_that_is_not_there_is_named_beside_standard_input(capsys):
+    assert "none.skops: no such file" in fails("rank none.skops - -o o.csv", capsys)
+
+
+def test_trees_of_the_baselines_learn_classes_or_grades():
+    for name in ("HistGradientBoosting", "LightGBM"):
+        if name == "LightGBM":
+            need("lightgbm")
+        for is_graded in (False, True):
+            baseline = _rankers._unfitted(name, 7, is_graded=is_graded)
+            assert (is_regressor(baseline), is_classifier(baseline)) == (is_graded, not is_graded)
+            assert baseline.random_state == 7
+
+
+def test_workers_of_this_machine_leave_memory_to_others(monkeypatch):
+    asked = {}
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "Client", lambda **how: asked.update(how) or nullcontext())
+    cluster = pytest.importorskip("sklearn_rank.cli._cluster")
+    with cluster._client("local"):
+        share = asked["memory_limit"] * asked["n_workers"] / cluster.MEMORY_LIMIT
+        assert 0.75 < share <= 0.8
+        assert asked["threads_per_worker"] == 1
+        assert asked["host"] == "127.0.0.1"
+    with cluster._client("tcp://10.0.0.1:8786"):
+        assert asked["address"] == "tcp://10.0.0.1:8786"
+
+
 def test_a_table_of_dates_has_no_card(capsys):
     frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=60), "late": [0, 1] * 30})
     frame.to_csv("dates.csv", index=False)
@@ -224,7 +260,9 @@ def test_only_classes_of_this_package_are_trusted():
     assert not _store._is_trusted("sklearn_rank.cli._store.none")
 
 
-def test_memory_and_terminals_that_fail_are_told_of():
+def test_errors_of_the_system_and_of_terminals_are_told():
+    assert _main._explain(OSError(2, "no such file", "x.csv")) == "x.csv: no such file"
+    assert _main._explain(OSError("odd")) == "input or output: odd"
     assert _main._explain(MemoryError()) == "the table does not fit into memory"
     error = UnicodeEncodeError("ascii", "a\u20ac", 1, 2, "no such character")
     assert "the terminal's ascii has no '\\u20ac'" in _main._explain(error)

@@ -344,6 +344,12 @@ def test_a_team_draft_adds_the_best_row_left_of_the_team_in_turn(seed, n, k):
         assert set(shown.team[first : first + 2].tolist()) == {0, 1}
 
 
+@pytest.mark.parametrize("scores", [([[1.0]], [[2.0]]), ([1.0], [1.0, 2.0])])
+def test_a_team_draft_is_of_two_arrays(scores):
+    with pytest.raises(ValueError, match="must have one dimension and the same length"):
+        team_draft(*scores, k=1)
+
+
 @pytest.mark.parametrize("k", [0, -1, 2.5])
 def test_a_team_draft_shows_a_row_at_least(k):
     with pytest.raises(ValueError, match="'k' parameter of team_draft must be an int in"):

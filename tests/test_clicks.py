@@ -445,6 +445,7 @@ def test_a_failed_fit_changes_nothing():
     _, log = simulated(0, n_impressions=3000)
     model = PositionPropensity(n_bootstrap=0).fit(log.click, log.position, log.row)
     before = model.propensity_
+    assert model.interval_ is None
     with pytest.raises(ValueError, match="Nothing was clicked at position 3"):
         model.fit([1, 1, 0], [1, 2, 3], [0, 0, 0])
     with pytest.raises(ValueError, match="Nothing was shown at position 2"):

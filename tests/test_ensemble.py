@@ -162,7 +162,7 @@ def test_scores_that_exist_need_no_fits_of_folds():
     one.fit_selected(X, Y, out_of_fold={"a": scores["linear"]}, fold=fold)
     assert notes == [len(X)]
     # Rows that were never held out: their scores don't count.
-    fold[:20], scores["linear"][:20] = -1, 0.0
+    fold[:20], scores["linear"][:20] = -1, np.nan
     late = made().fit_selected(X, Y, out_of_fold=scores, fold=fold)
     kept = {name: values[20:] for name, values in scores.items()}
     found = select_members(

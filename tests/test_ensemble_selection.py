@@ -15,6 +15,7 @@ from sklearn_rank.ensemble import (
     greedy_weights,
     normal_scores,
     select_members,
+    selection,
 )
 from sklearn_rank.metrics import auc_interval, auc_score, ndcg_score, partial_auc_score
 
@@ -405,3 +406,23 @@ def test_a_single_fold_is_refused():
     scores, rows = example(n_folds=1)
     with pytest.raises(ValueError, match="at least two folds"):
         select_members(scores, rows)
+
+
+def test_all_selections_draw_the_same_bags_of_the_seed(monkeypatch):
+    seen = []
+
+    def spy(scores, gain, *, random_state, **options):
+        seen.append(random_state)
+        return np.full(len(scores), 1 / len(scores))
+
+    monkeypatch.setattr(selection, "greedy_weights", spy)
+    y = np.arange(60) % 2 == 0
+    scores = {"a": np.linspace(0, 1, 60), "b": y + 0.0}
+    labels = HeldOutLabels(y, np.arange(60) // 20, np.ones(60))
+    for seed in (0, 0, 1, 2):
+        select_members(scores, labels, random_state=seed)
+    drawn = [set(seen[start : start + 4]) for start in range(0, 16, 4)]
+    assert [len(one) for one in drawn] == [1, 1, 1, 1]
+    assert drawn[0] == drawn[1]
+    assert len(set.union(*drawn)) == 3
+    assert max(seen) > 1e6

@@ -163,6 +163,13 @@ def assert_same(ranker, X, tolerance, model=None):
     assert_array_equal(found["label"][clear], ranker.predict(X)[clear])
 
 
+def test_a_kernel_without_a_coefficient_scores_zero():
+    X, y = make_rows("plain", 0)
+    ranker = fit(KernelPairwiseSGDRanker(kernel="rbf", max_iter=5), X, y)
+    ranker.dual_coef_ = np.zeros_like(ranker.dual_coef_)
+    assert_same(ranker, X, 1e-12)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(seed=st.integers(0, 10_000))

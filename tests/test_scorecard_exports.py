@@ -409,9 +409,9 @@ def test_a_pair_is_printed_as_a_grid():
 
 
 def test_bars_are_as_long_as_points_are_large():
-    card = replace(CARD, variables=(replace(AGE, points=(-10, 5, 1, 0, 2)),), pairs=())
+    card = replace(CARD, variables=(replace(AGE, points=(-20, 13, 3, 0, 1)),), pairs=())
     ends = {line.split()[0]: line.split()[-1] for line in to_text(card, 120).split("\n") if line}
-    assert (ends["-10"], ends["+5"], ends["+1"]) == (10 * "-", 5 * "+", "+")
+    assert (ends["-20"], ends["+13"], ends["+3"]) == (10 * "-", 6 * "+", 2 * "+")  # 6.5 and 1.5
     assert not set(ends[f"{card.intercept:+d}"]) <= {"+", "-"}
     assert "+++" not in to_text(card, 60)  # no room
 

@@ -130,8 +130,7 @@ def test_the_curve_is_of_totals_of_cards_made_without_the_rows(monkeypatch):
     np.testing.assert_allclose(np.sort(seen[0]), np.sort(np.concatenate(expected)), atol=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_slopes", [1, 2])
+@pytest.mark.parametrize("n_slopes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_interval_is_that_of_the_bootstrap_one_by_one(n_slopes, monkeypatch):
     monkeypatch.setattr(risk_module, "N_REDRAWN", 40)
     z = np.arange(-6, 7) / 4

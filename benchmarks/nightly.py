@@ -90,11 +90,12 @@ def main() -> None:
     parser.add_argument(
         "--json", type=Path, required=True, help="the report, which is gone on with"
     )
-    parser.add_argument("tests", nargs="*", help="some files of tests; by default all")
+    parser.add_argument("tests", nargs="*", help="some of the tests planned; by default all")
     options = parser.parse_args()
     runs = Report.load(options.json).runs if options.json.exists() else {}
     run = runs.setdefault(str(options.seed), {"files": {}, "tests": {}})
-    run["planned"] = planned()
+    if not options.tests:  # some tests that are run again plan nothing
+        run["planned"] = planned()
     notes = options.json.with_suffix(f".{options.seed}.jsonl").resolve()
     done = {**run["files"], **run["tests"]}.items()
     lines = [json.dumps({"test": name, **one}) + "\n" for name, one in done]

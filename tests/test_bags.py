@@ -190,6 +190,7 @@ def test_what_does_not_go_with_bags():
         refuses(ranker(n_bags=2, warm_start=True), "n_bags=2", "warm_start=True")
         refuses(ranker(n_bags=2, n_iter_no_change=3), "n_bags=2", "n_iter_no_change=3")
         refuses(ranker(n_bags=0), "'n_bags'", "Got 0 instead")
+        refuses(ranker(n_bags=1.5), "'n_bags'", "Got 1.5 instead")
     refuses(PNormPushRanker(n_bags=2, solver="lbfgs", alpha=1.0), "n_bags=2", "solver='lbfgs'")
     assert "n_bags" not in SmoothMarginRanker().get_params()
 

@@ -265,3 +265,11 @@ def test_weights_far_apart_and_of_zero():
     assert model.predict(["b"]) > model.predict(["a"])
     model = BradleyTerry().fit([("a", "b"), ("b", "a"), ("a", "b")])
     assert model.score([("a", "b"), ("z", "a")], sample_weight=[1, 0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "got"), [([0.5, 2, 3], "2 in duel 1"), ([1, 0, -1], "-1 in duel 2")]
+)
+def test_the_first_outcome_that_is_no_share_is_named(outcome, got):
+    with pytest.raises(ValueError, match=rf"must be from 0.* Got {got}\."):
+        duel_pairs(["a", "b", "c"], ["b", "c", "a"], outcome)

@@ -773,3 +773,9 @@ def test_a_feature_of_tiny_variance_does_not_hold_up_the_others(place):
     X[:, place] = 0
     without = ListNetLinear(penalty=None, max_norm=0.5).fit(X, y, qid=qid)
     np.testing.assert_allclose(ranker.coef_, without.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("max_norm", [0, -0.5, "1"])
+def test_the_radius_of_the_ball_is_positive(max_norm):
+    with pytest.raises(ValueError, match="The 'max_norm' parameter of ListNetLinear must be"):
+        ListNetLinear(max_norm=max_norm).fit(X, Y, qid=QID)

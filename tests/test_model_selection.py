@@ -403,3 +403,11 @@ def test_every_query_is_tested_with_the_same_probability(qid, y, share):
     assert {len(one) for one in drawn} == {round(share * n_queries)}
     often = np.bincount(np.concatenate(drawn), minlength=n_queries) / 2000
     assert np.abs(often - share).max() < 4 * np.sqrt(share * (1 - share) / 2000)
+
+
+@pytest.mark.parametrize("n_splits", [1, 2.5])
+def test_folds_are_at_least_two(n_splits):
+    with pytest.raises(
+        ValueError, match=r"'n_splits' parameter of QueryKFold must be an int in \[2"
+    ):
+        list(QueryKFold(n_splits).split(np.zeros((4, 1)), np.arange(4) % 2, np.arange(4)))

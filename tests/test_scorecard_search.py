@@ -416,3 +416,9 @@ def test_all_terms_may_be_pairs_or_none():
         assert tried == expected
         assert card.search_[-1]["parameter"] == "max_pairs"
         assert "x0 × x1" in card.terms_
+
+
+def test_small_cards_are_corrective_up_to_fifty_terms():
+    solvers = [Scorecard(max_terms=n).unfitted_ranker().solver for n in (1, 50, 51, None)]
+    assert solvers[:2] == ["corrective", "corrective"]
+    assert "corrective" not in solvers[2:]

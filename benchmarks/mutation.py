@@ -6,7 +6,8 @@
     python benchmarks/mutation.py report FOLDER --output docs/benchmarks/mutation.json \\
         --page docs/benchmarks/mutation_table.md
 
-With `--group further` the report is mutation_further.json, with `--seed 1` mutation_second.json.
+With `--group further` the report is mutation_further.json, with `--seed 1` mutation_second.json,
+with `--seed 2` mutation_third.json.
 
 The operators of cosmic-ray plant one fault at a time in the modules that every ranker relies
 on, or with `--group further` in those made of rankers: a comparison, an operator, a number or a

@@ -454,7 +454,7 @@ def test_a_failed_fit_changes_nothing():
         clone(model).set_params(n_bootstrap=1).fit(log.click, log.position, log.row)
     for most in (0, 1.5):
         with pytest.raises(ValueError, match="The 'max_iter' parameter of PositionPropensity"):
-            PositionPropensity("em", max_iter=most).fit([1], [1], row=[0])
+            clone(model).set_params(max_iter=most).fit(log.click, log.position, log.row)
     with pytest.raises(ValueError, match="The 'tol' parameter of PositionPropensity"):
         clone(model).set_params(tol=0).fit(log.click, log.position, log.row)
     assert model.propensity_ is before

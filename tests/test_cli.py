@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 import skops.io
 from commands import FAST, fails, param, run
+from libraries import need_extra
 from rankers import BOOSTERS, RANKERS, cheap
 from sklearn.metrics import roc_auc_score
 
@@ -178,6 +179,7 @@ def test_a_parameter_that_one_ranker_refuses(folder, capsys):
 
 
 def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
+    need_extra("skrub")
     table = loans()
     table["many"] = [f"v{i % 100}" for i in range(len(table))]
     table.to_csv("t.csv", index=False)

@@ -172,6 +172,8 @@ def test_what_does_not_go(folder, capsys, words, message):
     numbers = np.arange(200.0)
     frame = frame.assign(note="x y", few=numbers % 2, gap=np.where(numbers == 7, np.nan, numbers))
     frame["late_from"] = (frame["late"] == "yes") * 1000 + numbers % 9
+    if not words.startswith(("--time day", "--time dya")):  # as a feature it needs skrub
+        frame = frame.drop(columns="day")
     frame.to_csv("rows.csv", index=False)
     assert message in fails(["compare", *ROWS, *words.split()], capsys)
 

@@ -476,18 +476,31 @@ def silence() -> None:
     os.dup2(nowhere, 2)
 
 
-def first_failure(items: list[pytest.Item]) -> str:
-    """Run tests up to the first that fails, and return its name."""
-    from _pytest.runner import runtestprotocol
+class Failure:
+    """Keeps the name of the first test that fails."""
 
+    def __init__(self) -> None:
+        self.name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.name = self.name or (report.nodeid if report.failed else "")
+
+
+def first_failure(items: list[pytest.Item]) -> str:
+    """Run tests up to the first that fails, and return its name.
+
+    Through all hooks, of which one sees to the marks that ignore warnings.
+    """
+    failure, config = Failure(), items[0].config
+    config.pluginmanager.register(failure)
     for item, following in zip_longest(items, items[1:]):
         try:
-            reports = runtestprotocol(item, log=False, nextitem=following)
+            config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except BaseException:
             return item.nodeid
-        if any(report.failed for report in reports):
-            return item.nodeid
-    return ""
+        if failure.name:
+            break
+    return failure.name
 
 
 def in_interpreter(mutant: Mutant, chosen: list[str], marked: str) -> tuple[str, str]:

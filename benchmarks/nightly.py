@@ -94,7 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     runs = Report.load(options.json).runs if options.json.exists() else {}
     run = runs.setdefault(str(options.seed), {"files": {}, "tests": {}})
-    if not options.tests:  # some tests that are run again plan nothing
+    if not options.tests or "planned" not in run:  # some that are run again plan nothing
         run["planned"] = planned()
     notes = options.json.with_suffix(f".{options.seed}.jsonl").resolve()
     done = {**run["files"], **run["tests"]}.items()

@@ -301,8 +301,15 @@ def test_fits_are_stopped_and_asked_by_their_names():
 # ---------------------------------------------------------------------------- tracker
 
 
+@pytest.fixture
+def modules(monkeypatch):
+    """Put back the modules that a tracker forbids, after the test."""
+    for name in _tracker._NOT_NEEDED:
+        monkeypatch.setitem(sys.modules, name, sys.modules.get(name))
+
+
 @pytest.mark.parametrize("patience", ["7\n", ""])
-def test_what_the_process_of_a_tracker_does(monkeypatch, capsys, patience):
+def test_what_the_process_of_a_tracker_does(modules, monkeypatch, capsys, patience):
     called = []
 
     class Tracker:
@@ -322,8 +329,6 @@ def test_what_the_process_of_a_tracker_does(monkeypatch, capsys, patience):
             called.append("free")
 
     monkeypatch.setitem(sys.modules, "xgboost.tracker", SimpleNamespace(RabitTracker=Tracker))
-    for name in _tracker._NOT_NEEDED:
-        monkeypatch.setitem(sys.modules, name, sys.modules.get(name))
     monkeypatch.setattr(sys, "stdin", io.StringIO(f'[2, "127.0.0.1", 30]\n{patience}'))
     _tracker.main()
     assert json.loads(capsys.readouterr().out) == {"port": 9}
@@ -332,13 +337,11 @@ def test_what_the_process_of_a_tracker_does(monkeypatch, capsys, patience):
     assert all(sys.modules[name] is None for name in _tracker._NOT_NEEDED)
 
 
-def test_a_tracker_says_why_it_does_not_start(monkeypatch, capsys):
+def test_a_tracker_says_why_it_does_not_start(modules, monkeypatch, capsys):
     def fails(*_, **__):
         raise OSError("no port")
 
     monkeypatch.setitem(sys.modules, "xgboost.tracker", SimpleNamespace(RabitTracker=fails))
-    for name in _tracker._NOT_NEEDED:
-        monkeypatch.setitem(sys.modules, name, sys.modules.get(name))
     monkeypatch.setattr(sys, "stdin", io.StringIO('[2, "127.0.0.1", 30]\n'))
     _tracker.main()
     assert json.loads(capsys.readouterr().out) == {"error": "OSError: no port"}

@@ -1,4 +1,4 @@
-"""What every test shares: a Hypothesis profile for each tier, and restored settings."""
+"""What every test shares: how many examples Hypothesis draws, and restored settings."""
 
 import importlib
 import os
@@ -11,19 +11,17 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
-# The first two draw the same examples on every run, so a failure can be repeated from its log
-# alone; the third draws new ones each night, and its log ends with the seed that repeats them.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=10)
+# The first draws the same examples on every run, so a failure can be repeated from its log alone;
+# the second draws new ones each night, and its log ends with the seed that repeats them.
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile(
     "nightly", deadline=None, derandomize=False, max_examples=2000, print_blob=True
 )
 
 
 def profile_of(config):
-    """Return the profile of the tier that is run; the environment can name another one."""
-    quick = "not slow" in config.getoption("markexpr")
-    tier = "nightly" if config.getoption("nightly") else "quick" if quick else "default"
+    """Return the profile of the tests that are run; the environment can name another one."""
+    tier = "nightly" if config.getoption("nightly") else "default"
     return os.environ.get("HYPOTHESIS_PROFILE", tier)
 
 
@@ -57,6 +55,14 @@ def generators_of(module):
 
     found = [one for one in vars(module).values() if isinstance(one, np.random.Generator)]
     return [(one, one.bit_generator.state) for one in found]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup():
+    """Seed what `random_state=None` draws from: a fixture is the same whichever test is first."""
+    import numpy as np
+
+    np.random.seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -40,6 +40,11 @@ def test_groups_in_a_circle_are_one(grid, data):
     np.testing.assert_array_equal(together[group >= 0][:, group >= 0], expected)
 
 
+def test_cells_of_no_group_are_in_no_circle():
+    order = CellOrder.of_grid((2, 2), (2, 2), (1, -1))
+    assert order.without_circles(np.full(4, -1)).tolist() == [-1] * 4
+
+
 @given(grids(most=3), st.data())
 def test_the_sets_make_up_exactly_the_monotone_functions(grid, data):
     order = CellOrder.of_grid(*grid)

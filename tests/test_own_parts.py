@@ -282,6 +282,17 @@ def test_a_booster_with_a_model_of_ones_own(booster, relevance):
     np.testing.assert_allclose(last, own.predict(X), atol=1e-12)
 
 
+def test_a_model_of_ones_own_need_not_bound_second_derivatives():
+    """Then each round takes the feature whose coefficient has the steepest slope."""
+    wide = X * [1, 10, 1]
+    slopes = wide[Y == 1].mean(axis=0) - wide[Y == 0].mean(axis=0)
+    options = {"loss": "logistic", "n_estimators": 1, "p": 1}
+    fitted = PNormPushRanker(weak_ranker=Columns(), **options).fit(wide, Y)
+    assert np.argmax(fitted.feature_importances_) == np.argmax(slopes)
+    with pytest.raises(ValueError, match="selection='optimal'"):
+        fitted.set_params(selection="optimal").fit(X, Y)
+
+
 def test_all_coefficients_of_a_model_of_ones_own():
     options = {"solver": "lbfgs", "alpha": 0.1}
     own = scores(PNormPushRanker(weak_ranker=Columns(), **options))

@@ -109,6 +109,21 @@ def test_the_gain_is_that_of_all_pairs():
     assert tuple(pair.features) == max(gains, key=gains.get)
 
 
+@pytest.mark.parametrize("ranker", [BOOSTERS[0], BOOSTERS[2]], ids=repr)
+def test_the_order_of_two_features_does_not_matter(ranker):
+    """Not that of the axes of a pair, either, though one has fewer bins and a code."""
+    X, y = mixed()
+    X = X[:, [1, 2]]
+    X[:, 0] = np.sign(X[:, 0])
+    grids = []
+    for columns, code in (([0, 1], 1), ([1, 0], 0)):
+        fitted = with_pairs(ranker, special_values={code: [-99.0]}).fit(X[:, columns], y)
+        (pair,) = fitted.pair_functions_
+        grids.append(pair.grid)
+    assert grids[0].shape[0] != grids[0].shape[1]
+    np.testing.assert_allclose(grids[0], grids[1].T, rtol=1e-7, atol=1e-9)
+
+
 def test_noise_has_no_pair():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)

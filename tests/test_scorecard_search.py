@@ -86,6 +86,15 @@ def test_what_is_set_is_not_searched():
     assert {one["parameter"] for one in card.search_} == {"max_pairs", "n_terms"}
     card = Scorecard(RankBoost(n_estimators=5), **QUICK).fit(X, Y)
     assert (card.alpha_, card.min_bin_size_, card.search_) == (None, 0.02, [])
+    card = Scorecard(p=1, max_pairs=0, **QUICK).fit(X, Y)
+    assert {one["parameter"] for one in card.search_} == {"alpha", "min_bin_size", "n_terms"}
+
+
+def test_a_later_fit_forgets_the_earlier_one():
+    scorecard = Scorecard(RankBoost(n_estimators=5), **QUICK).fit(X, Y)
+    assert hasattr(scorecard, "feature_names_in_")
+    scorecard.fit(X.to_numpy(), Y)
+    assert not hasattr(scorecard, "feature_names_in_")
 
 
 def test_bins_hold_two_per_cent_unless_told_otherwise():

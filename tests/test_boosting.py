@@ -142,6 +142,18 @@ def test_learning_rate_multiplies_the_step(problem, rate):
 
 
 @pytest.mark.parametrize("p", [1, 4])
+@given(problem=problems(), seed=st.integers(0, 10**6))
+def test_a_feature_of_zeros_and_ones_is_a_stump(p, problem, seed):
+    X = np.random.default_rng(seed).integers(0, 2, (len(problem.y), 3)).astype(float)
+    options = {"p": p, "n_estimators": N_ROUNDS, "tol": 0, "selection": "steepest"}
+    curves = [
+        fit(PNormPushRanker(weak_ranker=name, **options), problem._replace(X=X)).objective_curve_
+        for name in ("feature", "stump")
+    ]
+    np.testing.assert_allclose(*curves, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1, 4])
 @given(problem=problems())
 def test_raw_features_equal_the_oracles(p, problem):
     options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}

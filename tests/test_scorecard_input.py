@@ -77,6 +77,16 @@ def test_a_column_of_no_numbers_is_named_by_scoring(model, frame, value):
     refuses(lambda: model.predict(without), f"- {name}\n")
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_names_are_asked_for_where_rows_have_names():
+    """An array without them gets scikit-learn's own sentence."""
+    fitted = card().fit(NUMBERS, Y)
+    with pytest.raises(ValueError, match="X has 2 features") as few:
+        fitted.predict(NUMBERS.to_numpy()[:, :2])
+    assert "The scorecard needs" not in str(few.value)
+    refuses(lambda: fitted.predict(NUMBERS[["age"]]), "The scorecard needs [")
+
+
 @pytest.mark.parametrize("model", [ranker(), card()], ids=["ranker", "card"])
 @pytest.mark.parametrize("frame", [NUMBERS, X], ids=["numbers", "categories"])
 @pytest.mark.parametrize("of", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])

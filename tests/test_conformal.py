@@ -416,3 +416,4 @@ def test_a_head_just_at_the_bound_is_taken(n_known, n_rows):
     p_values = np.r_[1 / (n_known + 1), np.ones(n_rows - 1)]
     assert select_head(p_values, n_rows / (n_known + 1)).tolist() == [True, *[False] * (n_rows - 1)]
     assert not select_head(p_values, n_rows / (n_known + 1) - 1e-6).any()
+    assert select_head(p_values[:0], 0.1).tolist() == []

@@ -150,6 +150,7 @@ def test_auc_of_pieces_is_that_of_all_rows(seed, n_ranges, n_levels):
     pieces = [score_pieces(part, ScoredByFirst(), splitters, 2.0) for part in parts]
     found = pooled_auc([count_range([one[k] for one in pieces]) for k in range(len(splitters) + 1)])
     assert found == pytest.approx(auc_score(y, X[:, 0], sample_weight=weight), abs=1e-12)
+    assert choose_splitters(X[:0, 0], n_ranges).tolist() == []
 
 
 def checks(**options):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +20,8 @@ from sklearn_rank.scorecard.explaining._reasons import most_lost
 from sklearn_rank.scorecard.fitting._build import told
 from sklearn_rank.scorecard.fitting._scaling import minmax_points, round_steps, scaled_points
 from sklearn_rank.scorecard.fitting._training import BinnedTraining
+from sklearn_rank.scorecard.forms._test_rows import _inside
+from sklearn_rank.scorecard.pages._pages import _verdict
 from sklearn_rank.scorecard.risk._risk import RiskCurve
 from sklearn_rank.scorecard.search._folds import FoldFits, make_folds
 from sklearn_rank.scorecard.search._search import may_be_chosen, simplest_of_the_best
@@ -322,3 +324,33 @@ def test_most_lost():
     assert most_lost(-lost, 4).tolist() == [[-1] * 4] * 2
     ties = np.array([[1.0, 2.0, 1.0 + 1e-12]])
     assert most_lost(ties, 3).tolist() == [[1, 0, 2]]
+
+
+# Small parts -----------------------------------------------------------------------------
+
+ENDS = st.none() | st.sampled_from([-1.7e308, -1e300, -2.5, -0.0, 5e-324, 1.0, 7.0, 1e300, 1.7e308])
+
+
+@given(ENDS, ENDS, st.integers(0, 3))
+def test_a_test_row_has_a_number_inside_of_its_range(above, up_to, n_special):
+    assume(above is None or up_to is None or above < up_to)
+    special = ()
+    for _ in range(n_special):  # codes in the way
+        special += (_inside(above, up_to, special),)
+    found = _inside(above, up_to, special)
+    assert found not in special
+    assert above is None or found > above
+    assert up_to is None or found <= up_to
+    ends = [0.0 if one is None else one for one in (above, up_to)]
+    assert found != up_to or abs(ends[1]) > 1e300 or np.nextafter(ends[0], np.inf) == up_to
+
+
+@pytest.mark.parametrize(
+    ("psi", "p_value", "verdict"),
+    [
+        *((0.09, 0.0, "no"), (0.1, 0.01, "some"), (0.25, 0.01, "some"), (0.26, 0.01, "large")),
+        *((0.3, 0.05, "no"), (0.3, 0.049, "large")),
+    ],
+)
+def test_how_large_a_change_is(psi, p_value, verdict):
+    assert _verdict(SimpleNamespace(psi=psi, p_value=p_value)) == verdict

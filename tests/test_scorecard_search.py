@@ -314,6 +314,18 @@ def test_a_direction_is_that_of_its_definition(seed, slope, bends, n_queries):
     assert found == slow_direction(x, y, query)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rates_that_rise_and_fall_have_no_direction(sign):
+    """Though the pairs of rows are decided: the first fifth is against it."""
+    x = np.arange(800)
+    rate = np.where(x < 160, 0.5, x / 800)
+    y = np.random.default_rng(0).random(800) < rate
+    sums = np.array([~y, y], dtype=float)[:, ::sign]
+    assert direction(*sums, np.zeros(800, dtype=np.intp)) == 0
+    assert direction(*sums[:, ::sign][:, 160:][:, ::sign], np.zeros(640, dtype=np.intp)) == sign
+    assert slow_direction(x[::sign], y, np.zeros(800)) == 0
+
+
 def test_a_direction_is_that_within_queries():
     """Within a query x falls; over all rows it rises, with the level of the queries."""
     random = np.random.default_rng(0)

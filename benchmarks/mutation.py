@@ -19,10 +19,10 @@ A fault is tried in a forked process that has all tests loaded: functions take t
 before the tests start. A fault outside of functions, or in one that no test calls (some run
 while their file is imported), is written to the file, and a new interpreter runs the tests: so
 work in a copy of the repository, never in the one that you edit.
-Chosen are tests that run the line, in turns over the test functions and quick ones that run
-little else first, as many as take `--budget` seconds together; where none runs it, those of the
-file and those that look at every file. A fault that makes them take more than 120 seconds counts
-as noticed.
+Chosen are tests that run the line, in turns over the test functions, quick ones that run little
+else first, as many as take `--budget` seconds together (of the map: fewer without its tracing);
+where none runs it, those of the file and those that look at every file. A fault that makes them
+take more than 240 seconds counts as noticed.
 
 With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left, but for
 faults that are known to be equivalent.
@@ -81,7 +81,10 @@ OF_ALL_FILES = {
     "tests/test_reference.py::test_defaults_are_those_of_the_docstrings",
 }
 """Tests that look at every file, though they call nothing in it."""
-LIMIT = 120
+TURN = 0.5
+"""Seconds of a test function's cases that run in one turn, if not a single case takes longer."""
+
+LIMIT = 240
 OPEN = ["open: no quick test of these runs the line", "open"]
 SLOW = "slow: "
 VERDICTS = {
@@ -337,16 +340,22 @@ class Choice:
         """Return the chosen tests in the order in which they run."""
         found = self.running(mutant["file"], mutant["line"]) or self.of_file(mutant["file"])
         order = sorted(found, key=lambda name: (self.seconds[name] + 0.02) * self.breadth[name])
-        turns: dict[str, list[str]] = defaultdict(list)
+        turns: dict[str, list[list[str]]] = defaultdict(lambda: [[]])
         for name in order:
-            turns[name.partition("[")[0]].append(name)
-        chosen, spent = [], 0.0
-        for name in filter(None, chain.from_iterable(zip_longest(*turns.values()))):
-            spent += self.seconds[name]
-            if chosen and spent > self.budget:
+            of_function = turns[name.partition("[")[0]]
+            if of_function[-1] and self.cost([*of_function[-1], name]) > TURN:
+                of_function.append([])
+            of_function[-1].append(name)
+        chosen: list[str] = []
+        for names in filter(None, chain.from_iterable(zip_longest(*turns.values()))):
+            if chosen and self.cost([*chosen, *names]) > self.budget:
                 break
-            chosen.append(name)
+            chosen += names
         return chosen
+
+    def cost(self, names: list[str]) -> float:
+        """Return the seconds that some tests take together."""
+        return sum(self.seconds[name] for name in names)
 
 
 # --- one fault in a process of its own -----------------------------------------------------------
@@ -659,7 +668,7 @@ def main() -> None:
     parser.add_argument("--slow", action="store_true", help="slow tests on what the quick left")
     parser.add_argument("--count", type=int, default=408, help="some files have fewer places")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=float, default=40, help="seconds of tests for each fault")
+    parser.add_argument("--budget", type=float, default=100, help="seconds of tests for each fault")
     parser.add_argument("--minutes", type=float, default=600, help="no new fault after these")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--page", type=Path, help="a file of Markdown for the two tables")

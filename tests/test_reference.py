@@ -2,14 +2,19 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 
+import sklearn_rank
+from sklearn_rank._validation import Number, OrNone
+
 ROOT = Path(__file__).parents[1]
 EXTENSIONS = ROOT / "docs" / "_extensions"
 KEY = re.compile(r"\b[A-Z][A-Za-z]+(?:19|20)\d\d\b")
+IMPORTS_MORE = ("sklearn_rank.onnx", "sklearn_rank.dask")
 KEYS = {"Efron1993", "Rudin2009", "RudinSchapire2009"}
 
 
@@ -75,6 +80,61 @@ def test_defaults_are_those_of_the_docstrings():
         is_number = isinstance(default, float)
         same = float(text) == default if is_number else text in (repr(default), f'"{default}"')
         assert same, name
+
+
+MODULES = [
+    importlib.import_module(one.name)
+    for one in pkgutil.walk_packages(sklearn_rank.__path__, "sklearn_rank.")
+    if not one.name.endswith("__main__") and not one.name.startswith(IMPORTS_MORE)
+]
+RANGE = re.compile(r"(?:in ([\[(]\S+, \S+[\])])|>= ([\d.]+)|> ([\d.]+))")
+SEVERAL = {"BoostedTreesRanker._allowed: p", "Scorecard._allowed: p"}
+"""Infinity is refused with a sentence of its own."""
+
+
+def things_in(module):
+    """Return the classes and functions that a module defines."""
+    things = vars(module).values()
+    return [
+        one
+        for one in things
+        if (inspect.isclass(one) or inspect.isfunction(one)) and one.__module__ == module.__name__
+    ]
+
+
+def allowed_numbers(module):
+    """Yield the place, name and constraint of each parameter that must be a number."""
+    for of in (module, *filter(inspect.isclass, things_in(module))):
+        for place, table in vars(of).items():
+            for name, constraint in table.items() if isinstance(table, dict) else ():
+                one = constraint.other if isinstance(constraint, OrNone) else constraint
+                if isinstance(one, Number):
+                    yield f"{of.__name__}.{place}: {name}", name, one
+
+
+def documented_ranges(module, name):
+    """Return the ranges that the docstrings of a module give a parameter."""
+    things = [*things_in(module)]
+    things += [one for thing in things if inspect.isclass(thing) for one in vars(thing).values()]
+    texts = [inspect.getdoc(one) or "" for one in things if callable(one)]
+    lines = [line for text in texts for line in re.findall(rf"(?m)^{name} : (.*)$", text)]
+    found = [match for line in lines if (match := RANGE.search(line))]
+    return {one[1] or (f"[{one[2]}, inf)" if one[2] else f"({one[3]}, inf)") for one in found}
+
+
+def test_numbers_are_allowed_in_the_ranges_of_the_docstrings():
+    n_documented = 0
+    for module in MODULES:
+        package = module.__name__.rpartition(".")[0]
+        siblings = [one for one in MODULES if one.__name__.rpartition(".")[0] == package]
+        for place, name, constraint in allowed_numbers(module):
+            told = documented_ranges(module, name)
+            told = told or set().union(*(documented_ranges(one, name) for one in siblings))
+            allowed = str(constraint).split(" in ")[1].partition(" or ")[0]
+            if told and place not in SEVERAL:
+                n_documented += 1
+                assert allowed in told, place
+    assert n_documented > 120
 
 
 def documented_parameters():

@@ -37,7 +37,7 @@ _TENTHS = 10
 Fold = tuple[Indices, Indices]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeldOut:
     """Scores of rows by models that were fitted without them, and how the fits went, by name."""
 

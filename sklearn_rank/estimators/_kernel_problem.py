@@ -14,7 +14,7 @@ from sklearn_rank.pair_sums import mean_loss
 from sklearn_rank.rows import Preferences
 
 
-@dataclass
+@dataclass(eq=False)
 class Progress:
     """The steps so far. A warm start continues them; stored as a plain dict.
 

@@ -47,7 +47,7 @@ class AUCInterval:
     n_queries: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Units:
     """The AUC and its error: a term for each independent draw (a row or a query).
 

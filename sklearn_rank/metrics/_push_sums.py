@@ -13,7 +13,7 @@ from sklearn_rank.pair_sums import ExponentialSums, MarginLoss, PairLoss, as_mar
 from sklearn_rank.rows import Preferences
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PushSums:
     """The inner sums of the p-norm push for the rows k that have a row above them.
 

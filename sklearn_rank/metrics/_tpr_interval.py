@@ -279,7 +279,7 @@ def draw_counts(n_rows: int, n_drawn: Indices, rng: Any) -> Indices:
     return np.bincount(sample * n_rows + row, minlength=len(n_drawn) * n_rows).reshape(-1, n_rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Ranking:
     """One list: relevant rows and groups of tied other rows, in descending order of score.
 

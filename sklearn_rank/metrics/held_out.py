@@ -20,7 +20,7 @@ from sklearn_rank.metrics.intervals import over_folds
 _RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """Relevance of rows, their queries (None: one list) and the folds that held them out.
 

@@ -23,7 +23,7 @@ LIGHTEST_PAIRS = 1e-250
 """Weight of all pairs, that of the heaviest row being about one, below which it is rounding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairCounts:
     """For each row k, the weight of the rows above it: those of higher relevance in its query.
 

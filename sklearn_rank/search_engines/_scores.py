@@ -35,7 +35,7 @@ from sklearn_rank.search_engines._nodes import (
 from sklearn_rank.search_engines.tree_arrays import TreeArrays, trees_of_lightgbm, trees_of_xgboost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearScore:
     """The score ``weights @ x + constant``."""
 

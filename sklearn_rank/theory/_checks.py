@@ -30,7 +30,7 @@ _ALLOWED: dict[str, Constraint] = {
     **dict.fromkeys(("delta", "smooth_margin"), INSIDE),
     **dict.fromkeys(("edge", "min_risk", "right", "wrong"), _SHARE),
     "beta": Number(0, 1, closed="neither", other=(None,)),
-    "exponent": Number(1),
+    "exponent": Number(1, closed="left"),
     "f_skew": Number(-np.inf, closed="neither"),
     "max_loss": Number(0, closed="neither", other=(None,)),
     "max_relevance": Number(0, 1022),

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_rank import PNormPushRanker
+from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._protocols import RowGradient
 from sklearn_rank.models import Stumps
 from sklearn_rank.models.bin_sums import BinSums
 from sklearn_rank.objectives import MARGIN_LOSSES
@@ -83,3 +85,18 @@ def test_most_sums_are_left_out(loss, most):
         ranker.fit(X, y)
     gradients = n_of["all"] * 50 / 52  # the first curvature and the weights take two of these
     assert n_of["some"] < most * gradients
+
+
+def test_some_features_are_summed_as_all_are():
+    """Those of a joint code together, the others not at all."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (7, 200))
+    sums = BinSums(codes, 3, ThreadPool(1))
+    matrix = sums.matrix_of_feature
+    assert 1 < len(np.unique(matrix)) < 7
+    gradient = RowGradient.signed(rng.normal(size=200))
+    wanted = sums.sum_by_bin(gradient)
+    for number in np.unique(matrix):
+        found = sums.sum_by_bin(gradient, np.array([number]))
+        own = matrix == number
+        np.testing.assert_allclose(found[:, own], wanted[:, own], atol=1e-12)

@@ -14,6 +14,7 @@ from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.models import FeatureBins, PairBins, Stumps
 from sklearn_rank.models.cell_groups import group_cells
 from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_cuts
+from sklearn_rank.models.pair_search import Places
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*smooth margin stayed")
 SMALL = {"loss": "logistic", "solver": "corrective", "p": 1.0, "n_estimators": 8}
@@ -85,6 +86,32 @@ def test_groups_of_cells_are_large_enough_and_keep_missing_values_apart(rows, co
     kind = oracles.kinds_of_cells(shape, (rows, columns))
     for number in range(len(weight)):
         assert len({kind[cell] for cell in np.flatnonzero(group == number)}) == 1
+
+
+@given(st.integers(0, 6), st.integers(0, 3), st.integers(1, 9), st.integers(0, 10**6))
+def test_bins_without_an_order_have_places_of_their_own(n_values, n_others, most, seed):
+    """In about equal places are the others, in the order given."""
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 4, n_values + n_others).astype(float)
+    order = rng.permutation(n_values)
+    places = Places.divided(order, weight, n_values, most)
+    in_order = places.of_bin[order]
+    assert (np.diff(in_order) >= 0).all()
+    assert sorted({*in_order.tolist()}) == list(range(places.n_values))
+    assert places.n_values == n_values if n_values <= most else places.n_values <= most
+    others = places.of_bin[n_values:].tolist()
+    assert others == list(range(places.n_values, places.n_places)) and len(others) == n_others
+
+
+def test_lines_of_a_grid_hold_two_hundredths_of_the_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 100, (3000, 2)).astype(float)
+    y = (X[:, 0] >= 99) & (X[:, 1] >= 50) | (rng.random(3000) < 0.3)  # a hundredth of the rows
+    ranker = with_pairs(BOOSTERS[0], 1, max_thresholds=1).fit(X, y)
+    (pair,) = ranker.pair_functions_
+    for axis, j in zip((pair.bins.first, pair.bins.second), pair.features, strict=True):
+        sizes = np.bincount(axis(X[:, j]), minlength=axis.n_bins)[: axis.n_values]
+        assert sizes.min() >= 0.02 * len(X)
 
 
 @pytest.mark.parametrize("ranker", BOOSTERS[:3], ids=repr)

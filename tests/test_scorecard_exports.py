@@ -166,6 +166,16 @@ def test_pmml_gives_the_totals(card, is_refusing, seed):
     assert list(pmml_scores(to_pmml(card), names, X)) == totals_or_none(card, X)
 
 
+def test_pmml_gives_the_totals_beside_codes_that_no_training_row_had():
+    bins = {"thresholds": (1.5, 3.0), "special": (-98.0, -99.0), "counts": (1, 1, 1, 0, 1, 1)}
+    x = Variable("x", 0, points=(-1, 2, 3, 4, 5, 6), events=(0,) * 6, **bins)
+    card = Card((x,), 0, 0, (0, 1), 1, ("x",), adverse="high", unseen="refuse")
+    X = np.array([[1.0], [2], [9], [-98], [-99], [np.nan]])
+    expected = [-1, 2, 3, None, 5, 6]
+    assert totals_or_none(card, X) == expected
+    assert list(pmml_scores(to_pmml(card), ["x"], X)) == expected
+
+
 @pytest.mark.parametrize("adverse", ["high", "low"])
 def test_pmml_reasons_go_to_the_bad_end(adverse):
     """Differences of partial and baseline scores, by the words of PMML, are points lost."""

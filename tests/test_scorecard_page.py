@@ -286,3 +286,4 @@ def test_the_fingerprint_is_of_the_rows_in_any_order():
     assert fingerprint(Rows(other, y, None, weight)) != fingerprint(rows)
     assert fingerprint(Rows(X, ~y, None, weight)) != fingerprint(rows)
     assert fingerprint(Rows(X, y, None, 2 * weight)) != fingerprint(rows)
+    assert len(fingerprint(rows)) == 16

@@ -533,6 +533,16 @@ def test_risk_intervals_repeat_the_fit():
         np.testing.assert_allclose(end, middle + sign * 1.959963984540054 * error)
 
 
+def test_rows_of_weight_zero_have_no_interval():
+    random = np.random.default_rng(0)
+    rows, weight = random.normal(size=(90, 2)), np.r_[0, 0, np.ones(88)]
+    y = (rows[:, 0] + random.normal(size=90) > 0).astype(int)
+    scorecard = Scorecard(**QUICK).fit(rows, y, sample_weight=weight)
+    found = scorecard.risk_intervals(rows, y, sample_weight=weight, n_fits=2)
+    assert found["total"].tolist() == sorted(set(scorecard.card_.totals(rows[2:])))
+    assert (found["low"] <= found["high"]).all()
+
+
 def oracle_risk(scorecard, totals):
     table = scorecard.risk_table_
     return np.interp(totals, table["total"], table["risk"])

@@ -343,3 +343,10 @@ def test_long_lists_of_categories_are_divided():
     assert to_sql(card, "oracle").count('"a" IN (') == 3
     with DATABASES["sqlite"]() as database:
         assert_right(database, card, np.array([[0], [1999], [2499], [2500]], dtype=object))
+
+
+def test_a_decimal_is_no_double_in_postgresql():
+    number = DIALECTS["postgresql"].number
+    assert [number(one) for one in (3.0, -2147483647.0)] == ["3", "-2147483647"]
+    assert number(2147483648.0) == "double precision '2147483648.0'"  # no integer of 32 bits
+    assert number(0.5) == "double precision '0.5'"

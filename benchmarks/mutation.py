@@ -35,10 +35,12 @@ report joins them.
 import argparse
 import ast
 import gc
+import inspect
 import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -435,7 +437,7 @@ class Trial:
             chosen = [name for name in self.choice.tests(mutant) if name in items]
             outcome, by = "" if chosen else "survived", ""
             if chosen and self.choice.running(mutant["file"], mutant["line"]):
-                chosen = [name for name in chosen if "polars" not in name]  # its threads are lost
+                chosen = [name for name in chosen if not uses_polars(items[name])]
                 outcome, by = forked(mutant, [items[name] for name in chosen], found)
             if not outcome:
                 outcome, by = in_interpreter(mutant, chosen, self.marked)
@@ -445,6 +447,13 @@ class Trial:
             with self.results.open("a") as file:
                 file.write(json.dumps(record) + "\n")
         return True
+
+
+def uses_polars(item: pytest.Item) -> bool:
+    """Whether a test uses polars, whose threads a fork does not inherit."""
+    function = getattr(item, "function", None)
+    source = inspect.getsource(function) if function else ""
+    return "polars" in item.nodeid or re.search(r"\bpl\.", source) is not None
 
 
 def forked(

@@ -117,6 +117,14 @@ def test_bags_of_a_full_model_weigh_the_stumps_of_a_fit_to_all_rows(form):
     assert all(any((h == one).all() for one in known.T) for h in found.T)
 
 
+def test_each_bag_has_room_for_stumps_of_its_own():
+    X, y = data_of(200)
+    ranker = RankBoost(n_estimators=2, n_bags=2, random_state=0)
+    fitted = ranker.set_params(weak_ranker=Stumps(max_thresholds=12)).fit(X, y)
+    of_bags = [set(np.flatnonzero(weights)) for weights in fitted.bag_weights_]
+    assert all(len(one - other) for one, other in (of_bags, of_bags[::-1]))
+
+
 def test_the_cut_is_that_of_the_mean_scores():
     X, y = data_of()
     ranker = PNormPushRanker(n_bags=5, n_estimators=5, random_state=0).fit(X, y)

@@ -252,6 +252,7 @@ def test_the_page_shows_what_a_validator_asks():
     for value in found.terms.information_value:
         assert f"<td>{value:.3f}</td>" in part
     assert part.count(">against</td>") == found.steps.is_against.sum()
+    assert max(map(float, re.findall(r"%; width: ([\d.]+)%", page))) == 50  # the largest points
     for value in found.bins.woe:
         assert f"<td>{'-' if np.isnan(value) else f'{value:.2f}'}</td>" in part
     assert_array_equal(by_hand(page, X), fitted.card_.totals(X))  # the points stand there once

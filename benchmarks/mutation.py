@@ -22,7 +22,7 @@ work in a copy of the repository, never in the one that you edit.
 Chosen are tests that run the line, in turns over the test functions, quick ones that run little
 else first, as many as take `--budget` seconds together (of the map: fewer without its tracing);
 where none runs it, those of the file and those that look at every file. A fault that makes them
-take more than 240 seconds counts as noticed.
+take more than 120 seconds counts as noticed.
 
 With `--slow`, `map` and `run` take the slow tests, and try what the quick ones have left, but for
 faults that are known to be equivalent.
@@ -86,7 +86,7 @@ OF_ALL_FILES = {
 TURN = 0.5
 """Seconds of a test function's cases that run in one turn, if not a single case takes longer."""
 
-LIMIT = 240
+LIMIT = 120
 OPEN = ["open: no quick test of these runs the line", "open"]
 SLOW = "slow: "
 VERDICTS = {
@@ -677,7 +677,7 @@ def main() -> None:
     parser.add_argument("--slow", action="store_true", help="slow tests on what the quick left")
     parser.add_argument("--count", type=int, default=408, help="some files have fewer places")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=float, default=100, help="seconds of tests for each fault")
+    parser.add_argument("--budget", type=float, default=40, help="seconds of tests for each fault")
     parser.add_argument("--minutes", type=float, default=600, help="no new fault after these")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--page", type=Path, help="a file of Markdown for the two tables")

@@ -225,7 +225,8 @@ def test_verbose_prints_bags(capsys):
     RankBoost(n_bags=3, n_estimators=3, random_state=0, verbose=2).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith("[RankBoost] bag 1/3: objective ")
+    for number, line in enumerate(lines, 1):
+        assert line.startswith(f"[RankBoost] bag {number}/3: objective ")
 
 
 @pytest.mark.parametrize("ranker", [RankBoost, PNormPushRanker])

@@ -48,6 +48,18 @@ def test_weights_are_those_of_the_definition(scores):
     assert found == pytest.approx(oracles_ensemble.greedy_weights(scores, gain, 4))
 
 
+@given(st.integers(1, 6), st.integers(2, 9))
+def test_no_more_steps_than_asked_for(n_steps, wanted):
+    """Members are columns of the unit matrix, and the best mean is the largest one of all."""
+
+    def gain(mean):
+        return -np.abs(mean - np.linspace(0.1, 1, wanted) / np.linspace(0.1, 1, wanted).sum()).sum()
+
+    weights = greedy_weights(np.eye(wanted), gain, n_steps=n_steps)
+    counts = [weights * n for n in range(1, n_steps + 1)]
+    assert any(np.allclose(one, np.round(one)) for one in counts)
+
+
 def test_of_equal_members_the_first_has_all_the_weight_and_a_useless_one_none():
     y = RNG.random(200) < 0.3
     good, noise = y + RNG.standard_normal(200), np.zeros(200)

@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from test_check_estimator import assert_checks_pass
 
 from sklearn_rank import ListNetLinear, PNormPushRanker, RankBoost, SmoothMarginRanker
@@ -496,3 +497,9 @@ def test_frames_of_categories_alone():
     card = Scorecard(p=2, cv=2).fit(frame, y)
     assert card.score(frame, y) == 1
     assert (card.predict(pd.DataFrame({"job": ["a", "b"]})) == [True, False]).all()
+
+
+def test_it_is_a_classifier_of_two_classes():
+    tags = get_tags(Scorecard())
+    assert (tags.estimator_type, tags.classifier_tags.multi_class) == ("classifier", False)
+    assert tags.target_tags.required and tags.input_tags.allow_nan

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from rankers import BOOSTERS
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeRegressor
 from test_shared_fits import assert_same_model, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost, theory
@@ -291,6 +293,27 @@ def test_a_model_of_ones_own_need_not_bound_second_derivatives():
     assert np.argmax(fitted.feature_importances_) == np.argmax(slopes)
     with pytest.raises(ValueError, match="selection='optimal'"):
         fitted.set_params(selection="optimal").fit(X, Y)
+
+
+class Recorder(DecisionTreeRegressor):
+    """A tree that notes its training rows."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append((X[:, 0], y, sample_weight))
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+def test_an_estimator_learns_from_rows_that_have_a_slope():
+    """As many rows lie above the row in the middle as below."""
+    grades = np.array([0.0, 2.0, 1.0, 2.0, 0.0])
+    RankBoost(weak_ranker=Recorder(max_depth=1), n_estimators=1, relevance="graded").fit(
+        np.arange(5.0)[:, None], grades
+    )
+    (x, target, weight) = Recorder.seen.pop()
+    assert dict(zip(x, target, strict=True)) == {0.0: -1, 1.0: 1, 3.0: 1, 4.0: -1}
+    np.testing.assert_allclose(weight, 1)
 
 
 def test_all_coefficients_of_a_model_of_ones_own():

@@ -77,6 +77,14 @@ def duels(n=60, n_pairs=300, seed=0):
 X, PAIRS, WEIGHT = duels()
 
 
+def test_listed_pairs_are_no_product_of_two_groups():
+    """Not even where they happen to be: sums for such lists need relevance."""
+    pairs = posed(np.array([[0, 2], [0, 3], [1, 2], [1, 3]]), np.ones(4), 4)
+    assert pairs.is_bipartite_list is False and pairs.bipartite_segments is None
+    with pytest.raises(ValueError, match="no relevance and no queries"):
+        _ = pairs.segments
+
+
 def one_query_a_pair(ranker, X, pairs, copies):
     """Fit a ranker by the trick: every pair, as often as it weighs, is a query of two rows."""
     rows = np.repeat(pairs, copies, axis=0)

@@ -20,7 +20,7 @@ from libraries import need
 from sklearn.base import is_classifier, is_regressor
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli import _contest, _main, _parser, _rankers, _store
+from sklearn_rank.cli import _contest, _main, _parser, _rankers, _settings, _store
 from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._output import Output, checked_output
 from sklearn_rank.cli._settings import Compare, Folds
@@ -308,6 +308,43 @@ def test_a_contest_without_an_ensemble(monkeypatch):
     assert _contest.about_ensemble(contest) == ""
     of_one_list = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     assert _contest.about_order(contest) == f" Sorted by {of_one_list}."
+
+
+def test_the_first_is_compared_with_the_other_kind(monkeypatch):
+    """A ranker or an ensemble with the baselines, a baseline with the rankers."""
+    contest, seen = contest_of(), []
+    lead = type(contest.choice).lead
+
+    def spy(choice, rivals):
+        seen.append(set(rivals))
+        return lead(choice, rivals)
+
+    monkeypatch.setattr(type(contest.choice), "lead", spy)
+    baselines = set(contest.order) & set(_rankers.BASELINES)
+    for first in ("RankBoost", "logistic regression"):
+        order = [first, *(name for name in contest.order if name != first)]
+        monkeypatch.setitem(vars(contest), "order", order)
+        assert f"First: {first}" in _contest.sentence(contest)
+    others = set(contest.order) - baselines - {_contest.ENSEMBLE}
+    assert len(baselines) > 1
+    assert seen == [baselines, others]
+
+
+def test_values_of_parameters_are_words_numbers_or_texts():
+    texts = ["none", "True", "FALSE", "3", "-2.5", "1e-3", "inf", "auto", ""]
+    found = [_settings._value(text) for text in texts]
+    assert found == [None, True, False, 3, -2.5, 0.001, np.inf, "auto", ""]
+    assert [type(one) for one in found[1:4]] == [bool, bool, int]
+
+
+@pytest.mark.parametrize(("n_rare", "stops"), [(49, False), (50, True)])
+def test_a_tenth_of_many_rows_chooses_the_rounds(n_rare, stops):
+    """Many are those outside of the most frequent grade, however many grades there are."""
+    assert _rankers._MIN_RARER == 100
+    y = np.repeat([0, 1, 2], n_rare)
+    ranker = RankBoost()
+    _rankers.stop_early(ranker, {}, SimpleNamespace(y=y), is_given=False)
+    assert (ranker.n_iter_no_change is not None) == stops
 
 
 def test_the_first_of_a_contest_is_fitted_with_the_rounds_of_the_folds(monkeypatch):

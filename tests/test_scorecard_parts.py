@@ -16,12 +16,13 @@ from sklearn_rank.bins.binned_features import FeatureBins
 from sklearn_rank.models import Stumps
 from sklearn_rank.models.stump_rules import StepFunction
 from sklearn_rank.rows import Rows
+from sklearn_rank.scorecard import Variable
 from sklearn_rank.scorecard.explaining._reasons import most_lost
 from sklearn_rank.scorecard.fitting._build import told
 from sklearn_rank.scorecard.fitting._scaling import minmax_points, round_steps, scaled_points
 from sklearn_rank.scorecard.fitting._training import BinnedTraining
 from sklearn_rank.scorecard.forms._test_rows import _inside
-from sklearn_rank.scorecard.pages._pages import _verdict
+from sklearn_rank.scorecard.pages._pages import _percent, _verdict
 from sklearn_rank.scorecard.risk._risk import RiskCurve
 from sklearn_rank.scorecard.search._folds import FoldFits, make_folds
 from sklearn_rank.scorecard.search._search import may_be_chosen, simplest_of_the_best
@@ -354,3 +355,20 @@ def test_a_test_row_has_a_number_inside_of_its_range(above, up_to, n_special):
 )
 def test_how_large_a_change_is(psi, p_value, verdict):
     assert _verdict(SimpleNamespace(psi=psi, p_value=p_value)) == verdict
+
+
+def test_shares_are_per_cent():
+    assert [_percent(one) for one in (0.1234, 1.0, np.nan)] == ["12.3 %", "100.0 %", "-"]
+    assert _percent(0.1234, digits=0) == "12 %"
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind"),
+    [
+        *((None, "number"), ((("a",), ("b",)), "str"), (((True,), (False,)), "bool")),
+        *((((True,), (3,)), "int"), (((1,), (2,)), "int"), (((1,), (2.5,)), "float")),
+    ],
+)
+def test_the_kind_of_the_values_of_a_variable(groups, kind):
+    bins = {"thresholds": (1.5,)} if groups is None else {"groups": groups}
+    assert Variable("x", 0, points=(1, 2, 0), **bins).kind == kind

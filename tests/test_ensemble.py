@@ -530,6 +530,16 @@ def test_the_columns_of_rare_categories_are_not_blown_up(model):
     assert auc_score(y_new, pipeline.decision_function(new)) > auc_score(y_new, new["a"]) - 0.02
 
 
+def test_what_is_missing_is_a_column_of_a_linear_member():
+    """Where a feature is missing the score may be of any height."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 1))
+    X[:100] = np.nan
+    pipeline = _scaled(X, LogisticRegression()).fit(X, (np.arange(300) < 100).astype(int))
+    assert pipeline[:-1].transform(X).shape == (300, 2)
+    assert pipeline.decision_function(X[:1]) > pipeline.decision_function(X[100:]).max()
+
+
 def test_a_column_of_0_and_1_is_known_by_its_moments():
     rng = np.random.default_rng(0)
     x, weight = rng.standard_normal(300), rng.integers(1, 4, 300)

@@ -33,6 +33,7 @@ from sklearn_rank.model_selection import (
     QueryShuffleSplit,
     check_query_leakage,
 )
+from sklearn_rank.model_selection._splitters import _assign_folds
 
 DATA = make_queries(n_queries=15, rows_per_query=8, n_features=4, random_state=0)
 X, Y, QID = DATA.data, DATA.target, DATA.qid
@@ -411,3 +412,26 @@ def test_folds_are_at_least_two(n_splits):
         ValueError, match=r"'n_splits' parameter of QueryKFold must be an int in \[2"
     ):
         list(QueryKFold(n_splits).split(np.zeros((4, 1)), np.arange(4) % 2, np.arange(4)))
+
+
+@given(st.integers(1, 12), st.integers(2, 4), st.integers(0, 10**6))
+def test_each_query_goes_to_the_fold_that_holds_least_like_it(n_queries, n_folds, seed):
+    """Shares of the rows and of the relevant ones count alike; no fold becomes much larger."""
+    rng = np.random.default_rng(seed)
+    counts = np.column_stack([rng.integers(1, 9, n_queries), rng.integers(0, 3, n_queries)]) * 1.0
+    order = rng.permutation(n_queries)
+    found = _assign_folds(counts, order, n_folds)
+    held = [[0.0, 0.0] for _ in range(n_folds)]
+    for query in order:
+        n_rows, n_relevant = counts[query]
+        smallest = min(rows for rows, _ in held)
+        cost = [
+            rows * n_rows / counts[:, 0].sum() ** 2
+            + relevant * n_relevant / max(counts[:, 1].sum(), 1) ** 2
+            if rows + n_rows <= smallest + counts[:, 0].max()
+            else np.inf
+            for rows, relevant in held
+        ]
+        assert cost[found[query]] == pytest.approx(min(cost))
+        held[found[query]][0] += n_rows
+        held[found[query]][1] += n_relevant

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.models import FeatureBins, PairBins, Stumps
 from sklearn_rank.models.cell_groups import group_cells
-from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_cuts
+from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_cuts, equal_cuts
 from sklearn_rank.models.pair_search import Places
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*smooth margin stayed")
@@ -72,6 +72,17 @@ def test_the_cuts_are_the_best_of_all(n_places, n_groups, most, seed):
     best = oracles.best_cut_gain(sums, weight, most, gain)
     assert best is None or oracles.gain_of_cuts(sums, found, gain) == pytest.approx(best)
     assert best is not None or len(found) == 0
+
+
+@given(st.integers(0, 9), st.integers(1, 5), st.integers(0, 10**6))
+def test_equal_cuts_divide_the_weight_at_its_quantiles(n_values, most, seed):
+    weight = np.random.default_rng(seed).integers(1, 9, n_values + 2).astype(float)
+    total = weight[:n_values].sum()
+    expected = {
+        next(k + 1 for k in range(n_values) if weight[: k + 1].sum() >= total * j / most)
+        for j in range(1, most if n_values else 1)
+    }
+    assert equal_cuts(n_values, weight, most).tolist() == sorted(expected - {n_values})
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 2), st.integers(0, 10**6))

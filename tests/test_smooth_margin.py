@@ -158,3 +158,13 @@ def test_small_weights_are_scaled_up_for_the_smooth_margin():
     small = SmoothMarginRanker(n_estimators=20).fit(X, y, sample_weight=np.full(10, 1e-3))
     np.testing.assert_allclose(small.smooth_margin_curve_, plain.smooth_margin_curve_, rtol=1e-9)
     assert np.all(small.smooth_margin_curve_ <= small.margin_curve_ + 1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-2, 2)), max_size=12))
+def test_coefficients_are_the_sums_of_their_steps(steps):
+    found, sums = Coefficients(), np.zeros(4)
+    for index, step in steps:
+        found.add(index, step)
+        sums[index] += step
+    np.testing.assert_allclose(found.dense(4), sums, atol=1e-12)
+    assert found.l1_norm == pytest.approx(np.abs(sums).sum(), abs=1e-12)

@@ -163,6 +163,19 @@ def test_the_jackknife_of_the_auc_is_near_its_known_error():
     assert len(few.deviation(before[:8])) == 2  # queries
 
 
+def test_equal_rows_are_left_out_together_and_each_relevance_in_equal_shares():
+    y = np.repeat([True, False], [40, 120])
+    rows = Rows(np.arange(160)[:, None] % 80 * 1.0, y, None, np.ones(160))
+    left_out = [
+        np.setdiff1d(np.arange(160), kept) for kept, _ in HeldOutMetric("", "auc", rows)._parts
+    ]
+    assert len(left_out) == 20
+    for group in left_out:
+        assert y[group].sum() == 2
+        twins = [row for row in group if y[row] == y[(row + 80) % 160]]
+        assert {(row + 80) % 160 for row in twins} <= {*group}
+
+
 def test_rows_of_the_rarer_class_are_those_with_a_pair():
     y = np.array([True] * 3 + [False] * 9)
     assert n_of_rarer_class(held_out(y)) == n_of_rarer_class(held_out(~y)) == 3

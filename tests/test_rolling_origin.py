@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -140,6 +141,13 @@ SAME_DATES = [
 @pytest.mark.parametrize("time", SAME_DATES, ids=lambda one: type(one).__name__)
 def test_containers_of_times_are_equal(time):
     assert lists(split(time, 2)) == lists(split(np.arange(6), 2))
+
+
+@pytest.mark.parametrize("of", [list, csr_array, pd.DataFrame])
+def test_rows_may_be_a_list_a_sparse_array_or_a_table(of):
+    rows, time = np.zeros((12, 2)), np.arange(12)
+    found = RollingOriginSplit(3).split(of(rows.tolist() if of is list else rows), time=time)
+    assert lists(found) == lists(split(time, 3))
 
 
 def test_an_embargo_on_dates_is_in_days():

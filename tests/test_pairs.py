@@ -355,7 +355,7 @@ def test_scores_are_monotone_whatever_the_other_features(ranker, seed, signs):
         assert not sign or rises(fitted.decision_function, X, j, sign, [-99.0])
 
 
-@pytest.mark.parametrize("ranker", [BOOSTERS[0], BOOSTERS[3]], ids=repr)
+@pytest.mark.parametrize("ranker", [BOOSTERS[0], BOOSTERS[3], BOOSTERS[4]], ids=repr)
 @pytest.mark.parametrize("signs", [[0, 1, 1, 0], [0, 0, 1, 0]])
 def test_a_constrained_pair_is_found_and_helps(ranker, signs):
     X, y = monotone_together(2000)

@@ -413,13 +413,13 @@ def test_a_report_without_matplotlib(monkeypatch):
 def test_bands_are_calibrated_inside_their_intervals():
     """A probability at an end of the interval is inside."""
     bands = SimpleNamespace(
-        observed_low=np.array([0.1, 0.2, 0.3, 0.4]),
-        observed_high=np.array([0.2, 0.3, 0.4, 0.5]),
-        predicted=np.array([0.1, 0.3, 0.45, 0.39]),
+        observed_low=np.array([0.1, 0.2, 0.3, 0.4, 0.5]),
+        observed_high=np.array([0.2, 0.3, 0.4, 0.5, 0.6]),
+        predicted=np.array([0.1, 0.3, 0.45, 0.39, 0.5]),
     )
     figures = object.__new__(ReportFigures)
     object.__setattr__(figures, "calibration", bands)
-    assert figures.n_calibrated == 2
+    assert figures.n_calibrated == 3
 
 
 def test_bands_in_words():

@@ -201,6 +201,13 @@ def test_a_model_is_a_sum_of_tables(ranker):
         assert max(pair.bins.first.n_values, pair.bins.second.n_values) <= 4
 
 
+def test_rules_of_pairs_have_no_threshold():
+    rules = with_pairs(BOOSTERS[4], 3, **OF_MIXED).fit(*mixed()).weak_rankers_
+    is_pair = np.isin(rules.feature, [*rules.pairs])
+    assert is_pair.any() and np.isnan(rules.threshold[is_pair]).all()
+    assert not np.isnan(rules.threshold[~is_pair & (rules.subset < 0)]).any()
+
+
 @every_booster
 def test_contributions_and_importances_sum_up(ranker):
     X, y = mixed()

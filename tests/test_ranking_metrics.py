@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from printed import PAPERS, number, numbers, step
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import bootstrap, norm
 from scipy.stats import t as student_t
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from sklearn.metrics import ndcg_score as sklearn_ndcg_score
@@ -652,6 +652,19 @@ def test_intervals_with_and_without_correction_meet_where_one_takes_over(monkeyp
     assert corrected != plain
     assert abs(corrected.low - plain.low) < 0.1 * error
     assert abs(corrected.high - plain.high) < 0.1 * error
+
+
+@pytest.mark.parametrize(("n_resamples", "method"), [(99, "percentile"), (100, "BCa")])
+def test_skewed_means_are_corrected_where_there_are_enough_resamples(n_resamples, method):
+    values = np.random.default_rng(0).exponential(size=60)
+    found = metrics.bootstrap_interval(values, n_resamples=n_resamples, random_state=0)
+    options = {
+        "n_resamples": n_resamples,
+        "method": method,
+        "random_state": np.random.RandomState(0),
+    }
+    wanted = bootstrap((values,), np.mean, confidence_level=0.95, **options).confidence_interval
+    assert (found.low, found.high) == approx((wanted.low, wanted.high))
 
 
 def test_bootstrap_interval_of_many_values_is_that_of_the_normal_distribution():

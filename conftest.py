@@ -1,8 +1,8 @@
 """Three tiers of tests, on every core, and documentation examples that may lack their extra.
 
 =====================  ===========================================================
-pytest -m "not slow"   before each commit: two minutes on two cores
-pytest                 before each merge, ten minutes: all but the tests marked ``nightly``
+pytest -m "not slow"   before each commit: three minutes on two cores
+pytest                 before each merge, six minutes: all but the tests marked ``nightly``
 pytest --nightly       each night and before a release: everything
 =====================  ===========================================================
 

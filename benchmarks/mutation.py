@@ -109,7 +109,7 @@ def files_of_group(group: str) -> list[Path]:
     return list(chain.from_iterable(map(files_of, GROUPS[group])))
 
 
-def test_files() -> list[str]:
+def files_of_tests() -> list[str]:
     """Return the files of tests, but those of pages and reports."""
     names = {path.stem for path in (ROOT / "tests").glob("test_*.py")}
     return sorted(name for name in names if not any(map(Path(name).match, OF_THE_REPOSITORY)))
@@ -249,7 +249,7 @@ def drawn(path: Path, count: int, rng: random.Random) -> Iterator[Mutant]:
 
 def arguments(options: argparse.Namespace) -> list[str]:
     """Return the command line of pytest that collects the quick tests, examples of code too."""
-    tests = [f"tests/{name}.py" for name in options.tests or test_files()]
+    tests = [f"tests/{name}.py" for name in options.tests or files_of_tests()]
     if not options.tests:
         tests += [str(path.relative_to(ROOT)) for path in files_of_group(options.group)]
     return [

@@ -50,7 +50,7 @@ def test_weights_are_those_of_the_definition(scores):
 
 @given(st.integers(1, 6), st.integers(2, 9))
 def test_no_more_steps_than_asked_for(n_steps, wanted):
-    """Members are columns of the unit matrix, and the best mean is the largest one of all."""
+    """Members are columns of the unit matrix, and the mean that is wanted needs many steps."""
 
     def gain(mean):
         return -np.abs(mean - np.linspace(0.1, 1, wanted) / np.linspace(0.1, 1, wanted).sum()).sum()

@@ -101,7 +101,7 @@ def test_groups_of_cells_are_large_enough_and_keep_missing_values_apart(rows, co
 
 @given(st.integers(0, 6), st.integers(0, 3), st.integers(1, 9), st.integers(0, 10**6))
 def test_bins_without_an_order_have_places_of_their_own(n_values, n_others, most, seed):
-    """In about equal places are the others, in the order given."""
+    """The others share places in their order, which come before."""
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, n_values + n_others).astype(float)
     order = rng.permutation(n_values)

@@ -2,19 +2,17 @@
 
 import importlib
 import inspect
-import pkgutil
 import re
 from pathlib import Path
 
 import pytest
+from test_architecture import modules
 
-import sklearn_rank
 from sklearn_rank._validation import Number, OrNone
 
 ROOT = Path(__file__).parents[1]
 EXTENSIONS = ROOT / "docs" / "_extensions"
 KEY = re.compile(r"\b[A-Z][A-Za-z]+(?:19|20)\d\d\b")
-IMPORTS_MORE = ("sklearn_rank.onnx", "sklearn_rank.dask")
 KEYS = {"Efron1993", "Rudin2009", "RudinSchapire2009"}
 
 
@@ -82,11 +80,6 @@ def test_defaults_are_those_of_the_docstrings():
         assert same, name
 
 
-MODULES = [
-    importlib.import_module(one.name)
-    for one in pkgutil.walk_packages(sklearn_rank.__path__, "sklearn_rank.")
-    if not one.name.endswith("__main__") and not one.name.startswith(IMPORTS_MORE)
-]
 RANGE = re.compile(r"(int|float) (?:in ([\[(]\S+, \S+[\])])|>= ([\d.]+)|> ([\d.]+))")
 SEVERAL = {"BoostedTreesRanker._allowed: p", "Scorecard._allowed: p"}
 """Infinity is refused with a sentence of its own."""
@@ -124,10 +117,10 @@ def documented_ranges(module, name):
 
 
 def test_numbers_are_allowed_in_the_ranges_of_the_docstrings():
-    n_documented = 0
-    for module in MODULES:
+    every, n_documented = list(modules()), 0
+    for module in every:
         package = module.__name__.rpartition(".")[0]
-        siblings = [one for one in MODULES if one.__name__.rpartition(".")[0] == package]
+        siblings = [one for one in every if one.__name__.rpartition(".")[0] == package]
         for place, name, constraint in allowed_numbers(module):
             told = documented_ranges(module, name)
             told = told or set().union(*(documented_ranges(one, name) for one in siblings))

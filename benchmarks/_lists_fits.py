@@ -161,13 +161,17 @@ def reason(runs: list[Record]) -> str:
     return rest if rest and "." in head and " " not in head else error
 
 
-def interval(differences: Sequence[float]) -> tuple[float, float] | None:
-    """Return a 95 % interval for the mean of paired differences, by Student's t."""
+def interval(differences: Sequence[float], ratio: float = 0.0) -> tuple[float, float] | None:
+    """Return a 95 % interval for the mean of paired differences, by Student's t.
+
+    Of random splits that share rows, `ratio` is that of rows tested to rows trained on: it adds to
+    1 / n in the variance of the mean (Nadeau and Bengio, 2003).
+    """
     n = len(differences)
     if n < 2:
         return None
     point = T_95[n - 2] if n - 2 < len(T_95) else 1.96 + 2.6 / (n - 1)
-    half = point * stdev(differences) / math.sqrt(n)
+    half = point * stdev(differences) * math.sqrt(1 / n + ratio)
     return mean(differences) - half, mean(differences) + half
 
 

@@ -49,6 +49,7 @@ RATIO = (
     r"|twentieth|hundredth)s?|(?:two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty"
     r"|fifty|seventy|hundred|thousand) times)"
 )
+TRIED = r"(?:cases|tests|faults|findings|defects|failures|crashes)"
 COST = r"(?:time|times|long|longer|fast|faster|slow|slower|memory|processor|costs?|seconds)"
 SPAN = (
     r"(?:(?:half|about|under|over) an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve"
@@ -61,13 +62,15 @@ FIGURE = _pattern(
     rf"|{NUMBER}(?=(?: to |[-–]){NUMBER}\s*{UNIT}(?![\w]))"
     rf"|\d[\d,]*(?= of (?:the |its |our |all |){COUNTED})"
     rf"|(?<=\|\x20)\d[\d,]*(?=\x20\|)"
+    rf"|\d[\d,]*(?= (?:planned |other |quick |nightly |slow )?{TRIED}\b)"
     rf")(?![\w]|\.\d)"
     rf"|\b{RATIO}(?= (?:(?:as|the|of|that|its|more|less) ){{0,2}}(?:\w+ )?{COST}\b"
     rf"| (?:of (?:it|that|theirs)|(?:or|and) (?:less|more))\b)"
     rf"|\b{SPAN}\b"
 )
 """A number with a decimal point, a power of ten, a unit, or a whole that it is a part of; a number
-alone in the cell of a table; a ratio in words beside words of time or memory; minutes in words."""
+alone in the cell of a table; a number of tests, cases or faults; a ratio in words beside words of
+time or memory; minutes in words."""
 
 LEFT_OUT = {
     "versions": _pattern(
@@ -92,8 +95,8 @@ LEFT_OUT = {
 }
 """What is no measured figure, by kind; further phrases of a page stand in its file as `given`.
 
-Integers without a unit are left out too unless they stand alone in a cell or are a part of another:
-most are parameters, numbers of rows and ranks.
+Integers without a unit are left out too unless they stand alone in a cell, are a part of another or
+count tests: most are parameters, numbers of rows and ranks.
 """
 OF_DOCSTRINGS = {
     "ranges and defaults of parameters": _pattern(

@@ -49,15 +49,15 @@ def versions():
     """Return the version by where it is written."""
     cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    says = re.compile(r"This is version (\d+\.\d+\.\d+)")
+    pages = ("README.md", "docs/installation.md")
     return {
         "pyproject.toml": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
             "project"
         ]["version"],
         "CITATION.cff": re.search(r"^version: (\S+)$", cff, re.M)[1],
         "CHANGELOG.md": re.search(r"^## \[(\d[^\]]*)\]", changes, re.M)[1],
-        "README.md": re.search(r"This is version (\d+\.\d+\.\d+)", readme)[1],
-    }
+    } | {name: says.search((ROOT / name).read_text(encoding="utf-8"))[1] for name in pages}
 
 
 @pytest.mark.parametrize("place", versions())

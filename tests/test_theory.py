@@ -125,6 +125,17 @@ def test_longer_steps_leave_the_norm_bound(kappa):
     assert norms_of_descent(K, 1, LEAST_SQUARES, alpha, 2.1 * step, 0.0, 300).max() > bound
 
 
+def test_the_step_of_proposition_3_8_needs_kappa_squared():
+    """Its condition is printed ``eta (4 M + alpha) <= 1``; Lemma 3.4 has ``4 kappa^2 M``."""
+    kappa, alpha = 3.0, 0.1
+    K = kappa**2 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    bound = theory.norm_bound("least_squares", kappa, alpha)
+    printed = 1 / (4 * 2 + alpha)  # M = 2
+    assert norms_of_descent(K, 1, LEAST_SQUARES, alpha, printed, 0.0, 60).max() > bound
+    corrected = 1 / (4 * kappa**2 * 2 + alpha)
+    assert norms_of_descent(K, 1, LEAST_SQUARES, alpha, corrected, 0.0, 60).max() <= bound
+
+
 @pytest.mark.parametrize("kappa", KAPPAS)
 def test_a_divisor_with_a_quarter_of_the_constant_leaves_the_norm_bound(kappa):
     """M must be 2 for least squares: with M = 1/2 in the divisor the descent runs away."""

@@ -58,7 +58,7 @@ _SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
 _TEXTS = {
     "data": "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines "
-    "(.jsonl) or svmlight/LETOR (.txt, .svm, .letor); .gz is fine, and - is standard input.",
+    "(.jsonl) or svmlight/LETOR (.txt, .svm, .letor); text may be .gz, and - is standard input.",
     "model": "MODEL was written by train or card.",
     "rankers": ", ".join(sklearn_rank.__all__),
 }

@@ -247,8 +247,9 @@ class BoostedTreesRanker(RoundsRanker):
         {\sum_{i \text{ above } k} w_i w_k},
 
     where w are weights and c curvatures at equal scores per unit of weight, scaled as the engine
-    gets them, a mean of 1/4. In one list of two classes u is that of a row of the rarer class:
-    with n, :math:`n_+` and :math:`n_-` the weight of all rows and of either class
+    gets them, a mean of 1/4. In one list of two classes u is that of a row of the class that
+    has more of it, at p = 1 and with the logistic loss the rarer one: with n, :math:`n_+` and
+    :math:`n_-` the weight of all rows and of either class
     :math:`n / (8 \min(n_+, n_-))` for ``p=1`` and for the logistic loss, and
     :math:`\max(n / (4 (1 + p) n_+), p n / (4 (1 + p) n_-))` for the exponential push at the top.
     The first step of a leaf that holds a rows of curvature u and no others is multiplied by

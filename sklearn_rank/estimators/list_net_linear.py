@@ -79,8 +79,8 @@ class ListNetLinear(StreamRanker):
     Parameters
     ----------
     loss : str or ListwiseLoss, default="cross_entropy"
-        "cross_entropy": as above, convex. "smoothed_dcg": minus the expected DCG of a list
-        drawn at random, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
+        "cross_entropy": as above, convex. "smoothed_dcg": minus the expected gain of the
+        row that is drawn first, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
         :math:`s / \sigma`; closer to the NDCG, but not convex, so that the result depends on
         the start, and without a penalty or `max_norm` the coefficients grow without bound. Or
         a `ListwiseLoss` of your own (from `sklearn_rank.objectives`).

@@ -50,9 +50,10 @@ class PNormPushRanker(BoostingRanker):
       grades: see Notes;
     - :math:`h_j` are the weak rankers and :math:`\lambda_j` their coefficients.
 
-    With 0/1 weak rankers each step has a closed form at every p,
+    With 0/1 weak rankers and the exponential loss at one end of the list, each step has a
+    closed form in one list of two classes at every finite p,
     :math:`\alpha = \frac{1}{p+1} \ln\frac{d_+ + e}{d_- + e}`, so that p = 64 costs no
-    more than p = 1.
+    more than p = 1. With queries or grades it has one at p = 1.
 
     Parameters
     ----------

@@ -131,7 +131,8 @@ class RankBoost(BoostingRanker):
         Binary mode: the classes; the second belongs at the top.
     offset_ : float
         Binary mode: added to the scores by `decision_function`. It gives both classes
-        the same exponential mass, so that RankBoost classifies as AdaBoost does.
+        the same exponential mass, with which RankBoost makes as many errors as AdaBoost in the
+        limit of many rounds.
     staged_offsets_ : ndarray of shape (n_iter_,)
         Binary mode: the offset after each round.
     weak_rankers_ : object

@@ -226,7 +226,8 @@ class SmoothMarginRanker(BoostingRanker):
     References
     ----------
     RudinSchapire2009, sec. 4 (the smooth margin), eq. 12 (step), Theorem 6 (RankBoost can miss the
-    largest margin), Theorem 7 (G never falls), Theorem 8 (G tends to the largest margin).
+    largest margin), Theorem 7 (how much G rises), Theorem 8 (G tends to the largest margin),
+    both under a condition on the pairs that a weak ranker ties.
 
     Examples
     --------

@@ -223,7 +223,7 @@ class MarginPush(Push):
         c is the diagonal of the Laplacian of the graph whose edges are the pairs, with weights
 
         .. math:: J_p \, s_k w_i \Bigl(\frac{\phi''(m_{ik})}{H_k} + (p - 1) \, b_{ik}\Bigr),
-            \quad s_k = \frac{w_k H_k^p}{\sum_l w_l H_l^p}, \quad
+            \quad s_k = \frac{w_k N_k^{1-p} H_k^p}{\sum_l w_l N_l^{1-p} H_l^p}, \quad
             b_{ik} = \frac{|\phi'(m_{ik})|}{H_k^2} \sum_{j \text{ above } k} w_j |\phi'(m_{jk})|
 
         which follows from the inequality of Cauchy and Schwarz. At p = 1 it is the Hessian

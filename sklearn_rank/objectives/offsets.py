@@ -31,7 +31,7 @@ def balancing_offset(
         - \log \sum_{k \in -} w_k e^{f_k}\Bigr)
 
     where f are the scores and w the weights. With it the F-skew of f + b is zero, and
-    RankBoost classifies as AdaBoost does.
+    RankBoost makes as many errors as AdaBoost in the limit of many rounds.
 
     Parameters
     ----------

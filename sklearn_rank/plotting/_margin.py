@@ -39,7 +39,8 @@ class MarginDisplay:
 
     References
     ----------
-    RudinSchapire2009, sec. 4 (the smooth margin), Theorem 7 (G does not decrease).
+    RudinSchapire2009, sec. 4 (the smooth margin), Theorem 7 (by the steps of
+    `SmoothMarginRanker` G does not decrease).
 
     Examples
     --------

@@ -56,10 +56,10 @@ def second_order_step(slope: float, curvature: float, p: float) -> float:
 
     .. math:: \alpha = -\operatorname{sign}(g) \, \frac1p \ln\Bigl(1 + \frac{p |g|}{B}\Bigr)
 
-    It minimises the objective where the third derivative is at most p times the second in
-    absolute value, as of the logistic loss and of the exponential one along 0/1 weak rankers,
-    if the second is B at the start: Newton's step g / B, made shorter as it gets long. With
-    B = 0 it is infinite.
+    It minimises an upper bound of the objective, and so does not pass its minimum, where the third
+    derivative is at most p times the second in absolute value, as of the logistic loss and of
+    the exponential one along 0/1 weak rankers, and the second is at most B at the start:
+    Newton's step g / B, made shorter as it gets long. With B = 0 it is infinite.
     """
     if slope == 0:
         return 0.0

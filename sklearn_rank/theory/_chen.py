@@ -144,7 +144,7 @@ def gamma_limit(loss: Loss, theta: float) -> float:
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     theta : float in [0, 1)
-        Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
+        Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`. The theorem has theta > 0.
 
     Returns
     -------

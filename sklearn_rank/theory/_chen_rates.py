@@ -240,7 +240,7 @@ def iterate_error_bound(
     max_iter: int,
     delta: float = 0.05,
 ) -> float:
-    r"""Bound the squared distance of the last iterate from the minimiser of the expected loss.
+    r"""Bound the squared distance of the last iterate from the minimiser with penalty.
 
     With probability at least :math:`1 - \delta`, :math:`\|f_{T+1} - f_\alpha\|_K^2 \le D_{T+1}`,
 

@@ -30,9 +30,9 @@ before 5 % of the good ones; HistGradientBoosting with trees of depth 1 finds an
 interact and half a data set is 9,510 rows, our stumps lose by 11 to 13 points and those of
 HistGradientBoosting by 20; `BoostedTreesRanker` is level with it as it comes. On Ionosphere the
 kernel ranker is first, on breast cancer logistic regression, but on tables so small chance may
-decide. Over the whole list (AUC), after an equal search, boosted rankers and boosted classifiers of the same depth differ in
-the third decimal. A fit over all pairs costs about as much as a classifier's: what is counted are
-rows, not pairs. The targets that were set before measuring, reached or not, are on
+decide. Over the whole list (AUC), after an equal search, boosted rankers and boosted classifiers of
+the same depth differ in the third decimal. A fit over all pairs costs about as much as a
+classifier's: what is counted are rows, not pairs. The targets that were set before measuring, reached or not, are on
 [a page of their own](benchmarks/targets.md).
 
 The pages are made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have

@@ -32,7 +32,8 @@ HistGradientBoosting by 20; `BoostedTreesRanker` is level with it as it comes. O
 kernel ranker is first, on breast cancer logistic regression, but on tables so small chance may
 decide. Over the whole list (AUC), after an equal search, boosted rankers and boosted classifiers of
 the same depth differ in the third decimal. A fit over all pairs costs about as much as a
-classifier's: what is counted are rows, not pairs. The targets that were set before measuring, reached or not, are on
+classifier's: what is counted are rows, not pairs. The targets that were set before measuring,
+reached or not, are on
 [a page of their own](benchmarks/targets.md).
 
 The pages are made by `benchmarks/make_page.py` from what the scripts in `benchmarks/` have

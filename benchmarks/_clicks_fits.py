@@ -208,16 +208,17 @@ def fit_lightgbm(train: Queries, log: Any) -> Any:
 def fit_xgboost_true(train: Queries) -> Any:
     from xgboost import XGBRanker
 
-    _, query = np.unique(train.qid, return_inverse=True)
+    order = np.argsort(train.qid, kind="stable")  # not every file is sorted
     model = XGBRanker(objective="rank:ndcg", n_estimators=ROUNDS, learning_rate=0.1, n_jobs=1)
-    return model.fit(train.X, train.y, qid=query).predict
+    return model.fit(train.X[order], train.y[order], qid=train.qid[order]).predict
 
 
 def fit_lightgbm_true(train: Queries) -> Any:
     import lightgbm
 
+    order = np.argsort(train.qid, kind="stable")
     group = np.unique(train.qid, return_counts=True)[1]
-    data = lightgbm.Dataset(train.X, train.y, group=group)
+    data = lightgbm.Dataset(train.X[order], train.y[order], group=group)
     parameters = {"objective": "lambdarank", "learning_rate": 0.1, "num_threads": 1}
     return lightgbm.train({**parameters, "verbosity": -1, "seed": 0}, data, ROUNDS).predict
 

@@ -175,8 +175,8 @@ def interval(differences: Sequence[float], ratio: float = 0.0) -> tuple[float, f
     return mean(differences) - half, mean(differences) + half
 
 
-def signed(differences: Sequence[float]) -> str:
-    """Return a mean difference and its interval, as text."""
-    between = interval(differences)
+def signed(differences: Sequence[float], ratio: float = 0.0) -> str:
+    """Return a mean difference and its `interval`, as text."""
+    between = interval(differences, ratio)
     words = f"{mean(differences):+.4f}"
     return words if between is None else f"{words} ({between[0]:+.4f} to {between[1]:+.4f})"

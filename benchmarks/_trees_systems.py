@@ -70,7 +70,8 @@ def ours(n_threads: int, *, engine: str, loss: str, p: int = 1, **parameters: An
     # As deep trees as those of the others, whose leaves are not limited by other means.
     least = 1 if engine == "lightgbm" else None
     limits = {"max_leaf_nodes": None, "min_samples_leaf": least}
-    limits |= {"min_child_weight": 1.0, "reg_lambda": 1.0, **parameters}
+    limits |= {"min_child_weight": 1.0, "reg_lambda": 1.0, "subsample": 1.0, "colsample": 1.0}
+    limits |= parameters
     return BoostedTreesRanker(engine=engine, loss=loss, p=p, n_jobs=n_threads, **limits)
 
 

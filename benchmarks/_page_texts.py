@@ -183,8 +183,8 @@ PAGES = {
         "worse for them on the mean. With logs of a twentieth of the impressions they close 12 to "
         "66 %, least for trees. With large logs every ranker here is above the corrections of "
         "LightGBM and XGBoost by more than chance, with small ones every one but the trees. The "
-        "production rankers are weak on purpose: in a pilot with better ones, raw clicks were level "
-        "with true grades, and weights of a log of OHSUMED made rankers worse.",
+        "production rankers are weak on purpose: in a pilot with better ones, raw clicks were "
+        "level with true grades, and weights of a log of OHSUMED made rankers worse.",
         "rankers on raw clicks, on weighted clicks and on true grades, beside LightGBM and XGBoost",
     ),
     "bench_given_pairs": Page(

@@ -242,7 +242,7 @@ def peers_search(report: Report, path: Path) -> None:
         column = next(one for one in table.columns if one.startswith("AUC, "))
         lines = [one for one in lines_of(table, column) if one.low < one.high]
         if lines:
-            panels[table.title.partition(", 2 sets")[0]] = lines
+            panels[re.split(r", \d+ sets", table.title)[0]] = lines
     draw_lines(panels, "AUC of PNormPushRanker (p = 1, logistic) minus that of each", path)
 
 

@@ -21,12 +21,16 @@ Searches = dict[str, list[Record]]
 
 @dataclass(frozen=True)
 class Kind:
-    """Data sets of one kind: how many, how one is written, and the rows a choice sees."""
+    """Data sets of one kind: how many, how one is written, and the rows a choice sees.
+
+    `ratio` is that of `interval`: of rows tested to rows trained on, where sets share rows.
+    """
 
     title: str
     n_sets: int
     write: Callable[[int], AbstractContextManager[str]]
     most_rows: int
+    ratio: float = 0.0
 
 
 def generated_kind(rows: int, n_sets: int, most_rows: int) -> Kind:
@@ -40,7 +44,7 @@ def generated_kind(rows: int, n_sets: int, most_rows: int) -> Kind:
 def magic_kind(options, n_sets: int | None = None) -> Kind:
     """Return random halves of MAGIC."""
     return Kind(
-        "MAGIC", n_sets or options.splits, lambda seed: magic(seed, options.data), 1_000_000
+        "MAGIC", n_sets or options.splits, lambda seed: magic(seed, options.data), 1_000_000, 1.0
     )
 
 
@@ -75,7 +79,8 @@ def search_table(kind: Kind, found: Searches, ours: str) -> Table:
             rows.append([label, *[None] * 4, errors[-1]])
             continue
         cells = [f"{mean(run[key] for run in runs):.4f}" for key in QUALITY]
-        other = [signed(d) if d else "" for d in (lead(found, ours, name, k) for k in QUALITY)]
+        leads = [lead(found, ours, name, key) for key in QUALITY]
+        other = [signed(one, kind.ratio) if one else "" for one in leads]
         rows.append([label, *cells, *other, chosen(runs, ALL[name].grid)])
     leads = [f"{measure}, {ALL[ours].label} - it" for measure in ("AUC", "top")]
     columns = ["system", "AUC", "top", *leads, "chosen"]

@@ -44,6 +44,6 @@ SETTINGS = (
     f"Search: learning rates {', '.join(f'{rate:g}' for rate in RATES)} times "
     f"{', '.join(map(str, BIN_COUNTS))} bins, {len(RATES) * len(BIN_COUNTS)} fits for each "
     "system, chosen by the AUC of a quarter of the training rows, then fitted to all of them. "
-    "Differences are paired, with 95 % intervals over the sets; those of MAGIC are halves of the "
-    "same rows, so its intervals are for these rows."
+    "Differences are paired, with 95 % intervals over the sets; those of MAGIC allow for rows that "
+    "its halves share (Nadeau and Bengio, 2003)."
 )

@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Rows of queries with grades, in the order of the queries."""
+    """Rows of queries with grades."""
 
     X: Any
     y: Any

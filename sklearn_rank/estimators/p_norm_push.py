@@ -247,7 +247,7 @@ class PNormPushRanker(BoostingRanker):
     rows: :math:`\frac1p \ln(1 + p |g| / B)` with g the slope along h and B a bound on the
     second derivative (`objectives.SecondOrderState`), halved until the objective does not
     rise. A loss of your own without ``second_derivative``, and real-valued weak rankers
-    with the exponential loss in one list, need a line search.
+    with the exponential loss in one list of two classes, need a line search.
 
     Steps not in closed form are limited, so that they are finite even if h orders every pair
     correctly. The limit is the closed form at :math:`d_+ = 1, d_- = 0`, divided by the range of

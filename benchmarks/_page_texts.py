@@ -100,8 +100,8 @@ PAGES = {
     "trees_speed": Page(
         "Objectives in trees: time",
         "What a ranking objective costs inside XGBoost and LightGBM: with a million rows a fit "
-        "takes 1.1 to 1.4 times as long as with their log-loss (exponential) and 1.5 to 2.0 times "
-        "(logistic), where XGBoost's own rank:pairwise takes 8 to 11 times as long.",
+        "takes 1.15 to 1.35 times as long as with their log-loss (exponential) and 1.5 to 2.0 "
+        "times (logistic), where XGBoost's own rank:pairwise takes 8 to 11 times as long.",
         "what the pairwise objectives cost inside XGBoost and LightGBM",
     ),
     "trees_lists": Page(
@@ -188,8 +188,8 @@ PAGES = {
         "66 %, least for trees, which elsewhere are .009 worse for them. With large logs every "
         "ranker here is above the corrections of LightGBM and XGBoost by more than chance, with "
         "small ones every one but the trees. The production rankers are weak on purpose: in a "
-        "pilot with better ones, raw clicks were level with true grades, and weights of a log of OHSUMED "
-        "made rankers worse.",
+        "pilot with better ones, raw clicks were level with true grades, and weights of a log of "
+        "OHSUMED made rankers worse.",
         "rankers on raw clicks, on weighted clicks and on true grades, beside LightGBM and XGBoost",
     ),
     "bench_given_pairs": Page(

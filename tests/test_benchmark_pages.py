@@ -42,6 +42,8 @@ def test_every_report_has_its_place_and_a_figure(reports):
         "stump_defaults",
         "tree_defaults",
         "table_3_first_rows",
+        "trees_queries",
+        "trees_speed",
     }
     assert [name for name in shown if not (FOLDER / f"{name}.png").exists()] == []
 

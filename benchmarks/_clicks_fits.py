@@ -37,6 +37,11 @@ class Queries:
     y: Any
     qid: Any
 
+    def sorted(self) -> "Queries":
+        """Return the rows by the id of their query, as the libraries of others want them."""
+        order = np.argsort(self.qid, kind="stable")
+        return Queries(self.X[order], self.y[order], self.qid[order])
+
     def of(self, chosen: Any) -> "Queries":
         """Return the rows of some queries."""
         rows = np.isin(self.qid, chosen)
@@ -208,17 +213,17 @@ def fit_lightgbm(train: Queries, log: Any) -> Any:
 def fit_xgboost_true(train: Queries) -> Any:
     from xgboost import XGBRanker
 
-    order = np.argsort(train.qid, kind="stable")  # not every file is sorted
+    train = train.sorted()
     model = XGBRanker(objective="rank:ndcg", n_estimators=ROUNDS, learning_rate=0.1, n_jobs=1)
-    return model.fit(train.X[order], train.y[order], qid=train.qid[order]).predict
+    return model.fit(train.X, train.y, qid=train.qid).predict
 
 
 def fit_lightgbm_true(train: Queries) -> Any:
     import lightgbm
 
-    order = np.argsort(train.qid, kind="stable")
+    train = train.sorted()
     group = np.unique(train.qid, return_counts=True)[1]
-    data = lightgbm.Dataset(train.X[order], train.y[order], group=group)
+    data = lightgbm.Dataset(train.X, train.y, group=group)
     parameters = {"objective": "lambdarank", "learning_rate": 0.1, "num_threads": 1}
     return lightgbm.train({**parameters, "verbosity": -1, "seed": 0}, data, ROUNDS).predict
 

@@ -7,12 +7,12 @@ biodegradation, Adult).
 """
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import _lists_fits
 from _lists_fits import say
 from _real_data import DataNotFoundError, load_two_classes
 
@@ -97,13 +97,8 @@ def differences(one: Sequence[Figures], other: Sequence[Figures], metric: str) -
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of a mean over random splits, which share rows.
-
-    The variance over splits times 1 / n + n_test / n_train (Nadeau and Bengio, 2003).
-    """
-    centre, n = mean(values), len(values)
-    variance = sum((value - centre) ** 2 for value in values) / (n - 1)
-    return math.sqrt(variance * (1 / n + TEST_SHARE / (1 - TEST_SHARE)))
+    """Return the standard error of a mean over random splits, which share rows."""
+    return _lists_fits.standard_error(values, TEST_SHARE / (1 - TEST_SHARE))
 
 
 def p_value(values: Sequence[float]) -> float:

@@ -161,17 +161,25 @@ def reason(runs: list[Record]) -> str:
     return rest if rest and "." in head and " " not in head else error
 
 
+def standard_error(values: Sequence[float], ratio: float = 0.0) -> float:
+    """Return the standard error of a mean, the root of the variance times 1 / n + ratio.
+
+    Of random splits that share rows, `ratio` is that of rows tested to rows trained on (Nadeau and
+    Bengio, 2003).
+    """
+    return stdev(values) * math.sqrt(1 / len(values) + ratio)
+
+
 def interval(differences: Sequence[float], ratio: float = 0.0) -> tuple[float, float] | None:
     """Return a 95 % interval for the mean of paired differences, by Student's t.
 
-    Of random splits that share rows, `ratio` is that of rows tested to rows trained on: it adds to
-    1 / n in the variance of the mean (Nadeau and Bengio, 2003).
+    `ratio` is that of `standard_error`.
     """
     n = len(differences)
     if n < 2:
         return None
     point = T_95[n - 2] if n - 2 < len(T_95) else 1.96 + 2.6 / (n - 1)
-    half = point * stdev(differences) * math.sqrt(1 / n + ratio)
+    half = point * standard_error(differences, ratio)
     return mean(differences) - half, mean(differences) + half
 
 

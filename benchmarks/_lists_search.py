@@ -79,8 +79,8 @@ def search_table(kind: Kind, found: Searches, ours: str) -> Table:
             rows.append([label, *[None] * 4, errors[-1]])
             continue
         cells = [f"{mean(run[key] for run in runs):.4f}" for key in QUALITY]
-        leads = [lead(found, ours, name, key) for key in QUALITY]
-        other = [signed(one, kind.ratio) if one else "" for one in leads]
+        gains = [lead(found, ours, name, key) for key in QUALITY]
+        other = [signed(one, kind.ratio) if one else "" for one in gains]
         rows.append([label, *cells, *other, chosen(runs, ALL[name].grid)])
     leads = [f"{measure}, {ALL[ours].label} - it" for measure in ("AUC", "top")]
     columns = ["system", "AUC", "top", *leads, "chosen"]

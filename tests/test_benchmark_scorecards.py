@@ -38,12 +38,14 @@ def test_differences_are_of_the_splits_that_both_have():
 
 def test_intervals_have_the_variance_of_splits_that_share_rows():
     from _list_tables import corrected_interval, p_value
+    from _lists_fits import interval
     from scipy.stats import t
 
     values = [0.01, 0.03, -0.01, 0.02, 0.02]
     deviation = (sum((one - 0.014) ** 2 for one in values) / 4) ** 0.5
     half = t.ppf(0.975, 4) * deviation * (1 / 5 + 0.4 / 0.6) ** 0.5
     assert corrected_interval(values) == pytest.approx((0.014 - half, 0.014 + half))
+    assert interval(values, 0.4 / 0.6) == pytest.approx((0.014 - half, 0.014 + half), rel=1e-3)
     low, _ = corrected_interval(values, 1 - p_value(values))
     assert low == pytest.approx(0, abs=1e-12)
 

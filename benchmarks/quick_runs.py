@@ -6,6 +6,7 @@
 It needs pytest-randomly, of the extra ``dev``. The order and the numbers of a run are those of its
 seed, and each runs in one process and in a copy of the tree. More at once than there are cores keep
 all of them busy. A run goes on with an earlier report: it adds the seeds that are missing.
+The table counts the commits that the runs are of.
 """
 
 import argparse
@@ -34,6 +35,7 @@ def run_once(seed: int) -> dict[str, Any]:
     words = [sys.executable, "-m", "pytest", "-m", "not slow", "-n", "0", "-q", "-p", "randomly"]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), folder], check=True)
+        commit = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=folder, text=True)
         environment = {**os.environ, "PYTHONPATH": folder}
         begin = time.monotonic()
         done = subprocess.run(
@@ -48,6 +50,7 @@ def run_once(seed: int) -> dict[str, Any]:
         print(f"seed {seed}:", done.stdout[-20_000:], done.stderr[-2000:], file=sys.stderr)
     passed = PASSED.search(done.stdout)
     return {
+        "commit": commit.strip(),
         "exit_code": done.returncode,
         "passed": int(passed[1]) if passed else 0,
         "failed": FAILED.findall(done.stdout),
@@ -61,11 +64,12 @@ def report_of(runs: dict[str, dict[str, Any]], machine: dict[str, Any], at_once:
     seconds = [one["seconds"] for one in runs.values()]
     table = Table(
         "Quick tests in random order",
-        ["runs", "passed", "tests in each", "seconds, one process"],
+        ["runs", "passed", "commits", "tests in each", "seconds, one process"],
         [
             [
                 len(runs),
                 len(runs) - len(bad),
+                len({one["commit"] for one in runs.values()}),
                 *spans(runs),
                 f"{min(seconds):,.0f} to {max(seconds):,.0f}",
             ]

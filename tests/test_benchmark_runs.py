@@ -64,10 +64,11 @@ def test_quick_runs_are_counted():
     failed = FAILED.findall(text)
     assert failed == ["tests/a.py::x", "tests/a.py::y[1]"]
     assert PASSED.search(text)[1] == "2"
-    good = {"exit_code": 0, "passed": 5, "failed": [], "seconds": 9.0}
-    runs = {"1": good, "2": {"exit_code": 1, "passed": 2, "failed": failed, "seconds": 3.2}}
+    good = {"commit": "a", "exit_code": 0, "passed": 5, "failed": [], "seconds": 9.0}
+    bad = {"commit": "b", "exit_code": 1, "passed": 2, "failed": failed, "seconds": 3.2}
+    runs = {"1": good, "2": bad, "3": good}
     report = report_of(runs, {}, 2)
-    assert report.tables[0].rows == [[2, 1, "4 to 5", "3 to 9"]]
+    assert report.tables[0].rows == [[3, 2, 2, "4 to 5", "3 to 9"]]
     assert report.tables[1].rows == [["2", "tests/a.py::x, tests/a.py::y[1]"]]
     assert [verdict.measured for verdict in report.verdicts] == [1]
     assert len(report_of({"1": good}, {}, 2).tables) == 1

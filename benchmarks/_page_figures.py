@@ -269,26 +269,23 @@ def trees_lists(report: Report, path: Path) -> None:
 
 
 CARDS = {
-    "AUC, small, no pairs": (f"small card without pairs - {BEST}", "AUC"),
-    "pAUC5, small, no pairs": (f"small card without pairs - {BEST}", "pAUC5"),
-    "pAUC5, small, pairs": (f"small card with pairs - {BEST}", "pAUC5"),
-    "AUC, full - EBM": ("full card - EBM, main effects", "AUC"),
+    "AUC, small,\nno pairs": (f"small card without pairs - {BEST}", "AUC"),
+    "pAUC5, small,\nno pairs": (f"small card without pairs - {BEST}", "pAUC5"),
+    "pAUC5, small,\nwith pairs": (f"small card with pairs - {BEST}", "pAUC5"),
+    "AUC, full,\nno pairs": ("full card - EBM, main effects", "AUC"),
+    "AUC, full,\nwith pairs": ("full card with pairs - EBM, ten interactions", "AUC"),
 }
 """The panels of the figure of scorecards: a difference, and of what."""
 
 
 def scorecards(report: Report, path: Path) -> None:
-    """Draw three of the paired differences, a line for each table; no intervals of two splits."""
+    """Draw the paired differences with other libraries, a line for each table."""
     table = next(one for one in report.tables if one.title == "Paired differences")
-
-    def drawn(data: str, words: str, splits: int) -> Line | None:
-        return line_of(data, words if splits > 2 else words.partition(" (")[0])
-
     panels = {
         title: [
             one
-            for data, *which, words, splits in table.rows
-            if tuple(which) == wanted and (one := drawn(str(data), str(words), int(str(splits))))
+            for data, *which, words, _ in table.rows
+            if tuple(which) == wanted and (one := line_of(str(data), words))
         ]
         for title, wanted in CARDS.items()
     }

@@ -263,7 +263,8 @@ def frame_of(rows: Any, name: str) -> Any:
     frame = pd.DataFrame(rows[name], columns=[f"x{n}" for n in range(rows[name].shape[1])])
     for feature in rows["categorical"]:
         column = frame.columns[feature]
-        values = [None if np.isnan(code) else f"c{code:g}" for code in frame[column]]
+        # NaN, not None: scorecardpy has no bin for None when it applies its bins.
+        values = [np.nan if np.isnan(code) else f"c{code:g}" for code in frame[column]]
         frame[column] = pd.Series(values, dtype=object)
     return frame
 

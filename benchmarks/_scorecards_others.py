@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,33 +109,45 @@ def figures_of(printed: Record, scores: Path, y: Any) -> Record:
         }
 
 
+def fit_task(name: str, python: Path, rows: Path) -> Record:
+    """Return the figures of a library on a split, or why there are none."""
+    import numpy as np
+
+    scores = rows.with_name(f"scores_{name}_{rows.name}")
+    printed = fit_one(python, name, rows, scores)
+    if "error" in printed:
+        return printed
+    with np.load(rows) as file:
+        return figures_of(printed, scores, file["y_test"])
+
+
 def fit_others(
     names: Iterable[str],
     tasks: Iterable[tuple[str, int]],
     rows_of: Callable[[str, int], Path],
     cache: Cache,
     folder: Path,
+    processes: int = 1,
 ) -> None:
     """Fit what the cache does not have, each result written as it comes."""
-    import numpy as np
-
     tasks = list(tasks)
     for name in names:
         missing = [task for task in tasks if cache.get(name, *task) is None]
         if not missing:
             continue
+        label = OTHERS[name].label
         try:
             python = make_environment(name, folder)
         except (FileNotFoundError, subprocess.CalledProcessError) as error:
-            say(f"{OTHERS[name].label} is left out: {error}")
+            say(f"{label} is left out: {error}")
             continue
-        for data, split in missing:
-            rows = rows_of(data, split)
-            scores = rows.with_name(f"scores_{name}.npz")
-            printed = fit_one(python, name, rows, scores)
-            if "error" in printed:
-                say(f"{OTHERS[name].label}, {data}, split {split}: {printed['error']}")
-                continue
-            with np.load(rows) as file:
-                cache.put(name, data, split, figures_of(printed, scores, file["y_test"]))
-            say(f"{OTHERS[name].label}, {data}, split {split}: {printed['auc']:.1f} s")
+        files = [rows_of(*task) for task in missing]
+        with ThreadPoolExecutor(processes) as pool:
+            found = pool.map(partial(fit_task, name, python), files)
+            for (data, split), record in zip(missing, found, strict=True):
+                where = f"{label}, {data}, split {split}"
+                if "error" in record:
+                    say(f"{where}: {record['error']}")
+                    continue
+                cache.put(name, data, split, record)
+                say(f"{where}: {record['auc']['s']:.1f} s")

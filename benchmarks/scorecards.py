@@ -71,7 +71,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         metavar="DIR",
         help="where the libraries are installed (default: a temporary folder)",
     )
-    add("--processes", type=int, default=1, help="fits of ours at a time (default 1)")
+    add("--processes", type=int, default=1, help="fits at a time (default 1)")
     add("--store", type=Path, metavar="FILE", help="keep fits of ours there, and go on from them")
     add("--quick", action="store_true", help="two splits of the smallest tables, ours only")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")
@@ -124,7 +124,7 @@ def measure_cards(options: argparse.Namespace, scratch: Path) -> PartResult | No
     sets, notes = sets_at_hand(options, rows)
     if not options.ours_only:
         tasks = [(data, split) for data in sets for split in range(options.splits)]
-        fit_others(options.others, tasks, rows, cache, options.environments)
+        fit_others(options.others, tasks, rows, cache, options.environments, options.processes)
     if options.others_only:
         return None
     tasks = [

@@ -100,8 +100,8 @@ PAGES = {
     "trees_speed": Page(
         "Objectives in trees: time",
         "What a ranking objective costs inside XGBoost and LightGBM: with a million rows a fit "
-        "takes 1.15 to 1.35 times as long as with their log-loss (exponential) and 1.5 to 2.0 "
-        "times (logistic), where XGBoost's own rank:pairwise takes 8 to 11 times as long.",
+        "takes 1.2 to 1.4 times as long as with their log-loss (exponential) and 1.5 to 2.0 "
+        "times (logistic), where XGBoost's own rank:pairwise takes 8 to 13 times as long.",
         "what the pairwise objectives cost inside XGBoost and LightGBM",
     ),
     "trees_lists": Page(

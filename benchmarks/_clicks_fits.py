@@ -107,12 +107,7 @@ def known_propensity(eta: float) -> Any:
 
 def our_rankers() -> dict[str, Any]:
     """Return the rankers that learn from pairs, with a fixed number of rounds."""
-    from sklearn_rank import (
-        BoostedTreesRanker,
-        KernelPairwiseSGDRanker,
-        PNormPushRanker,
-        RankBoost,
-    )
+    from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
 
     graded = {"relevance": "graded"}
     return {

@@ -16,13 +16,14 @@ from _data import POSITIVE_SHARE, draw_two_classes
 
 import sklearn_rank
 from sklearn_rank import metrics
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.sums import Queries
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
     MARGIN_LOSSES,
     ListLoss,
     PairLoss,
 )
-from sklearn_rank.rows import Preferences, Queries
 from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json, monitoring
 
 QUERY = 100

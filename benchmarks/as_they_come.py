@@ -92,12 +92,7 @@ def systems(n_rows: int):
     from sklearn.model_selection import GridSearchCV
     from xgboost import XGBClassifier
 
-    from sklearn_rank import (
-        BoostedTreesRanker,
-        KernelPairwiseSGDRanker,
-        PNormPushRanker,
-        RankBoost,
-    )
+    from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
     from sklearn_rank.metrics import ranking_scorer
 
     top = ranking_scorer(f"pauc@{MAX_FPR}")

@@ -50,11 +50,11 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     """Return the two passes, and value and gradient of the loss."""
     import numpy as np
 
-    from sklearn_rank._parallel import ThreadPool
+    from sklearn_rank._core.parallel import ThreadPool
+    from sklearn_rank._core.sums import Queries
     from sklearn_rank.estimators._list_problem import BlockwiseObjective
     from sklearn_rank.models import LinearModel
     from sklearn_rank.objectives import CrossEntropy, ListLoss
-    from sklearn_rank.rows import Queries
 
     X, y, qid = generate(n_rows, kind)
     lists = Queries.from_codes(qid, n_rows)

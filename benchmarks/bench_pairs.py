@@ -76,8 +76,8 @@ def pair_sum(loss: str, y: Any, scores: Any) -> Callable[[], Any]:
     """Return a call that sums over all pairs, prepared as in a fit: labels are sorted once."""
     import numpy as np
 
+    from sklearn_rank._core.preferences import Preferences
     from sklearn_rank.objectives import PairLoss
-    from sklearn_rank.rows import Preferences
 
     preferences = Preferences.from_labels(y.astype(float), None, np.ones(len(y)))
     pair_loss, scores = PairLoss(preferences, loss), scores[preferences.order]

@@ -58,8 +58,8 @@ def _reading(folder: Path, suffix: str, content: bytes, rng: np.random.Generator
 
 def _read_with(path: Path, options: dict[str, str]) -> str:
     from sklearn_rank.cli import _main
-    from sklearn_rank.tables.dataset import training_data
-    from sklearn_rank.tables.options import Reading, TableOptions
+    from sklearn_rank.cli._tables.dataset import training_data
+    from sklearn_rank.cli._tables.options import Reading, TableOptions
 
     try:
         how = {name: options[name] for name in options.keys() & {"encoding", "sep"}}

@@ -123,7 +123,7 @@ def draw_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def fit_trials(n_trials: int, seed: int) -> Counter:
     """Interrupt second fits; count what is left."""
-    from sklearn_rank import _parallel
+    from sklearn_rank._core import parallel as _parallel
 
     _parallel._WORTHWHILE = 0  # threads even for few rows
     rng, found = np.random.default_rng(seed), Counter()

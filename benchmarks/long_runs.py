@@ -62,7 +62,7 @@ def watch_loop(step: Callable[[int], object], n_steps: int) -> dict[str, Any]:
 def fits(n_steps: int) -> dict[str, Any]:
     """Fit every ranker in turn."""
     import sklearn_rank
-    from sklearn_rank import _parallel
+    from sklearn_rank._core import parallel as _parallel
 
     _parallel._WORTHWHILE = 0  # threads even for few rows
     rng = np.random.default_rng(0)

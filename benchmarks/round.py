@@ -90,7 +90,7 @@ class Clocks:
 @contextmanager
 def clocks_in_fits() -> Iterator[Clocks]:
     """Put clocks around the parts of a fit while the block runs."""
-    from sklearn_rank.estimators._record import FitRecord, Record
+    from sklearn_rank.estimators._boosting.record import FitRecord, Record
     from sklearn_rank.models.bin_sums import BinSums
     from sklearn_rank.models.stump_columns import StumpColumns
     from sklearn_rank.objectives._moving_masses import ExponentialState
@@ -161,7 +161,7 @@ def time_limits(n_rows: int, threads: int) -> Record:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from sklearn_rank._parallel import ThreadPool
+    from sklearn_rank._core.parallel import ThreadPool
 
     rng = np.random.default_rng(0)
     data, out, n_bins = rng.random(n_rows), np.empty(n_rows), BINS**2

@@ -305,7 +305,7 @@ def onnx_call(ranker, row):
     import onnxruntime
     from skl2onnx import to_onnx
 
-    import sklearn_rank.onnx  # noqa: F401, registers the rankers
+    import sklearn_rank.export.onnx  # noqa: F401, registers the rankers
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

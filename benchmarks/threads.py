@@ -45,7 +45,7 @@ BYTES = 12 * FEATURES // 2
 @contextmanager
 def counted_waits() -> Iterator[list[int]]:
     """Count the calls of `ThreadPool.map` that threads share while the block runs."""
-    from sklearn_rank._parallel import ThreadPool
+    from sklearn_rank._core.parallel import ThreadPool
 
     before, calls = ThreadPool.map, [0]
 
@@ -62,7 +62,7 @@ def counted_waits() -> Iterator[list[int]]:
 
 def wait_of(n_threads: int) -> float:
     """Return the seconds that a map of equal tasks takes beside these, which two cores share."""
-    from sklearn_rank._parallel import ThreadPool
+    from sklearn_rank._core.parallel import ThreadPool
 
     parts, out = np.ones((n_threads, TASK)), np.empty((n_threads, TASK))
 

@@ -10,7 +10,7 @@ import pkgutil
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sklearn_rank._release import __version__ as __version__
+from sklearn_rank._core.release import __version__ as __version__
 
 if TYPE_CHECKING:
     from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker

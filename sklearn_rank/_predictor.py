@@ -9,8 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import check_lengths, check_qid_given, check_relevance, is_upper_label
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.validation import (
+    check_lengths,
+    check_qid_given,
+    check_relevance,
+    is_upper_label,
+)
 
 
 def is_binary(ranker: Any) -> bool:

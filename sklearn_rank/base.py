@@ -12,16 +12,16 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._callbacks import (
+from sklearn_rank._core.callbacks import (
     CallbackSupportMixin,
     combine,
     end_fit_task,
     make_observer,
     with_callbacks,
 )
-from sklearn_rank._predictor import Predictor
-from sklearn_rank._protocols import Floats, Observer, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Observer, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
     JOBS,
     SEED,
     Choice,
@@ -41,8 +41,8 @@ from sklearn_rank._validation import (
     unchanged_on_error,
     warn_of_order,
 )
-from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank.rows import Rows
+from sklearn_rank._core.versions import stamped_state, take_state
+from sklearn_rank._predictor import Predictor
 
 _OBJECTS = {
     "solver": "solver=sklearn_rank.solvers.Corrective()",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cards import column_names
 
-from sklearn_rank._validation import is_missing
+from sklearn_rank._core.validation import is_missing
 from sklearn_rank.scorecard import to_sql
 from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sklearn_rank.cli._tables.errors import InputError, import_extra
 from sklearn_rank.engines import registry
-from sklearn_rank.tables.errors import InputError, import_extra
 
 
 class Missing:

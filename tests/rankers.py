@@ -2,7 +2,7 @@
 
 import sklearn_rank
 from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker
-from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
 
 RANKERS = [getattr(sklearn_rank, name) for name in sklearn_rank.__all__]
 BOOSTERS = [ranker for ranker in RANKERS if issubclass(ranker, BoostingRanker)]

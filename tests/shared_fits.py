@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.rows import Rows
+from sklearn_rank._core.rows import Rows
 
 TIMEOUT = 60.0
 """Seconds after which a process that waits for the others gives up."""

@@ -329,7 +329,7 @@ print(*{"numpy", "scipy", "sklearn"} & set(sys.modules))
 def test_importing_loads_no_optional_dependency():
     """None, that is, besides those that scikit-learn loads on its own where they are installed.
 
-    `sklearn_rank.onnx` is the exception: to import it is to register converters.
+    `sklearn_rank.export.onnx` is the exception: to import it is to register converters.
     """
     script = f"""
 import importlib, sys, sklearn.datasets, sklearn.model_selection

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import one_list
 from test_objectives import oracle_of
 
+from sklearn_rank._pair_sums import _array_api
 from sklearn_rank.objectives import pair_loss_and_gradient
-from sklearn_rank.pair_sums import _array_api
 
 LOSSES = ["exponential", "least_squares", "logistic"]
 every_loss = pytest.mark.parametrize("loss", LOSSES)

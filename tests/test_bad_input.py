@@ -27,8 +27,8 @@ from sklearn_rank import (
     PNormPushRanker,
     RankBoost,
 )
-from sklearn_rank._validation import check_names
-from sklearn_rank.estimators._boosting_problem import History
+from sklearn_rank._core.validation import check_names
+from sklearn_rank.estimators._boosting.problem import History
 from sklearn_rank.metrics import ndcg_score, partial_auc_score, ranking_scorer, tpr_at_fpr_score
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
 from sklearn_rank.solvers import Corrective

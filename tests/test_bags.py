@@ -12,7 +12,7 @@ from test_corrective import columns_of, constrained_data, data_of
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank.estimators._bags import draw_weights
+from sklearn_rank.estimators._boosting.bags import draw_weights
 from sklearn_rank.models import Stumps
 from sklearn_rank.solvers import Corrective
 
@@ -37,7 +37,7 @@ def seen_samples(monkeypatch):
         seen.append((problem, draw_weights(problem, rng)))
         return seen[-1][1]
 
-    monkeypatch.setattr("sklearn_rank.estimators._bags.draw_weights", spy)
+    monkeypatch.setattr("sklearn_rank.estimators._boosting.bags.draw_weights", spy)
     return seen
 
 

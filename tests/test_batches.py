@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import crossed
 
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._pair_sums._batches import SideBySide, batches
 from sklearn_rank.objectives import MarginPush, PairLoss
-from sklearn_rank.pair_sums._batches import SideBySide, batches
-from sklearn_rank.rows import Groups, Preferences
 
-WHERE = "sklearn_rank.pair_sums._batches"
+WHERE = "sklearn_rank._pair_sums._batches"
 NEVER, ALWAYS = 0, 10**9
 LAYOUTS = {
     "as it comes": {},

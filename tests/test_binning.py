@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from shared_fits import run_together, unlabelled
 
 from sklearn_rank import RankBoost
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import RowGradient
-from sklearn_rank.bins.binned_features import Binning, FeatureBins, SortedValues, encode
-from sklearn_rank.bins.digitizer import _SLOTS, Digitizer
+from sklearn_rank._bins.binned_features import Binning, FeatureBins, SortedValues, encode
+from sklearn_rank._bins.digitizer import _SLOTS, Digitizer
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import RowGradient
 from sklearn_rank.models.bin_sums import BinSums
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -132,7 +132,7 @@ def test_bins_are_exact_for_features_of_every_kind(max_bins, weighted):
 
 
 @pytest.mark.parametrize("weights", ["none", "integers", "tenths", "reals"])
-@patch("sklearn_rank.bins.binned_features.MOST_ROWS", 2000)
+@patch("sklearn_rank._bins.binned_features.MOST_ROWS", 2000)
 def test_bins_are_a_function_of_values_and_weights_alone(weights):
     """Above the number of rows of a sample, in any order, and for any split of a weight."""
     n = 6000
@@ -171,7 +171,7 @@ def test_thresholds_of_a_sample_are_off_by_little(kind):
     n, m, max_bins = 40_000, 4096, 32
     X = np.random.default_rng(3).normal(size=(n, 2))
     weight = weights_of(kind, n)
-    with patch("sklearn_rank.bins.binned_features.MOST_ROWS", m):
+    with patch("sklearn_rank._bins.binned_features.MOST_ROWS", m):
         thresholds = [one.thresholds for one in Binning(max_bins).find(unlabelled(X, weight))]
     levels, most = np.arange(1, max_bins) / max_bins, 5 / (2 * np.sqrt(m))
     for x, found in zip(X.T, thresholds, strict=True):
@@ -191,7 +191,7 @@ def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
     X, weight = rng.normal(size=(n, 2)), weights_of(kind, n)
     again, order = rng.integers(0, n, 2000), rng.permutation(n + 2000)
     X, weight = np.concatenate([X, X[again]]), np.concatenate([weight, weight[again]])
-    with patch("sklearn_rank.bins.binned_features.MOST_ROWS", 1000):
+    with patch("sklearn_rank._bins.binned_features.MOST_ROWS", 1000):
         expected = Binning(20).find(unlabelled(X, weight))
         shuffled = Binning(20).find(unlabelled(X[order], weight[order]))
         apart, _ = run_together(
@@ -204,11 +204,11 @@ def test_a_sample_is_the_same_in_any_order_and_on_several_processes(kind):
 def test_fewer_distinct_rows_than_a_sample_give_the_quantiles_of_all():
     X = np.random.default_rng(0).integers(0, 12, (5000, 2)) / 3.0
     weight = weights_of("reals", 5000)
-    with patch("sklearn_rank.bins.binned_features.MOST_ROWS", 200):
+    with patch("sklearn_rank._bins.binned_features.MOST_ROWS", 200):
         assert_exact_bins(X, weight, 5)
 
 
-@patch("sklearn_rank.bins.binned_features.MOST_ROWS", 2000)
+@patch("sklearn_rank._bins.binned_features.MOST_ROWS", 2000)
 def test_weight_two_is_the_row_twice_above_the_number_of_rows_of_a_sample():
     rng = np.random.default_rng(0)
     X, weight = rng.normal(size=(6000, 2)), rng.integers(1, 3, 6000)

@@ -26,13 +26,14 @@ from test_persistence import COPIES
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker
+from sklearn_rank._core.distinct import hash_rows
+from sklearn_rank._core.selected import Selection
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.engines import _lightgbm, _xgboost, registry
-from sklearn_rank.estimators import _early_stopping, _tree_fit
+from sklearn_rank.estimators import _tree_fit
+from sklearn_rank.estimators._boosting import early_stopping as _early_stopping
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
-from sklearn_rank.rows.distinct import hash_rows
-from sklearn_rank.rows.selected import Selection
 
 ENGINES = ["xgboost", "lightgbm"]
 lightgbm, xgboost = library("lightgbm"), library("xgboost")
@@ -227,7 +228,7 @@ def test_no_copy_of_the_features_beside_that_of_the_engine(engine, options, most
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(25_000, 40))
     y, qid = rng.integers(0, 3, 25_000), np.arange(25_000) // 50
-    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 1 << 16)
+    monkeypatch.setattr("sklearn_rank._core.selected._BLOCK_VALUES", 1 << 16)
     model = make(engine, relevance="graded", n_estimators=2, **options)
     if engine == "lightgbm":
         monkeypatch.setattr(_lightgbm, "_COPIES_OF_SAMPLE", 0)

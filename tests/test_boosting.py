@@ -13,10 +13,10 @@ from strategies import bipartite, graded, one_list, problems, with_missing
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank._validation import check_qid
-from sklearn_rank.estimators._boosting_problem import BoostingProblem
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.validation import check_qid
+from sklearn_rank.estimators._boosting.problem import BoostingProblem
 from sklearn_rank.objectives import PUSHES
-from sklearn_rank.rows import Preferences
 from sklearn_rank.solvers.coordinate_descent import closed_form_step
 
 N_ROUNDS = 5
@@ -221,7 +221,7 @@ def test_closed_form_is_the_minimiser_where_both_shares_are_positive(problem, h,
 
 
 def oracle_shares(shares):
-    from sklearn_rank._protocols import PairShares
+    from sklearn_rank._core.protocols import PairShares
 
     return PairShares(*shares)
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
-from sklearn_rank._callbacks import Printer, combine, end_fit_task, make_observer
+from sklearn_rank._core.callbacks import Printer, combine, end_fit_task, make_observer
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold

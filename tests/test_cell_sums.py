@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_batches import Case, case_of
 
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._pair_sums._block_sums import BlockSums
+from sklearn_rank._pair_sums._cell_sums import CellSums
+from sklearn_rank._pair_sums._logistic._grid import ListOnGrid
+from sklearn_rank._pair_sums.group_sums import Strip, by_role
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush, PairLoss
-from sklearn_rank.pair_sums._block_sums import BlockSums
-from sklearn_rank.pair_sums._cell_sums import CellSums
-from sklearn_rank.pair_sums._logistic._grid import ListOnGrid
-from sklearn_rank.pair_sums.group_sums import Strip, by_role
-from sklearn_rank.rows import Preferences
 
-WHERE = "sklearn_rank.pair_sums._cell_sums"
+WHERE = "sklearn_rank._pair_sums._cell_sums"
 LOGISTIC = MARGIN_LOSSES["logistic"]
 WIDEST = 20.0
 """Queries with scores spread by more are summed otherwise; a little less, to be safe."""

@@ -24,10 +24,10 @@ from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushR
 from sklearn_rank.cli import _rankers, _train, main
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._tables.columns import Schema
+from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.tables.columns import Schema
-from sklearn_rank.tables.dataset import Dataset
 
 
 def loans(n=120, seed=0):

@@ -14,8 +14,8 @@ from distributed import Client, LocalCluster
 from sklearn_rank import PNormPushRanker
 from sklearn_rank.cli import _cluster, _rankers, main
 from sklearn_rank.cli._store import load_model
-from sklearn_rank.tables.dataset import training_data
-from sklearn_rank.tables.options import TableOptions
+from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.options import TableOptions
 
 PARTS = "parts/*.parquet"
 pytestmark = [

@@ -16,9 +16,9 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_rank.cli._rankers import BASELINES, pipeline_for
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.engines import registry
-from sklearn_rank.tables.dataset import training_data
-from sklearn_rank.tables.options import TableOptions
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from sklearn_rank.cli._metrics import (
     top_metric,
 )
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._tables.dataset import model_data
+from sklearn_rank.cli._tables.options import Reading
 from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
     auc_interval,
@@ -37,8 +39,6 @@ from sklearn_rank.metrics import (
 )
 from sklearn_rank.metrics.held_out import Labels, Measured
 from sklearn_rank.metrics.scorers import scores_of
-from sklearn_rank.tables.dataset import model_data
-from sklearn_rank.tables.options import Reading
 
 TWO = ["--rankers", "RankBoost,PNormPushRanker", "--cv", "2", *FAST]
 BINARY = ["rows.csv", "--target", "y", "--drop", "grade,q"]

@@ -14,10 +14,10 @@ from pyarrow import ArrowNotImplementedError
 from sklearn.datasets import load_breast_cancer
 
 from sklearn_rank.cli import main
-from sklearn_rank.tables.dataset import model_data, training_data
-from sklearn_rank.tables.errors import InputError
-from sklearn_rank.tables.options import Reading, TableOptions
-from sklearn_rank.tables.reading import read_table
+from sklearn_rank.cli._tables.dataset import model_data, training_data
+from sklearn_rank.cli._tables.errors import InputError
+from sklearn_rank.cli._tables.options import Reading, TableOptions
+from sklearn_rank.cli._tables.reading import read_table
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from commands import run
 
-from sklearn_rank.tables.kinds import choose_kinds
-from sklearn_rank.tables.notation import PANDAS_MISSING, plain_numbers
-from sklearn_rank.tables.options import TableOptions
-from sklearn_rank.tables.reading import Table
+from sklearn_rank.cli._tables.kinds import choose_kinds
+from sklearn_rank.cli._tables.notation import PANDAS_MISSING, plain_numbers
+from sklearn_rank.cli._tables.options import TableOptions
+from sklearn_rank.cli._tables.reading import Table
 
 N = 400
 RNG = np.random.default_rng(0)

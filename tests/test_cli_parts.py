@@ -24,10 +24,10 @@ from sklearn_rank.cli import _contest, _main, _parser, _rankers, _settings, _sto
 from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._output import Output, checked_output
 from sklearn_rank.cli._settings import Compare, Folds
-from sklearn_rank.tables.dataset import training_data
-from sklearn_rank.tables.errors import InputError
-from sklearn_rank.tables.kinds import FEW_VALUES
-from sklearn_rank.tables.options import TableOptions
+from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.errors import InputError
+from sklearn_rank.cli._tables.kinds import FEW_VALUES
+from sklearn_rank.cli._tables.options import TableOptions
 
 RNG = np.random.default_rng(0)
 

@@ -14,10 +14,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._tables.dataset import model_data, training_data
+from sklearn_rank.cli._tables.options import Reading, TableOptions
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.scorecard import Scorecard
-from sklearn_rank.tables.dataset import model_data, training_data
-from sklearn_rank.tables.options import Reading, TableOptions
 
 FAST = ["--param", "n_estimators=8"]
 CARD = ["--param", "p=2", "--param", "cv=2", "--max-terms", "5"]

@@ -24,13 +24,13 @@ from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, mos
 from sklearn_rank.cli._metrics import cells, compare_with_best, measure
 from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels
 from sklearn_rank.metrics.intervals import of_difference, over_folds
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import Scorecard, card_from_json
-from sklearn_rank.tables.dataset import training_data
-from sklearn_rank.tables.options import TableOptions
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]
 

@@ -78,7 +78,7 @@ def test_train_stores_the_trees(folder, capsys, engine):
     untrusted = skops.io.get_untrusted_types(file="m.skops")
     own = [name for name in untrusted if name.startswith("sklearn_rank.")]
     assert own == [
-        "sklearn_rank.bins.categories.CategoryCodes",
+        "sklearn_rank._bins.categories.CategoryCodes",
         "sklearn_rank.engines.stored_booster.StoredBooster",
         "sklearn_rank.estimators.boosted_trees.BoostedTreesRanker",
     ]

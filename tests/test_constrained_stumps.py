@@ -20,11 +20,11 @@ from test_boosting import fit, training_part
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import RowGradient
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import RowGradient
+from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models import StumpConstraints, Stumps
 from sklearn_rank.models.stump_columns import smaller_side
-from sklearn_rank.rows import FitRows
 from sklearn_rank.solvers.coordinate_descent import OptimalGain, QuadraticGain, steepest
 
 N_ROUNDS = 6

@@ -12,12 +12,13 @@ from strategies import one_list, problems
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import RowGradient
-from sklearn_rank._validation import check_qid
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import RowGradient
+from sklearn_rank._core.rows import FitRows, Rows
+from sklearn_rank._core.validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.rows import FitRows, Preferences, Rows
 from sklearn_rank.solvers import Corrective
 from sklearn_rank.solvers._bounded_newton import bounded_newton
 from sklearn_rank.solvers._chosen_columns import ChosenColumns

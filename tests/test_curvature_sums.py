@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_rank import PNormPushRanker
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import RowGradient
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import RowGradient
 from sklearn_rank.models import Stumps
 from sklearn_rank.models.bin_sums import BinSums
 from sklearn_rank.objectives import MARGIN_LOSSES

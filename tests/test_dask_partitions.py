@@ -31,8 +31,14 @@ from sklearn_rank import (
     PNormPushRanker,
     RankBoost,
 )
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.bins.binned_features import Binning, encode
+from sklearn_rank._bins.binned_features import Binning, encode
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._pair_sums.margin_losses import (
+    MARGIN_LOSSES,
+    Exponential,
+    LeastSquares,
+    MarginLoss,
+)
 from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
@@ -50,12 +56,6 @@ from sklearn_rank.dask._summaries import find_queries, merge_queries, with_whole
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks, wait_for_tasks
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.pair_sums.margin_losses import (
-    MARGIN_LOSSES,
-    Exponential,
-    LeastSquares,
-    MarginLoss,
-)
 from sklearn_rank.scorecard import Scorecard
 
 
@@ -114,7 +114,7 @@ def test_thresholds_are_those_of_one_process(columns, max_bins, most, spare):
     with (
         patch("sklearn_rank.dask._binning_tasks.MOST_ROWS", most),
         patch("sklearn_rank.dask._binning_tasks._SPARE", spare),
-        patch("sklearn_rank.bins.binned_features.MOST_ROWS", most),
+        patch("sklearn_rank._bins.binned_features.MOST_ROWS", most),
         patch("sklearn_rank.dask._binning_tasks.release", lambda futures: None),
     ):
         binning = Binning(max_bins, special={3: np.array([0.0])})

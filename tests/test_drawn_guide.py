@@ -11,12 +11,13 @@ from scipy import sparse
 from scipy.linalg import cho_solve
 
 from sklearn_rank import KernelPairwiseSGDRanker
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._pair_sums import MARGIN_LOSSES
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MarginLoss, pair_loss_and_gradient
-from sklearn_rank.pair_sums import MARGIN_LOSSES
 from sklearn_rank.pairs import PairRanker
-from sklearn_rank.rows import GivenPairs, Preferences
 from sklearn_rank.solvers._drawn_guide import _DrawnPairs, drawn_guide
 
 N, ALPHA = 24_000, 1e-3

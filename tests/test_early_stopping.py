@@ -13,11 +13,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.estimators._early_stopping import split_validation
+from sklearn_rank.estimators._boosting.early_stopping import split_validation
 from sklearn_rank.metrics import auc_score, ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
-from sklearn_rank.rows import Rows
 
 # The smooth margin ranker says so when the pairs cannot all be ordered.
 pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")

@@ -10,7 +10,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from sklearn_rank import BoostedTreesRanker, _imports
+from sklearn_rank import BoostedTreesRanker
+from sklearn_rank._core import imports as _imports
 from sklearn_rank.engines import registry
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster

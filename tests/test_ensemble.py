@@ -33,6 +33,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
 from sklearn_rank.ensemble.members import (
@@ -43,10 +44,9 @@ from sklearn_rank.ensemble.members import (
     _suits_histograms,
     auto_members,
 )
+from sklearn_rank.export.onnx import register_converters
 from sklearn_rank.metrics import auc_score, ndcg_score, partial_auc_score
 from sklearn_rank.model_selection import QueryKFold
-from sklearn_rank.onnx import register_converters
-from sklearn_rank.rows import Rows
 
 RNG = np.random.default_rng(0)
 

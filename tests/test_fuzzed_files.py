@@ -16,11 +16,11 @@ from libraries import need
 from sklearn_rank.cli import main
 from sklearn_rank.cli._output import one_line, show_notes
 from sklearn_rank.cli._store import _is_trusted
-from sklearn_rank.tables.columns import Schema, check_schema
-from sklearn_rank.tables.dataset import training_data
-from sklearn_rank.tables.errors import InputError
-from sklearn_rank.tables.options import Reading, TableOptions
-from sklearn_rank.tables.reading import read_table
+from sklearn_rank.cli._tables.columns import Schema, check_schema
+from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.errors import InputError
+from sklearn_rank.cli._tables.options import Reading, TableOptions
+from sklearn_rank.cli._tables.reading import read_table
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

@@ -31,13 +31,13 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
-from sklearn_rank._validation import check_relevance, check_weight
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.validation import check_relevance, check_weight
 from sklearn_rank.objectives import MARGIN_LOSSES, ListedExponential, ListedPairLoss, MarginLoss
 from sklearn_rank.objectives.pushes import make_push
 from sklearn_rank.pairs import PairKFold, PairRanker, PairTable
 from sklearn_rank.pairs._given import share_in_order
 from sklearn_rank.pairs._items import PairedItems
-from sklearn_rank.rows import GivenPairs
 from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -402,7 +402,7 @@ def test_it_is_stored(ranker):
 
 
 def test_the_fitted_ranker_exports_to_onnx():
-    onnx = pytest.importorskip("sklearn_rank.onnx")
+    onnx = pytest.importorskip("sklearn_rank.export.onnx")
     runtime = pytest.importorskip("onnxruntime")
     from skl2onnx import to_onnx
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer
 
+from sklearn_rank.cli._tables.column_notes import summaries_in_bins
+from sklearn_rank.cli._tables.summaries import check_summaries, pool_summaries
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
-from sklearn_rank.tables.column_notes import summaries_in_bins
-from sklearn_rank.tables.summaries import check_summaries, pool_summaries
 
 N = 600
 RNG = np.random.default_rng(0)

@@ -14,7 +14,8 @@ import pytest
 from joblib import Parallel, delayed
 from rankers import RANKERS, cheap
 
-from sklearn_rank import RankBoost, _parallel
+from sklearn_rank import RankBoost
+from sklearn_rank._core import parallel as _parallel
 from sklearn_rank.cli._output import Output
 from sklearn_rank.scorecard import Scorecard
 

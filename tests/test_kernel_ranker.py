@@ -28,7 +28,7 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank.estimators.kernel_pairwise import _OF_ROW
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, error_cut

@@ -13,7 +13,8 @@ from sklearn.base import clone
 from strategies import problems
 from test_objectives import UNIT_H, assert_bounds
 
-from sklearn_rank._protocols import require
+from sklearn_rank._core.protocols import require
+from sklearn_rank._core.sums import Queries
 from sklearn_rank.objectives import (
     LISTWISE_LOSSES,
     CrossEntropy,
@@ -25,7 +26,6 @@ from sklearn_rank.objectives import (
     offsets,
 )
 from sklearn_rank.objectives.listwise import as_listwise_loss
-from sklearn_rank.rows import Queries
 from sklearn_rank.theory import lipschitz_constant, smoothness_constant
 
 every_loss = pytest.mark.parametrize("loss", LISTWISE_LOSSES)

@@ -13,10 +13,10 @@ from test_objectives import UNIT_H, assert_bounds, hessian, oracle_of, prepare
 from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
+from sklearn_rank._core.preferences import Preferences
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
-from sklearn_rank.rows import Preferences
 
 LOSSES = [loss for loss in MARGIN_LOSSES if loss != "exponential"]
 QUERIES = make_queries(n_queries=8, rows_per_query=9, n_features=4, random_state=3)

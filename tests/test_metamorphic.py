@@ -14,7 +14,7 @@ from strategies import Problem, bipartite, graded, problems
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank.objectives import MARGIN_LOSSES
 
 N_ROUNDS = 6

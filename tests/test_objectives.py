@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from strategies import Problem, bipartite, one_list, problems
 from tiers import crossed
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate
-from sklearn_rank._validation import check_qid
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Candidate
+from sklearn_rank._core.validation import check_qid
 from sklearn_rank.objectives import (
     PUSHES,
     ExponentialState,
@@ -22,7 +23,6 @@ from sklearn_rank.objectives import (
     balancing_offset,
     make_push,
 )
-from sklearn_rank.rows import Preferences
 from sklearn_rank.solvers.coordinate_descent import PushStep
 
 POWERS = [1, 2, 4, 16, 64]

@@ -34,10 +34,10 @@ from sklearn_rank import (
 )
 from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.ensemble.members import NumberScaler
+from sklearn_rank.export.onnx import register_converters
+from sklearn_rank.export.search_engines import tree_arrays
 from sklearn_rank.models import Stumps
-from sklearn_rank.onnx import register_converters
 from sklearn_rank.scorecard import Scorecard
-from sklearn_rank.search_engines import tree_arrays
 
 pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -530,9 +530,9 @@ def test_the_module_can_be_imported_without_skl2onnx():
     script = """
 import sys
 sys.modules["skl2onnx"] = None
-import sklearn_rank.onnx
+import sklearn_rank.export.onnx
 try:
-    sklearn_rank.onnx.register_converters()
+    sklearn_rank.export.onnx.register_converters()
 except ImportError as error:
     print("sklearn-rank[onnx]" in str(error))
 """

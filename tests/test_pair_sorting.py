@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from strategies import one_list
 from test_objectives import oracle_of, prepare
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._pair_sums._moving_order import MovingOrder
+from sklearn_rank._pair_sums._packed_sort import sort_with_order
+from sklearn_rank._pair_sums._row_histogram import scattered
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginPush, PairLoss
-from sklearn_rank.pair_sums._moving_order import MovingOrder
-from sklearn_rank.pair_sums._packed_sort import sort_with_order
-from sklearn_rank.pair_sums._row_histogram import scattered
-from sklearn_rank.rows import Preferences
 
-ALWAYS_PACKED = patch("sklearn_rank.pair_sums._packed_sort._FEW", 1)
-SHORT_BLOCKS = patch("sklearn_rank._arrays._BLOCK", 3)
+ALWAYS_PACKED = patch("sklearn_rank._pair_sums._packed_sort._FEW", 1)
+SHORT_BLOCKS = patch("sklearn_rank._core.arrays._BLOCK", 3)
 
 # Ties, neighbouring floats, subnormal gaps, numbers beside which the others share one bucket.
 _NUMBERS = st.sampled_from(
@@ -92,7 +92,7 @@ def test_sums_of_packed_places(loss, problem, shift):
     f = problem.f + shift
     with ALWAYS_PACKED, SHORT_BLOCKS:
         value, gradient = PairLoss(preferences, loss, method="fast").value_and_gradient(f[rows])
-    with patch("sklearn_rank.pair_sums._packed_sort._FEW", 100):
+    with patch("sklearn_rank._pair_sums._packed_sort._FEW", 100):
         same, slopes = PairLoss(preferences, loss, method="fast").value_and_gradient(f[rows])
     total = preferences.total_pair_weight
     expected = oracles.pair_sum(f, *oracle_of(problem), loss)
@@ -125,7 +125,7 @@ def test_the_order_of_moved_rows_is_merged():
     x, h = rng.standard_normal(2_000), rng.random(2_000) < 0.3
     sort = MovingOrder()
     first = sort(x)
-    with patch("sklearn_rank.pair_sums._moving_order.sort_with_order") as anew:
+    with patch("sklearn_rank._pair_sums._moving_order.sort_with_order") as anew:
         assert sort(x.copy()) == first  # the same arrays: nothing moved
         found, order = sort(x - 0.7 * h)
         anew.assert_not_called()

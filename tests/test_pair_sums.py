@@ -13,8 +13,14 @@ from strategies import problems
 from test_objectives import oracle_of, prepare
 from tiers import crossed
 
-from sklearn_rank._protocols import require
-from sklearn_rank._validation import check_qid
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import require
+from sklearn_rank._core.validation import check_qid
+from sklearn_rank._pair_sums import ExponentialSums, as_margin_loss
+from sklearn_rank._pair_sums._logistic import _grid
+from sklearn_rank._pair_sums._logistic._axis import Axis, density, shorten_gaps
+from sklearn_rank._pair_sums._logistic._sweep import by_sweep
+from sklearn_rank._pair_sums._moment_sums import least_squares_sums
 from sklearn_rank.objectives import (
     MARGIN_LOSSES,
     MarginLoss,
@@ -23,12 +29,6 @@ from sklearn_rank.objectives import (
     pair_loss_and_gradient,
 )
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
-from sklearn_rank.pair_sums import ExponentialSums, as_margin_loss
-from sklearn_rank.pair_sums._logistic import _grid
-from sklearn_rank.pair_sums._logistic._axis import Axis, density, shorten_gaps
-from sklearn_rank.pair_sums._logistic._sweep import by_sweep
-from sklearn_rank.pair_sums._moment_sums import least_squares_sums
-from sklearn_rank.rows import Preferences
 
 LOSSES = list(MARGIN_LOSSES)
 # Numeric differences need a second derivative too, which the squared hinge lacks at its kink.
@@ -42,7 +42,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES)
 every_curved_loss = pytest.mark.parametrize("loss", CURVED)
 every_method = pytest.mark.parametrize("method", METHODS)
 
-SEVERAL_PIECES = patch("sklearn_rank.pair_sums._block_sums.BLOCK_PAIRS", 5)
+SEVERAL_PIECES = patch("sklearn_rank._pair_sums._block_sums.BLOCK_PAIRS", 5)
 """Pairs enough for a block of its own, and for several pieces of it."""
 
 # Multiples of 0.2425, or 2.91 apart from those: no margin is nearer to 1 than 0.03.

@@ -27,14 +27,14 @@ from sklearn_rank import (
     PNormPushRanker,
     RankBoost,
     SmoothMarginRanker,
-    _versions,
 )
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._versions import InconsistentRankerVersionWarning
+from sklearn_rank._core import versions as _versions
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.versions import InconsistentRankerVersionWarning
+from sklearn_rank._pair_sums import MARGIN_LOSSES
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, Stumps
 from sklearn_rank.objectives import SmoothedDcg
-from sklearn_rank.pair_sums import MARGIN_LOSSES
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import Scorecard
 from sklearn_rank.solvers import Corrective

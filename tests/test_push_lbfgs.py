@@ -13,12 +13,13 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate
-from sklearn_rank._validation import check_qid
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Candidate
+from sklearn_rank._core.rows import FitRows, Rows
+from sklearn_rank._core.validation import check_qid
 from sklearn_rank.models import LinearModel, Stumps
 from sklearn_rank.objectives import PUSHES, MarginLoss
-from sklearn_rank.rows import FitRows, Preferences, Rows
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 
 

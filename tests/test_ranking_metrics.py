@@ -575,7 +575,7 @@ def test_blocks_of_pairs_do_not_change_the_sum(monkeypatch):
     rng = np.random.default_rng(0)
     y, f, qid = rng.integers(0, 3, 200), rng.normal(size=200), rng.integers(0, 4, 200)
     whole = metrics.p_norm_push_loss(y, f, p=2, loss="logistic", qid=qid)
-    monkeypatch.setattr("sklearn_rank.pair_sums._batches.BATCH_PAIRS", 7)
+    monkeypatch.setattr("sklearn_rank._pair_sums._batches.BATCH_PAIRS", 7)
     assert metrics.p_norm_push_loss(y, f, p=2, loss="logistic", qid=qid) == approx(whole)
 
 

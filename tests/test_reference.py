@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_architecture import modules
 
-from sklearn_rank._validation import Number, OrNone
+from sklearn_rank._core.validation import Number, OrNone
 
 ROOT = Path(__file__).parents[1]
 EXTENSIONS = ROOT / "docs" / "_extensions"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from shared_fits import run_together
 
-from sklearn_rank.rows import Preferences, Rows, Sums, priority_sample, sample
-from sklearn_rank.rows.distinct import (
+from sklearn_rank._core import sample
+from sklearn_rank._core.distinct import (
     Dealing,
     distinct_rows,
     divide_among_folds,
@@ -18,7 +18,11 @@ from sklearn_rank.rows.distinct import (
     hash_rows,
     weight_before,
 )
-from sklearn_rank.rows.selected import Selection, as_matrix
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sample import priority_sample
+from sklearn_rank._core.selected import Selection, as_matrix
+from sklearn_rank._core.sums import Sums
 
 CODES = np.random.default_rng(0).integers(1 << 64, size=40, dtype=np.uint64)
 
@@ -172,7 +176,7 @@ def test_a_selection_of_selections_is_what_indexing_copies(keys, kind):
 
 
 def test_parts_are_the_rows_in_order(monkeypatch):
-    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 7)
+    monkeypatch.setattr("sklearn_rank._core.selected._BLOCK_VALUES", 7)
     X, order = np.arange(30.0).reshape(10, 3), np.array([3, 1, 4, 1, 5, 9, 2])
     parts = list(Selection(X)[order].parts())
     assert [len(part) for part in parts] == [2, 2, 2, 1]

@@ -24,7 +24,7 @@ from numpy.testing import assert_array_equal
 from test_scorecard_page import by_hand
 
 from sklearn_rank import PNormPushRanker, RankBoost
-from sklearn_rank._validation import is_missing
+from sklearn_rank._core.validation import is_missing
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
@@ -740,7 +740,7 @@ def onnx_scores():
     """A function that gives the totals of an ONNX graph for rows, objects or floats."""
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
-    to_onnx = importlib.import_module("sklearn_rank.onnx").to_onnx
+    to_onnx = importlib.import_module("sklearn_rank.export.onnx").to_onnx
 
     def scores(card, X, dtype="float64"):
         model = to_onnx(card, dtype=dtype)
@@ -804,7 +804,7 @@ def test_onnx_of_numbers_takes_one_table_of_either_float(onnx_scores, card, seed
 
 def test_onnx_refuses_what_it_cannot_write():
     pytest.importorskip("onnx")
-    to_onnx = importlib.import_module("sklearn_rank.onnx").to_onnx
+    to_onnx = importlib.import_module("sklearn_rank.export.onnx").to_onnx
     with pytest.raises(ValueError, match=r"must be 'float64' or 'float32'\. Got 'int8'"):
         to_onnx(CARD, dtype="int8")
     with pytest.raises(ValueError, match=r"which differ: .*'job'"):

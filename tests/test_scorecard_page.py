@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.metrics import auc_score, ks_score, partial_auc_score
-from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard import Axis, Card, Pair, Scorecard, Variable, to_html
 from sklearn_rank.scorecard.fitting._statements import fingerprint, held_out_figures
 from sklearn_rank.scorecard.monitoring import validation_tables

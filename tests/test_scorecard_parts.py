@@ -12,10 +12,10 @@ from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import PNormPushRanker
-from sklearn_rank.bins.binned_features import FeatureBins
+from sklearn_rank._bins.binned_features import FeatureBins
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.models import Stumps
 from sklearn_rank.models.stump_rules import StepFunction
-from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard import Variable
 from sklearn_rank.scorecard.explaining._reasons import most_lost
 from sklearn_rank.scorecard.fitting._build import told

@@ -13,11 +13,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import LeaveOneOut, PredefinedSplit
 
 from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.metrics import auc_score, precision_at_k
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import Stumps
-from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard import Scorecard
 from sklearn_rank.scorecard.search._choices import sizes_up_to
 from sklearn_rank.scorecard.search._folds import measure

@@ -9,7 +9,7 @@ from cards import cards, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank._validation import is_missing
+from sklearn_rank._core.validation import is_missing
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import (
     Axis,

@@ -31,9 +31,8 @@ from sklearn_rank import (
     SmoothMarginRanker,
 )
 from sklearn_rank.ensemble import RankingEnsemble
-from sklearn_rank.models import Stumps
-from sklearn_rank.search_engines import _solr as solr_writer
-from sklearn_rank.search_engines import (
+from sklearn_rank.export.search_engines import _solr as solr_writer
+from sklearn_rank.export.search_engines import (
     feature_set,
     model_request,
     solr_features,
@@ -42,8 +41,9 @@ from sklearn_rank.search_engines import (
     to_solr,
     to_xgboost_json,
 )
-from sklearn_rank.search_engines._nodes import Leaf, Split, tree_node
-from sklearn_rank.search_engines.tree_arrays import TreeArrays
+from sklearn_rank.export.search_engines._nodes import Leaf, Split, tree_node
+from sklearn_rank.export.search_engines.tree_arrays import TreeArrays
+from sklearn_rank.models import Stumps
 
 NAMES = ["title score", "body", "year"]
 FEW = {"n_estimators": 12}

@@ -12,8 +12,9 @@ from test_objectives import SPLIT_H, prepare
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, RowGradient
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Candidate, RowGradient
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.models.linear import LinearModel
 from sklearn_rank.objectives import (
@@ -25,7 +26,6 @@ from sklearn_rank.objectives import (
     SecondOrderState,
 )
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
-from sklearn_rank.rows import Preferences
 from sklearn_rank.solvers.coordinate_descent import PushStep, QuadraticGain, second_order_step
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker")

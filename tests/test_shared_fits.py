@@ -9,12 +9,13 @@ from sklearn.base import clone
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank.bins.binned_features import Binning, encode
+from sklearn_rank._bins.binned_features import Binning, encode
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank.dask._fit_task import fit_rows
 from sklearn_rank.dask._partitioned_matrix import BinnedX
 from sklearn_rank.models import Stumps
-from sklearn_rank.rows import ALL_HERE, Rows, Sums
 from sklearn_rank.solvers import Corrective
 
 BOUNDED = Stumps(

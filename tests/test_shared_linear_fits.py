@@ -10,10 +10,11 @@ from sklearn.base import clone
 from test_shared_fits import assert_same_model, divided_rows, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.dask._fit_task import fit_rows
 from sklearn_rank.dask._partitioned_matrix import PartitionedMatrix
 from sklearn_rank.objectives import PairLoss, make_push
-from sklearn_rank.rows import Preferences, Rows
 
 BOOSTERS = {
     "least squares": PNormPushRanker(p=1, loss="least_squares", n_estimators=4),

@@ -9,9 +9,10 @@ from strategies import bipartite, problems
 from test_objectives import prepare
 from tiers import crossed
 
-from sklearn_rank._validation import check_qid
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.sums import Sums
+from sklearn_rank._core.validation import check_qid
 from sklearn_rank.objectives import PUSHES, MarginPush, PairLoss, error_cut, offsets
-from sklearn_rank.rows import Preferences, Sums
 
 ADDITIVE = ["exponential", "least_squares", "logistic"]
 HINGES = ["hinge", "squared_hinge"]

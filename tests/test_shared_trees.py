@@ -12,12 +12,12 @@ from shared_fits import run_together
 from sklearn.base import clone
 
 from sklearn_rank import BoostedTreesRanker
-from sklearn_rank.bins.binned_features import MOST_ROWS
+from sklearn_rank._bins.binned_features import MOST_ROWS
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.dask._fit_task import fit_rows
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators.boosted_trees import StoredBooster
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.rows import Rows
 
 xgboost = library("xgboost")
 TIMEOUT = 120

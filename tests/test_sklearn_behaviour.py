@@ -48,9 +48,9 @@ from sklearn_rank import (
     PNormPushRanker,
     RankBoost,
 )
-from sklearn_rank._parallel import ThreadPool
+from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank.datasets import make_queries
-from sklearn_rank.estimators._boosting_problem import History
+from sklearn_rank.estimators._boosting.problem import History
 from sklearn_rank.metrics import auc_score
 
 RELEVANCES = ["binary", "graded"]

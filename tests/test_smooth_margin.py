@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
 
 from sklearn_rank import RankBoost, SmoothMarginRanker
-from sklearn_rank._protocols import PairShares
-from sklearn_rank.estimators._record import Coefficients
+from sklearn_rank._core.protocols import PairShares
+from sklearn_rank.estimators._boosting.record import Coefficients
 from sklearn_rank.estimators.smooth_margin import SmoothMarginStep
 from sklearn_rank.solvers.coordinate_descent import PushStep
 

@@ -15,9 +15,9 @@ from test_callbacks import Log
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
-from sklearn_rank.estimators import _record
+from sklearn_rank._core.rows import Rows
+from sklearn_rank.estimators._boosting import record as _record
 from sklearn_rank.objectives import PUSHES
-from sklearn_rank.rows import Rows
 
 RANDOM = np.random.default_rng(0)
 WEAK_RANKERS = {"stump": "stump", "feature": "feature", "tree": DecisionTreeRegressor(max_depth=2)}

@@ -14,8 +14,8 @@ from sklearn.datasets import make_classification
 from strategies import one_list
 
 from sklearn_rank import PNormPushRanker, metrics, theory
+from sklearn_rank._core.preferences import Preferences
 from sklearn_rank.objectives import InformationRetrievalPush, SidePush
-from sklearn_rank.rows import Preferences
 
 UNIT = st.floats(0.0, 1.0)
 POWERS = st.sampled_from([1.0, 1.5, 2.0, 4.0, 16.0])

@@ -11,10 +11,10 @@ from test_boosted_trees import assert_equal, peak_above
 from test_callbacks import Log, needs_callbacks
 
 from sklearn_rank import BoostedTreesRanker
-from sklearn_rank.bins import binned_features
-from sklearn_rank.bins.stored_bins import StoredBins
+from sklearn_rank._bins import binned_features
+from sklearn_rank._bins.stored_bins import StoredBins
+from sklearn_rank._core import sample
 from sklearn_rank.estimators import _parquet
-from sklearn_rank.rows import sample
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -130,7 +130,7 @@ def test_a_value_is_read_as_the_start_of_its_bin(data):
 def test_what_is_held_is_a_byte_a_value(tmp_path, monkeypatch):
     """400 columns: what a row needs besides is little. The engine's own bins are not counted."""
     monkeypatch.setattr(_parquet, "_BLOCK_VALUES", 1 << 16)
-    monkeypatch.setattr("sklearn_rank.rows.selected._BLOCK_VALUES", 1 << 16)
+    monkeypatch.setattr("sklearn_rank._core.selected._BLOCK_VALUES", 1 << 16)
     monkeypatch.setattr(binned_features, "MOST_ROWS", 200)
     monkeypatch.setattr(sample, "_N_SLOTS", 1024)
     X = np.random.default_rng(0).normal(size=(4000, 400))

@@ -12,10 +12,10 @@ from strategies import problems
 from test_engines import OBJECTIVES, expected, slow
 
 from sklearn_rank import BoostedTreesRanker
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._tree_penalties import units_of
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
-from sklearn_rank.rows import Rows
 
 ENGINES = ["xgboost", "lightgbm"]
 every_engine = pytest.mark.parametrize("engine", ENGINES)

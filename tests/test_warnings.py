@@ -19,7 +19,7 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
-from sklearn_rank._warnings import IS_TAKEN
+from sklearn_rank._core.warnings import IS_TAKEN
 from sklearn_rank.scorecard import Scorecard
 
 X = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [1.5, 0.5], [2.5, 2.5]])
@@ -87,7 +87,7 @@ def test_other_warnings_of_fits_to_folds_are_taken_too(monkeypatch):
     fit_rows, taken, context = SmoothMarginRanker.fit_rows, [], copy_context()
 
     def noted(self, *rows):
-        sklearn_rank._warnings.warn("odd", UserWarning)
+        sklearn_rank._core.warnings.warn("odd", UserWarning)
         return fit_rows(self, *rows)
 
     monkeypatch.setattr(SmoothMarginRanker, "fit_rows", noted)
@@ -101,7 +101,7 @@ def test_other_warnings_of_fits_to_folds_are_taken_too(monkeypatch):
 
 def test_a_warning_about_another_version_points_at_the_call_that_loads(monkeypatch):
     stored = pickle.dumps(RankBoost(n_estimators=1).fit(X, Y))
-    monkeypatch.setattr(sklearn_rank._versions, "__version__", "9.9.9")
+    monkeypatch.setattr(sklearn_rank._core.versions, "__version__", "9.9.9")
 
     def call():
         pickle.loads(stored)

@@ -38,13 +38,13 @@ MODULES = {
     "sklearn_rank.engines": "Engines",
     "sklearn_rank.scorecard": "Scorecards",
     "sklearn_rank.scorecard.monitoring": "Monitoring of scorecards",
-    "sklearn_rank.onnx": "ONNX",
-    "sklearn_rank.search_engines": "Models for search engines",
+    "sklearn_rank.export.onnx": "ONNX",
+    "sklearn_rank.export.search_engines": "Models for search engines",
     "sklearn_rank.dask": "Dask",
-    "sklearn_rank.rows.preferences": "Preferences",
+    "sklearn_rank._core.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",
 }
-"""Public modules: `sklearn_rank.pair_sums` is not one, objectives have what a user needs of it."""
+"""Public modules: `sklearn_rank._pair_sums` is not one, objectives have what a user needs of it."""
 
 WITH_NUMBERS = ("Chen2012", "Freund2003", "Rudin2009", "RudinSchapire2009", "Tewari2015")
 """The papers that the package rests on: whoever cites one says where in it."""

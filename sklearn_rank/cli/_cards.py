@@ -15,6 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn_rank.cli._crossval import Fold, most_folds
 from sklearn_rank.cli._output import progress, show_notes, write_content
 from sklearn_rank.cli._settings import ExportCard, MakeCard
+from sklearn_rank.cli._tables.cards import card_of_table
+from sklearn_rank.cli._tables.columns import CATEGORY, NUMBER, Schema, check_schema
+from sklearn_rank.cli._tables.dataset import Dataset, least_hashes, pooled_hashes, training_data
+from sklearn_rank.cli._tables.errors import InputError, listing, noting
+from sklearn_rank.cli._tables.kinds import FEW_VALUES
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics import held_out
 from sklearn_rank.models import Stumps
@@ -22,11 +27,6 @@ from sklearn_rank.scorecard import Card, Scorecard, card_from_json, card_to_json
 from sklearn_rank.scorecard._log import WEIGHTS
 from sklearn_rank.scorecard.exports import EXPORTS
 from sklearn_rank.scorecard.scorecard import FEW_TERMS, SMALL
-from sklearn_rank.tables.cards import card_of_table
-from sklearn_rank.tables.columns import CATEGORY, NUMBER, Schema, check_schema
-from sklearn_rank.tables.dataset import Dataset, least_hashes, pooled_hashes, training_data
-from sklearn_rank.tables.errors import InputError, listing, noting
-from sklearn_rank.tables.kinds import FEW_VALUES
 
 _TABLE = "table"
 """Key of the details under which a stored card says how its columns are read."""

@@ -25,27 +25,33 @@ from dask.system import CPU_COUNT
 from distributed.system import MEMORY_LIMIT
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
-from sklearn_rank.dask import DaskRanker, check_supported
-from sklearn_rank.tables.column_notes import summaries_in_bins
-from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
-from sklearn_rank.tables.dataset import (
+from sklearn_rank.cli._tables.column_notes import summaries_in_bins
+from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
+from sklearn_rank.cli._tables.dataset import (
     choose_schema,
     feature_frame,
     least_hashes,
     pooled_hashes,
     with_categories,
 )
-from sklearn_rank.tables.errors import InputError, count, listing, noting, with_name
-from sklearn_rank.tables.kinds import FEW_VALUES, NUMBERED, is_numbered
-from sklearn_rank.tables.options import TableOptions
-from sklearn_rank.tables.reading import Table
-from sklearn_rank.tables.roles import check_names, features_of, relevance, role_column, row_weights
-from sklearn_rank.tables.summaries import pool_summaries
+from sklearn_rank.cli._tables.errors import InputError, count, listing, noting, with_name
+from sklearn_rank.cli._tables.kinds import FEW_VALUES, NUMBERED, is_numbered
+from sklearn_rank.cli._tables.options import TableOptions
+from sklearn_rank.cli._tables.reading import Table
+from sklearn_rank.cli._tables.roles import (
+    check_names,
+    features_of,
+    relevance,
+    role_column,
+    row_weights,
+)
+from sklearn_rank.cli._tables.summaries import pool_summaries
+from sklearn_rank.dask import DaskRanker, check_supported
 
 _REFUSED = ("best", "metric", "validation", "calibrate")
 _OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli import _contest, _metrics, _rankers
 from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._metrics import heading
 from sklearn_rank.cli._output import Output, print_table, progress, show_notes, write_json
 from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
+from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
+from sklearn_rank.cli._tables.errors import InputError, import_extra
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured
 from sklearn_rank.metrics.intervals import of_difference
-from sklearn_rank.tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.tables.errors import InputError, import_extra
 
 
 def compare(settings: Compare) -> None:

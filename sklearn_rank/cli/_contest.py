@@ -18,17 +18,17 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.cli import _crossval, _metrics, _rankers
 from sklearn_rank.cli._crossval import HeldOut, cross_validate, held_out_rows, search
 from sklearn_rank.cli._output import Output, progress, write_json
 from sklearn_rank.cli._settings import Compare, Train
+from sklearn_rank.cli._tables.dataset import Dataset
+from sklearn_rank.cli._tables.errors import InputError, listing, noting
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking
 from sklearn_rank.metrics.held_out import Comparison
 from sklearn_rank.metrics.scorers import scoring_method
-from sklearn_rank.tables.dataset import Dataset
-from sklearn_rank.tables.errors import InputError, listing, noting
 
 ENSEMBLE = "ensemble of these"
 _FORMAT = "sklearn-rank comparison"

@@ -18,15 +18,15 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import has_rounds
 from sklearn_rank.cli._settings import Compare, Train
+from sklearn_rank.cli._tables.dataset import Dataset
+from sklearn_rank.cli._tables.errors import InputError, noting
 from sklearn_rank.metrics.held_out import Labels, have_pair, value
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
-from sklearn_rank.tables.dataset import Dataset
-from sklearn_rank.tables.errors import InputError, noting
 
 _MAX_LEVELS = 10
 """Maximum number of relevance levels for stratified folds."""

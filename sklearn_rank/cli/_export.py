@@ -10,8 +10,8 @@ from typing import Any
 from sklearn_rank.cli._output import show_notes, write_content
 from sklearn_rank.cli._settings import ExportModel
 from sklearn_rank.cli._store import load_model
-from sklearn_rank.search_engines import to_linear_json, to_ranklib, to_solr, to_xgboost_json
-from sklearn_rank.tables.errors import InputError, listing, noting
+from sklearn_rank.cli._tables.errors import InputError, listing, noting
+from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_solr, to_xgboost_json
 
 
 def export(settings: ExportModel) -> None:

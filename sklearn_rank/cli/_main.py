@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from sklearn_rank.cli._output import one_line
-from sklearn_rank.tables.errors import InputError, import_extra
+from sklearn_rank.cli._tables.errors import InputError, import_extra
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank.cli._tables.dataset import Dataset
+from sklearn_rank.cli._tables.errors import InputError
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, estimate, in_folds, value
-from sklearn_rank.tables.dataset import Dataset
-from sklearn_rank.tables.errors import InputError
 
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from sklearn_rank.tables.errors import InputError, import_extra
+from sklearn_rank.cli._tables.errors import InputError, import_extra
 
 _LONGEST = 1000
 """Characters of a message, most of which are names of the user's columns."""

@@ -20,7 +20,7 @@ import click
 import sklearn_rank
 from sklearn_rank.cli import _settings
 from sklearn_rank.cli._output import checked_output
-from sklearn_rank.tables.errors import InputError, import_extra, listing
+from sklearn_rank.cli._tables.errors import InputError, import_extra, listing
 
 _ARGUMENTS = ("data", "model", "card")
 _INPUTS = (*_ARGUMENTS, "validation", "calibration")

@@ -11,16 +11,16 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Rank
 from sklearn_rank.cli._store import Model, load_model, model_scores
+from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema
+from sklearn_rank.cli._tables.dataset import Dataset, model_data
+from sklearn_rank.cli._tables.errors import InputError, count, noting
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 from sklearn_rank.scorecard.forms._points_table import no_formula
-from sklearn_rank.tables.columns import NUMBER, Column, Schema
-from sklearn_rank.tables.dataset import Dataset, model_data
-from sklearn_rank.tables.errors import InputError, count, noting
 
 _N_REASONS = 3
 _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold

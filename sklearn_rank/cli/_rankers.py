@@ -17,13 +17,13 @@ from sklearn.utils import get_tags
 
 import sklearn_rank
 from sklearn_rank.cli._settings import Compare, Train
+from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
+from sklearn_rank.cli._tables.dataset import Dataset
+from sklearn_rank.cli._tables.errors import InputError, import_extra, listing
+from sklearn_rank.cli._tables.kinds import FEW_VALUES
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
-from sklearn_rank.tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
-from sklearn_rank.tables.dataset import Dataset
-from sklearn_rank.tables.errors import InputError, import_extra, listing
-from sklearn_rank.tables.kinds import FEW_VALUES
 
 TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
 LOGISTIC, HISTOGRAMS, LIGHTGBM = "logistic regression", "HistGradientBoosting", "LightGBM"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn_rank.cli._output import Output
-from sklearn_rank.tables.errors import InputError
-from sklearn_rank.tables.options import Reading, TableOptions
+from sklearn_rank.cli._tables.errors import InputError
+from sklearn_rank.cli._tables.options import Reading, TableOptions
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._contest import ENSEMBLE
 from sklearn_rank.cli._output import Output
 from sklearn_rank.cli._rankers import BASELINES
+from sklearn_rank.cli._tables.columns import Schema, check_schema
+from sklearn_rank.cli._tables.errors import InputError, import_extra, listing, noting
 from sklearn_rank.metrics.scorers import scores_of
-from sklearn_rank.tables.columns import Schema, check_schema
-from sklearn_rank.tables.errors import InputError, import_extra, listing, noting
 
 _FORMAT = "sklearn-rank model"
 _FORMAT_VERSION = 2

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank._callbacks import observed
+from sklearn_rank._core.callbacks import observed
 from sklearn_rank.cli import _contest, _crossval, _rankers
 from sklearn_rank.cli._compare import show
 from sklearn_rank.cli._metrics import choose_metrics
@@ -14,8 +14,8 @@ from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._rank import calibration, hold_out
 from sklearn_rank.cli._settings import Folds, Train
 from sklearn_rank.cli._store import Model, save_model
-from sklearn_rank.tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.tables.errors import InputError, count, import_extra, with_name
+from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
+from sklearn_rank.cli._tables.errors import InputError, count, import_extra, with_name
 
 
 def train(settings: Train) -> None:

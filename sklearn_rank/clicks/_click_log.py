@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import check_finite, check_floats
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.validation import check_finite, check_floats
 
 
 def check_clicks(owner: str, clicks: Any) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.clicks._maximisation import Cells
 
 _ADDED = 0.5

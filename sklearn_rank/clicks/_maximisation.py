@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.warnings import warn
 
 _NONE = 1e-300
 """No impressions, where they divide."""

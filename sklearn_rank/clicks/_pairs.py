@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.validation import (
     SEED,
     Choice,
     Constraint,

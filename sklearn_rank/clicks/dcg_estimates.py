@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.validation import (
     SEED,
     Choice,
     Constraint,

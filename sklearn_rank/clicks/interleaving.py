@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import (
     SEED,
     Constraint,
     Number,

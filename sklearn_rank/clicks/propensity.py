@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import (
     SEED,
     Choice,
     Constraint,

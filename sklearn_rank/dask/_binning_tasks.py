@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
-from sklearn_rank._arrays import SMALL_BLOCK, blocks
-from sklearn_rank._protocols import Floats
-from sklearn_rank.bins.binned_features import MOST_ROWS, Binning, FeatureBins
+from sklearn_rank._bins.binned_features import MOST_ROWS, Binning, FeatureBins
+from sklearn_rank._core.arrays import SMALL_BLOCK, blocks
+from sklearn_rank._core.distinct import hash_rows
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sample import equal_as_one, priority_sample
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
-from sklearn_rank.rows.distinct import hash_rows
-from sklearn_rank.rows.sample import equal_as_one, priority_sample
 
 _FEW_ROWS = 1024
 """Rows that are copied at a time."""

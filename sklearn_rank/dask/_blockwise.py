@@ -9,7 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 
-from sklearn_rank._protocols import Values
+from sklearn_rank._core.protocols import Values
 
 
 def blockwise(estimator: Any, method: str, X: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs

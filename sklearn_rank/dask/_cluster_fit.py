@@ -14,9 +14,9 @@ from uuid import uuid4
 from distributed import SchedulerPlugin
 from distributed.comm import get_address_host
 
-from sklearn_rank._callbacks import combine
-from sklearn_rank._protocols import Observer
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.callbacks import combine
+from sklearn_rank._core.protocols import Observer
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
 from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until

@@ -14,10 +14,12 @@ import joblib
 import numpy as np
 from distributed import get_worker
 
-from sklearn_rank._callbacks import observed
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._warnings import IS_TAKEN
-from sklearn_rank.bins.binned_features import FeatureBins
+from sklearn_rank._bins.binned_features import FeatureBins
+from sklearn_rank._core.callbacks import observed
+from sklearn_rank._core.processes import Collective
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.warnings import IS_TAKEN
 from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
@@ -28,8 +30,6 @@ from sklearn_rank.dask._xgboost_collective import (
     losses_among_trees,
 )
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
-from sklearn_rank.rows import Rows
-from sklearn_rank.rows.processes import Collective
 
 Attributes = dict[str, Any]
 

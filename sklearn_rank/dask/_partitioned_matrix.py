@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank.bins.binned_features import FeatureBins
+from sklearn_rank._bins.binned_features import FeatureBins
+from sklearn_rank._core.protocols import Floats, Indices, Values
 
 
 class PartitionedMatrix:

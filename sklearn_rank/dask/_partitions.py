@@ -14,16 +14,16 @@ import numpy as np
 from dask import delayed
 from sklearn.utils import check_array
 
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import (
+from sklearn_rank._bins.categories import CategoryCodes, as_table
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
     check_column,
     check_names,
     check_relevance,
     check_some_weights,
     refuse_missing_ids,
 )
-from sklearn_rank.bins.categories import CategoryCodes, as_table
-from sklearn_rank.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from dask import delayed
 
-from sklearn_rank._protocols import Values
-from sklearn_rank._validation import check_some_weights
-from sklearn_rank.bins.categories import CategoryCodes, as_table
+from sklearn_rank._bins.categories import CategoryCodes, as_table
+from sklearn_rank._core.protocols import Values
+from sklearn_rank._core.validation import check_some_weights
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.list_net_linear import ListNetLinear
@@ -15,7 +16,6 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.models import as_model
-from sklearn_rank.pair_sums.margin_losses import MARGIN_LOSSES
 from sklearn_rank.scorecard import Scorecard
 
 _RANKERS = (

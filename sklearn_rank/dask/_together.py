@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank.rows.processes import Collective, Value
+from sklearn_rank._core.processes import Collective, Value
+from sklearn_rank._core.protocols import Floats
 
 
 class Together:

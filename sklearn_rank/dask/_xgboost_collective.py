@@ -11,7 +11,7 @@ import numpy as np
 from xgboost import collective
 from xgboost.core import XGBoostError
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 
 Value = TypeVar("Value")
 

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
+from sklearn_rank._core.callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
+from sklearn_rank._core.protocols import Observer, Values
+from sklearn_rank._core.validation import check_qid_given, find_classes, warn_of_order
 from sklearn_rank._predictor import is_binary
-from sklearn_rank._protocols import Observer, Values
-from sklearn_rank._validation import check_qid_given, find_classes, warn_of_order
 from sklearn_rank.base import DESCRIBED
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._blockwise import blockwise

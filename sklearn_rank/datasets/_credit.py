@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.validation import Number, check_parameters
 
 MONOTONIC = {
     "income": -1,

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.datasets.files import open_binary
 
 _DENSE_SHARE = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._core.validation import Number, check_parameters
 
 _LEAST = {"n_queries": 1, "rows_per_query": 1, "n_features": 2, "n_grades": 2}
 _ALLOWED = {name: Number(least, integer=True) for name, least in _LEAST.items()}

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.selected import Selection
 from sklearn_rank.engines._lightgbm_text import check_trees
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
-from sklearn_rank.rows.selected import Selection
 
 _MOST_LEAVES = 131_072
 

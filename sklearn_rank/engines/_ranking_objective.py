@@ -8,12 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import Choice, Number, check_parameters, check_relevance, check_weight
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
+    Choice,
+    Number,
+    check_parameters,
+    check_relevance,
+    check_weight,
+)
 from sklearn_rank.engines.posed_objective import PosedObjective, check_loss, is_listwise
 from sklearn_rank.objectives import PUSHES
 from sklearn_rank.objectives.listwise import check_grades
-from sklearn_rank.rows import Rows
 
 
 class _Given(NamedTuple):

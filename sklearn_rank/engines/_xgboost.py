@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._protocols import Floats
-from sklearn_rank.bins.starts import bin_starts
+from sklearn_rank._bins.starts import bin_starts
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.selected import Selection
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
-from sklearn_rank.rows.selected import Selection
 
 _OBJECTIVES = {True: "reg:squarederror", False: "rank:ndcg"}
 """The engine's name of the objective, by whether it gets gradients, for which any will do."""

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._protocols import Floats
-from sklearn_rank.rows import Rows
-from sklearn_rank.rows.selected import Selection
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.selected import Selection
 
 _MOST_BINS = 1 << 27
 """Bytes of the bins of sparse rows, which are dense: 128 MiB."""

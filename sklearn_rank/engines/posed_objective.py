@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, require
-from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices, Mask, require
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.validation import Choice, check_parameters
+from sklearn_rank._pair_sums import MARGIN_LOSSES, MarginLoss, PairLoss, as_margin_loss
+from sklearn_rank._pair_sums.listed_pairs import mean_of_larger
 from sklearn_rank.objectives import LISTWISE_LOSSES, ListLoss, ListwiseLoss, make_push
 from sklearn_rank.objectives.listwise import as_listwise_loss
-from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss, PairLoss, as_margin_loss
-from sklearn_rank.pair_sums.listed_pairs import mean_of_larger
-from sklearn_rank.rows import GivenPairs, Preferences, Queries, Rows
 
 MEAN_CURVATURE = 0.25
 """Mean curvature of a row at equal scores: that of the log-loss at probability one half."""

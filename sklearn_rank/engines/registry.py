@@ -6,7 +6,7 @@ import importlib
 from functools import cache
 from typing import Any
 
-from sklearn_rank._imports import not_loaded
+from sklearn_rank._core.imports import not_loaded
 from sklearn_rank.engines._lightgbm import LightGBM
 from sklearn_rank.engines._xgboost import XGBoost
 from sklearn_rank.engines.engine import Engine

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.distinct import effective_rows
+from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
 from sklearn_rank.metrics import auc_score, ndcg_score
 from sklearn_rank.metrics.curve_terms import RocSteps
 from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.rows.distinct import effective_rows
 
 _AUC_SHARE = 0.2
 """Weight of the AUC beside the partial AUC in the default gain."""

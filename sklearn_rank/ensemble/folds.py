@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from sklearn_rank._protocols import Indices, Mask, Values
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.distinct import Dealing, distinct_rows
+from sklearn_rank._core.protocols import Indices, Mask, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.model_selection import QueryKFold, split_queries
-from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import Dealing, distinct_rows
 
 Splits = list[tuple[Indices, Indices]]
 

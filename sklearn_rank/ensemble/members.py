@@ -18,15 +18,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._protocols import Codes, Floats, Indices
-from sklearn_rank.bins.categories import column_of
+from sklearn_rank._bins.categories import column_of
+from sklearn_rank._core.distinct import hash_rows, number_of_rows
+from sklearn_rank._core.protocols import Codes, Floats, Indices
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import scores_of
-from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import hash_rows, number_of_rows
 
 _MANY_CATEGORIES = 255
 """Categories of a feature up to which HistGradientBoosting takes it."""

@@ -15,8 +15,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
     FLAG,
     FOLDS,
     Constraint,
@@ -43,7 +44,6 @@ from sklearn_rank.ensemble.members import (
 from sklearn_rank.ensemble.selection import Selection, select_members
 from sklearn_rank.metrics.scorers import SCORING, scoring_method
 from sklearn_rank.objectives import error_cut
-from sklearn_rank.rows import Rows
 
 Known = tuple[dict[str, Floats], Floats]
 """Scores of members by name, and the fold of each row, as `fit_selected` takes them."""

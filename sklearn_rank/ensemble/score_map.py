@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 
 _LEVELS = np.arange(1, 200) / 200
 """Levels of the quantiles that a map goes through."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
 from sklearn_rank.metrics.held_out import have_pair

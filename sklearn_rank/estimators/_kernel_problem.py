@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, IterateHook, Solution
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, IterateHook, Solution
+from sklearn_rank._pair_sums import mean_loss
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import ListedPairLoss, MarginLoss, PairLoss
-from sklearn_rank.pair_sums import mean_loss
-from sklearn_rank.rows import Preferences
 
 
 @dataclass(eq=False)

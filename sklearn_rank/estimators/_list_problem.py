@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, IterateHook
-from sklearn_rank.rows import ALL_HERE, Sums
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices, IterateHook
+from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank.solvers.list_solvers import OnlineDescent
 from sklearn_rank.solvers.regularisers import Regulariser
 

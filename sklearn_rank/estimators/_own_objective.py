@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Indices
-from sklearn_rank._validation import check_positions
-from sklearn_rank.rows import Queries, Rows
+from sklearn_rank._core.protocols import Indices
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.validation import check_positions
 
 HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective as they come."""

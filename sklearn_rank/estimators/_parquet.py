@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from sklearn_rank._callbacks import has_callbacks
-from sklearn_rank._imports import import_extra
-from sklearn_rank._protocols import Codes, Floats, Indices, Values
+from sklearn_rank._core.callbacks import has_callbacks
+from sklearn_rank._core.distinct import hash_rows
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.protocols import Codes, Floats, Indices, Values
 from sklearn_rank.engines.registry import get_engine
-from sklearn_rank.rows.distinct import hash_rows
 
 _BLOCK_VALUES = 1 << 20
 """Values of a block: 8 MiB of floats."""

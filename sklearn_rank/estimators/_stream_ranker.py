@@ -7,10 +7,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import check_relevance, check_weight, find_classes, unchanged_on_error
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
+    check_relevance,
+    check_weight,
+    find_classes,
+    unchanged_on_error,
+)
 from sklearn_rank.base import BaseRanker
-from sklearn_rank.rows import Rows
 
 RowsSeen = tuple[Floats, float]
 """The weighted mean of each feature over the rows learned from, and their total weight."""

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Observer
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Floats, Indices, Observer
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.sums import Queries, shared_property
 from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
-from sklearn_rank.estimators._early_stopping import EarlyStopping
-from sklearn_rank.rows import Queries, Rows, shared_property
-from sklearn_rank.rows.distinct import number_of_rows
-from sklearn_rank.rows.selected import Selection
+from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
 
 _MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn_rank._core.distinct import number_of_rows
 from sklearn_rank.estimators._tree_fit import TreeProblem
-from sklearn_rank.rows.distinct import number_of_rows
 
 AUTO = "auto"
 

@@ -13,9 +13,14 @@ from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._parallel import one_blas_thread
-from sklearn_rank._protocols import Floats, Indices, Observer
-from sklearn_rank._validation import (
+from sklearn_rank._bins.binned_features import rows_for_thresholds
+from sklearn_rank._bins.starts import bin_starts
+from sklearn_rank._bins.stored_bins import StoredBins
+from sklearn_rank._core.parallel import one_blas_thread
+from sklearn_rank._core.protocols import Floats, Indices, Observer
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.selected import Selection, as_matrix
+from sklearn_rank._core.validation import (
     FLAG,
     KEYWORDS,
     Choice,
@@ -27,30 +32,30 @@ from sklearn_rank._validation import (
     unchanged_on_error,
     warn_of_order,
 )
+from sklearn_rank._pair_sums import as_margin_loss
 from sklearn_rank.base import DESCRIBED
-from sklearn_rank.bins.binned_features import rows_for_thresholds
-from sklearn_rank.bins.starts import bin_starts
-from sklearn_rank.bins.stored_bins import StoredBins
 from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._early_stopping import EarlyStopping, Phase, Phases, has_enough
+from sklearn_rank.estimators._boosting.early_stopping import (
+    EarlyStopping,
+    Phase,
+    Phases,
+    has_enough,
+)
+from sklearn_rank.estimators._boosting.rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._own_objective import (
     check_own_objective,
     check_position,
     refuse_drawn_queries,
 )
 from sklearn_rank.estimators._parquet import ParquetTable, check_able
-from sklearn_rank.estimators._rounds_ranker import RoundsRanker
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
 from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of, smoothing_of
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
-from sklearn_rank.pair_sums import as_margin_loss
-from sklearn_rank.rows import Rows
-from sklearn_rank.rows.selected import Selection, as_matrix
 
 NDCG = "ndcg"
 """The loss that is the engine's own: LambdaMART."""

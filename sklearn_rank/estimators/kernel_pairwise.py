@@ -15,11 +15,12 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._callbacks import Follower, no_hook
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, require
-from sklearn_rank._validation import (
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.callbacks import Follower, no_hook
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices, require
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
     FLAG,
     KEYWORDS,
     Choice,
@@ -28,7 +29,8 @@ from sklearn_rank._validation import (
     check_size,
     largest_size,
 )
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.warnings import warn
+from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 from sklearn_rank.estimators._kernel_problem import KernelProblem, Progress
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
@@ -40,8 +42,6 @@ from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
-from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
-from sklearn_rank.rows import Rows
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.theory import safe_step

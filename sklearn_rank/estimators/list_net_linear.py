@@ -9,11 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._callbacks import Follower, no_hook
-from sklearn_rank._parallel import ThreadPool, one_blas_thread
-from sklearn_rank._protocols import Floats, IterateHook
-from sklearn_rank._validation import FLAG, Choice, Constraint, Number, check_size, largest_size
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.callbacks import Follower, no_hook
+from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
+from sklearn_rank._core.protocols import Floats, IterateHook
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.validation import FLAG, Choice, Constraint, Number, check_size, largest_size
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._list_problem import BlockwiseObjective, ListProblem
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
@@ -25,7 +27,6 @@ from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
-from sklearn_rank.rows import Queries, Rows
 from sklearn_rank.solvers import LINEAR_SOLVERS, LinearSolver
 from sklearn_rank.solvers.list_solvers import OnlineDescent
 from sklearn_rank.solvers.messages import STOPPED

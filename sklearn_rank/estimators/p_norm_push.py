@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Objective
-from sklearn_rank._validation import Choice, Constraint, Number
-from sklearn_rank.estimators._boosting_problem import SELECTIONS, BoostingProblem, History, Posing
-from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Objective
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import Choice, Constraint, Number
+from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
+from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
+from sklearn_rank.estimators._boosting.problem import SELECTIONS, BoostingProblem, History, Posing
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
-from sklearn_rank.rows import Preferences, Rows
 from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
 
 

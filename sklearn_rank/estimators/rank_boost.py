@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._validation import Choice, Constraint, Number
-from sklearn_rank.estimators._boosting_problem import SELECTIONS, Posing
-from sklearn_rank.estimators._boosting_ranker import BoostingRanker
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.validation import Choice, Constraint, Number
+from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
+from sklearn_rank.estimators._boosting.problem import SELECTIONS, Posing
 
 
 class RankBoost(BoostingRanker):

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, ObjectiveState, Values
-from sklearn_rank._warnings import warn
-from sklearn_rank.estimators._boosting_problem import BoostingProblem, Posing
-from sklearn_rank.estimators._boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._record import Coefficients
-from sklearn_rank.rows import Rows
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Candidate, ObjectiveState, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.warnings import warn
+from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
+from sklearn_rank.estimators._boosting.problem import BoostingProblem, Posing
+from sklearn_rank.estimators._boosting.record import Coefficients
 from sklearn_rank.solvers.coordinate_descent import PushStep, smooth_margin_root
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import check_parameters, check_qid
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.validation import check_parameters, check_qid
 from sklearn_rank.metrics._comparison import RankingComparison
 from sklearn_rank.metrics.intervals import CONFIDENCE
 from sklearn_rank.metrics.pair_counts import count_pairs

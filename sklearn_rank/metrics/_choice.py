@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank._validation import check_column, check_floats, check_parameters, check_qid
+from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.validation import check_column, check_floats, check_parameters, check_qid
 from sklearn_rank.metrics._auc_interval import auc_deviations, fold_of_queries
 from sklearn_rank.metrics._comparison import BootstrapInterval, check_resampling
 from sklearn_rank.metrics._tpr_interval import draw_counts, with_both_classes

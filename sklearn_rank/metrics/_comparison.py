@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import SEED, Constraint, Number, check_floats, check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import SEED, Constraint, Number, check_floats, check_parameters
 from sklearn_rank.metrics.intervals import CONFIDENCE
 
 _ROUNDING = 1e-12

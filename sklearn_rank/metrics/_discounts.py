@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Choice, check_floats
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import Choice, check_floats
 
 GAIN = Choice(
     ("exponential", "linear"), "a function, or the gains of levels 0, 1, ...", (Callable, Iterable)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Number, check_finite, check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import Number, check_finite, check_parameters
 from sklearn_rank.metrics._discounts import discounts_of
 from sklearn_rank.metrics._err import check_top, expected_reciprocal_stop, symmetric_means
 from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, divide, rank_queries

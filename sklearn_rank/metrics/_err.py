@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import Number, check_parameters
 from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, check_not_negative, rank_queries
 
 

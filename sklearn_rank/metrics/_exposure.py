@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import check_names, check_parameters, check_qid
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import check_names, check_parameters, check_qid
 from sklearn_rank.metrics._discounts import DISCOUNT, discounts_of
 from sklearn_rank.metrics._ranked import (
     CUT_OFF,

@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, kron, vstack
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import (
     SEED,
     Choice,
     Constraint,

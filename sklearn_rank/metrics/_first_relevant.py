@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.validation import Choice, check_parameters
 from sklearn_rank.metrics._ranked import QueryMean, divide, rank_queries
-from sklearn_rank.rows import Groups
 
 
 def average_precision(

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import Groups
 from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups, Preferences
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:

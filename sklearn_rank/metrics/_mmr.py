@@ -10,8 +10,9 @@ from scipy.sparse import issparse
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,
@@ -21,7 +22,6 @@ from sklearn_rank._validation import (
     check_qid,
 )
 from sklearn_rank.metrics._ranked import CUT_OFF
-from sklearn_rank.rows import Queries
 
 
 def rerank_mmr(

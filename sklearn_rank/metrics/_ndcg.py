@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import check_parameters
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.validation import check_parameters
 from sklearn_rank.metrics._discounts import DISCOUNT, GAIN, discounts_of, gains_of, is_named
 from sklearn_rank.metrics._ranked import (
     QueryMean,
@@ -16,7 +17,6 @@ from sklearn_rank.metrics._ranked import (
     divide,
     rank_queries,
 )
-from sklearn_rank.rows import Groups
 
 FEW_GRADES = 64
 MAX_INT32_QUERIES = (1 << 31) // FEW_GRADES - 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import Choice, check_parameters
 from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Number, check_parameters
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.validation import Number, check_parameters
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics._ranked import QueryMean, divide, rank_rows
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups
 
 MAX_FPR = Number(0, 1, closed="right")
 _ROUNDING = 1e-12

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.metrics._ranked import QueryMean, RankedQueries, divide, rank_queries
 
 _K = Number(1, integer=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import FLAG, Choice, Constraint, Number, check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import FLAG, Choice, Constraint, Number, check_parameters
+from sklearn_rank._pair_sums import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.metrics._push_sums import push_sums
 from sklearn_rank.metrics.pair_counts import count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.pair_sums import MARGIN_LOSSES, MarginLoss
 
 _PARAMETERS: dict[str, Constraint] = {
     "p": Number(1),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._pair_sums import ExponentialSums, MarginLoss, PairLoss, as_margin_loss
 from sklearn_rank.metrics.pair_counts import LIGHTEST_PAIRS, NO_PAIR, TOO_LIGHT, count_pairs
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.pair_sums import ExponentialSums, MarginLoss, PairLoss, as_margin_loss
-from sklearn_rank.rows import Preferences
 
 
 @dataclass(frozen=True, eq=False)

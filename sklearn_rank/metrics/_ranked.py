@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.sums import Groups, nested_runs
+from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,
@@ -31,8 +32,6 @@ from sklearn_rank._validation import (
     check_query_weight,
 )
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups
-from sklearn_rank.rows.sums import nested_runs
 
 AVERAGE = Choice(("mean", None))
 EMPTY = Number(0, 1, integer=True, other=("skip",))

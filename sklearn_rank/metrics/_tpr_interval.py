@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import check_parameters, check_qid
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.validation import check_parameters, check_qid
 from sklearn_rank.metrics._auc_interval import fold_of_queries
 from sklearn_rank.metrics._comparison import (
     BootstrapInterval,

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.validation import check_parameters
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
 from sklearn_rank.metrics.intervals import CONFIDENCE, of_difference, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows import Groups
 
 _ROUNDING = 1e-12
 """Distances that differ by less are taken as equal."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 
 _ROUNDING = 1e-12
 """Shares of the other rows that differ by less are taken as equal."""

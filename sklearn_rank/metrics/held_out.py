@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank import metrics
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank.metrics import RankingComparison, ranking_scorer
 from sklearn_rank.metrics.intervals import over_folds
 

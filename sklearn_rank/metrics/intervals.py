@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Number
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import Number
 
 CONFIDENCE = Number(0, 1, closed="neither")
 _ROUNDING = 1e-12

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import nested_runs
 from sklearn_rank.metrics.scored_rows import ScoredRows
-from sklearn_rank.rows.sums import nested_runs
 
 NO_PAIR = (
     "There is no comparable pair: no query has rows of different relevance, so that no order "

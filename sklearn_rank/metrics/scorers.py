@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import Described, Number, check_qid_given, is_upper_label
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.validation import Described, Number, check_qid_given, is_upper_label
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from sklearn_rank._validation import check_names, check_qid
+from sklearn_rank._core.validation import check_names, check_qid
 from sklearn_rank.model_selection._splitters import split_queries
 
 __all__ = ["QueryLeakage", "check_query_leakage"]

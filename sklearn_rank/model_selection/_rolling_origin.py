@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
-from sklearn_rank._protocols import Indices, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Indices, Values
+from sklearn_rank._core.validation import (
     Constraint,
     Number,
     check_column,

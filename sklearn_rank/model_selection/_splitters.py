@@ -13,8 +13,8 @@ import sklearn
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.validation import (
     FLAG,
     SEED,
     Constraint,
@@ -24,7 +24,7 @@ from sklearn_rank._validation import (
     check_parameters,
     check_qid,
 )
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.warnings import warn
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Floats, Mask, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Mask, Values
+from sklearn_rank._core.validation import (
     SEED,
     Constraint,
     Described,
@@ -27,8 +27,8 @@ from sklearn_rank._validation import (
     is_upper_label,
     warn_of_order,
 )
-from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.versions import stamped_state, take_state
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics.scorers import last_step, scores_of
 
 __all__ = ["ConformalSelector"]

@@ -1,8 +1,8 @@
 """Models: coefficients to scores and gradients back; what was fitted, ready for new rows."""
 
-from sklearn_rank._protocols import Candidate
-from sklearn_rank.bins.binned_features import FeatureBins
-from sklearn_rank.bins.pair_bins import PairBins
+from sklearn_rank._bins.binned_features import FeatureBins
+from sklearn_rank._bins.pair_bins import PairBins
+from sklearn_rank._core.protocols import Candidate
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules

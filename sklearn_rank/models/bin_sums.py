@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, RowGradient
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices, RowGradient
 
 TIE_TOLERANCE = 1e-10
 """Gains that differ by less, relatively, are tied: rounding must not choose."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask
-from sklearn_rank.bins.binned_features import BinnedFeatures
-from sklearn_rank.bins.pair_bins import PairBins
+from sklearn_rank._bins.binned_features import BinnedFeatures
+from sklearn_rank._bins.pair_bins import PairBins
+from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, Mask
+from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models.bin_sums import first_positive
 from sklearn_rank.models.cell_order import CellOrder
 from sklearn_rank.models.stump_columns import (
@@ -23,7 +24,6 @@ from sklearn_rank.models.stump_columns import (
     smaller_side,
     subset_key,
 )
-from sklearn_rank.rows import FitRows
 
 if TYPE_CHECKING:
     from sklearn_rank.models.pair_columns import PairColumns

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Values
-from sklearn_rank._validation import is_missing
-from sklearn_rank.bins.binned_features import FeatureBins
+from sklearn_rank._bins.binned_features import FeatureBins
+from sklearn_rank._core.protocols import Values
+from sklearn_rank._core.validation import is_missing
 
 
 def category_bins(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 
 
 def group_cells(

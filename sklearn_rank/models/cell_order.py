@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 
 
 @dataclass(frozen=True, eq=False)

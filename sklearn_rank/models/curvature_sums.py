@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rank._protocols import CurvatureChange, Floats, Mask, RowGradient
+from sklearn_rank._core.protocols import CurvatureChange, Floats, Mask, RowGradient
 from sklearn_rank.models.bin_sums import BinSums
 
 _WORTHWHILE = 1_000_000

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._protocols import Candidate, Gain, Indices, RowGradient, Values
+from sklearn_rank._core.protocols import Candidate, Gain, Indices, RowGradient, Values
+from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models.rules import EstimatorRules, predictions
-from sklearn_rank.rows import FitRows
 
 
 class EstimatorModel:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.models.cell_order import CellOrder
 
 Side = tuple[int, Floats]

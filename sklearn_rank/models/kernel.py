@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, RowView
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices, RowView
 
 Kernel = Callable[[Any, Any], Floats]
 """Maps two sets of rows to the matrix of their kernel values."""

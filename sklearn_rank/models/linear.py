@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
+from sklearn_rank._core.rows import FitRows
+from sklearn_rank._core.sums import ALL_HERE, Groups, Sums, shared_property
 from sklearn_rank.models.bin_sums import ROUNDING, first_positive
 from sklearn_rank.models.rules import FeatureRules
-from sklearn_rank.rows import ALL_HERE, FitRows, Groups, Sums, shared_property
 
 _FEW_ROWS = 16_384
 """Rows whose copy fits into the cache."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.bins.binned_features import BinnedFeatures, BinSizes, FeatureBins
-from sklearn_rank.bins.pair_bins import PairBins
+from sklearn_rank._bins.binned_features import BinnedFeatures, BinSizes, FeatureBins
+from sklearn_rank._bins.pair_bins import PairBins
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models.pair_search import MOST_GROUPS, PairSearch, Slopes
-from sklearn_rank.rows import FitRows
 
 
 class PairColumns:

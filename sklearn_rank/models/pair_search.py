@@ -8,13 +8,13 @@ from itertools import combinations
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, RowGradient
-from sklearn_rank.bins.binned_features import BinSizes, FeatureBins
-from sklearn_rank.bins.pair_bins import PairBins
+from sklearn_rank._bins.binned_features import BinSizes, FeatureBins
+from sklearn_rank._bins.pair_bins import PairBins
+from sklearn_rank._core.protocols import Floats, Indices, RowGradient
+from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models.cell_groups import group_cells
 from sklearn_rank.models.cell_order import CellOrder
 from sklearn_rank.models.grid_cuts import GridGain, MonotoneAxes, best_grid, equal_cuts, rounded
-from sklearn_rank.rows import FitRows
 
 MOST_GROUPS = 4
 """Most bins of ordinary values on each axis of a grid."""

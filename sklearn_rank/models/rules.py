@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices, Values
 
 __all__ = ["EstimatorRules", "FeatureRules"]
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
-from sklearn_rank.bins.binned_features import BinnedFeatures, Binning, BinSizes, FeatureBins
-from sklearn_rank.bins.pair_bins import PairBins
+from sklearn_rank._bins.binned_features import BinnedFeatures, Binning, BinSizes, FeatureBins
+from sklearn_rank._bins.pair_bins import PairBins
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
+from sklearn_rank._core.rows import FitRows
+from sklearn_rank._core.sums import shared_property
 from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
 from sklearn_rank.models.curvature_sums import CurvatureSums
 from sklearn_rank.models.stump_rules import StumpRules, shared_by_pairs
-from sklearn_rank.rows import FitRows, shared_property
-from sklearn_rank.rows.distinct import number_of_rows
 
 if TYPE_CHECKING:
     from sklearn_rank.models.pair_columns import PairColumns

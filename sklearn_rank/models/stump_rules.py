@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank.bins.binned_features import FeatureBins
-from sklearn_rank.bins.pair_bins import PairBins
+from sklearn_rank._bins.binned_features import FeatureBins
+from sklearn_rank._bins.pair_bins import PairBins
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 
 __all__ = ["PairFunction", "StepFunction", "StumpRules"]
 

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_rank._protocols import Floats, Model, Values
-from sklearn_rank._validation import Constraint, Described, Number, check_parameters
-from sklearn_rank.bins.binned_features import BinnedFeatures, FeatureBins, encode
+from sklearn_rank._bins.binned_features import BinnedFeatures, FeatureBins, encode
+from sklearn_rank._core.protocols import Floats, Model, Values
+from sklearn_rank._core.rows import FitRows
+from sklearn_rank._core.validation import Constraint, Described, Number, check_parameters
 from sklearn_rank.models.category_levels import category_bins
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.linear import Features
 from sklearn_rank.models.stump_columns import StumpColumns, StumpConstraints, subsets_of
-from sklearn_rank.rows import FitRows
 
 __all__ = ["Stumps"]
 

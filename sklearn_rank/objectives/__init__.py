@@ -1,5 +1,14 @@
 """Objectives: functions of the scores and the preferences, never of the features."""
 
+from sklearn_rank._pair_sums import (
+    MARGIN_LOSSES,
+    ListedExponential,
+    ListedPairLoss,
+    MarginLoss,
+    PairLoss,
+    Push,
+    pair_loss_and_gradient,
+)
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._margin_push import MarginPush
@@ -13,15 +22,6 @@ from sklearn_rank.objectives.listwise import (
 from sklearn_rank.objectives.offsets import balancing_offset, error_cut
 from sklearn_rank.objectives.pushes import PUSHES, BothPush, SidePush, make_push
 from sklearn_rank.objectives.states import ScoreState, SecondOrderState
-from sklearn_rank.pair_sums import (
-    MARGIN_LOSSES,
-    ListedExponential,
-    ListedPairLoss,
-    MarginLoss,
-    PairLoss,
-    Push,
-    pair_loss_and_gradient,
-)
 
 __all__ = [
     "LISTWISE_LOSSES",

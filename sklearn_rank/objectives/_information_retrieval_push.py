@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums import Push, safe_log
-from sklearn_rank.rows import Preferences
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._pair_sums import Push, safe_log
 
 Result = TypeVar("Result")
 
@@ -41,7 +41,7 @@ class InformationRetrievalPush(Push):
 
     >>> import numpy as np
     >>> from sklearn_rank.objectives import InformationRetrievalPush
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push = InformationRetrievalPush(preferences)
     >>> [round(push.value(np.array([9.0, low, 1.0, 0.0])), 2) for low in (-10, -20, -30)]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import ALL_HERE, Block, Queries, Sums
 from sklearn_rank.objectives.listwise import ListwiseLoss, softmax
-from sklearn_rank.rows import ALL_HERE, Block, Queries, Sums
 
 _BLOCK_ROWS = 16_384
 """Rows of a block: small enough for scores and features to stay in the cache between uses."""
@@ -50,7 +50,7 @@ class ListLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.rows import Queries
+    >>> from sklearn_rank._core import Queries
     >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
     >>> rows = Queries.from_codes(np.array([0, 0, 1, 1, 1]), 5)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0, 0.0])

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._protocols import Floats, require
-from sklearn_rank._validation import Choice, check_parameters
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, require
+from sklearn_rank._core.validation import Choice, check_parameters
+from sklearn_rank._pair_sums import (
+    MarginLoss,
+    PairLoss,
+    Push,
+    as_margin_loss,
+    log_sum_exp,
+    safe_log,
+)
+from sklearn_rank._pair_sums.group_sums import PairSums, PartSums, by_role, by_row
 from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, PairMatrix
-from sklearn_rank.pair_sums import MarginLoss, PairLoss, Push, as_margin_loss, log_sum_exp, safe_log
-from sklearn_rank.pair_sums.group_sums import PairSums, PartSums, by_role, by_row
-from sklearn_rank.rows import Preferences
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 
@@ -143,7 +150,7 @@ class MarginPush(Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import MarginPush
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Candidate, Floats, PairShares, RowGradient, Values
-from sklearn_rank.rows import Preferences
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Candidate, Floats, PairShares, RowGradient, Values
 
 _BLOCK = 16_000
 """Rows updated at a time: what a block needs stays in the second-level cache, and its arrays are
@@ -198,9 +198,9 @@ class ExponentialState(_MassState):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._parallel import ThreadPool
+    >>> from sklearn_rank._core.parallel import ThreadPool
     >>> from sklearn_rank.objectives import ExponentialState, SidePush
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = ExponentialState(push, scores, ThreadPool())
@@ -299,9 +299,9 @@ class BothState(_MassState):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._parallel import ThreadPool
+    >>> from sklearn_rank._core.parallel import ThreadPool
     >>> from sklearn_rank.objectives import BothPush, BothState
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = BothPush(preferences, 4.0), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = BothState(push, scores, ThreadPool())

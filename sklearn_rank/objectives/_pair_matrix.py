@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank.pair_sums import log_sum_exp, safe_log
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._pair_sums import log_sum_exp, safe_log
 
 MOST_PAIRS = 2**15
 """Pairs up to which all of them at once cost less than sums that avoid them."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 
 
 @dataclass(frozen=True, eq=False)

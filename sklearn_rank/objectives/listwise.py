@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Choice, Number, check_parameters
-from sklearn_rank.rows import Block
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import Block
+from sklearn_rank._core.validation import Choice, Number, check_parameters
 
 
 def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -52,7 +52,7 @@ class ListwiseLoss(ABC):
     Half the squared errors:
 
     >>> import numpy as np
-    >>> from sklearn_rank.rows import Queries
+    >>> from sklearn_rank._core import Queries
     >>> from sklearn_rank.objectives import ListLoss, ListwiseLoss
     >>> class SquaredError(ListwiseLoss):
     ...     def value_and_gradient(self, block, scores, target, weight):
@@ -101,7 +101,7 @@ class CrossEntropy(ListwiseLoss):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.rows import Queries
+    >>> from sklearn_rank._core import Queries
     >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
     >>> rows = Queries.from_codes(np.array([0, 0, 1, 1]), 4)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0])
@@ -176,7 +176,7 @@ class SmoothedDcg(ListwiseLoss):
     The smaller `sigma`, the nearer to minus the gain of the first row:
 
     >>> import numpy as np
-    >>> from sklearn_rank.rows import Queries
+    >>> from sklearn_rank._core import Queries
     >>> from sklearn_rank.objectives import ListLoss, SmoothedDcg
     >>> rows, relevance = Queries.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
     >>> for sigma in (1.0, 0.1):

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, PairShares, Values
-from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
-from sklearn_rank.objectives._margin_push import MarginPush
-from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
-from sklearn_rank.objectives._side_function import SideFunction
-from sklearn_rank.pair_sums import (
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, PairShares, Values
+from sklearn_rank._pair_sums import (
     ExponentialSums,
     ListedExponential,
     ListedPairLoss,
@@ -29,7 +27,10 @@ from sklearn_rank.pair_sums import (
     log_sum_exp,
     safe_log,
 )
-from sklearn_rank.rows import GivenPairs, Preferences
+from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
+from sklearn_rank.objectives._margin_push import MarginPush
+from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
+from sklearn_rank.objectives._side_function import SideFunction
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
 _POWER_GAP = 1e-4
@@ -75,7 +76,7 @@ class SidePush(ExponentialSums, Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import SidePush
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -264,7 +265,7 @@ class BothPush(Push):
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import BothPush
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -353,7 +354,7 @@ def make_push(
     --------
     >>> import numpy as np
     >>> from sklearn_rank.objectives import make_push
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> for loss in ("exponential", "logistic"):
     ...     push = make_push(preferences, loss, 1.0, "top")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import (
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import (
     Candidate,
     CurvatureChange,
     Floats,
@@ -17,7 +18,6 @@ from sklearn_rank._protocols import (
     Values,
     require,
 )
-from sklearn_rank.rows import Preferences
 
 _SHORTEST_STEP = 1e-12
 """A step that must be shorter than this to lower the objective is not taken."""
@@ -42,9 +42,9 @@ class ScoreState:
 
     >>> import numpy as np
     >>> from scipy.optimize import brentq
-    >>> from sklearn_rank._protocols import Candidate
+    >>> from sklearn_rank._core.protocols import Candidate
     >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoreState
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> push = InformationRetrievalPush(preferences)
     >>> state = ScoreState(push, preferences, np.zeros(5))
@@ -136,9 +136,9 @@ class SecondOrderState(ScoreState):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._protocols import Candidate
+    >>> from sklearn_rank._core.protocols import Candidate
     >>> from sklearn_rank.objectives import MarginPush, SecondOrderState
-    >>> from sklearn_rank.rows import Preferences
+    >>> from sklearn_rank._core import Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> state = SecondOrderState(MarginPush(preferences, "logistic", 1), preferences, np.zeros(5))
     >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from sklearn_rank._arrays import Floats, Indices
-from sklearn_rank._validation import check_weight
+from sklearn_rank._core.arrays import Floats, Indices
+from sklearn_rank._core.validation import check_weight
 
 
 def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:

@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from sklearn_rank._arrays import Floats, Indices
-from sklearn_rank.rows import GivenPairs, Rows, shared_property
+from sklearn_rank._core.arrays import Floats, Indices
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import shared_property
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -200, 80
 """Binary exponents between which weights of pairs are taken as they are."""

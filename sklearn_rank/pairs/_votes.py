@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_rank._arrays import Floats, Indices, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.arrays import Floats, Indices, Values
+from sklearn_rank._core.validation import (
     Choice,
     check_floats,
     check_lengths,

@@ -14,20 +14,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._arrays import Floats, Indices, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.arrays import Floats, Indices, Values
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.validation import (
     SMALLEST_WEIGHT,
     Constraint,
     Number,
     check_names,
     check_parameters,
 )
-from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.versions import stamped_state, take_state
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.objectives import ListedPairLoss
 from sklearn_rank.pairs._given import share_in_order
 from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions
-from sklearn_rank.rows import GivenPairs
 
 _LEAST_SHARE = 1e-30
 """Of the mean curvature: less counts as that much where directions are scaled."""

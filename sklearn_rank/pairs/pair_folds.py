@@ -9,8 +9,15 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from sklearn_rank._arrays import Indices
-from sklearn_rank._validation import SEED, Choice, Constraint, Number, check_parameters, check_qid
+from sklearn_rank._core.arrays import Indices
+from sklearn_rank._core.validation import (
+    SEED,
+    Choice,
+    Constraint,
+    Number,
+    check_parameters,
+    check_qid,
+)
 from sklearn_rank.pairs._given import check_pairs, unique_pairs
 from sklearn_rank.pairs._table import PairTable
 

@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._versions import stamped_state, take_state
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.pairs._able import check_supported
 from sklearn_rank.pairs._given import check_weighted_pairs, share_in_order

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import ranker_and_rows
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._pair_sums import ExponentialSums
 from sklearn_rank.metrics import heights
 from sklearn_rank.objectives import MARGIN_LOSSES, PairLoss
-from sklearn_rank.pair_sums import ExponentialSums
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import PredictionsDisplay, rows_of_two_classes
-from sklearn_rank.rows import Preferences
 
 _LOSSES = ("zero_one", *MARGIN_LOSSES)
 

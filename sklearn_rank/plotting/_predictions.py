@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Indices, Mask, Values
-from sklearn_rank._validation import check_column, check_qid_given, is_missing, is_upper_label
+from sklearn_rank._core.protocols import Indices, Mask, Values
+from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.validation import check_column, check_qid_given, is_missing, is_upper_label
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.metrics.scorers import last_step, requested, routed_scores
 from sklearn_rank.plotting.drawing import import_matplotlib
-from sklearn_rank.rows import Queries
 
 
 class PredictionsDisplay(ABC):

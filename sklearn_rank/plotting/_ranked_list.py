@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask
-from sklearn_rank._validation import check_relevance
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.validation import check_relevance
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import (
@@ -17,7 +18,6 @@ from sklearn_rank.plotting._predictions import (
     is_upper_class,
     rows_of_queries,
 )
-from sklearn_rank.rows import Groups
 
 _SAME = 1e-9
 """Relative difference up to which two cut-offs count as equal."""

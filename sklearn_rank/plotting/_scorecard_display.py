@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Values
+from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank.plotting._predictions import ranker_and_rows
 from sklearn_rank.plotting.drawing import COLOURS, check_count, import_matplotlib, panels, shortened
 

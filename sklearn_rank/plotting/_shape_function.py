@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import Number
-from sklearn_rank._warnings import warn
-from sklearn_rank.bins.categories import CategoryCodes, as_table
+from sklearn_rank._bins.categories import CategoryCodes, as_table
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import Number
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.models import FeatureBins, StepFunction
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import ranker_and_rows

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import auc, roc_curve
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import (

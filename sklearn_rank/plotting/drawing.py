@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.validation import Number, check_parameters
 
 # Okabe and Ito's colours, distinguishable with any colour vision, by descending contrast with
 # white. Dashes and hatches distinguish lines and bars in grey.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import class_label
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 
 _WIDEST_WEIGHTS = 1e100
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import check_columns, is_data_frame, refuse_dates
-from sklearn_rank.bins.categories import as_table
+from sklearn_rank._bins.categories import as_table
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import check_columns, is_data_frame, refuse_dates
 from sklearn_rank.scorecard.card import Card
 
 

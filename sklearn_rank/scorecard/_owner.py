@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Values
+from sklearn_rank._core.protocols import Values
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard.card import Card
 

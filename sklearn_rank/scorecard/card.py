@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import is_data_frame
-from sklearn_rank.bins.categories import column_of
+from sklearn_rank._bins.categories import column_of
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import is_data_frame
 from sklearn_rank.scorecard.terms import TIMES, Axis, Pair, Variable, plain
 
 UNSEEN = ("neutral", "worst", "refuse")

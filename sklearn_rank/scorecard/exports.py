@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sklearn_rank._imports import import_extra
+from sklearn_rank._core.imports import import_extra
 from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard.card import Card, known_risk
 from sklearn_rank.scorecard.forms._json import card_to_json

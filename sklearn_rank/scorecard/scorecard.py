@@ -15,11 +15,11 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._parallel import one_blas_thread
-from sklearn_rank._predictor import Predictor
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.parallel import one_blas_thread
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
     FOLDS,
     JOBS,
     SEED,
@@ -36,12 +36,12 @@ from sklearn_rank._validation import (
     unchanged_on_error,
     warn_of_order,
 )
-from sklearn_rank._versions import stamped_state, take_state
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.versions import stamped_state, take_state
+from sklearn_rank._core.warnings import warn
+from sklearn_rank._predictor import Predictor
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models import Stumps
-from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard._adverse import inferred_end
 from sklearn_rank.scorecard._card_checks import check_weight_range, order_is_known
 from sklearn_rank.scorecard._log import SEARCH, search_path

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import is_missing
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import is_missing
 
 NOT_SEEN = " (not seen in training)"
 """End of the label of a bin that no training row was in."""

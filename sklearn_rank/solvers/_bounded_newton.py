@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Solution
+from sklearn_rank._core.protocols import Floats, Solution
 from sklearn_rank.solvers._lbfgs import credit_of
 
 _JITTER = 1e-12

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Mask, RowGradient
-from sklearn_rank.rows import Preferences, shared_property
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices, Mask, RowGradient
+from sklearn_rank._core.sums import shared_property
 
 _DENSE = 2**23
 """Entries of a matrix of columns up to which it is kept as floats; larger ones go by blocks."""

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
-from sklearn_rank._arrays import blocks
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.protocols import Floats
 
 _ROWS_PER_PAIR, _FEWEST_PAIRS, _MOST_PAIRS = 4, 4096, 32_768
 """One pair is drawn for so many rows. With fewer pairs a fit is fast anyway; more add little."""

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import line_search
 
-from sklearn_rank._protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
-from sklearn_rank.rows import Sums
+from sklearn_rank._core.protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
+from sklearn_rank._core.sums import Sums
 from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 
 _MEMORY = 20

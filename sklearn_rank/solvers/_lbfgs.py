@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from sklearn_rank._protocols import Floats, IterateHook, LinearScores, Objective, Solution
+from sklearn_rank._core.protocols import Floats, IterateHook, LinearScores, Objective, Solution
 from sklearn_rank.solvers.messages import STOPPED
 
 _NO_STEP, _FLAT = 2, 1e-6

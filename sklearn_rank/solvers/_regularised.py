@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, IterateHook, Mask, Solution
+from sklearn_rank._core.protocols import Floats, Indices, IterateHook, Mask, Solution
 from sklearn_rank.solvers._lbfgs import Function, minimise
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers.regularisers import Regulariser, without_zeros

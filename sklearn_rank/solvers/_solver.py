@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from sklearn_rank._validation import Constraint, check_parameters
+from sklearn_rank._core.validation import Constraint, check_parameters
 
 
 class Solver(BaseEstimator, ABC):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rank._protocols import Candidate, Floats, ObjectiveState, PairShares, Values
-from sklearn_rank.rows import ALL_HERE, Sums
+from sklearn_rank._core.protocols import Candidate, Floats, ObjectiveState, PairShares, Values
+from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank.solvers._solver import BoostingSolver
 
 REFRESH_PERIOD = 50

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Candidate, Floats, Indices, Mask, Solution
-from sklearn_rank._validation import Number
+from sklearn_rank._core.protocols import Candidate, Floats, Indices, Mask, Solution
+from sklearn_rank._core.validation import Number
 from sklearn_rank.solvers._bounded_newton import TwiceDifferentiable, bounded_newton
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers._solver import BoostingSolver

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Solution, require
+from sklearn_rank._core.protocols import Floats, Solution, require
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
 

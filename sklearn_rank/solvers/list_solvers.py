@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats, Indices, Solution
+from sklearn_rank._core.protocols import Floats, Indices, Solution
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import STOPPED
 

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.solvers._lbfgs import Function
 
 _FLAT = 1e-10

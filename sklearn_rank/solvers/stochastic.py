@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, RowSpace, Solution
+from sklearn_rank._core.protocols import Floats, Indices, RowSpace, Solution
 from sklearn_rank.solvers._function_space_descent import Path
 from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
 

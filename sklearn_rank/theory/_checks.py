@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from sklearn_rank._validation import Constraint, Number, check_parameters
+from sklearn_rank._core.validation import Constraint, Number, check_parameters
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Described, Number
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import Described, Number
 from sklearn_rank.theory._checks import checked
 
 _EPSILON = Number(0, 1, closed="right")

@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rank._protocols import PairShares
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import PairShares
+from sklearn_rank._core.validation import (
     Number,
     check_floats,
     check_lengths,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from sklearn_rank._protocols import require
-from sklearn_rank._validation import Choice
+from sklearn_rank._core.protocols import require
+from sklearn_rank._core.validation import Choice
 from sklearn_rank.objectives import LISTWISE_LOSSES, ListwiseLoss
 from sklearn_rank.objectives.listwise import as_listwise_loss
 from sklearn_rank.theory._checks import checked

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._validation import Number, check_lengths, check_weight, is_upper_label
+from sklearn_rank._core.validation import Number, check_lengths, check_weight, is_upper_label
 from sklearn_rank.scorecard._log import EDITS, OF_POINTS
 from sklearn_rank.scorecard._owner import CardOwner
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank._warnings import warn
-from sklearn_rank.rows.distinct import number_of_rows
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Floats, Mask
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.risk._risk import RiskCurve, with_risk
 from sklearn_rank.scorecard.search._folds import moments

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Indices
-from sklearn_rank._validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank._core.protocols import Indices
+from sklearn_rank._core.validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.scorecard._adverse import adverse_end
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Axis

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._release import __version__
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.release import __version__
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import shared_property
 from sklearn_rank.models import PairFunction, StepFunction
-from sklearn_rank.rows import Rows, shared_property
-from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard._adverse import inferred_end, worst_points
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.fitting._neutral import neutral_points, with_unseen

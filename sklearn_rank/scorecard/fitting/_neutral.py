@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.fitting._scaling import nearest
 from sklearn_rank.scorecard.risk._risk import RiskCurve

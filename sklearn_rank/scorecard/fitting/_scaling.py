@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import Described, Number
-from sklearn_rank._warnings import warn
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.validation import Described, Number
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.scorecard.fitting._training import BinnedTraining
 
 _TOLERANCE = 1e-9

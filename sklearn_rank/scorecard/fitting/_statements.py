@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.metrics import auc_score, ks_score, partial_auc_score
-from sklearn_rank.rows import Rows
 
 TOP = 0.05
 """Share of the negatives up to which the partial area goes."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.models import PairFunction, StepFunction
-from sklearn_rank.rows import Preferences, Rows
 
 
 def functions_of(ranker: Any) -> list[StepFunction | PairFunction]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank.models import FeatureBins, PairFunction, StepFunction
-from sklearn_rank.rows import ALL_HERE, Rows, Sums
 from sklearn_rank.scorecard.fitting._scaling import nearest
 from sklearn_rank.scorecard.terms import Axis, Pair, Variable
 

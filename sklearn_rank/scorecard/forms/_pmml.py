@@ -6,7 +6,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from sklearn_rank._release import __version__
+from sklearn_rank._core.release import __version__
 from sklearn_rank.scorecard._adverse import adverse_end, best_points
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Pair, Variable, number_text

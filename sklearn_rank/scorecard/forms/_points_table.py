@@ -10,7 +10,7 @@ import os
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from sklearn_rank._imports import import_extra
+from sklearn_rank._core.imports import import_extra
 from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.terms import Bin, Pair, Variable, number_text, plain

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._protocols import Floats, Values
-from sklearn_rank._validation import SEED, Number, check_parameters, is_missing
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.validation import SEED, Number, check_parameters, is_missing
 from sklearn_rank.scorecard.card import Card, probability
 from sklearn_rank.scorecard.terms import Bin
 

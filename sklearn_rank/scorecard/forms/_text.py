@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sklearn_rank._validation import Number, check_parameters
+from sklearn_rank._core.validation import Number, check_parameters
 from sklearn_rank.scorecard._log import WEIGHTS, detail_name, edit_texts, other_details
 from sklearn_rank.scorecard.card import EDITED, Card
 from sklearn_rank.scorecard.forms._points_table import tables_of

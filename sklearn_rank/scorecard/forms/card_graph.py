@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Values
+from sklearn_rank._core.protocols import Values
 from sklearn_rank.scorecard.card import Card
 from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder, import_onnx
 from sklearn_rank.scorecard.terms import Pair, Variable
@@ -51,7 +51,7 @@ def to_onnx(card: Card, *, dtype: str = "float64", name: str = "score") -> Any:
 
     Examples
     --------
-    >>> from sklearn_rank.onnx import to_onnx
+    >>> from sklearn_rank.export.onnx import to_onnx
     >>> from sklearn_rank.scorecard import Card, Variable
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
     >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))

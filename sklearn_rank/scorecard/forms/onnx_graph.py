@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._protocols import Values
-from sklearn_rank._release import __version__
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.protocols import Values
+from sklearn_rank._core.release import __version__
 
 _OPSET, _ML_OPSET, _IR_VERSION = 15, 2, 8
 """Old enough for every runtime of the last years."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import Number, check_floats
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import Number, check_floats
 from sklearn_rank.models import FeatureBins
 
 N_BANDS = Number(2, integer=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import check_parameters
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.validation import check_parameters
 from sklearn_rank.metrics.intervals import CONFIDENCE, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.scorecard._card_checks import check_weight_range

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rank._protocols import Floats, Mask, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Mask, Values
+from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import (
     Choice,
     Number,
     check_column,

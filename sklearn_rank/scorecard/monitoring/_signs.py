@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._protocols import Floats, Indices, Mask, Values
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.validation import (
     Number,
     check_lengths,
     check_parameters,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rank._protocols import Floats, Indices, Values
-from sklearn_rank._validation import check_column, check_floats, check_weight
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.validation import check_column, check_floats, check_weight
 from sklearn_rank.scorecard._card_checks import check_weight_range
 from sklearn_rank.scorecard.monitoring._bands import FiguresTable, band_of, band_sums, cuts_of
 

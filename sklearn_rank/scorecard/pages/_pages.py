@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._imports import import_extra
-from sklearn_rank._release import __version__
-from sklearn_rank._validation import Described, check_parameters
+from sklearn_rank._core.imports import import_extra
+from sklearn_rank._core.release import __version__
+from sklearn_rank._core.validation import Described, check_parameters
 from sklearn_rank.plotting.drawing import import_matplotlib
 from sklearn_rank.scorecard._log import detail_name, edit_texts, other_details, search_path
 from sklearn_rank.scorecard.card import EDITED, Card

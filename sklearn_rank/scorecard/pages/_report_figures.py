@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank._validation import (
+from sklearn_rank._core.protocols import Floats, Mask
+from sklearn_rank._core.validation import (
     Number,
     check_column,
     check_lengths,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.plotting import TopROCDisplay
 from sklearn_rank.plotting.drawing import (
     COLOURS,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_rank._protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats, Indices
 
 _MOST_STEPS, _MOST_HALVINGS = 200, 30
 _LONGEST_STEP = 3.0

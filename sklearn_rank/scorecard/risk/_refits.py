@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rank._protocols import Floats, Mask
-from sklearn_rank.rows.distinct import number_of_rows
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Floats, Mask
 from sklearn_rank.scorecard._card_checks import order_is_known
 from sklearn_rank.scorecard.card import known_risk
 from sklearn_rank.scorecard.risk._risk import NORMAL

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from sklearn_rank._protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank.scorecard.card import MADE_FOR, Card, fingerprint
 from sklearn_rank.scorecard.risk._increasing import KNOTS, SHARP, basis_of, fit_increasing, targets
 

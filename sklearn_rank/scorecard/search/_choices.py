@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_rank._protocols import Floats
-from sklearn_rank._validation import Described, Number
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import Described, Number
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import as_model
 from sklearn_rank.models.stumps import check_monotonic
-from sklearn_rank.rows import Rows
-from sklearn_rank.rows.distinct import number_of_rows
 from sklearn_rank.scorecard.search._folds import FoldFits, make_folds
 from sklearn_rank.scorecard.search._search import Search, Settings
 from sklearn_rank.scorecard.search._trends import decided_directions

@@ -13,16 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank._validation import check_column
-from sklearn_rank._warnings import IS_TAKEN
-from sklearn_rank.bins.binned_features import BinnedFeatures
+from sklearn_rank._bins.binned_features import BinnedFeatures
+from sklearn_rank._core.distinct import Dealing
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import FitRows, Rows
+from sklearn_rank._core.sums import ALL_HERE, Sums, shared_property
+from sklearn_rank._core.validation import check_column
+from sklearn_rank._core.warnings import IS_TAKEN
 from sklearn_rank.metrics.scorers import RankingScorer
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.models import StumpConstraints, Stumps, as_model
-from sklearn_rank.rows import ALL_HERE, FitRows, Rows, Sums, shared_property
-from sklearn_rank.rows.distinct import Dealing
 
 Fold = tuple[Indices, Indices]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._protocols import Floats
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.rows import Rows
 from sklearn_rank.metrics.intervals import error_over_folds
-from sklearn_rank.rows import Rows
 from sklearn_rank.scorecard.search._folds import CardTotals, FoldFit, FoldFits
 
 Settings = dict[str, Any]

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._parallel import ThreadPool
-from sklearn_rank._protocols import Floats, Indices
-from sklearn_rank.bins.binned_features import encode
-from sklearn_rank.rows import ALL_HERE, Groups, Rows, Sums
+from sklearn_rank._bins.binned_features import encode
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import ALL_HERE, Groups, Sums
 
 DECIDED = 2.576
 """Standard errors from which a trend, or a step against it, is decided (1 %, two-sided)."""

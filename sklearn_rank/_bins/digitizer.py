@@ -1,0 +1,94 @@
+"""The number of thresholds below each value, by a table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats, Indices
+
+_SLOTS = 4096
+"""Slots of a lookup table: small enough for the first-level cache."""
+
+_FEW = 10
+"""So many thresholds are compared with every value, one after the other, in less time."""
+
+
+class Digitizer:
+    """Exact ``np.searchsorted(thresholds, x)`` at a few nanoseconds a value.
+
+    A uniform grid of slots gives the number of thresholds before the slot; one
+    comparison with the only threshold inside it does the rest. A slot that holds many
+    thresholds, as the body of a heavy-tailed feature does, has a digitizer of its own;
+    values in other slots with several thresholds are searched for.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+        Increasing.
+    largest : int
+        The results are of a type that holds this number too.
+    """
+
+    def __init__(self, thresholds: Floats, largest: int = 0) -> None:
+        self.thresholds = thresholds
+        # Two more codes than thresholds: the last bin and the unknown one.
+        self.dtype = np.min_scalar_type(max(largest, len(thresholds) + 1))
+        with np.errstate(over="ignore", divide="ignore"):
+            width = thresholds[-1] - thresholds[0] if len(thresholds) > 1 else 0.0
+            self._slots_per_unit = _SLOTS / width if width > 0 else np.inf
+        if np.isfinite(self._slots_per_unit) and self._slots_per_unit > 0:
+            self._build()
+        else:
+            self._slots_per_unit = np.inf
+
+    def __call__(self, x: Floats) -> Indices:
+        """Return the number of thresholds below each value; any number for NaN."""
+        if 0 < len(self.thresholds) <= _FEW:
+            code = (x > self.thresholds[0]).view(np.uint8)
+            for threshold in self.thresholds[1:]:
+                code += (x > threshold).view(np.uint8)
+            return code.astype(self.dtype, copy=False)
+        if len(x) and np.isnan(x.min()):
+            x = np.where(np.isnan(x), self.thresholds[0] if len(self.thresholds) else 0.0, x)
+        return self._search(x)
+
+    def _search(self, x: Floats) -> Indices:
+        if np.isinf(self._slots_per_unit) or len(x) < _SLOTS:
+            return np.searchsorted(self.thresholds, x).astype(self.dtype)
+        slot = self._slot(x)
+        code = np.asarray(self._before.take(slot))
+        code += (x > self._inside.take(slot)).view(np.uint8)
+        for number, (before, finer) in self._finer.items():
+            inside = np.flatnonzero(slot == number)
+            code[inside] = finer._search(x[inside]).astype(self.dtype) + before
+        if self._is_crowded:
+            search = np.flatnonzero(code == self._unknown)
+            code[search] = np.searchsorted(self.thresholds, x[search])
+        return code
+
+    def _slot(self, x: Floats) -> Indices:
+        with np.errstate(over="ignore"):
+            place = x - self.thresholds[0]
+            place *= self._slots_per_unit
+        # Truncation towards zero is monotone: (-1, 1) all lands in one slot.
+        np.clip(place, -1, _SLOTS, out=place)
+        slot = place.astype(np.intp)
+        slot += 1
+        return slot
+
+    def _build(self) -> None:
+        slot = self._slot(self.thresholds)
+        count = np.bincount(slot, minlength=_SLOTS + 2)
+        self._before = (np.cumsum(count) - count).astype(self.dtype)
+        self._inside = np.full(_SLOTS + 2, np.inf)
+        self._inside[slot[::-1]] = self.thresholds[::-1]
+        crowded = count > 1
+        self._finer = {}
+        for number in np.flatnonzero(count >= max(4, len(slot) // 8)):
+            thresholds = self.thresholds[slot == number]
+            self._finer[int(number)] = self._before[number], Digitizer(thresholds)
+        crowded[list(self._finer)] = False
+        self._is_crowded = bool(crowded.any())
+        self._unknown = len(self.thresholds) + 1  # more than any code
+        self._before[crowded] = self._unknown
+        self._inside[crowded] = np.inf

@@ -1,0 +1,1 @@
+"""What every part is built on: rows, pairs of rows, protocols, checks and threads."""

@@ -1,0 +1,291 @@
+"""Observers of a fit: printed lines, and scikit-learn's callbacks (version 1.9 and later).
+
+An estimator is a root task and each of its iterations a subtask. The estimator's class has
+`CallbackSupportMixin` among its bases and `with_callbacks` around `fit`; in between
+
+1. `make_observer` begins the root task, before the first iteration;
+2. the solver calls the observer after each iteration;
+3. `end_fit_task` ends the root task, when the fitted attributes are set.
+
+Before scikit-learn 1.9 an estimator has no ``set_callbacks``, and only `verbose` is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from sklearn_rank._core.protocols import Floats, Observer
+from sklearn_rank._core.versions import FIT_TASK
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin  # noqa: PLC0414
+    from sklearn.callback import with_callbacks as torn_down
+except ImportError:  # scikit-learn 1.8
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def torn_down(method: Any) -> Any:
+        """Return the method as it is: there is nothing to tear down."""
+        return method
+
+
+Attributes = Callable[[], dict[str, Any]]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+# What is told of each iteration ---------------------------------------------------------
+
+
+def no_hook(x: Any, values: list[float]) -> bool:
+    """Observe nothing, and never stop."""
+    return False
+
+
+class Follower:
+    """Passes the iterates of a solver on to an observer, and keeps the last one.
+
+    Parameters
+    ----------
+    observer : Observer
+        What is told of each iteration.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.x: Any = None
+
+    def __call__(self, x: Floats, values: list[float]) -> bool:
+        """Keep the iterate and pass its number and objective on."""
+        self.x = x
+        return self._observer(len(values), values[-1])
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Prints a line about an iteration: what `verbose` does.
+
+    Parameters
+    ----------
+    name : str
+        Class of the estimator.
+    unit : str
+        What an iteration is called.
+    total : int
+        Number of iterations asked for; about ten of them are printed.
+    verbose : int
+        0 prints nothing, 1 the first line and ten more, 2 every line.
+    shows_total : bool, default=True
+        Whether the line says it: "round 3/100", else "round 3".
+
+    Examples
+    --------
+    >>> from sklearn_rank._core.callbacks import Printer
+    >>> printer = Printer("RankBoost", "round", total=100, verbose=1)
+    >>> ended = printer(1, 0.5), printer(2, 0.4), printer(10, 0.25)
+    [RankBoost] round 1/100: objective 0.5
+    [RankBoost] round 10/100: objective 0.25
+    """
+
+    name: str
+    unit: str
+    total: int
+    verbose: int
+    shows_total: bool = True
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """Print the line if it is its turn; never end the fit."""
+        every = 1 if self.verbose > 1 else max(1, self.total // 10)
+        if self.verbose and (number % every == 0 or number == 1):
+            place = f"{number}/{self.total}" if self.shows_total else f"{number}"
+            print(f"[{self.name}] {self.unit} {place}: objective {objective:.6g}")
+        return False
+
+
+def combine(*observers: Observer | None) -> Observer:
+    """Return one observer that calls all; the fit ends when any of them says so.
+
+    None stands for an observer that isn't there.
+    """
+    present = [one for one in observers if one is not None]
+    if len(present) == 1:
+        return present[0]
+
+    def observe(number: int, objective: float, validation: float | None = None) -> bool:
+        # A list, so that every observer sees the iteration, whatever those before it say.
+        return any([one(number, objective, validation) for one in present])
+
+    return observe
+
+
+@contextmanager
+def observed(estimator: Any, observer: Observer | None) -> Iterator[None]:
+    """Let an observer see the iterations of an estimator that is fitted inside the block."""
+    estimator._observer = observer
+    try:
+        yield
+    finally:
+        del estimator._observer
+
+
+# scikit-learn's callbacks ----------------------------------------------------------------
+
+
+def with_callbacks(fit: Method) -> Method:
+    """Tear callbacks down after `fit`, whether it succeeds or not."""
+    managed = torn_down(fit)
+
+    @wraps(fit)
+    def fit_with_callbacks(estimator: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return managed(estimator, *args, **options)
+        finally:
+            vars(estimator).pop(FIT_TASK, None)
+
+    return cast("Method", fit_with_callbacks)
+
+
+def has_callbacks(estimator: Any) -> bool:
+    """Whether callbacks are set, by the user or by a meta-estimator for this fit."""
+    return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+@dataclass(eq=False, repr=False)
+class FitTask:
+    """An observer that tells an estimator's callbacks of its iterations.
+
+    An iteration begins when the one before has ended. What the last one begins although
+    the fit has converged is ended by `close`, without data, as in scikit-learn.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is fitted.
+    unit : str
+        Name of the subtasks.
+    total : int or None
+        Maximum number of iterations; None when it is not known.
+    reconstruct : callable or None
+        Returns the fitted attributes so far; called only when a callback wants a fitted
+        estimator.
+    data : dict
+        X, y and metadata of the fit, handed to callbacks that want them.
+    """
+
+    estimator: Any
+    unit: str
+    total: int | None
+    reconstruct: Attributes | None
+    data: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Begin the root task and the first iteration."""
+        self._root = self.estimator._init_callback_context(max_subtasks=self.total)
+        self._root.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        self._n_begun = 0
+        self._iteration: Any = None
+        self._begin()
+
+    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+        """End an iteration and begin the next; True when a callback ends the fit."""
+        if self._iteration is None:
+            return False
+        ends: bool = self._iteration.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes=self.reconstruct, **self.data
+        )
+        self._iteration = None
+        if not ends:
+            self._begin()
+        return ends
+
+    def go_on(self, unit: str, reconstruct: Attributes | None, data: dict[str, Any]) -> None:
+        """Begin a second phase: iterations with another name, on other rows."""
+        self._end_iteration()
+        self.unit, self.reconstruct, self.data = unit, reconstruct, data
+        self._begin()
+
+    def close(self) -> None:
+        """End what has begun, the root task last; the estimator is fitted."""
+        self._end_iteration()
+        self._root.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes=dict, **self.data
+        )
+
+    def _end_iteration(self) -> None:
+        """End an iteration that has begun in vain."""
+        if self._iteration is not None:
+            self._iteration.call_on_fit_task_end(estimator=self.estimator)
+            self._iteration = None
+
+    def _begin(self) -> None:
+        """Begin the next iteration, unless it was the last that there can be."""
+        if self.total is None or self._n_begun < self.total:
+            self._iteration = self._root.subcontext(task_name=self.unit)
+            self._iteration.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+            self._n_begun += 1
+
+
+def make_observer(
+    estimator: Any,
+    unit: str,
+    total: int,
+    reconstruct: Attributes,
+    data: dict[str, Any],
+    *,
+    n_before: int | None = 0,
+    shows_total: bool = True,
+) -> Observer:
+    """Begin the root task of a fit and return what is called after each iteration.
+
+    Of a fit in two phases, such as a search and a refit, the second goes on with the same task.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is fitted, with the parameter `verbose`.
+    unit : str
+        What an iteration is called, in callbacks and printed lines.
+    total : int
+        Number of iterations asked for.
+    reconstruct : callable
+        Returns a dict of the fitted attributes so far, enough to predict: called only when
+        a callback wants a fitted estimator, at the end of an iteration.
+    data : dict
+        Validated training rows X and their labels y, as the user gave them, and metadata, what
+        else `fit` was given; or what returns them, called only when a callback wants them.
+    n_before : int or None, default=0
+        How many iterations earlier fits have done; None when `total` is not the maximum.
+    shows_total : bool, default=True
+        Whether printed lines show `total`.
+
+    Returns
+    -------
+    Observer
+        Returns True when a callback ends the fit.
+    """
+    printer = Printer(type(estimator).__name__, unit, total, estimator.verbose, shows_total)
+    if not has_callbacks(estimator):
+        return printer
+    n_left = None if n_before is None else total - n_before
+    task: FitTask | None = getattr(estimator, FIT_TASK, None)
+    if task is None:
+        task = FitTask(estimator, unit, n_left, reconstruct, data)
+        setattr(estimator, FIT_TASK, task)
+    else:
+        task.go_on(unit, reconstruct, data)
+    return combine(printer, task)
+
+
+def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
+    """End the root task of a fit whose attributes are set; begin it first, if nobody has.
+
+    `X` and `y` are for estimators without iterations, which call nothing else.
+    """
+    if has_callbacks(estimator):
+        known = getattr(estimator, FIT_TASK, None)
+        task = known or FitTask(estimator, "", 0, None, {"X": X, "y": y, "metadata": None})
+        task.close()

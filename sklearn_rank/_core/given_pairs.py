@@ -1,0 +1,127 @@
+"""Pairs of rows that are listed one by one, in place of relevance and queries."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from sklearn_rank._core.arrays import Floats, Indices, Mask, blocks
+from sklearn_rank._core.drawn_pairs import ListedDraws
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.sums import shared_property
+
+__all__ = ["GivenPairs"]
+
+
+class GivenPairs(Preferences):
+    r"""Comparable pairs that are a list: row ``above[j]`` belongs above row ``below[j]``.
+
+    A row weighs what its pairs weigh together, as it would if each pair were a query of its own
+    two rows and the rows of all these queries were added up.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_rows,)
+        0, 1, ...: rows stay in the caller's order.
+    weight : ndarray of shape (n_rows,)
+        The weight of the pairs of each row.
+    above, below : ndarray of shape (n_pairs,)
+        The rows of each pair.
+    pair_weight : ndarray of shape (n_pairs,)
+        Multiplicities of the pairs, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank._core import GivenPairs
+    >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
+    >>> pairs.weight, pairs.total_pair_weight
+    (array([1., 4., 3.]), 4.0)
+    >>> scores = np.array([2.0, 1.0, 0.5])
+    >>> pairs.smallest_difference(scores, scores)  # the smallest margin
+    -0.5
+    """
+
+    def __init__(self, n_rows: int, above: Indices, below: Indices, pair_weight: Floats) -> None:
+        self._set("above", above)
+        self._set("below", below)
+        self._set("pair_weight", pair_weight)
+        self._set("order", np.arange(n_rows))
+        self._set("weight", self.sum_by_row(pair_weight, "above"))
+        np.add(self.weight, self.sum_by_row(pair_weight, "below"), out=self.weight)
+        self._set("collective", None)
+
+    above: Indices
+    below: Indices
+    pair_weight: Floats
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # the class is frozen
+
+    def sum_by_row(self, values: Floats, side: str) -> Floats:
+        """Return the sum of values of the pairs in which each row is "above" or "below"."""
+        return np.bincount(getattr(self, side), values, self.n_rows).astype(np.float64, copy=False)
+
+    def differences(self, scores: Any) -> Floats:
+        """Return the margin of each pair."""
+        margin = np.empty(len(self.above))
+        for pairs in blocks(len(margin)):  # so that there are no others as long
+            margin[pairs] = scores[self.above[pairs]]
+            margin[pairs] -= scores[self.below[pairs]]
+        return margin
+
+    @property
+    def segments(self) -> NoReturn:
+        """Raise ValueError: rows have no levels here."""
+        raise ValueError("A list of pairs has no relevance and no queries, which this needs.")
+
+    queries = segments
+
+    @property
+    def is_bipartite_list(self) -> bool:
+        """False: pairs in a list are no product of two groups."""
+        return False
+
+    @property
+    def bipartite_segments(self) -> None:
+        """None, for the same reason."""
+        return
+
+    @shared_property
+    def has_unit_weights(self) -> bool:
+        """Whether all weights of the pairs are one."""
+        return bool((self.pair_weight == 1).all())
+
+    @shared_property
+    def is_paired(self) -> Mask:
+        """Mask of the rows that belong to at least one pair."""
+        return self.weight > 0
+
+    @shared_property
+    def total_pair_weight(self) -> float:
+        """Sum of the weights of the pairs."""
+        return float(self.pair_weight.sum())
+
+    def log_pair_weight(self, power: float = 1.0) -> float:
+        """Return the logarithm of the sum of the weights of the pairs, each to a power."""
+        return float(np.logaddexp.reduce(power * np.log(self.pair_weight)))
+
+    def paired_weight(self, side: str = "top") -> Floats:
+        """Return the weight of the rows above each row ("top"), or below it ("bottom")."""
+        return self.sum_by_row(self.pair_weight, "below" if side == "top" else "above")
+
+    def role_weights(self, side: str) -> Floats:
+        """Return the weights of the rows that have another above ("top") or below ("bottom").
+
+        In each pair one row has: it counts as often as it has.
+        """
+        return self.pair_weight
+
+    def draws(self, order: Indices | None = None) -> Any:
+        """Return a function that draws pairs of the list; the order of the rows plays no part."""
+        return ListedDraws(self.above, self.below, self.pair_weight)
+
+    def smallest_difference(self, above: Floats, below: Floats) -> float:
+        """Return the minimum of ``above[i] - below[k]`` over pairs."""
+        return float(np.min(above[self.above] - below[self.below], initial=np.inf))

@@ -1,0 +1,430 @@
+"""Sums over consecutive groups of items, and over the processes that hold them.
+
+Items are rows, or levels of relevance; groups are queries, levels or runs of tied scores: their
+reductions, scans and blocks need no loop over groups. Nothing here knows labels, scores or weights.
+
+Whoever sums over rows says so by a method of `Sums`, which `Rows`, `Preferences` and `FitRows` are:
+on one process it returns what it is given, on several it sends messages. Nobody else asks how many
+processes there are.
+
+A decision that rounding could turn, on processors of different kinds, is made by the first
+process, and the others take it (`Sums.agree`, `Sums.lead`): otherwise they would wait for
+messages that never come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sklearn_rank._core.arrays import Floats, Indices, Mask, Values
+from sklearn_rank._core.processes import Collective
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+Functions = Mapping[str, Callable[..., Any]]
+
+IDENTITY: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
+"""The neutral elements of reductions."""
+
+_MANY_ITEMS = 32
+"""Groups with more items are scanned one by one, the others side by side."""
+
+
+def starts_run(values: Values) -> Mask:
+    """Mark the first of each run of equal values; a difference could overflow."""
+    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Items 0, 1, ..., divided into consecutive groups.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_groups,)
+        First item of each group, increasing from 0: no group is empty.
+    n_items : int
+        Number of items.
+
+    Examples
+    --------
+    Two groups, of three and two items:
+
+    >>> import numpy as np
+    >>> from sklearn_rank._core.sums import Groups
+    >>> groups = Groups.of_runs(np.array([7, 7, 7, 4, 4]))
+    >>> values = np.array([2.0, 1.0, 3.0, 5.0, 4.0])
+    >>> groups.reduce(np.maximum, values)
+    array([3., 5.])
+    >>> groups.spread(np.array([10.0, 20.0]))
+    array([10., 10., 10., 20., 20.])
+    >>> groups.scan(np.add, values, 0.0)  # the sum of the items before each
+    array([0., 2., 3., 0., 5.])
+    """
+
+    start: Indices
+    n_items: int
+
+    @classmethod
+    def of_runs(cls, values: Values) -> Groups:
+        """Return the runs of equal values."""
+        return cls(np.flatnonzero(starts_run(values)), len(values))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.start)
+
+    @cached_property
+    def end(self) -> Indices:
+        """One past the last item of each group."""
+        return np.append(self.start[1:], self.n_items)
+
+    @cached_property
+    def length(self) -> Indices:
+        """Number of items of each group."""
+        return np.diff(self.start, append=self.n_items)
+
+    @property
+    def positions(self) -> Indices:
+        """The place of each item in its group, from 0 on."""
+        return np.arange(self.n_items) - self.spread(self.start)
+
+    def reduce(self, ufunc: np.ufunc, values: Values) -> Values:
+        """Reduce item values, along the first axis, to one value for each group."""
+        return np.asarray(ufunc.reduceat(values, self.start, axis=0))
+
+    def spread(self, group_values: Values) -> Values:
+        """Repeat group values to their items."""
+        return np.repeat(group_values, self.length, axis=0)
+
+    def scan(
+        self, ufunc: np.ufunc, values: Floats, identity: float, *, reverse: bool = False
+    ) -> Floats:
+        """Combine, for each item, the items before it in its group (`reverse`: after it)."""
+        out = np.full(values.shape, identity)
+        if reverse:
+            for items in reversed(self._by_position):
+                out[items - 1] = ufunc(out[items], values[items])
+            for first, last in self._long_groups:
+                out[first : last - 1] = ufunc.accumulate(values[last - 1 : first : -1])[::-1]
+            return out
+        for items in self._by_position:
+            out[items] = ufunc(out[items - 1], values[items - 1])
+        for first, last in self._long_groups:
+            out[first + 1 : last] = ufunc.accumulate(values[first : last - 1])
+        return out
+
+    def shift(self, values: Values, first: float) -> Values:
+        """Return, for each item, the value of the item before it in its group, or `first`."""
+        out = np.empty_like(values)
+        out[1:] = values[:-1]
+        out[self.start] = first
+        return out
+
+    def cumsum(self, values: Floats) -> Floats:
+        """Cumulate non-negative values inside the groups.
+
+        The sums are differences of one running sum. Scaled by powers of two every group
+        weighs about one, so that a light group loses nothing beside a heavy one.
+        """
+        exponent = self.spread(np.frexp(self.reduce(np.add, values))[1])
+        running = np.concatenate([[0.0], np.cumsum(np.ldexp(values, -exponent))])
+        return np.asarray(np.ldexp(running[1:] - self.spread(running[self.start]), exponent))
+
+    def block(self, first: int, last: int) -> Block:
+        """Return the groups from `first` to before `last` as a block."""
+        start, end = self.start[first:last], self.end[first:last]
+        n_items, groups = int(end[-1] - start[0]), slice(first, first + len(start))
+        return Block(start - start[0], n_items, int(start[0]), groups)
+
+    def blocks(self, n_items: int) -> list[Block]:
+        """Return all groups in blocks of at most `n_items` items, or of one longer group."""
+        blocks, first = [], 0
+        while first < self.n_groups:
+            limit = self.start[first] + n_items
+            last = max(int(np.searchsorted(self.end, limit, side="right")), first + 1)
+            blocks.append(self.block(first, last))
+            first = last
+        return blocks
+
+    @cached_property
+    def _by_position(self) -> list[Indices]:
+        """The second, third, ... items of the short groups."""
+        short = self.length <= _MANY_ITEMS
+        first, last = self.start[short], self.end[short]
+        longest = int(np.max(last - first, initial=1))
+        return [(first + place)[first + place < last] for place in range(1, longest)]
+
+    @cached_property
+    def _long_groups(self) -> list[tuple[int, int]]:
+        """First and past-the-end item of the long groups."""
+        long = np.flatnonzero(self.length > _MANY_ITEMS)
+        return [(int(self.start[g]), int(self.end[g])) for g in long]
+
+
+def nested_runs(outer: Values, inner: Values) -> tuple[Groups, Groups]:
+    """Return the runs of equal pairs, over items, and of equal `outer`, over these runs."""
+    is_first = starts_run(outer)
+    runs = Groups(np.flatnonzero(is_first | starts_run(inner)), len(outer))
+    return runs, Groups(np.flatnonzero(is_first[runs.start]), runs.n_groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Groups):
+    """Some consecutive groups of a larger division, with items counted from their first.
+
+    Attributes
+    ----------
+    offset : int
+        The block's first item in the larger division.
+    groups : slice
+        The block's groups in the larger division.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank._core.sums import Groups
+    >>> block = Groups.of_runs(np.array([7, 7, 7, 4, 4])).block(1, 2)
+    >>> block.items, block.start
+    (slice(3, 5, None), array([0]))
+    """
+
+    offset: int
+    groups: slice
+
+    @property
+    def items(self) -> slice:
+        """The block's items in the larger division."""
+        return slice(self.offset, self.offset + self.n_items)
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Rows grouped by query; the queries keep the order in which they first appear.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_rows,) or None
+        ``values[order]`` is grouped; None when the rows already are.
+    queries : Groups
+        The queries, over the rows in this order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank._core.sums import Queries
+    >>> rows = Queries.from_codes(np.array([1, 0, 1, 0]), 4)  # queries that come in pieces
+    >>> rows.order, rows.queries.start
+    (array([0, 2, 1, 3]), array([0, 2]))
+    """
+
+    order: Indices | None
+    queries: Groups
+
+    @classmethod
+    def from_codes(cls, qid: Indices | None, n_rows: int) -> Queries:
+        """Group rows with query codes 0, 1, ... (gaps allowed); None means one query."""
+        if qid is None:
+            return cls(None, Groups(np.zeros(1, dtype=np.intp), n_rows))
+        runs = Groups.of_runs(qid)
+        if runs.n_groups == np.count_nonzero(np.bincount(qid)):
+            return cls(None, runs)
+        first = np.full(int(qid.max()) + 1, n_rows)
+        np.minimum.at(first, qid[runs.start], runs.start)
+        order = np.argsort(first[qid], kind="stable")
+        return cls(order, Groups.of_runs(qid[order]))
+
+    def sort(self, values: Values) -> Values:
+        """Return values of the caller's rows in grouped order."""
+        return values if self.order is None else values[self.order]
+
+    def unsort(self, values: Values) -> Values:
+        """Return values in grouped order in the order of the caller's rows."""
+        if self.order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+
+class shared_property(cached_property[Value]):  # noqa: N801
+    """A cached property that several processes may compute together.
+
+    Up to Python 3.11 a cached property has one lock for all objects of its class: where the
+    processes are threads of one interpreter, each would wait for the others in it.
+    """
+
+    def __init__(self, function: Callable[[Any], Value]) -> None:
+        super().__init__(function)
+        vars(self)["lock"] = nullcontext()
+
+
+class Sums:
+    """Sums over all rows, of which this process may hold a part.
+
+    Parameters
+    ----------
+    collective : Collective or None
+        The processes that hold the rows; None where all rows are here.
+    """
+
+    collective: Any = None
+
+    def __init__(self, collective: Collective | None = None) -> None:
+        self.collective = collective
+
+    def total(self, values: Any) -> Any:
+        """Return the sum over all rows, item by item, given that over the rows here."""
+        return values if self.collective is None else self.collective.reduce(np.add, values)
+
+    def totals(self, *values: Any) -> tuple[Any, ...]:
+        """Return `total` of several numbers and arrays, with one message."""
+        if self.collective is None:
+            return values
+        sizes = np.cumsum([np.size(one) for one in values])
+        flat = self.collective.reduce(np.add, np.concatenate([np.ravel(one) for one in values]))
+        parts = np.split(flat, sizes[:-1])
+        return tuple(
+            part.reshape(np.shape(one)) if np.ndim(one) else float(part[0])
+            for part, one in zip(parts, values, strict=True)
+        )
+
+    def largest(self, values: Any) -> Any:
+        """Return the maximum over all rows, item by item, given that over the rows here."""
+        return values if self.collective is None else self.collective.reduce(np.maximum, values)
+
+    def smallest(self, values: Any) -> Any:
+        """Return the minimum over all rows, item by item, given that over the rows here."""
+        return values if self.collective is None else self.collective.reduce(np.minimum, values)
+
+    def log_total(self, values: Any) -> Any:
+        """Return `total` for logarithms: the logarithm of the sum of the exponentials."""
+        if self.collective is None:
+            return values
+        parts = self.collective.gather(np.asarray(values, dtype=np.float64).ravel())
+        total = np.logaddexp.reduce(np.stack(parts), axis=0)
+        return total.reshape(np.shape(values)) if np.ndim(values) else float(total[0])
+
+    def concat(self, values: Values) -> Values:
+        """Return the one-dimensional arrays of all processes, one after the other.
+
+        Masks travel as bits, and codes of 64 bits as halves, which floats hold.
+        """
+        if self.collective is None:
+            return values
+        if values.dtype == np.bool_:
+            bits = np.append(np.packbits(values).astype(np.float64), len(values))
+            parts = [
+                np.unpackbits(part[:-1].astype(np.uint8), count=int(part[-1]))
+                for part in self.collective.gather(bits)
+            ]
+        elif values.dtype == np.uint64:
+            halves = np.ascontiguousarray(values).view(np.uint32).astype(np.float64)
+            gathered = self.collective.gather(halves)
+            parts = [part.astype(np.uint32).view(np.uint64) for part in gathered]
+        else:
+            parts = self.collective.gather(values.astype(np.float64, copy=False))
+        return np.concatenate(parts).astype(values.dtype, copy=False)
+
+    def agree(self, value: Value) -> Value:
+        """Return the value of the first process."""
+        return value if self.collective is None else self.collective.agree(value)
+
+    def lead(self, solve: Callable[[Functions], Result], functions: Functions) -> Result:
+        """Return ``solve(functions)``, run by the first process alone.
+
+        Parameters
+        ----------
+        solve : callable
+            Takes the functions by name and returns anything that can be pickled. It may call
+            them as often as it likes.
+        functions : mapping of str to callable
+            Functions that need all processes. Where the first process calls one, all the others
+            do, with the same arguments.
+        """
+        if self.collective is None:
+            return solve(functions)
+        if self.collective.rank == 0:
+            return _lead(self.collective, solve, functions)
+        while True:
+            asked: tuple[str, tuple[Any, ...]] = ("", ())
+            name, arguments = self.collective.agree(asked)
+            if name == "raise":
+                raise arguments[0]
+            if name == "return":
+                result: Result = arguments[0]
+                return result
+            functions[name.removeprefix(".")](*arguments)
+
+    def map(self, function: Callable[[int], Result], n: int, threads: Any = None) -> list[Result]:
+        """Return ``function(k)`` for each k < n; messages, if there are any, come in one order.
+
+        Without them the threads, a `ThreadPool`, share the work.
+        """
+        if threads is None or self.collective is not None:
+            return [function(k) for k in range(n)]
+        found: list[Result] = threads.map(function, n)
+        return found
+
+    def ahead(self, compute: Callable[[], Any]) -> None:
+        """Call a function now whose sums are kept, and asked for where a process acts alone."""
+        if self.collective is not None:
+            compute()
+
+    def together(self, compute: Callable[[], Result], alone: Callable[[], Result]) -> Result:
+        """Return ``compute()`` if all processes take part, ``alone()`` if this one acts alone."""
+        return compute() if self.within_reach is self else alone()
+
+    @property
+    def within_reach(self) -> Sums:
+        """These sums or, where this process acts alone, those of the rows here."""
+        return ALL_HERE if getattr(self.collective, "is_alone", False) else self
+
+    @property
+    def are_all_here(self) -> bool:
+        """Whether this process holds all rows."""
+        return self.collective is None
+
+    def refuse_parts(self, message: str) -> None:
+        """Raise ValueError with a message where the rows here may be a part of all."""
+        if self.collective is not None:
+            raise ValueError(message)
+
+
+ALL_HERE = Sums()
+"""Sums where all rows are here."""
+
+
+def _lead(
+    collective: Collective, solve: Callable[[Functions], Result], functions: Functions
+) -> Result:
+    """Run `solve`, and tell the other processes of every call."""
+    shared_errors: list[Exception] = []
+
+    def called(name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            collective.agree((f".{name}", arguments))
+            try:
+                return functions[name](*arguments)
+            except Exception as error:
+                shared_errors.append(error)
+                raise
+
+        return call
+
+    try:
+        result = solve({name: called(name) for name in functions})
+    except Exception as error:
+        # The others have met an error of a function themselves, and have left.
+        if not shared_errors:
+            collective.agree(("raise", (error,)))
+        raise
+    collective.agree(("return", (result,)))
+    return result

@@ -1,0 +1,518 @@
+"""Checks of parameters and arrays, with errors that say who, what, allowed and got."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
+
+from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.warnings import warn
+
+SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
+"""Between these sums of weights are finite, and quotients of them too."""
+
+CLEARLY_ON_TOP = frozenset(
+    {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
+    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
+    | {"ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "evet", "да", "はい", "是"}
+)
+"""Names of classes, in lower case, that nobody expects at the bottom of a list."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in an interval, or one of some other values.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to it.
+    integer : bool
+        Whether only integers are allowed.
+    other : tuple
+        Values allowed besides numbers, such as None.
+    """
+
+    low: float
+    high: float = np.inf
+    closed: str = "both"
+    integer: bool = False
+    other: tuple[object, ...] = ()
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if any(value is one or (isinstance(value, str) and value == one) for one in self.other):
+            return True
+        kind = Integral if self.integer else Real
+        if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+            return False
+        number: Any = value
+        above = number >= self.low if self.closed in ("both", "left") else number > self.low
+        below = number <= self.high if self.closed in ("both", "right") else number < self.high
+        return bool(above and below)
+
+    def __str__(self) -> str:
+        kind = "an int" if self.integer else "a float"
+        left = "[" if self.closed in ("both", "left") and np.isfinite(self.low) else "("
+        is_open = self.integer and np.isinf(self.high)  # no int is infinite
+        right = "]" if self.closed in ("both", "right") and not is_open else ")"
+        text = f"{kind} in {left}{self.low:g}, {self.high:g}{right}"
+        return " or ".join([text, *map(repr, self.other)])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some strings, or None where that is among the options, or an object of another kind.
+
+    Parameters
+    ----------
+    options : tuple of str or None
+        Strings, and perhaps None.
+    description : str
+        What else is allowed, for messages.
+    kind : type or tuple of types
+        Classes of other objects that are allowed.
+    """
+
+    options: tuple[str | None, ...]
+    description: str = ""
+    kind: Any = ()
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        if value is None or isinstance(value, str):
+            return value in self.options
+        return isinstance(value, self.kind)
+
+    def __str__(self) -> str:
+        names = "one of " + ", ".join(map(repr, self.options))
+        return f"{names}, or {self.description}" if self.description else names
+
+
+@dataclass(frozen=True)
+class Described:
+    """A value that a function allows; `text` completes "must be ..."."""
+
+    text: str
+    allows: Callable[[Any], bool]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+FLAG = Described("True or False", lambda value: isinstance(value, bool | np.bool_))
+
+
+JOBS = Described(
+    "None or an int other than 0",
+    lambda value: value is None or (Number(-np.inf, integer=True).allows(value) and value != 0),
+)
+
+
+def _is_seed(value: Any) -> bool:
+    """Whether scikit-learn takes a value as a random state."""
+    is_state = value is None or isinstance(value, np.random.RandomState)
+    return is_state or Number(0, 2**32 - 1, integer=True).allows(value)
+
+
+SEED = Described("None, an int in [0, 2**32 - 1] or a numpy.random.RandomState", _is_seed)
+
+
+def _are_folds(value: Any) -> bool:
+    """Whether scikit-learn takes a value as folds; a text has a method `split`, too."""
+    is_given = hasattr(value, "split") or np.iterable(value)
+    return Number(2, integer=True).allows(value) or (is_given and not isinstance(value, str))
+
+
+FOLDS = Described("an int in [2, inf), a splitter or an iterable of (train, test)", _are_folds)
+
+
+def _are_keywords(value: Any) -> bool:
+    """Whether a value is None, or a dict of keyword arguments."""
+    is_dict = isinstance(value, Mapping)
+    return value is None or (is_dict and all(isinstance(key, str) for key in value))
+
+
+KEYWORDS = Described("None or a dict with names as keys", _are_keywords)
+
+
+class Constraint(Protocol):
+    """The values that a parameter may have; its text completes "must be ..."."""
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class OrNone:
+    """None, or what another constraint allows."""
+
+    other: Constraint
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value is None or self.other.allows(value)
+
+    def __str__(self) -> str:
+        return f"None, {self.other}"
+
+
+def check_parameters(
+    owner: str, values: Mapping[str, object], allowed: Mapping[str, Constraint]
+) -> None:
+    """Raise ValueError for the first value that its constraint does not allow."""
+    for name, constraint in allowed.items():
+        if not constraint.allows(values[name]):
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be {constraint}. "
+                f"Got {values[name]!r} instead."
+            )
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore all attributes if the block fails, at once: Ctrl-C can't leave a part of them."""
+    known = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = known
+        raise
+
+
+def is_data_frame(X: Any) -> bool:
+    """Whether X has columns with a dtype each; an Arrow table, which has none, is an array."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()) -> None:
+    """Raise ValueError for the first column of a data frame that can't be read as numbers."""
+    refuse_dates(owner, X, skipped)
+    for number, name in enumerate(X.columns if is_data_frame(X) else ()):
+        if number in skipped:
+            continue
+        column = X.iloc[:, number] if hasattr(X, "iloc") else X[name]
+        try:
+            how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False}
+            check_array(column, dtype=np.float64, ensure_min_samples=0, **how)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"Column {name!r} of X must hold numbers for {owner}{advice}. Its dtype is "
+                f"{column.dtype}: {error}"
+            ) from error
+
+
+def refuse_dates(owner: str, X: Any, skipped: Collection[int] = ()) -> None:
+    """Raise ValueError for a column of dates or durations, which conversion takes for numbers."""
+    if not is_data_frame(X):
+        return
+    for number, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        is_temporal = hasattr(dtype, "is_temporal") and dtype.is_temporal()  # polars
+        if number not in skipped and (is_temporal or getattr(dtype, "kind", "") in ("m", "M")):
+            raise ValueError(
+                f"Column {name!r} of X must hold numbers for {owner}, such as days. Its dtype is "
+                f"{dtype}."
+            )
+
+
+def _as_array(values: Any, name: str, **options: Any) -> Values:
+    """Return an array of any shape; errors of scikit-learn that name no argument get its name."""
+    try:
+        # Numbers above the range of floats become infinite, which the check then finds.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(
+                check_array(values, ensure_2d=False, allow_nd=True, input_name=name, **options)
+            )
+    except (TypeError, ValueError) as error:
+        if name in str(error):
+            raise
+        raise ValueError(f"{name} can't be used as an array. {error}") from error
+
+
+def check_column(values: Any, name: str) -> Values:
+    """Return values as an array of one dimension; errors name the argument."""
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf":
+        return np.ascontiguousarray(values)  # short: metrics of each round are checked, too
+    column = _as_array(values, name, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {column.shape} instead."
+        )
+    return np.ascontiguousarray(column)
+
+
+def check_floats(values: Any, name: str) -> Floats:
+    """Return numbers, which may be infinite or missing, as floats of one dimension."""
+    column = check_column(values, name)
+    try:
+        with np.errstate(over="ignore"):  # what is above the range of floats is infinite
+            return column.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers. {error}") from error
+
+
+def check_finite(values: Any, name: str) -> Floats:
+    """Return finite numbers of any shape as floats; errors name the argument."""
+    return _as_array(values, name, dtype=np.float64)
+
+
+def check_lengths(**arrays: Values) -> None:
+    """Raise ValueError for arrays, passed by their names, of different lengths or empty."""
+    if len({len(array) for array in arrays.values()}) > 1:
+        lengths = ", ".join(f"{name} has {len(array)}" for name, array in arrays.items())
+        raise ValueError(f"Found arrays with inconsistent numbers of samples: {lengths}.")
+    for name, array in arrays.items():
+        if not len(array):
+            raise ValueError(f"{name} is empty: there is no row.")
+
+
+def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
+    """Return weights as an array of floats: finite, non-negative, not all zero.
+
+    A number is the weight of every row.
+    """
+    weight = check_some_weights(sample_weight, n_samples, name)
+    if sample_weight is not None and not weight.any():
+        raise ValueError(f"{name}: all weights are zero, so that no row counts.")
+    return weight
+
+
+def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
+    """Return the weights of some of the rows, which may be all zero; else as `check_weight`."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = _as_array(sample_weight, name, dtype=np.float64, ensure_min_samples=0)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"{name} must have shape ({n_samples},), one weight for each row, or be a "
+            f"number. Got shape {weight.shape}."
+        )
+    if weight.min(initial=0.0) < 0:
+        raise ValueError(
+            f"{name} must not be negative: a weight is the number of times a row "
+            f"counts. Got {weight.min():g}."
+        )
+    is_extreme = (weight > LARGEST_WEIGHT) | ((weight < SMALLEST_WEIGHT) & (weight > 0))
+    if is_extreme.any():
+        raise ValueError(
+            f"{name} must be 0 or between {SMALLEST_WEIGHT:.2g} and {LARGEST_WEIGHT:g}, so that "
+            f"sums of weights are finite. Got {weight[np.argmax(is_extreme)]:g}."
+        )
+    return weight
+
+
+def largest_size(X: Any) -> float:
+    """Return the largest absolute value of a matrix of any kind; NaN counts as 0."""
+    if hasattr(X, "parts"):  # rows in several arrays
+        return max(map(largest_size, X.parts))
+    values = X.data if issparse(X) else X
+    high, low = (end.reduce(values, axis=None, initial=0.0) for end in (np.fmax, np.fmin))
+    return float(max(high, -low))
+
+
+def check_size(owner: str, largest: float, allowed: float) -> None:
+    """Raise ValueError for a largest value of X whose square overflows."""
+    if largest > allowed:
+        raise ValueError(
+            f"X has values as large as {largest:.0e}, whose squares overflow in {owner}: at most "
+            f"{allowed:g} is allowed. Scale the features, with StandardScaler for example."
+        )
+
+
+def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
+    """Return the places at which rows were shown, from 1, as integers; errors name the owner."""
+    if position is None:
+        raise ValueError(f"{owner} needs the position of each row, from 1. Got position=None.")
+    numbers = check_floats(position, "position")
+    if len(numbers) != n_samples:
+        raise ValueError(
+            f"position of {owner} must hold one place for each of the {n_samples} rows. Got "
+            f"{len(numbers)} places."
+        )
+    is_wrong = ~(numbers >= 1) | (numbers != np.floor(numbers)) | (numbers > np.iinfo(np.int32).max)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise ValueError(
+            f"position of {owner} must hold whole numbers from 1, the first place of a list. Got "
+            f"{numbers[row]:g} in row {row}."
+        )
+    return numbers.astype(np.intp)
+
+
+def check_names(values: Any, name: str) -> Values:
+    """Return ids as an array of one dimension; a list of several types stays what it is."""
+    dtype: Any = getattr(values, "dtype", None)
+    if hasattr(dtype, "numpy_dtype") and dtype.kind in "iu" and not values.isna().any():
+        values = values.to_numpy(dtype.numpy_dtype)  # not by way of floats, which merge long ids
+    if not hasattr(values, "dtype") and np.iterable(values) and len({*map(type, values)}) > 1:
+        # NumPy would make strings of mixed ids, and of what is missing among strings.
+        values = np.array(list(values), dtype=object)
+    return check_column(values, name)
+
+
+def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
+    """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
+    ids = check_names(qid, name)
+    if len(ids) != n_samples:
+        raise ValueError(
+            f"{name} must hold one id for each of the {n_samples} rows. Got {len(ids)} ids."
+        )
+    refuse_missing_ids(ids, name)
+    try:
+        return np.unique(ids, return_inverse=True)[1].ravel()
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must hold ids of one kind that can be sorted, such as int or str. {error}"
+        ) from error
+
+
+def check_query_weight(given: Any, qid: Any, code: Indices) -> Floats:
+    """Return the weight of each query, by code: of a dict, or of one number for each row."""
+    first = np.unique(code, return_index=True)[1]
+    if given is None:
+        return np.ones(len(first))
+    if isinstance(given, Mapping):
+        ids = check_names(qid, "qid")[first].tolist()
+        missing = [one for one in ids if one not in given]
+        if missing:
+            raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")
+        given = np.array([given[one] for one in ids])[code]
+    weight = check_weight(given, len(code), "query_weight")
+    differs = weight != weight[first][code]
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            "query_weight must be the same in all rows of a query. Row "
+            f"{row} has {weight[row]:g}, the first row of its query {weight[first][code][row]:g}."
+        )
+    return weight[first]
+
+
+def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
+    """Raise ValueError for query ids of which one is missing, in a place that messages name."""
+    if ids.dtype.kind == "O":  # pandas' NA among them, which can't be compared
+        missing = np.array([is_missing(one) for one in ids], dtype=bool)
+    else:  # NaN and NaT are the values that differ from themselves
+        missing = np.asarray(ids != ids)  # noqa: PLR0124
+    if np.any(missing):
+        raise ValueError(
+            f"{name} must not have missing values: row {int(np.argmax(missing))}{where} has no id."
+        )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def check_relevance(y: Any, name: str = "y") -> Floats:
+    """Return graded relevance as floats; strings and missing values are refused."""
+    relevance = check_column(y, name)
+    if relevance.dtype.kind == "O" and not any(isinstance(one, str) for one in relevance):
+        try:
+            relevance = relevance.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers. {error}") from error
+    if relevance.dtype.kind not in "biuf":
+        hint = " Two classes need relevance='binary'." if name == "y" else ""
+        raise ValueError(
+            f"{name} must hold numbers, greater for rows that rank higher. Got values of "
+            f"type {relevance.dtype}.{hint}"
+        )
+    relevance = relevance.astype(np.float64)
+    if not np.isfinite(relevance).all():
+        raise ValueError(f"{name} contains NaN or infinity.")
+    return relevance
+
+
+def is_upper_label(
+    owner: str, y: Any, classes: Values, sample_weight: Any = None, name: str = "y"
+) -> Mask:
+    """Return a mask of the rows of ``classes[1]``; unknown labels need a weight of zero."""
+    labels = check_column(y, name)
+    is_upper = np.asarray(labels == classes[1])
+    is_known = is_upper | (labels == classes[0])
+    if sample_weight is not None and not is_known.all():
+        is_known |= check_weight(sample_weight, len(labels)) == 0
+    if not is_known.all():
+        raise ValueError(
+            f"{name} has labels that {owner} was not fitted with: "
+            f"{np.unique(labels[~is_known]).tolist()}. Known: {classes.tolist()}."
+        )
+    return is_upper
+
+
+def find_classes(owner: str, y: Values) -> Values:
+    """Return the two classes."""
+    y = np.asarray(y)
+    if y.dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+        raise ValueError(
+            f"y of {owner} must hold labels of one kind: all strings, or all numbers. Got both."
+        )
+    # Integers are classes, whatever they are: looked through once, which takes long for many rows.
+    known = np.unique(y) if y.dtype.kind in "biu" else None
+    some = y if known is None else known[:3]
+    kind = type_of_target(some, input_name="y", raise_unknown=True)
+    if kind.startswith("continuous"):
+        raise ValueError(
+            f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
+            "classes; relevance='graded' takes numbers."
+        )
+    classes = np.unique(y) if known is None else known
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{kind}: {len(classes)} classes. For graded relevance use "
+            f"{owner}(relevance='graded')."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs two classes to rank one above the other. y has one class: "
+            f"{classes.tolist()[0]!r}."
+        )
+    return classes
+
+
+def warn_of_order(owner: str, classes: Values) -> None:
+    """Warn of a class on top that only the alphabet has put there."""
+    low, high = classes.tolist()
+    if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
+        warn(
+            f"{owner} ranks {high!r} above {low!r}: of two classes the one that sorts last "
+            "belongs at the top, and a declared order of categories is not used. To rank "
+            f"{low!r} first, fit y == {low!r} in place of y; y == {high!r} keeps the order, "
+            "without this warning.",
+            UserWarning,
+        )
+
+
+def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:
+    """Raise ValueError where a ranker that was fitted with qid is scored without."""
+    if qid is None and getattr(ranker, "has_queries_", False):
+        raise ValueError(
+            f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "
+            f"rows of different queries are not comparable. Pass qid to {user}. Inside "
+            "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
+            "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
+            "error_score='raise' shows this message instead of NaN."
+        )

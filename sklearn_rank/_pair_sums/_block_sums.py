@@ -1,0 +1,226 @@
+"""Sums of any margin loss over all comparable pairs, block by block.
+
+A block is two groups of rows, every row of one above every row of the other. Large blocks
+are taken one by one, and small ones, many at a time, in batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._pair_sums._batches import Batch, batches
+from sklearn_rank._pair_sums._each_pair import EachPair, derivatives
+from sklearn_rank._pair_sums.group_sums import (
+    EMPTY,
+    BatchSums,
+    OnePart,
+    PairSums,
+    PartSums,
+    WeightedScores,
+    by_role,
+)
+from sklearn_rank._pair_sums.margin_losses import MarginLoss
+
+BLOCK_PAIRS = 1 << 15
+"""Pairs visited at a time: their temporaries stay in the second-level cache."""
+
+_PER_PAIR = 8.0
+"""Cost of a pair visited on its own, in the nanoseconds of `FastSums`."""
+
+
+class BlockSums:
+    """Sums of a margin loss over all comparable pairs.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    loss : MarginLoss
+        The loss of a margin.
+    method : {"auto", "dense", "fast"}
+        See `PairLoss`.
+    """
+
+    def __init__(self, preferences: Preferences, loss: MarginLoss, method: str) -> None:
+        loss, method = preferences.over_processes(loss, method)
+        self.preferences, self.loss = preferences, loss
+        self._fast = None if method == "dense" else loss.fast_sums
+        self._large, small = self._divide(preferences.blocks, method)
+        first_rows = preferences.segments.start[preferences.queries.start]
+        self._queries = Groups(first_rows, preferences.n_rows)
+        self._batches = list(batches(small, self._queries))
+
+    def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
+        """Return the blocks that are taken one by one, and those that go into batches."""
+        n_pairs = (blocks[:, 1] - blocks[:, 0]) * (blocks[:, 2] - blocks[:, 1])
+        small = self.loss.small_sums
+        cost = n_pairs * (_PER_PAIR if small is None else small.per_pair)
+        if self._fast is None:
+            is_large = n_pairs > BLOCK_PAIRS
+        else:
+            fast = self._fast.overhead + self._fast.per_row * (blocks[:, 2] - blocks[:, 0])
+            is_large = (cost > fast) | (method == "fast")
+            cost = np.where(is_large, fast, cost)
+        self.cost = float(cost.sum())
+        return blocks[is_large], blocks[~is_large]
+
+    def derivatives(
+        self, scores: Floats, scale: float, with_second: bool = False
+    ) -> tuple[float, Floats, Floats]:
+        """Return the sum over all pairs, its gradient and curvature, divided by `scale`.
+
+        The value is that of all processes; gradient and curvature are those of the rows here.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
+            value, gradient, curvature = self._both_roles(scores, with_second)
+            for rows in [gradient, curvature][: 1 + with_second]:
+                if not self.preferences.has_unit_weights:
+                    np.multiply(rows, self.preferences.weight, out=rows)
+                if scale != 1:
+                    np.divide(rows, scale, out=rows)
+            return value / scale, gradient, curvature
+
+    def _both_roles(self, scores: Floats, with_second: bool) -> tuple[float, Floats, Floats]:
+        """Return the value, and for each row the sums of phi' and phi'' in both its roles."""
+        weight = self.preferences.weight
+        if len(self._large) == 1 and not self._batches and self.preferences.is_bipartite_list:
+            middle = int(self._large[0, 1])
+            part = self._sums_of(
+                scores[:middle], weight[:middle], scores[middle:], weight[middle:], with_second
+            )
+            # Each row has one role: nothing is added up over blocks.
+            gradient = np.concatenate([part.upper, -part.lower])
+            second = (part.second_upper, part.second_lower)
+            return part.value, gradient, np.concatenate(second) if with_second else EMPTY
+        sums = self.sums(scores, weight, weight, with_second)
+        gradient, curvature = sums.upper, sums.second_upper
+        gradient -= sums.lower
+        if with_second:
+            curvature += sums.second_lower
+        return sums.value, gradient, curvature
+
+    def part(self, scores: Floats) -> PartSums | None:
+        """Return the rows of one bipartite list as one part, None where there are others."""
+        rows = self.preferences
+        if not (rows.is_bipartite_list and rows.are_all_here and len(self._large) == 1):
+            return None
+        f, g = by_role(scores, int(self._large[0, 1]))
+
+        def heights(weight: Floats, side: str) -> Floats:
+            if side == "top":
+                return self._heights_of(f, weight, g)
+            return self._heights_of(-g, weight, -f)
+
+        def sums(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
+            return self._sums_of(f, above, g, below, with_second)
+
+        kept = self._fast.part(f, g) if self._fast is not None and self._fast.part else None
+        return kept or OnePart(heights, sums, len(f))
+
+    def sums(
+        self,
+        scores: Floats,
+        above: Floats,
+        below: Floats,
+        with_second: bool = False,
+        with_value: bool = True,
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles of a row."""
+        n_rows = self.preferences.n_rows
+        # Apart, so that a caller who puts two together keeps one.
+        value, rows = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
+        for first, middle, last in self._large:
+            i, k = slice(first, middle), slice(middle, last)
+            part = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
+            value += part.value
+            for out, block, sums in zip(rows, (i, k, i, k), part[1:], strict=False):
+                out[block] += sums
+        if self._batches:
+            method = self._method(WeightedScores(scores, above, below))
+            for batch in self._batches:
+                part = method.sums(batch, with_second, with_value)
+                value += part.value
+                for number, sums in enumerate(part[1:][: len(rows)]):
+                    _add(rows[number], batch, number % 2, sums)
+        # Without a value no message: parts of other processes send none either.
+        return PairSums(self.preferences.lists.total(value) if with_value else value, *rows)
+
+    def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
+        """Return the loss of each row's pairs, of which each needs a `margin`."""
+        out, at_top = np.zeros(self.preferences.n_rows), side == "top"
+        if not at_top:
+            scores = -scores  # a mirror image: inner rows are those below
+        shifted = scores + margin if margin else scores
+        for first, middle, last in self._large:
+            inner, outer = slice(first, middle), slice(middle, last)
+            if not at_top:
+                inner, outer = outer, inner
+            out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
+        if self._batches:
+            method = self._method(WeightedScores(scores, weight, EMPTY, margin))
+            for batch in self._batches:
+                found = method.heights(batch if at_top else batch.mirrored())
+                _add(out, batch, 1 if at_top else 0, found)
+        return out
+
+    def _method(self, rows: WeightedScores) -> BatchSums:
+        """Return how the batches are summed."""
+        each, small = EachPair(self.loss, rows), self.loss.small_sums
+        if small is None:
+            return each
+        n_pairs = max(batch.n_pairs for batch in self._batches)
+        return small.at(rows, self._queries, n_pairs, each)
+
+    def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
+        """Return the sums of one block."""
+        if self.preferences.are_all_here and _are_zero(f, g):
+            return self._sums_at_zero(a, b, with_second)
+        if self._fast is not None:
+            return self._fast.sums(f, a, g, b, *[True] * with_second)
+        n_orders = 2 if with_second else 1
+        value, upper, lower = 0.0, np.empty((n_orders, len(f))), np.zeros((n_orders, len(g)))
+        for piece in _pieces(len(f), len(g)):
+            loss, *slopes = derivatives(self.loss, f[piece, np.newaxis] - g, with_second)
+            value += float(a[piece] @ (loss @ b))
+            for order, slope in enumerate(slopes):
+                upper[order, piece] = slope @ b
+                lower[order] += a[piece] @ slope
+        return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
+
+    def _sums_at_zero(self, a: Floats, b: Floats, with_second: bool) -> PairSums:
+        """Return the sums of one block at scores of zero, where every fit begins."""
+        loss, *slopes = (float(x[0]) for x in derivatives(self.loss, np.zeros(1), with_second))
+        above, below = float(a.sum()), float(b.sum())
+        upper = [np.full(len(a), slope * below) for slope in slopes]
+        lower = [np.full(len(b), slope * above) for slope in slopes]
+        return PairSums(loss * above * below, upper[0], lower[0], *upper[1:], *lower[1:])
+
+    def _heights_of(self, f: Floats, a: Floats, g: Floats) -> Floats:
+        """Return the heights of the lower rows of one block."""
+        if self._fast is not None:
+            return self._fast.heights(f, a, g)
+        pieces = _pieces(len(f), len(g))
+        parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
+        return np.asarray(sum(parts, start=np.zeros_like(g)))
+
+
+def _are_zero(f: Floats, g: Floats) -> bool:
+    """Whether all scores of a block are zero; of other blocks one score is read, mostly."""
+    return bool(f[0] == 0 and g[0] == 0 and not f.any() and not g.any())
+
+
+def _add(out: Floats, batch: Batch, role: int, sums: Floats) -> None:
+    """Add sums of the upper (0) or lower (1) rows of a batch, which may hold a row twice."""
+    np.add.at(out, batch.rows[role].ravel(), sums.ravel())
+
+
+def _pieces(n: int, each: int) -> Iterator[slice]:
+    """Yield slices of `n` items that hold `each` pairs."""
+    step = max(1, BLOCK_PAIRS // max(each, 1))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))

@@ -1,0 +1,353 @@
+r"""Sums of a smooth loss over the pairs of many queries, at the price of their rows.
+
+The scores of a query are divided into cells of one width; t in [-1, 1] is the place of a row in its
+cell. A loss that is analytic in a strip around the real axis is, for the rows of two cells, a short
+sum of products of Chebyshev polynomials,
+
+.. math:: \phi(f_i - g_k) = \sum_{r, s < d} C^{ab}_{rs} \, T_r(t_i) \, T_s(t_k)
+    + O(\varrho^{-d}), \qquad \varrho = z + \sqrt{1 + z^2}
+
+where a and b are the cells, C depends on b - a alone, and z is the half-width of the strip over
+that of a cell. So of the rows of a level in a cell only d sums matter, its *moments*
+:math:`\sum_i w_i T_r(t_i)`: those of the levels above or below a row, times C, are the coefficients
+of a polynomial of its place.
+
+References
+----------
+L. N. Trefethen, *Approximation Theory and Approximation Practice*, SIAM 2013, theorem 8.2 (the
+error of Chebyshev series of analytic functions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from scipy.sparse import csc_matrix
+
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Block, Groups
+from sklearn_rank._pair_sums._block_sums import BlockSums
+from sklearn_rank._pair_sums._each_pair import derivatives
+from sklearn_rank._pair_sums.group_sums import EMPTY, KeptSums, PairSums, PartSums
+from sklearn_rank._pair_sums.margin_losses import MarginLoss
+
+Found = TypeVar("Found")
+
+_WIDTH = 0.64
+"""Width of a cell in half-widths of the strip; wider ones are fewer, and need more moments."""
+
+_MOST_CELLS = 10
+"""Cells of a query. With more of them the pairs themselves cost less."""
+
+_PART_ROWS, _MOST_ROWS = 16_000, 32_000
+"""Rows whose polynomials are in memory together, and rows of a query, whose all must be."""
+
+_PER_ROW, _PER_SEGMENT, _OVERHEAD = 50.0, 500.0, 300e3
+"""Cost of a row, of a level of a query and of a call, in the nanoseconds of `FastSums`."""
+
+
+class CellSums:
+    """Sums of a margin loss over all comparable pairs, by the moments of cells.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    loss : MarginLoss
+        The loss of a margin, analytic in a strip (``loss.strip``).
+    otherwise : BlockSums
+        Sums for scores that are spread too widely.
+    """
+
+    def __init__(self, preferences: Preferences, loss: MarginLoss, otherwise: BlockSums) -> None:
+        assert loss.strip is not None
+        self.preferences, self.loss, self._otherwise = preferences, loss, otherwise
+        self._width = _WIDTH * loss.strip.half_width
+        self._n_terms = int(np.ceil(-np.log(loss.strip.error) / np.arcsinh(2.0 / _WIDTH)))
+        slopes = loss.derivative(self._width * np.linspace(-1.0, 1.0, 15))
+        is_mirrored = np.ptp(slopes + slopes[::-1]) < loss.strip.error
+        self._mirror = 2.0 * float(slopes[7]) if is_mirrored else None
+        first_rows = preferences.segments.start[preferences.queries.start]
+        self._queries = Groups(first_rows, preferences.n_rows)
+        blocks = self._queries.blocks(_PART_ROWS)
+        self._parts = [_Cells(preferences, rows) for rows in blocks]
+        self._threads = loss.strip.threads or ThreadPool(1)
+        self._most_rows = max(block.n_items for block in blocks)
+        # Kept: new pages from the system would take longer than what is written there. A call takes
+        # what it needs, so that others may come meanwhile.
+        self._free: list[_Memory] = []
+        self._last_kernels: tuple[tuple[int, float], list[Floats]] = (0, 0.0), []
+
+    @staticmethod
+    def cost(preferences: Preferences) -> float:
+        """Return the cost of a call, in the nanoseconds of `FastSums`."""
+        segments, queries = preferences.segments, preferences.queries
+        longest = np.diff(segments.start[queries.start], append=preferences.n_rows)
+        if np.max(longest, initial=0) > _MOST_ROWS:
+            return float("inf")
+        return _OVERHEAD + _PER_ROW * preferences.n_rows + _PER_SEGMENT * segments.n_groups
+
+    def derivatives(
+        self, scores: Floats, scale: float, with_second: bool = False
+    ) -> tuple[float, Floats, Floats]:
+        """Return the sum over all pairs, its gradient and curvature, divided by `scale`.
+
+        The value is that of all processes; gradient and curvature are those of the rows here.
+        """
+        weight = self.preferences.weight
+        found = np.empty((1 + with_second, len(scores)))
+
+        def sum_part(part: PartSums) -> float:
+            assert isinstance(part, _Cells)
+            return part.in_both_roles(weight[part.rows], found[:, part.rows])
+
+        values = self.in_parts(scores, sum_part)
+        if values is None:
+            return self._otherwise.derivatives(scores, scale, with_second)
+        found *= weight / scale
+        gradient, *second = found
+        value = self.preferences.lists.total(sum(values)) / scale
+        return value, gradient, np.maximum(second[0], 0.0) if second else EMPTY
+
+    def sums(self, scores: Floats, above: Floats, below: Floats, *asked: bool) -> PairSums:
+        """Return the sums with separate weights for the two roles of a row."""
+        found = self.in_parts(
+            scores, lambda part: part.sums(above[part.rows], below[part.rows], *asked)
+        )
+        if found is None:
+            return self._otherwise.sums(scores, above, below, *asked)
+        values, *rows = zip(*found, strict=True)
+        value = self.preferences.lists.total(sum(values))
+        return PairSums(value, *(np.concatenate(each) for each in rows))
+
+    def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
+        """Return the loss of each row's pairs, of which each needs a `margin`."""
+        found = self.in_parts(scores, lambda part: part.heights(weight[part.rows], side), margin)
+        if found is None:
+            return self._otherwise.heights(scores, weight, side, margin)
+        return np.concatenate(found)
+
+    def in_parts(
+        self, scores: Floats, sum_part: Callable[[PartSums], Found], margin: float = 0.0
+    ) -> list[Found] | None:
+        """Call a function with each part of the rows, and return its results in their order.
+
+        Parts are whole queries. None where scores are spread too widely.
+        """
+        places = self._places(scores, margin)
+        if places is None:
+            return None
+        n_threads = min(self._threads.size, len(self._parts))
+
+        def run(number: int) -> list[Found]:
+            try:
+                memory = self._free.pop()
+            except IndexError:
+                memory = _Memory(self._most_rows, self._n_terms)
+            found = [
+                sum_part(part.placed(places, memory)) for part in self._parts[number::n_threads]
+            ]
+            self._free.append(memory)
+            return found
+
+        found = self._threads.map(run, n_threads)
+        return [found[k % n_threads][k // n_threads] for k in range(len(self._parts))]
+
+    def _places(self, scores: Floats, margin: float) -> _Places | None:
+        """Return the cells of the rows, or None where scores are spread too widely."""
+        low, high = (self._queries.reduce(one, scores) for one in (np.minimum, np.maximum))
+        with np.errstate(over="ignore", invalid="ignore"):
+            n_cells = (high - low) / self._width + 1.0
+        if not n_cells.max() < _MOST_CELLS + 1:  # NaN, too
+            return None
+        key, last = (int(n_cells.max()), margin), self._last_kernels
+        if last[0] != key:  # most calls need those of the call before
+            last = self._last_kernels = key, self._kernels(*key)
+        return _Places(scores, low, n_cells.astype(np.int32), self._width, last[1], self._mirror)
+
+    def _kernels(self, n_cells: int, margin: float) -> list[Floats]:
+        """Return the coefficients C of phi, of its derivative and, if there is one, of the second.
+
+        Rows of the matrices are the moments of lower rows, and columns the coefficients for upper
+        ones; transposed, those of upper rows and for lower ones.
+        """
+        d = self._n_terms
+        angles = np.pi * (np.arange(d) + 0.5) / d
+        to_coefficients = np.cos(np.outer(np.arange(d), angles)) * (2.0 / d)
+        to_coefficients[0] /= 2.0
+        nodes, cells = np.cos(angles) / 2.0, np.arange(n_cells)
+        distance = np.arange(1 - n_cells, n_cells)[:, np.newaxis, np.newaxis]
+        margins = self._width * (distance + nodes - nodes[:, np.newaxis]) - margin
+        place = cells - cells[:, np.newaxis] + n_cells - 1
+        found = []
+        for values in derivatives(self.loss, margins, hasattr(self.loss, "second_derivative")):
+            coefficients = to_coefficients @ values @ to_coefficients.T
+            kernel = coefficients[place].transpose(0, 2, 1, 3)
+            found.append(kernel.reshape(n_cells * d, n_cells * d))
+        return found
+
+
+class _Places(NamedTuple):
+    """Where the cells of the queries are, and what is summed there.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows,)
+        The scores.
+    low : ndarray of shape (n_queries,)
+        Lowest score of each query, where its first cell begins.
+    n_cells : ndarray of shape (n_queries,)
+        Number of cells of each query.
+    width : float
+        Width of a cell.
+    kernels : list of ndarray
+        Coefficients of phi and its derivatives.
+    mirror : float or None
+        phi'(m) + phi'(-m) if that is the same for all m: one sum then serves both roles of a row.
+    """
+
+    scores: Floats
+    low: Floats
+    n_cells: Indices
+    width: float
+    kernels: list[Floats]
+    mirror: float | None
+
+
+class _Memory:
+    """Memory for blocks of rows, one after the other.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (n_terms, n)
+        Polynomials of the rows of a block.
+    polynomials, values : ndarray of shape (n, n_terms)
+        The same by row, and their products with coefficients.
+    """
+
+    def __init__(self, n_rows: int, n_terms: int) -> None:
+        self.polynomials, self.values = np.empty((2, n_rows, n_terms))
+        # Rows at a distance of a power of two would share few lines of the cache.
+        self.terms = np.empty((n_terms, n_rows - n_rows % 16 + 24))
+
+
+class _Cells(KeptSums):
+    """The cells of some queries, one after the other.
+
+    Moments and coefficients have the shape (n_segments, n_cells * n_terms).
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The comparable pairs.
+    block : Block
+        The rows of the queries, by query.
+    """
+
+    _cell: Indices
+    _polynomials: Floats
+    _values: Floats
+    _matrix: csc_matrix
+    _kernels: list[Floats]
+    _mirror: float | None
+
+    def __init__(self, preferences: Preferences, block: Block) -> None:
+        self._block, self.rows = block, block.items
+        self._queries = preferences.queries.block(block.groups.start, block.groups.stop)
+        first = self._queries.offset
+        self._segments = preferences.segments.block(first, first + self._queries.n_items)
+
+    def placed(self, places: _Places, memory: _Memory) -> _Cells:
+        """Return the cells at some scores, until others are placed in this memory."""
+        block, segments = self._block, self._segments
+        at = copy(self)
+        n_cells = int(places.n_cells[block.groups].max())
+        place = places.scores[self.rows] - block.spread(places.low[block.groups])
+        place /= places.width
+        cell: Indices = place.astype(np.int32)
+        place -= cell
+        place *= 2.0
+        place -= 1.0
+        cell += segments.spread(np.arange(segments.n_groups, dtype=np.int32) * n_cells)
+        at._cell, at._values = cell, memory.values[: block.n_items]
+        at._polynomials = memory.polynomials[: block.n_items]
+        np.copyto(at._polynomials, _polynomials(place, memory.terms).T)
+        at._matrix = csc_matrix((segments.n_groups * n_cells, block.n_items))
+        at._matrix.indices = cell
+        at._matrix.indptr = np.arange(block.n_items + 1, dtype=np.int32)
+        size = n_cells * len(memory.terms)
+        at._kernels = [kernel[:size, :size] for kernel in places.kernels]
+        at._mirror = places.mirror
+        at._forget()
+        return at
+
+    def in_both_roles(self, weight: Floats, out: Floats) -> float:
+        """Return the sum over all pairs; write that of phi' and, in a second row, of phi''.
+
+        Of phi' it is that of a row as upper one less that as lower one, of phi'' their sum.
+        """
+        own = self._own(weight)
+        above, below = self._above(own), self._below(own)
+        for order, rows in enumerate(out, start=1):
+            kernel = self._kernels[order]
+            if self._mirror is None:
+                coefficients = below @ kernel + (-1) ** order * (above @ kernel.T)
+            else:
+                coefficients = (above + below) @ kernel
+                if order == 1:  # phi'(m) of a lower row is the mirror less phi'(-m)
+                    constants = slice(None, None, self._values.shape[1])
+                    mass = above[:, constants].sum(axis=1, keepdims=True)
+                    coefficients[:, constants] -= self._mirror * mass
+            self._at_rows(coefficients, rows)
+        return float(np.vdot(above @ self._kernels[0].T, own))
+
+    def _moments(self, role: str, weight: Floats) -> Floats:
+        """Return the moments of the rows above each segment, or below it."""
+        own = self._own(weight)
+        return self._above(own) if role == "lower" else self._below(own)
+
+    def _evaluate(self, role: str, orders: Sequence[int], moments: Floats) -> Sequence[Floats]:
+        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+        found = np.empty((len(orders), self._block.n_items))
+        for order, out in zip(orders, found, strict=True):
+            kernel = self._kernels[order]
+            self._at_rows(moments @ (kernel if role == "upper" else kernel.T), out)
+        return list(found)
+
+    def _own(self, weight: Floats) -> Floats:
+        """Return the moments of the rows of each segment."""
+        self._matrix.data = weight
+        moments = np.asarray(self._matrix @ self._polynomials)
+        return moments.reshape(self._segments.n_groups, -1)
+
+    def _above(self, moments: Floats) -> Floats:
+        """Return the moments of the rows above each segment."""
+        return self._queries.scan(np.add, moments, 0.0)
+
+    def _below(self, moments: Floats) -> Floats:
+        """Return the moments of the rows below each segment."""
+        return self._queries.scan(np.add, moments, 0.0, reverse=True)
+
+    def _at_rows(self, coefficients: Floats, out: Floats) -> None:
+        """Write the polynomials with these coefficients, at the places of the rows."""
+        n_terms = self._values.shape[1]
+        by_cell = coefficients.reshape(-1, n_terms)
+        by_cell.take(self._cell, axis=0, out=self._values, mode="clip")
+        np.multiply(self._values, self._polynomials, out=self._values)
+        np.dot(self._values, np.ones(n_terms), out=out)
+
+
+def _polynomials(t: Floats, memory: Floats) -> Floats:
+    """Return the first Chebyshev polynomials at t, at the start of the rows of `memory`."""
+    terms = memory[:, : len(t)]
+    terms[0], terms[1] = 1.0, t
+    twice = 2.0 * t
+    for k in range(2, len(terms)):
+        np.multiply(twice, terms[k - 1], out=terms[k])
+        terms[k] -= terms[k - 2]
+    return terms

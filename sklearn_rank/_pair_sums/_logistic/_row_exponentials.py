@@ -1,0 +1,153 @@
+r"""Logistic loss of the pairs of small blocks, from two exponentials a row.
+
+With :math:`P_i = e^{c - f_i}` and :math:`Q_k = e^{g_k - c}`, where c is the middle of the
+scores of a query, a pair has :math:`x = e^{-(f_i - g_k)} = P_i Q_k` and
+
+.. math:: \phi = \log(1 + x), \qquad -\phi' = \frac{x}{1 + x}, \qquad
+    \phi'' = \frac{x}{(1 + x)^2}
+
+A pair costs a product, a sum and a division: P and Q are factors of sums over k and i. All
+terms of the sums of derivatives are products and quotients, without any difference, which
+keeps their digits however small they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._pair_sums._batches import Batch
+from sklearn_rank._pair_sums.group_sums import BatchSums, PairSums, WeightedScores
+
+_LARGEST = 700.0
+"""Largest exponent of a float, rounded down."""
+
+_WIDEST = 340.0
+"""Largest difference of the scores of a query: the square of 1 + x is a float too."""
+
+_MOST_FACTORS = 8
+"""Products of more factors would save little: a logarithm costs about four products."""
+
+_SMALL = 1e-4
+"""Below it log(1 + x) has lost digits, and three terms of its series have not."""
+
+
+class RowExponentials:
+    """Sums of the logistic loss over the pairs of batches.
+
+    Parameters
+    ----------
+    rows : WeightedScores
+        Scores and weights.
+    queries : Groups
+        The queries, over rows.
+    n_pairs : int
+        Most pairs of a batch.
+    each : BatchSums
+        Sums pair by pair, for batches with a query whose scores differ by more than exponentials
+        allow.
+    """
+
+    def __init__(
+        self, rows: WeightedScores, queries: Groups, n_pairs: int, each: BatchSums
+    ) -> None:
+        low, high = (queries.reduce(one, rows.scores) for one in (np.minimum, np.maximum))
+        with np.errstate(over="ignore"):
+            self._spread = high - low + abs(rows.margin)
+            centred = rows.scores - queries.spread(low + (high - low) / 2)
+        self._each = each
+        np.clip(centred, -_WIDEST, _WIDEST, out=centred)  # wide queries go pair by pair
+        self._rising = np.exp(centred, out=centred)
+        self._falling = 1.0 / self._rising
+        self._factor = float(np.exp(min(rows.margin, _WIDEST)))
+        self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
+        self._heaviest = queries.reduce(np.maximum, rows.above)
+        self._is_even = queries.reduce(np.minimum, rows.above) == self._heaviest
+        self._buffers = np.empty((2, n_pairs))
+
+    def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
+        spread = self._widest(batch)
+        if spread > _WIDEST:
+            return self._each.sums(batch, with_second, with_value)
+        upper, lower, total = self._start(batch)
+        value = 0.0
+        if with_value:
+            heights = self._heights(batch, upper, lower, total, spread)
+            value = float(_weighted(heights, self._below, batch.lower).sum())
+        above = _weighted(upper, self._above, batch.upper)
+        below = _weighted(lower, self._below, batch.lower)
+        # x / (1 + x) = P Q / (1 + P Q): the factors of a row leave the sum over the other rows.
+        share = np.reciprocal(total, out=total)
+        sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
+        if with_second:
+            np.square(share, out=share)
+            sums += [upper * batch.sum_lower(share, below), lower * batch.sum_upper(above, share)]
+        return PairSums(value, *sums)
+
+    def heights(self, batch: Batch) -> Floats:
+        """Return the loss of each lower row's pairs."""
+        spread = self._widest(batch)
+        if spread > _WIDEST:
+            return self._each.heights(batch)
+        return self._heights(batch, *self._start(batch), spread)
+
+    def _widest(self, batch: Batch) -> float:
+        """Return the largest difference of the scores of a query of a batch."""
+        return float(self._spread[batch.query].max())
+
+    def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
+        """Return P, Q and 1 + P Q; in places without a row P and Q are 0."""
+        upper, lower = batch.of_upper(self._falling), batch.of_lower(self._rising)
+        if self._factor != 1:
+            lower *= self._factor
+        return upper, lower, batch.one_plus_products(upper, lower, out=self._buffers[0])
+
+    def _heights(
+        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, spread: float
+    ) -> Floats:
+        """Return the weighted sums of log(1 + x) over the upper rows."""
+        heaviest: Floats = np.ones((1, 1))
+        if self._above is not None:
+            heaviest = batch.to_rows(self._heaviest[batch.query])
+        if self._above is None or self._is_even[batch.query].all():
+            # So many factors 1 + x have a product below the largest float.
+            # The logarithm of a product for the sum of logarithms: one for many pairs.
+            n_factors = max(1, min(int(_LARGEST / (spread + 1)), _MOST_FACTORS))
+            logs = batch.multiply_upper(total, n_factors)
+            heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
+        else:
+            logs = np.log(total, out=self._buffers[1, : total.size].reshape(total.shape))
+            heights = batch.sum_upper(self._above[batch.upper], logs)
+        # What is at most the sum of small x; places without a row, too, have height 0.
+        is_low = heights <= heaviest * (_SMALL * upper.shape[batch.row_axis])
+        if np.count_nonzero(is_low) > len(batch.no_lower):
+            above = _weighted(upper, self._above, batch.upper)
+            _mend_small(heights, upper, lower, above, batch.row_axis)
+        return heights
+
+
+def _unless_one(weight: Floats) -> Floats | None:
+    """Return weights, or None, which costs less to multiply by, for weights of one."""
+    return None if (weight == 1).all() else weight
+
+
+def _weighted(values: Floats, weight: Floats | None, rows: Indices) -> Floats:
+    """Return values of places times the weights of the rows there."""
+    return values if weight is None else values * weight[rows]
+
+
+def _mend_small(heights: Floats, upper: Floats, lower: Floats, above: Floats, axis: int) -> None:
+    """Sum the series x - x^2 / 2 + x^3 / 3 where all x of a lower row are small."""
+    largest = np.where(above > 0, upper, 0.0).max(axis=axis, keepdims=True)
+    is_small = largest * lower < _SMALL
+    if not is_small.any():
+        return
+    x = np.where(is_small, lower, 0.0)
+    series = np.zeros_like(x)
+    # By Horner's rule in Q; with P in the weights of the sums over the upper rows.
+    for terms in (above * upper * upper / 3, above * upper / -2, above):
+        series += np.add.reduce(terms, axis=axis, keepdims=True)
+        series *= x
+    np.copyto(heights, series, where=is_small)

@@ -1,0 +1,164 @@
+r"""Hinge and squared hinge loss of all pairs of two groups of rows, by one sort.
+
+A pair is active where the *key* ``f_i - 1`` of its upper row is at most the score g_k of
+its lower row. With A(t) the weight of the upper rows with keys up to t, and B(t) that of
+the lower rows with scores from t on,
+
+    sum of the hinge losses    = integral A(t) B(t) dt
+
+and likewise for everything below: sums of products of lengths and weights, none of them
+negative, so that nothing cancels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._pair_sums._moment_sums import with_constant_second
+from sklearn_rank._pair_sums._moving_order import MovingOrder
+from sklearn_rank._pair_sums._sorted_sides import SortedSides, integral, sort_sides
+from sklearn_rank._pair_sums.group_sums import PairSums
+
+
+def _line(f: Floats, g: Floats, sort: MovingOrder | None = None) -> SortedSides:
+    """Sort the keys of the upper rows together with the scores of the lower rows."""
+    place = np.concatenate([f, g])
+    place[: len(f)] -= 1.0
+    return sort_sides(place, len(f), sort)[1]
+
+
+def _split(line: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
+    """Return values at places, separate ones for the two sides, to their rows."""
+    return line.split(np.where(line.is_upper, upper, lower))
+
+
+def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+    """Return the weight of each row's active pairs: of upper rows, and of lower rows.
+
+    All rows of one place take its last A and its first B: those that are there already where the
+    upper rows of a place come first.
+    """
+    is_new = line.gap != 0
+    if (~is_new & (line.is_upper[1:] > line.is_upper[:-1])).any():
+        first = np.flatnonzero(np.concatenate([[True], is_new]))
+        length = np.diff(first, append=len(line.order))
+        above = np.repeat(above[first + length - 1], length)
+        below = np.repeat(below[first], length)
+    return _split(line, below, above)
+
+
+def hinge_sums(
+    f: Floats, a: Floats, g: Floats, b: Floats, sort: MovingOrder | None = None
+) -> PairSums:
+    """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
+
+    `sort` keeps the order of the rows, from which it finds the next one.
+    """
+    line = _line(f, g, sort)
+    masses = line.masses(a, b)
+    value = sum(
+        float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
+        for some in blocks(len(line.gap))
+    )
+    upper, lower = _active(line, *masses)
+    return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
+
+
+def hinge_heights(f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None) -> Floats:
+    """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
+    line = _line(f, g, sort)
+    height = integral(line.gap, line.masses(a, np.zeros(len(g)))[0])
+    return _split(line, height, height)[1]
+
+
+def squared_hinge_sums(
+    f: Floats,
+    a: Floats,
+    g: Floats,
+    b: Floats,
+    with_second: bool = False,
+    sort: MovingOrder | None = None,
+) -> PairSums:
+    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
+    line = _line(f, g, sort)
+    sums = _squared(line, *line.masses(a, b))
+    return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
+
+
+def squared_hinge_heights(
+    f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None
+) -> Floats:
+    """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
+    line = _line(f, g, sort)
+    above = line.masses(a, np.zeros(len(g)))[0]
+    growth = _growth(line.gap, above[:-1], integral(line.gap, above)[:-1])
+    height = integral(growth, np.ones(len(above)))
+    return _split(line, height, height)[1]
+
+
+def rounded_hinge_sums(
+    width: float, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+) -> PairSums:
+    r"""Return the sums of the hinge loss with a parabola over `width` in place of the kink.
+
+    .. math:: \phi(m) = \frac{(1 - m)_+^2 - (1 - d - m)_+^2}{2 d}, \qquad
+        (1 - d - m)_+^2 = (1 - d)^2 \Bigl(1 - \frac{m}{1 - d}\Bigr)_+^2
+
+    where m are margins and d is `width`. The second derivative counts pairs between the
+    two kinks: those active at the margin 1 less those active at 1 - d.
+    """
+    scale = 1.0 - width
+    lines = _line(f, g), _line(f / scale, g / scale)
+    masses = [line.masses(a, b) for line in lines]
+    outer, inner = (_squared(line, *mass) for line, mass in zip(lines, masses, strict=True))
+    sums = PairSums(
+        (outer.value - scale**2 * inner.value) / (2 * width),
+        (outer.upper - scale * inner.upper) / (2 * width),
+        (outer.lower - scale * inner.lower) / (2 * width),
+    )
+    if not with_second:
+        return sums
+    active, beyond = (_active(line, *mass) for line, mass in zip(lines, masses, strict=True))
+    # Rounding of the running sums must not leave a negative count.
+    upper, lower = (np.maximum(active[n] - beyond[n], 0.0) / width for n in (0, 1))
+    return sums._replace(second_upper=upper, second_lower=lower)
+
+
+def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floats:
+    """Return the sum over the upper rows of a * phi(f - g), for each lower row."""
+    scale = 1.0 - width
+    inner = squared_hinge_heights(f / scale, a, g / scale)
+    height = squared_hinge_heights(f, a, g) - scale**2 * inner
+    return np.maximum(height, 0.0) / (2 * width)
+
+
+def _squared(line: SortedSides, above: Floats, below: Floats) -> PairSums:
+    """Return the sums of the squared hinge loss, given A and B at each place."""
+
+    # The derivative of a row is the integral of the weight on the other side: its active pairs,
+    # each times its residual.
+    def integrate(side: int) -> Floats:
+        if side == 0:
+            return integral(line.gap, above)
+        return integral(line.gap[::-1], below[::-1])[::-1]
+
+    behind, ahead = line.threads.map(integrate, 2)
+    upper, lower = _split(line, ahead, behind)
+    upper *= -2.0
+    lower *= -2.0
+    value = sum(
+        float(_growth(line.gap[some], above[some], behind[some]) @ below[1:][some])
+        for some in blocks(len(line.gap))
+    )
+    return PairSums(value, upper, lower)
+
+
+def _growth(gap: Floats, mass: Floats, integral: Floats) -> Floats:
+    """Return twice the integral of the integral, from each place to the next."""
+    growth = gap * mass
+    growth += integral
+    growth += integral
+    growth *= gap
+    return growth

@@ -1,0 +1,238 @@
+"""Sums over the pairs of two groups of rows: their record and their interfaces."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats
+
+if TYPE_CHECKING:
+    from sklearn_rank._core.parallel import ThreadPool
+    from sklearn_rank._core.sums import Groups
+    from sklearn_rank._pair_sums._batches import Batch
+
+EMPTY: Floats = np.empty(0)
+"""Stands for sums that were not asked for."""
+
+
+class PairSums(NamedTuple):
+    r"""Sums over the pairs of two groups of rows, every upper row with every lower row.
+
+    With scores f, g and weights a, b of the upper and the lower rows:
+
+    Attributes
+    ----------
+    value : float
+        :math:`\sum_{ik} a_i b_k \phi(f_i - g_k)`; any number when not asked for.
+    upper : ndarray of shape (n_upper,)
+        :math:`\sum_k b_k \phi'(f_i - g_k)`.
+    lower : ndarray of shape (n_lower,)
+        :math:`\sum_i a_i \phi'(f_i - g_k)`.
+    second_upper : ndarray of shape (n_upper,)
+        :math:`\sum_k b_k \phi''(f_i - g_k)`; empty when not asked for, as is the next.
+    second_lower : ndarray of shape (n_lower,)
+        :math:`\sum_i a_i \phi''(f_i - g_k)`.
+    """
+
+    value: float
+    upper: Floats
+    lower: Floats
+    second_upper: Floats = EMPTY
+    second_lower: Floats = EMPTY
+
+
+class PartSums(Protocol):
+    """Sums over the pairs of some rows, at given scores: no pair has only one of its rows here.
+
+    Attributes
+    ----------
+    rows : slice
+        The rows.
+    n_upper : int or None
+        Number of upper rows, which come first, where no row has both roles: weights and sums of
+        one role are then those of its rows. None where they are of all rows.
+    """
+
+    rows: slice
+    n_upper: int | None
+
+    def heights(self, weight: Floats, side: str) -> Floats:
+        """Return the loss of each row's pairs, see `PairLoss.heights`."""
+
+    def sums(
+        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles, see `PairLoss.sums`."""
+
+
+class KeptSums(ABC):
+    """`PartSums` that keep what they have computed; arrays of weights are told by identity.
+
+    Moments are what the sums need of the rows that a row is compared with. A subclass calls
+    `_forget` before other scores are used.
+    """
+
+    rows: slice
+    n_upper: int | None = None
+
+    @abstractmethod
+    def _moments(self, role: str, weight: Floats) -> Floats:
+        """Return the moments of the other rows, for rows in a role: "upper" or "lower"."""
+
+    @abstractmethod
+    def _evaluate(self, role: str, orders: Sequence[int], moments: Floats) -> Sequence[Floats]:
+        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+
+    def heights(self, weight: Floats, side: str) -> Floats:
+        """Return the loss of each row's pairs."""
+        return self._in_role("lower" if side == "top" else "upper", weight, [0])[0]
+
+    def sums(
+        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles of a row."""
+        orders = [1, 2][: 1 + with_second]
+        upper = self._in_role("upper", below, orders)
+        lower = self._in_role("lower", above, orders)
+        value = float(np.vdot(below, self.heights(above, "top"))) if with_value else 0.0
+        return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
+
+    def _forget(self) -> None:
+        """Forget all sums."""
+        # With the weights: without them others could get their identity.
+        self._known: dict[tuple[str, int, int], tuple[Floats, Floats]] = {}
+
+    def _in_role(self, role: str, weight: Floats, orders: Sequence[int]) -> list[Floats]:
+        """Return the sums of derivatives for rows in a role; weights are of the other rows."""
+        keys = {order: (role, order, id(weight)) for order in orders}
+        new = [order for order in orders if keys[order] not in self._known]
+        if new:
+            moments = role, -1, id(weight)
+            if moments not in self._known:
+                self._known[moments] = weight, self._moments(role, weight)
+            found = self._evaluate(role, new, self._known[moments][1])
+            for order, sums in zip(new, found, strict=True):
+                if order != 1:
+                    np.maximum(sums, 0.0, out=sums)  # rounding where all is in order, or far away
+                self._known[keys[order]] = weight, sums
+        return [self._known[keys[order]][1] for order in orders]
+
+
+@dataclass(eq=False)
+class OnePart:
+    """All rows as one part, see `PartSums`, by two functions."""
+
+    heights: Callable[[Floats, str], Floats]
+    sums: Callable[..., PairSums]
+    n_upper: int | None = None
+    rows = slice(None)
+
+
+def by_role(values: Floats, n_upper: int | None) -> tuple[Floats, Floats]:
+    """Return values of the upper and of the lower rows of a part."""
+    return (values, values) if n_upper is None else (values[:n_upper], values[n_upper:])
+
+
+def by_row(upper: Floats, lower: Floats, n_upper: int | None) -> Floats:
+    """Return the sums over both roles of each row, given those of the upper and the lower ones."""
+    return upper + lower if n_upper is None else np.concatenate([upper, lower])
+
+
+class FastSums(NamedTuple):
+    r"""How to sum a loss over the pairs of two groups without visiting each pair.
+
+    Attributes
+    ----------
+    sums : callable
+        Maps f, a, g, b to `PairSums`. A loss with second derivatives takes True as fifth
+        argument, which asks for their sums too.
+    heights : callable
+        Maps f, a, g to :math:`\sum_i a_i \phi(f_i - g_k)`, shape (n_lower,).
+    overhead, per_row : float
+        Cost of a call and for each row, in nanoseconds on one machine: only ratios matter.
+    part : callable or None, default=None
+        Maps f, g to `PartSums` of these rows, the upper ones first, or to None where that has no
+        advantage.
+    """
+
+    sums: Callable[..., PairSums]
+    heights: Callable[[Floats, Floats, Floats], Floats]
+    overhead: float
+    per_row: float
+    part: Callable[..., PartSums | None] | None = None
+
+    def given(self, **options: Any) -> FastSums:
+        """Return the same sums with keyword arguments for all functions."""
+        sums, heights = partial(self.sums, **options), partial(self.heights, **options)
+        part = self.part and partial(self.part, **options)
+        return self._replace(sums=sums, heights=heights, part=part)
+
+
+class Strip(NamedTuple):
+    """The strip around the real axis in which a loss and its derivatives are analytic and bounded.
+
+    Attributes
+    ----------
+    half_width : float
+        Half-width of the strip: distance of the nearest singularity from the axis.
+    error : float, default=1e-12
+        Share of a row's pairs by which sums that rely on it may be wrong.
+    threads : ThreadPool or None, default=None
+        Threads that share such sums.
+    """
+
+    half_width: float
+    error: float = 1e-12
+    threads: ThreadPool | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedScores:
+    """Scores of rows, and their weights in both roles.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Scores.
+    above, below : ndarray of shape (n_rows,)
+        Weights of the rows as upper and as lower rows of pairs.
+    margin : float, default=0.0
+        What each pair needs: it is taken off the difference of the scores.
+    """
+
+    scores: Floats
+    above: Floats
+    below: Floats
+    margin: float = 0.0
+
+
+class BatchSums(Protocol):
+    """Sums over the pairs of batches of small blocks, at given scores and weights."""
+
+    def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
+        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
+
+    def heights(self, batch: Batch) -> Floats:
+        """Return the loss of each lower row's pairs, with the weights above."""
+
+
+class SmallSums(NamedTuple):
+    """How to sum a loss over the pairs of small blocks, many at a time.
+
+    Attributes
+    ----------
+    at : callable
+        Maps `WeightedScores`, the queries, over rows, the most pairs of a batch, and
+        `BatchSums` that visit each pair, for queries that need it, to `BatchSums`.
+    per_pair : float
+        Cost of a pair in the nanoseconds of `FastSums`.
+    """
+
+    at: Callable[[WeightedScores, Groups, int, BatchSums], BatchSums]
+    per_pair: float

@@ -1,0 +1,454 @@
+"""Read a table of any supported format into a pandas DataFrame."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import math
+import re
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sklearn_rank.cli._tables.errors import InputError, count, import_extra, listing
+from sklearn_rank.cli._tables.notation import NOT_WHOLE, PANDAS_MISSING, plain_numbers
+from sklearn_rank.cli._tables.options import Reading
+from sklearn_rank.datasets import load_letor
+from sklearn_rank.datasets.files import open_binary
+
+_OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
+_ENDINGS = (
+    *(".csv", ".dat", ".data", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv"),
+    *(".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
+)
+_MOST_DIGITS = 308
+"""Characters of integers that are floats as well."""
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
+_HEAD, _CHUNK, _START = 2**16, 20_000, 1000
+_DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
+_QUERIES = (".query", ".group")
+_MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
+_MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
+"""Cells from which on a sparse file must have written a least share of them."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as read from a file."""
+
+    frame: Any  # column names are strings; of a CSV file without the cells that mean missing
+    path: str  # for messages
+    is_letor: bool = False  # whether missing columns are zeros
+    zero_based: bool | str = "auto"  # whether the indices of a LETOR file start at 0
+    text: Any = None  # the cells of a CSV file as they are written
+    is_typed: bool = True  # whether text that looks like a number is meant as text
+    missing: frozenset[str] = frozenset()  # texts that the user says are missing
+
+    def error(self, name: str, text: str) -> InputError:
+        """Return the error on a column."""
+        return InputError(f"{self.path}: column {name!r} {text}")
+
+    def check_names(self, names: Iterable[str | None]) -> None:
+        """Raise InputError if several columns have one of these names, or NumPy can't hold it."""
+        columns, names = self.frame.columns, list(names)
+        for name in names:
+            if name is not None and name.endswith("\0"):  # arrays of text end before it
+                raise self.error(name, "has a name that ends with a NUL character; rename it")
+        repeated = columns[columns.duplicated() & columns.isin(names)].unique()
+        if len(repeated):
+            what = f"names {count(len(repeated), 'column')} more than once"
+            shown = listing(map(repr, repeated), 10)
+            hint = "rename all but one, or --drop them"
+            raise InputError(f"{self.path}: the header {what}: {shown}; {hint}")
+
+    def rows(self, mask: Any) -> Table:
+        """Return the table with some of its rows."""
+        text = None if self.text is None else self.text[mask].reset_index(drop=True)
+        return replace(self, frame=self.frame[mask].reset_index(drop=True), text=text)
+
+
+def read_table(name: str, reading: Reading, notes: list[str], zero_based: Any = "auto") -> Table:
+    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-").
+
+    `zero_based` says where the indices of an svmlight/LETOR file start, as in `load_letor`.
+    """
+    if name != "-":
+        return _read_file(Path(name), reading, notes, zero_based)
+    with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
+        path = Path(folder, "input.data")
+        path.write_bytes(sys.stdin.buffer.read())
+        try:
+            table = _read_file(path, reading, notes, zero_based)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), "standard input")) from error
+    notes[:] = [note.replace(str(path), "standard input") for note in notes]
+    return replace(table, path="standard input")
+
+
+_FAULTS = (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile, SyntaxError)
+"""What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
+
+
+def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
+    kind = _CSV
+    try:
+        kind = _kind_of(path)
+        if reading.no_header and kind.what not in ("", _EXCEL):
+            raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
+        of_letor = (zero_based,) if kind is _LETOR else ()
+        table = kind.read(path, reading, notes, *of_letor)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: its objects are nested too deeply") from error
+    except _FAULTS as error:  # readers of our own name the file
+        start = f"{path}: is not {kind.what}: " if kind.what else ""
+        raise InputError(f"{start}{error}") from error
+    if len(table.frame) == 0:
+        raise InputError(f"{path}: holds no rows")
+    return replace(table, missing=frozenset(reading.missing))
+
+
+class _Kind(NamedTuple):
+    """A kind of file."""
+
+    read: Callable[..., Table]  # of a path, how to read it, and notes
+    start: str  # pattern of the first line, whose bytes are characters unless it has a mark
+    what: str = ""  # of files that others read, whose errors do not name the file
+
+
+def _kind_of(path: Path) -> _Kind:
+    """Return the kind by the first line: an Excel file may be called .csv."""
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    if ending not in _ENDINGS:
+        what = f"unknown kind of file; the name must end in {', '.join(_ENDINGS)}, or these .gz"
+        raise InputError(f"{path}: {what}")
+    with open_binary(path) as file:
+        encoding = _marked_encoding(file.peek(4)) or "latin-1"
+        lines = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
+        line = next((line for line in lines if line.partition("#")[0].strip()), "")
+    found = next(kind for kind in _KINDS if re.match(kind.start, line, re.ASCII))
+    return _LETOR if found is _CSV and ending in _OF_LETOR else found
+
+
+def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
+    is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    sep = "tab" if is_tsv and reading.sep is None else reading.sep
+    text = _csv_cells(path, replace(reading, sep=sep), notes)
+    missing = PANDAS_MISSING | {*reading.missing}
+    columns = [plain_numbers(text.iloc[:, j], missing) for j in range(text.shape[1])]
+    return Table(_named(pd.concat(columns, axis=1)), str(path), text=text, is_typed=False)
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose names are texts, that of a column without one too."""
+    names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(frame.columns)]
+    return frame.set_axis(names, axis=1)
+
+
+def _numbered(cells: Any) -> list[str]:
+    """Return names of columns that have none: c1, c2, and so on."""
+    return [f"c{j}" for j in range(1, cells.shape[1] + 1)]
+
+
+def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
+    import_extra("openpyxl")
+    how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
+    with pd.ExcelFile(path, engine="openpyxl") as book:
+        for sheet in book.sheet_names:
+            cells = pd.read_excel(book, sheet_name=sheet, **how).dropna(how="all")
+            if len(cells):
+                break
+        else:
+            raise InputError(f"{path}: no sheet has data")
+        others = [repr(name) for name in book.sheet_names if name != sheet]
+    if others:
+        notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
+    names = _numbered(cells) if reading.no_header else cells.iloc[0].fillna("")
+    rows = cells.iloc[int(not reading.no_header) :].reset_index(drop=True)
+    return replace(_table(_inferred(rows.set_axis(names, axis=1)), path), is_typed=False)
+
+
+def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
+    with open_binary(path) as file:
+        content = file.read()
+    text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
+    decode = partial(
+        json.loads, parse_int=lambda one: (int if len(one) <= _MOST_DIGITS else float)(one)
+    )
+    if text.startswith("["):
+        rows = decode(text)
+    else:  # a cell may hold other ends of lines, which `splitlines` knows
+        rows = [decode(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
+    return _table(_inferred(pd.DataFrame([dict(row) for row in rows], dtype=object)), path)
+
+
+def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns of objects with their types; integers beside missing cells stay exact."""
+    infer = pd.api.types.infer_dtype
+    return frame.apply(
+        lambda one: one if one.hasnans and infer(one) == "integer" else one.infer_objects()
+    )
+
+
+def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
+    pyarrow, parquet = map(import_extra, ("pyarrow", "pyarrow.parquet"))
+    try:
+        # Floats, which integers beside missing cells would be, do not hold ids of 64 bits.
+        frame = parquet.read_table(path).to_pandas(integer_object_nulls=True)
+    except (pyarrow.ArrowException, OSError) as error:  # not always a ValueError
+        raise ValueError(str(error)) from error
+    index, frame = frame.index, frame.reset_index(drop=True)
+    for level, name in reversed([*enumerate(index.names)]):
+        if name in frame:
+            notes.append(f"{path}: the index {name!r} is left out, for a column has this name")
+        elif name is not None:
+            frame.insert(0, name, index.get_level_values(level))
+    for _, column in frame.items():
+        texts = column.cat.categories if str(column.dtype) == "category" else column
+        if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
+            pyarrow.array(texts).validate(full=True)
+    return _table(frame, path)
+
+
+def _table(frame: pd.DataFrame, path: Path) -> Table:
+    """Return a table; InputError if its cells are lists or the like."""
+    table = Table(_named(frame), str(path))
+    for name, column in table.frame.loc[:, table.frame.dtypes == "object"].items():
+        nested = column.map(pd.api.types.is_list_like)
+        if nested.any():
+            row = int(nested.argmax())
+            what = f"holds nested values (row {row + 1}: {str(column[row])[:40]})"
+            raise table.error(name, what)
+    return table
+
+
+def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
+    bunch = load_letor(path, return_comments=True, zero_based=zero_based)
+    n_rows, n_columns = bunch.data.shape
+    columns: Sequence[int] = range(n_columns)
+    dense = bunch.data
+    if not hasattr(dense, "tolist"):
+        # A column that is never written is zero: without a column for it, a single large index
+        # costs nothing.
+        written, places = np.unique(dense.indices, return_inverse=True)
+        columns = written.tolist()
+        shape = (n_rows, len(columns))
+        most = min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN))
+        if math.prod(shape) > most:
+            share = f"of which {count(dense.nnz, 'cell')} are written"
+            size = f"{n_rows} rows x {len(columns)} columns"
+            raise InputError(f"{path}: {size}, {share}, are too many for a table")
+        dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
+    names = [f"f{j + 1}" for j in columns]
+    frame = pd.DataFrame(dense, columns=names)
+    target = bunch.target
+    whole = ((target == target.round()) & (np.abs(target) < NOT_WHOLE)).all()
+    frame.insert(0, "target", target.astype(int) if whole else target)
+    qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid
+    if qid is not None:
+        frame.insert(1, "qid", qid)
+    if any(bunch.comments):
+        frame["comment"] = bunch.comments
+    return Table(frame, str(path), is_letor=True, zero_based=bunch.zero_based)
+
+
+def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
+    """Return the queries by the sizes in a file beside, as LightGBM and XGBoost read them."""
+    stem = path.name.removesuffix(".gz")
+    beside = [path.with_name(name + end) for name in (path.name, stem) for end in _QUERIES]
+    file = next((one for one in beside if one.is_file()), None)
+    if file is None:
+        return None
+    words = file.read_text(encoding="utf-8", errors="replace").split()
+    if not all(word.isdecimal() and word.isascii() for word in words):
+        raise InputError(f"{file}: must hold the number of rows of each query, one a line")
+    sizes = np.array(words, dtype=np.int64)
+    if sizes.sum() != n_rows:
+        raise InputError(f"{file}: its queries have {sizes.sum()} rows, but {path} has {n_rows}")
+    notes.append(f"{count(len(sizes), 'query')} as in {file}")
+    return np.repeat(np.arange(1, len(sizes) + 1), sizes)
+
+
+# Delimited text ------------------------------------------------------------------------------
+
+# `pandas.read_csv` fills short rows, and its errors count rows: these are those of `csv`, which
+# knows the line.
+
+
+def _csv_cells(path: Path, reading: Reading, notes: list[str]) -> Any:
+    """Return the cells as text, in a frame with the names of the header, and append to `notes`."""
+    with open_binary(path) as file:
+        above, lines, encoding = _first_lines(path, file.read(_HEAD), reading.encoding)
+    sep = _separator(lines, reading.sep)
+    # Names may begin with #: then their line stands above data.
+    names, *cells = _reader([above, *lines], sep, strict=False)
+    has_names = len(names) == len(cells[0]) > 1 and _are_data(cells[0], cells[1:])
+    width = len(names) if above[0] == "#" and has_names and not reading.no_header else 0
+    try:
+        with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+            rows = _rows(path, text, sep, notes, width)
+            start = list(islice(rows, _START))
+            if reading.no_header:
+                start.insert(0, _numbered(np.array(start[:1])))
+            if len(start) < 2:
+                raise InputError(f"{path}: holds no rows")
+            names = [name.strip() for name in start[0]]
+            _check_header(path, names, start[1:])
+            others = iter(lambda: list(islice(rows, _CHUNK)), [])
+            frames = [pd.DataFrame(part, dtype=str) for part in chain([start[1:]], others)]
+    except UnicodeDecodeError as error:
+        byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
+        what = f"is not {name} text (it has the byte 0x{byte:02x})"
+        hint = "save it as UTF-8, or try --encoding cp1252, or latin-1"
+        raise InputError(f"{path}: {what}; {hint}") from error
+    frame = pd.concat(frames, ignore_index=True).set_axis(names, axis=1)
+    has_trailing_separators = not names[-1] and (frame.iloc[:, -1] == "").all()
+    return frame.iloc[:, :-1] if has_trailing_separators else frame
+
+
+def _marked_encoding(start: bytes) -> str | None:
+    """Return the encoding by the byte order mark of a text; None without a mark."""
+    return next((name for mark, name in _BOMS if start.startswith(mark)), None)
+
+
+def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[str, list[str], str]:
+    """Return the first line, up to 20 that are no comments, and the encoding.
+
+    That is the one of the byte order mark, the given one, or UTF-8.
+    """
+    encoding = _marked_encoding(head) or encoding
+    if encoding is None and b"\0" in head:
+        raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
+    encoding = encoding or "utf-8"
+    try:
+        text = head.decode(encoding, errors="ignore")
+    except LookupError:
+        raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
+    written = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in written if line[0] != "#"]
+    if not lines:
+        raise InputError(f"{path}: is empty")
+    is_cut = len(head) == _HEAD and len(lines) > 1
+    return written[0], lines[: min(20, len(lines) - is_cut)], encoding
+
+
+def _separator(lines: list[str], given: str | None) -> str:
+    """Return the separator by which the first lines have the most cells, equally many in each."""
+    if given is not None:
+        sep = _NAMED.get(given.lower(), given)
+        if len(sep) != 1:
+            raise InputError(f"--sep {given}: must be one character, tab or blank")
+        return sep
+    best, most = ",", (0.0, 1)
+    for sep in ",;\t| ":
+        widths = Counter(len(cells) for cells in _reader(lines, sep, strict=False))
+        width, n_lines = widths.most_common(1)[0]
+        agreeing = n_lines / widths.total()
+        # Blanks also stand between words: they count where nothing else does.
+        is_possible = sep != " " or (agreeing == 1 and most[0] < 1)
+        if is_possible and width > 1 and (agreeing, width) > most:
+            best, most = sep, (agreeing, width)
+    return best
+
+
+def _reader(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
+    """Return the cells of the lines; several blanks count as one where blanks separate cells."""
+    tidy = (" ".join(line.split()) + "\n" if sep == " " else line for line in lines)
+    return csv.reader(tidy, delimiter=sep, skipinitialspace=True, strict=strict)
+
+
+def _begins_row(line: str, sep: str, width: int) -> bool:
+    """Return whether a line has as many cells as the header, or the last goes on in the next."""
+    cells = next(_reader([line], sep, strict=False))
+    is_open = len(cells) < width and cells[-1].endswith("\n")
+    return is_open or width in (len(cells), len(cells) - (not cells[-1]))
+
+
+def _rows(
+    path: Path, text: Iterable[str], sep: str, notes: list[str], width: int
+) -> Iterator[list[str]]:
+    """Yield the rows, the header first; notes count the lines that are left out.
+
+    The width is the number of cells of a header that begins with #, 0 for others.
+    """
+    start, is_first, left_out = 1, True, Counter[str]()
+
+    def without_comments() -> Iterator[str]:
+        for line in text:
+            is_in_row = reader.line_num >= start  # within a cell of several lines
+            is_comment = line[0] == "#" and not is_in_row and not _begins_row(line, sep, width)
+            left_out["comment"] += is_comment
+            yield "\n" if is_comment else line
+
+    reader = _reader(without_comments(), sep, strict=True)
+    try:
+        for cells in reader:
+            start = reader.line_num + 1
+            if len(cells) == width + 1 and not cells[-1]:  # ends with the separator
+                cells.pop()
+            if not any(cells):
+                left_out["row of empty cells"] += len(cells) > 0
+            elif width and len(cells) != width:
+                what = f"has {count(len(cells), 'cell')}, the header has {width}"
+                hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
+                if is_first and len(cells) > width:
+                    hint = "if a title is above the names, begin its line with #"
+                raise InputError(f"{path}, line {reader.line_num}: {what}; {hint}")
+            else:
+                width, is_first = len(cells), not width
+                yield cells
+    except csv.Error as error:
+        reason = f"wrong quotation marks ({error})"
+        if "end of data" in str(error):
+            reason = "a quotation mark is opened and never closed"
+        elif "field limit" in str(error):
+            most = csv.field_size_limit()
+            reason = f"a cell has more than {most} characters; is a quotation mark missing?"
+        raise InputError(f"{path}, line {start}: {reason}") from error
+    notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
+
+
+def _are_data(cells: list[str], rows: list[list[str]]) -> bool:
+    """Return whether cells are numbers, dates, or texts that come again below them."""
+    pairs = zip(cells, [*zip_longest(*rows)] or [()] * len(cells), strict=False)
+    return all(_DATA.fullmatch(cell) or (cell and cell in below) for cell, below in pairs)
+
+
+def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
+    """Raise InputError if the names of the columns look like data."""
+    if _are_data(names, rows):
+        raise InputError(
+            f"{path}: the first line holds data ({listing(names, 4)}) where the names of the "
+            "columns must be; add a line with the names above it, or --no-header calls them c1, c2"
+        )
+
+
+# The kinds of files --------------------------------------------------------------------------
+
+_EXCEL, _OBJECTS = "an Excel workbook", "JSON of one object a line, nor a list of objects"
+_LETOR = _Kind(_read_letor, r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)")
+_CSV = _Kind(_read_csv, "")  # of any text
+_KINDS = [
+    _Kind(_read_parquet, r"PAR1", "a Parquet file"),
+    _Kind(_read_excel, r"PK\x03\x04|\xd0\xcf\x11\xe0", _EXCEL),
+    _Kind(_read_json, r'\s*(\[\s*$|(\[\s*)?\{\s*")', _OBJECTS),
+    _LETOR,
+    _CSV,
+]

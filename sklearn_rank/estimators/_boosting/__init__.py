@@ -1,0 +1,1 @@
+"""Parts of a fit that the boosting rankers share."""

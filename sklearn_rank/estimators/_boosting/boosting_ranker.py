@@ -1,0 +1,455 @@
+"""Base class of the boosting rankers: from validated data to a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy, deepcopy
+from functools import partial
+from inspect import signature
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+
+from sklearn_rank._bins.binned_features import Binning
+from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
+from sklearn_rank._core.protocols import Floats, Objective, WeakRankers
+from sklearn_rank._core.rows import FitRows, Rows
+from sklearn_rank._core.validation import FLAG, Constraint, Number, check_size, largest_size
+from sklearn_rank._core.warnings import warn
+from sklearn_rank.estimators._boosting.bags import fit_bags
+from sklearn_rank.estimators._boosting.early_stopping import Phases
+from sklearn_rank.estimators._boosting.held_out import scorers
+from sklearn_rank.estimators._boosting.problem import BoostingProblem, History, Posing
+from sklearn_rank.estimators._boosting.record import Coefficients, FitRecord
+from sklearn_rank.estimators._boosting.rounds_ranker import RoundsRanker
+from sklearn_rank.models import (
+    WEAK_RANKER,
+    PairFunction,
+    StepFunction,
+    StumpConstraints,
+    Stumps,
+    as_model,
+)
+from sklearn_rank.objectives import balancing_offset, error_cut, make_push
+from sklearn_rank.solvers import BoostingSolver, Coordinate
+
+_SHARED = ("max_bins", "monotonic_cst", "categorical_features")
+"""Parameters that boosters and `Stumps` have."""
+
+_GIVEN = "shape of X_val (None: not given)"
+
+
+class BoostingRanker(RoundsRanker):
+    """Base class of the boosting rankers.
+
+    A subclass names its objective and what a search maximises (`_posing`) and may change the
+    step (`_make_step_rule`) or the solver (`solver_in_use`).
+    """
+
+    _tracks_margin: ClassVar[bool] = True
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        **RoundsRanker._allowed,
+        "weak_ranker": WEAK_RANKER,
+        "tol": Number(0, closed="left"),
+        "warm_start": FLAG,
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        weak_ranker: Any = "stump",
+        learning_rate: float = 1.0,
+        max_bins: int = 64,
+        monotonic_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        tol: float = 1e-9,
+        warm_start: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        refit_stopped: bool = True,
+        scoring: Any = None,
+        relevance: str = "binary",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.weak_ranker = weak_ranker
+        self.learning_rate = learning_rate
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
+        self.tol = tol
+        self.warm_start = warm_start
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.refit_stopped = refit_stopped
+        self.scoring = scoring
+        self.relevance = relevance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
+        yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)
+
+    def _score_rows(self, X: Any) -> Floats:
+        with ThreadPool(self.n_jobs, X.shape[0] * X.shape[1]).running() as threads:
+            return self.weak_rankers_.scores(X, self.estimator_weights_, threads)
+
+    def _not_additive(self) -> str:
+        if hasattr(self, "weak_rankers_"):
+            is_additive = hasattr(self.weak_rankers_, "contributions")
+        else:  # whether a model of the user's own is one, its rules will tell
+            is_allowed = self._allowed["weak_ranker"].allows(self.weak_ranker)
+            is_additive = is_allowed and as_model(self.weak_ranker).name != "estimator"
+        allowed = "with weak_ranker='stump', 'feature' or a model whose rules have contributions"
+        return "" if is_additive else f"{allowed}. Got weak_ranker={self.weak_ranker!r}"
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        return self.weak_rankers_.contributions(X, self.estimator_weights_, X.shape[1])
+
+    # What a subclass decides -------------------------------------------------------
+
+    @property
+    def solver_in_use(self) -> BoostingSolver:
+        """The solver."""
+        return Coordinate()
+
+    def _posing(self, threads: ThreadPool) -> Posing:
+        """Return the settings of the problem; RankBoost's are the defaults."""
+        return Posing(
+            owner=type(self).__name__,
+            make_objective=partial(make_push, loss="exponential", p=1.0, push="top"),
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+        )
+
+    def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
+        return problem.push_step()
+
+    @property
+    def _balances(self) -> bool:
+        """Whether the offset balances the classes; else it is the error cut."""
+        return True
+
+    # For scorecards ------------------------------------------------------------------
+
+    def objective_of(self, data: Rows) -> Objective:
+        """Return the objective of the ranker on some rows, as a function of their scores.
+
+        Parameters
+        ----------
+        data : Rows
+            Checked rows.
+
+        Returns
+        -------
+        Objective
+            Scores are in the order of ``data.preferences.order``.
+        """
+        return self._posing(ThreadPool(1)).make_objective(data.preferences)
+
+    def offset_of(self, data: Rows, scores: Floats) -> float:
+        """Return the offset between the two classes for scores of some rows.
+
+        Parameters
+        ----------
+        data : Rows
+            Checked rows of two classes.
+        scores : ndarray of shape (n_rows,)
+            Their scores, in the order of ``data.preferences.order``.
+
+        Returns
+        -------
+        float
+            Scores above minus this number mean the upper class.
+        """
+        pairs = data.preferences
+        positive = data.y[pairs.order]
+        if self._balances:
+            return balancing_offset(scores, positive, pairs.log_weight, pairs)
+        return -error_cut(scores, positive, pairs.weight, pairs)
+
+    @property
+    def step_functions_(self) -> list[StepFunction]:
+        """The fitted model of stumps as a step function for each feature that it uses."""
+        return self.weak_rankers_.step_functions(self.estimator_weights_)
+
+    @property
+    def pair_functions_(self) -> list[PairFunction]:
+        """The fitted model of stumps as a function for each pair of features that it uses."""
+        return self.weak_rankers_.pair_functions(self.estimator_weights_)
+
+    # Fitting -------------------------------------------------------------------------
+
+    def _fit(self, data: Rows) -> dict[str, Any]:
+        history = self._open_history(data)
+        n_rows, n_features = data.X.shape
+        # Dot products of the rows in BLAS threads, beside those of the fit, take longer.
+        with one_blas_thread(), ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
+            if getattr(self, "n_bags", 1) > 1:
+                return fit_bags(self, data, history, threads)
+            phases = Phases(self, data, history.seed)
+            for phase in phases:
+                begun = deepcopy(history) if phase.is_search else history
+                problem = self._make_problem(phase.rows, begun, threads)
+                record = FitRecord(self, problem, begun, phase)
+                record.step_rule = self._make_step_rule(problem, record.coefficients)
+                self.solver_in_use.solve(problem, record)
+                phases.end(record.end(), record.was_ended)
+            return phases.fitted
+
+    @property
+    def _counts_each_power(self) -> bool:
+        """Whether `n_estimators` limits the iterations of each power alone."""
+        return bool(np.isinf(getattr(self, "p", 1.0)))
+
+    @property
+    def _is_continued(self) -> bool:
+        """Whether the next fit continues an earlier one."""
+        return self.warm_start and hasattr(self, "_history_")
+
+    def _open_history(self, data: Rows) -> History:
+        """Return the earlier rounds of a warm start, or an empty history."""
+        if self._is_continued:
+            return History(**deepcopy(self._history_))
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return History(int(seed), self._fixed_settings(data))
+
+    def _fixed_settings(self, data: Rows) -> dict[str, Any]:
+        """Return the settings that a warm start must not change."""
+        splits = self.n_iter_no_change is not None and data.held_out is None
+        measures = self._watches(data) and self.scoring is not None
+        fraction = self.validation_fraction if splits else None
+        return {
+            "shape of X": data.shape,
+            "names of features": [*getattr(self, "feature_names_in_", ())],
+            "relevance": self.relevance,
+            "weak_ranker": as_model(self.weak_ranker).name,
+            "validation_fraction (None: no early stopping)": fraction,
+            _GIVEN: None if data.held_out is None else data.held_out.X.shape,
+            "refit after early stopping": splits and self.refits,
+            "scoring": scorers().as_scorer(self.scoring).label if measures else None,
+            **self.stump_settings(),
+        }
+
+    def _check_training(self, data: Rows) -> None:
+        super()._check_training(data)
+        n_bags = getattr(self, "n_bags", 1)
+        if n_bags > 1 and data.held_out is not None:
+            raise ValueError(
+                f"n_bags={n_bags} of {type(self).__name__} is the mean of several fits, which "
+                "has no rounds: it can't be used with X_val."
+            )
+        if not self._is_continued:
+            return
+        name, known = type(self).__name__, self._history_["settings"]
+        for setting, value in self._fixed_settings(data).items():
+            if known.get(setting, value) != value:
+                raise ValueError(
+                    f"{name} with warm_start=True continues with the same {setting}: it was "
+                    f"fitted with {known[setting]!r}. Got {value!r}."
+                )
+        if not self._counts_each_power and self.n_estimators < self.n_iter_:
+            raise ValueError(
+                f"{name} with warm_start=True can only add rounds: n_estimators="
+                f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
+            )
+
+    def _make_problem(self, data: Rows, history: History, threads: ThreadPool) -> BoostingProblem:
+        """Bring the parts together."""
+        if self.relevance == "graded":
+            paired = data.paired_rows()
+            if len(paired) < len(data.y):
+                data = data.take(paired)
+        earlier = getattr(self, "weak_rankers_", None) if history.steps else None
+        rows = FitRows(data, threads, self._stumps.max_bins, history.seed, earlier)
+        model: Any = as_model(self.weak_ranker)
+        known = (self._constraints(),) if self._has_stumps else ()
+        weak_rankers = model.on_rows(rows, *known)
+        if history.steps:
+            self._check_same_weak_rankers(weak_rankers, history)
+        return BoostingProblem.pose(data, weak_rankers, threads, self._posing(threads))
+
+    def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
+        """Raise ValueError when a warm start would give old coefficients a new meaning."""
+        try:
+            rules = weak_rankers.rules(np.array(history.coordinates))
+            is_same = rules.equal(self.weak_rankers_)
+        except (IndexError, ValueError):  # fewer weak rankers
+            is_same = False
+        if not is_same:
+            raise ValueError(
+                f"{type(self).__name__} with warm_start=True continues on the same data: the "
+                "weak rankers of the last fit are not among those of this one."
+            )
+
+    def _warn_if_empty(self, found: Sequence[float]) -> None:
+        """Warn when no weak ranker was found."""
+        if not found:
+            warn(
+                f"{type(self).__name__} found no weak ranker that orders the training pairs "
+                "better than chance: all scores are equal.",
+                ConvergenceWarning,
+            )
+
+    # Stumps ----------------------------------------------------------------------------
+
+    def _refused_by(self) -> str:
+        """Return the parameter with which stumps can't be constrained; empty when they can."""
+        return "" if self._has_stumps else f"weak_ranker={self.weak_ranker!r}"
+
+    @property
+    def _has_stumps(self) -> bool:
+        """Whether the weak rankers are stumps, which can be constrained."""
+        return hasattr(as_model(self.weak_ranker), "constraints")
+
+    @property
+    def _stumps(self) -> Any:
+        """The stumps (of another model: free ones), whose None the ranker's parameters replace."""
+        stumps: Any = copy(as_model(self.weak_ranker)) if self._has_stumps else Stumps()
+        for name in _SHARED:
+            if getattr(stumps, name) is None:
+                setattr(stumps, name, getattr(self, name))
+        return stumps
+
+    @property
+    def _wanted_categories(self) -> Any:
+        return None if self._refused_by() else self._stumps.categorical_features
+
+    def _check_stumps(self) -> None:
+        """Raise ValueError for parameters of stumps that can't be used."""
+        model: Any = as_model(self.weak_ranker)
+        if self._has_stumps:
+            model.check()
+            self._check_shared(model)
+        refused, used = self._refused_by(), self._used_constraints()
+        if refused and used:
+            raise ValueError(
+                f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
+                f"{refused}."
+            )
+        if getattr(model, "min_bin_events", 0) > 0 and self.relevance == "graded":
+            raise ValueError(
+                f"min_bin_events of {type(model).__name__} counts rows of the upper class: it "
+                "needs relevance='binary'. Got relevance='graded'."
+            )
+
+    def _check_shared(self, stumps: Stumps) -> None:
+        """Raise ValueError for a parameter that the ranker and the stumps set differently."""
+        for name in _SHARED:
+            own, given = getattr(self, name), getattr(stumps, name)
+            is_set = given is not None and not _is_same(own, self._default(name))
+            if is_set and not _is_same(own, given):
+                owner = type(self).__name__
+                raise ValueError(
+                    f"{name} of {owner} and of its {type(stumps).__name__} must be the same, or "
+                    f"only one of them set. Got {owner}({name}={own!r}) and "
+                    f"{type(stumps).__name__}({name}={given!r})."
+                )
+
+    def _default(self, name: str) -> Any:
+        """Return the default of a parameter."""
+        return signature(type(self)).parameters[name].default
+
+    def _used_constraints(self) -> list[str]:
+        """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""
+        owners = (self, as_model(self.weak_ranker)) if self._has_stumps else (self,)
+        return [
+            f"{name} of {type(owner).__name__}"
+            for owner in owners
+            for name, unused in Stumps().get_params().items()
+            if name != "max_bins" and _is_used(getattr(owner, name, unused), unused)
+        ]
+
+    def _constraints(self) -> StumpConstraints:
+        """Return the constraints on stumps of checked features."""
+        codes = self.category_codes_
+        has_signs = getattr(as_model(self.weak_ranker), "monotonic_cst", None) is not None
+        return self._stumps.constraints(
+            self.n_features_in_,
+            getattr(self, "feature_names_in_", None),
+            {} if codes is None else codes.categories,
+            {} if codes is None else codes.orders,
+            "" if has_signs else type(self).__name__,
+        )
+
+    def binning(self) -> Binning | None:
+        """Return how the values of checked features become bins of stumps.
+
+        Returns
+        -------
+        Binning or None
+            With features by their positions; None where weak rankers take values, not bins.
+        """
+        if not self._has_stumps:
+            return None
+        return self._constraints().binning(self._stumps.max_bins)
+
+    def stump_settings(self) -> dict[str, Any]:
+        """Return the most bins and the constraints of the stumps by parameter, as plain values.
+
+        Returns
+        -------
+        dict of str to object
+            Features by their positions.
+        """
+        return {"max_bins": self._stumps.max_bins, **self._constraints().settings}
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags; missing and sparse input depend on the weak ranker."""
+        tags = super().__sklearn_tags__()
+        if self._allowed["weak_ranker"].allows(self.weak_ranker):
+            model = as_model(self.weak_ranker)
+            tags.input_tags.allow_nan = model.allow_nan
+            tags.input_tags.sparse = model.sparse
+        return tags
+
+    def _check_features(self, X: Any) -> None:
+        super()._check_features(X)
+        allowed = getattr(as_model(self.weak_ranker), "largest_value", np.inf)
+        if allowed < np.inf:
+            user = f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}"
+            check_size(user, largest_size(X), allowed)
+
+    def _check_combination(self) -> None:
+        super()._check_combination()
+        self._check_stumps()
+        reason = getattr(as_model(self.weak_ranker), "refusal", None)
+        if reason:
+            name = type(self).__name__
+            raise ValueError(f"weak_ranker={self.weak_ranker!r} of {name} can't be used: {reason}.")
+        if getattr(self, "n_bags", 1) > 1:
+            self._check_bags()
+
+    def _check_bags(self) -> None:
+        """Raise ValueError for settings of which there is no mean over bags."""
+        refused = {
+            f"weak_ranker={self.weak_ranker!r}": as_model(self.weak_ranker).name != "stump",
+            f"solver={getattr(self, 'solver', '')!r}": not self.solver_in_use.fits_bags,
+            "warm_start=True": self.warm_start,
+            f"n_iter_no_change={self.n_iter_no_change}": self.n_iter_no_change is not None,
+        }
+        for setting, is_set in refused.items():
+            if is_set:
+                raise ValueError(
+                    f"n_bags={self.n_bags} of {type(self).__name__} is the mean of fits to "
+                    "bootstrap samples, each of stumps that are chosen one by one: it can't be "
+                    f"used with {setting}."
+                )
+
+
+def _is_used(value: Any, unused: Any) -> bool:
+    """Whether a value of a parameter constrains stumps; "from_dtype" waits for the features."""
+    is_open = isinstance(value, str) and value == "from_dtype"
+    return not is_open and np.size(value) > 0 and not _is_same(value, unused)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter are equal: numbers, names, dicts or lists."""
+    return np.array_equal(np.array(one, dtype=object), np.array(other, dtype=object))

@@ -1,0 +1,251 @@
+"""Early stopping: rows that are held out, whole queries at a time, and the rule that stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GroupShuffleSplit
+
+from sklearn_rank._core.distinct import Dealing, distinct_rows
+from sklearn_rank._core.protocols import Floats, Mask
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.warnings import warn
+from sklearn_rank.estimators._boosting.held_out import Watched, n_of_rarer_class
+
+MIN_ROWS = 10
+"""Held-out rows of the rarer class below which there is no early stopping.
+
+With fewer the rounds that they choose are mostly chance. See `effective_rows`.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """One fit of rounds: the only one, the search for their number, or so many on all rows.
+
+    Attributes
+    ----------
+    rows : Rows
+        Rows to learn from.
+    held_out : Rows or None
+        Rows that are scored after each round.
+    n_rounds : int
+        Maximum number of rounds.
+    unit : str
+        What a round is called, in callbacks and printed lines.
+    is_search : bool
+        Whether another phase follows.
+    """
+
+    rows: Rows
+    held_out: Rows | None
+    n_rounds: int
+    unit: str = "round"
+    is_search: bool = False
+
+
+class Phases:
+    """The fits of a ranker: of all rounds, or of as many as held-out rows have chosen.
+
+    Parameters
+    ----------
+    ranker : RoundsRanker
+        The ranker.
+    data : Rows
+        Rows to learn from, and perhaps rows that the caller holds out.
+    seed : int
+        Seed of the rows that are held out of these.
+
+    Attributes
+    ----------
+    fitted : dict
+        The fitted attributes, when the phases are over; set by `end`.
+    """
+
+    def __init__(self, ranker: Any, data: Rows, seed: int) -> None:
+        self._ranker, self._data, self._seed = ranker, data, seed
+        self.fitted: dict[str, Any] = {}
+        self._was_ended = False
+
+    def __iter__(self) -> Iterator[Phase]:
+        """Yield the phases, each when the one before has ended."""
+        ranker, data, n_rounds = self._ranker, self._data, self._ranker.n_estimators
+        if data.held_out is not None or ranker.n_iter_no_change is None:
+            yield Phase(data, data.held_out, n_rounds)
+            return
+        train, held_out = split_validation(data, ranker.validation_fraction, self._seed)
+        if not has_enough(ranker, held_out):
+            yield Phase(data, None, n_rounds)
+            return
+        yield Phase(train, held_out, n_rounds, is_search=ranker.refits)
+        del train, held_out  # and what they have computed
+        best = self.fitted["n_iter_"]
+        if ranker.refits and best and not self._was_ended:
+            yield Phase(data, None, best, "refit round")
+
+    def end(self, fitted: dict[str, Any], was_ended: bool) -> None:
+        """Take the fitted attributes of a phase, and whether an observer ended it."""
+        curves = {name: one for name, one in self.fitted.items() if name.startswith("validation_")}
+        self.fitted, self._was_ended = fitted | curves, was_ended
+
+
+def has_enough(ranker: Any, held_out: Rows) -> bool:
+    """Whether a ranker may stop by these rows; warn if they are too few to tell."""
+    if ranker.n_iter_no_change is None:
+        return False
+    found = n_of_rarer_class(held_out)
+    if found < MIN_ROWS:
+        warn(
+            f"{type(ranker).__name__} does not stop early and runs all rounds: "
+            f"n_iter_no_change={ranker.n_iter_no_change} needs at least {MIN_ROWS} held-out rows "
+            f"of the rarer class, to tell more than chance. There are {found:.4g}: hold out more "
+            "(validation_fraction), or pass n_iter_no_change=None. Weights that are not whole "
+            "numbers count by their effective number."
+        )
+    return found >= MIN_ROWS
+
+
+def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
+    """Hold out a fraction of the queries or, without them, of the distinct rows."""
+    split = _split_rows if data.qid is None else _split_queries
+    parts = split(data, fraction, seed)
+    for name, part in zip(("left to learn from", "held out"), parts, strict=True):
+        if not len(part.y) or part.preferences.total_pair_weight == 0:
+            raise ValueError(
+                f"n_iter_no_change: the rows {name} have no comparable pair. Try a "
+                f"validation_fraction other than {fraction:g}."
+            )
+    return parts
+
+
+def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
+    splitter = GroupShuffleSplit(n_splits=1, test_size=fraction, random_state=seed)
+    try:
+        train, held_out = next(splitter.split(data.y, data.y, data.qid))
+    except ValueError as error:
+        raise ValueError(
+            f"n_iter_no_change holds out {fraction:g} of the queries (validation_fraction), "
+            f"which is not possible here. {error}"
+        ) from error
+    return data.take(np.sort(train)), data.take(np.sort(held_out))
+
+
+def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
+    """Hold out distinct rows at even distances along the rows sorted by relevance.
+
+    Inside a relevance the rows lie along a random direction. Rows with the same features are
+    dealt as `Dealing` says: no row is on both sides, but for copies. Weight 2 is held out as the
+    row twice would be.
+    """
+    rows, total, _, number = distinct_rows(data.code, data.y, None, data.weight)
+    dealing = Dealing.of(data.code[rows], data.y[rows], total, np.bincount(number))
+    X, y = Selection.of(data.X)[rows], np.repeat(data.y[rows], dealing.copies)
+    direction = np.random.default_rng(seed).standard_normal(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        place = np.concatenate(
+            [(part if X.is_sparse else np.nan_to_num(part)) @ direction for part in X.parts()]
+        )
+    # Each of two classes gives its share, and at least one row; grades are one line.
+    n_lower = [int(np.count_nonzero(~y))] if y.dtype == np.bool_ else []
+    levels = [0, *n_lower, len(y)]
+    is_held_out = np.empty(len(y), dtype=np.intp)
+    is_held_out[np.lexsort((np.repeat(place, dealing.copies), y))] = np.concatenate(
+        [_evenly(last - first, fraction) for first, last in pairwise(levels)]
+    )
+    parts, side = data.divided(number, total, dealing, is_held_out)
+    return parts.take(np.flatnonzero(side == 0)), parts.take(np.flatnonzero(side == 1))
+
+
+def _evenly(n: int, fraction: float) -> Mask:
+    """Mark a fraction of n places at even distances, at least one."""
+    # Place k is marked where k * fraction + start passes a whole number; the last one at least.
+    start = max(0.5, 1.0 - n * fraction)
+    return np.diff(np.floor(np.arange(n + 1) * fraction + start)) > 0
+
+
+@dataclass(eq=False, repr=False)
+class EarlyStopping:
+    r"""Measures the held-out rows after each round and says when to stop.
+
+    With b the round of the smallest loss so far, that is at the first round
+    :math:`t \ge b +` `patience` at which :math:`L_t - L_b` exceeds the standard error of this
+    paired difference.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_held_out,)
+        Scores of the held-out rows so far.
+    watched : Watched
+        What is measured.
+    losses, curve : list of float
+        The loss and the score after each round so far; extended here.
+    patience : int or None
+        Rounds after the best one from which on the fit may stop; None: never, and all are kept.
+    tol : float
+        By how much a loss must be below the best one to be better.
+    best_scores : ndarray of shape (n_held_out,), default=None
+        Scores after the best of the rounds so far, if there were any.
+
+    Attributes
+    ----------
+    best_round : int
+        Number of rounds that the model keeps: after it no loss was smaller.
+    smallest_loss : int
+        Number of rounds after which the loss was smallest.
+    """
+
+    scores: Floats
+    watched: Watched
+    losses: list[float]
+    curve: list[float]
+    patience: int | None
+    tol: float
+    best_scores: Any = None
+
+    def __post_init__(self) -> None:
+        """Take note of the rounds so far."""
+        self._best, self.smallest_loss = np.inf, 0
+        self._deviation: Floats | None = None
+        for number, loss in enumerate(self.losses, start=1):
+            self._compare(number, loss)
+
+    def measure(self, scores: Floats) -> float:
+        """Return the score after a round."""
+        self.scores = scores
+        loss, score = self.watched.measure(scores)
+        self.losses.append(loss)
+        self.curve.append(score)
+        if self._compare(len(self.losses), loss):
+            self.best_scores, self._deviation = scores, None
+        return score
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last round is worse than the best one, by more than its standard error."""
+        if self.patience is None or len(self.losses) - self.smallest_loss < self.patience:
+            return False
+        behind = self.losses[-1] - self._best
+        return behind > 0 and behind > self._standard_error()
+
+    @property
+    def best_round(self) -> int:
+        """Number of rounds that the model keeps."""
+        return len(self.losses) if self.patience is None else self.smallest_loss
+
+    def _standard_error(self) -> float:
+        """Return that of the loss of the last round minus that of the best; NaN: it has none."""
+        if self._deviation is None:
+            self._deviation = self.watched.deviation(self.best_scores)
+        return float(np.linalg.norm(self.watched.deviation(self.scores) - self._deviation))
+
+    def _compare(self, number: int, loss: float) -> bool:
+        """Take note of a loss; return whether it is the smallest so far."""
+        is_best = loss < self._best - self.tol
+        if is_best:
+            self._best, self.smallest_loss = loss, number
+        return is_best

@@ -1,0 +1,387 @@
+"""Base class of the rankers that are built round by round."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_rank._bins.categories import CategoryCodes, as_table
+from sklearn_rank._core.protocols import Floats, Values
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import (
+    FLAG,
+    Constraint,
+    Number,
+    OrNone,
+    is_data_frame,
+    refuse_dates,
+)
+from sklearn_rank._predictor import is_binary
+from sklearn_rank.base import BaseRanker
+from sklearn_rank.estimators._boosting.held_out import (
+    HeldOutLoss,
+    HeldOutMetric,
+    Scoring,
+    Watched,
+    metric_of_rows,
+)
+from sklearn_rank.models.stumps import CATEGORICAL, Positions
+
+
+def has_stages(ranker: Any) -> bool:
+    """Whether the model was built round by round."""
+    n_bags = getattr(ranker, "n_bags", 1)
+    if n_bags != 1:
+        raise AttributeError(
+            f"{type(ranker).__name__} has stages only with n_bags=1: n_bags={n_bags} is the mean "
+            "of several fits."
+        )
+    if not hasattr(ranker, "solver") or ranker.solver_in_use.has_stages:
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has stages only with solver='coordinate': "
+        f"solver={ranker.solver!r} moves all weights at once."
+    )
+
+
+def has_binary_stages(ranker: Any) -> bool:
+    """Whether there is a decision function for each stage."""
+    return is_binary(ranker) and has_stages(ranker)
+
+
+class RoundsRanker(BaseRanker):
+    """Base class of the rankers that are built round by round.
+
+    They take validation rows and features of categories. A subclass yields scores in
+    `_staged_scores` and sets `staged_offsets_`.
+    """
+
+    # Requested by default, as qid is: they have one meaning.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "qid": True,
+        "X_val": True,
+        "y_val": True,
+        "qid_val": True,
+    }
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        **BaseRanker._allowed,
+        "n_estimators": Number(1, integer=True),
+        "learning_rate": Number(0, 1, "right"),
+        "max_bins": Number(2, 65_535, integer=True),
+        "categorical_features": CATEGORICAL,
+        "validation_fraction": Number(0, 1, "neither"),
+        "n_iter_no_change": Number(1, integer=True, other=(None,)),
+        "refit_stopped": FLAG,
+        "scoring": OrNone(Scoring()),
+    }
+
+    scoring: Any
+    categorical_features: Any
+    n_iter_no_change: int | None
+    refit_stopped: bool
+    staged_offsets_: Floats
+    category_codes_: CategoryCodes | None = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
+            the top; a declared order of categories is not used. Graded mode: numbers,
+            greater for rows that rank higher.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row: ints, strings or anything that sorts, in any order. Only
+            rows of one query are compared. None means one list.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
+            pair weighs the product of its rows' weights. A number is the weight of every
+            row.
+        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
+            Validation rows, which are scored after each round (`validation_scores_`). With
+            `n_iter_no_change` they decide when to stop, instead of rows held out of `X`; without it
+            all rounds are run. In a `Pipeline`,
+            ``Pipeline(..., transform_input=["X_val"])`` transforms them as it does `X`.
+        y_val : array-like of shape (n_val,), default=None
+            Classes or relevance of the validation rows.
+        qid_val : array-like of shape (n_val,), default=None
+            Queries of the validation rows; required if `qid` is given.
+        sample_weight_val : float or array-like of shape (n_val,), default=None
+            Weights of the validation rows.
+
+        Returns
+        -------
+        self : object
+            The fitted ranker.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described, when there is no
+            comparable pair, or in binary mode when there are not exactly two classes.
+
+        Examples
+        --------
+        A validation set decides the number of rounds. The pipeline scales it as it does `X`:
+
+        >>> import sklearn
+        >>> from sklearn.pipeline import Pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from sklearn_rank import RankBoost
+        >>> from sklearn_rank.datasets import make_queries
+        >>> data = make_queries(n_queries=60, random_state=0)
+        >>> new = data.qid >= 40
+        >>> ranker = RankBoost(relevance="graded", n_iter_no_change=10, scoring="ndcg@10")
+        >>> pipe = Pipeline(
+        ...     [("scale", StandardScaler()), ("rank", ranker)], transform_input=["X_val"]
+        ... )
+        >>> with sklearn.config_context(enable_metadata_routing=True):
+        ...     pipe = pipe.fit(
+        ...         data.data[~new],
+        ...         data.target[~new],
+        ...         qid=data.qid[~new],
+        ...         X_val=data.data[new],
+        ...         y_val=data.target[new],
+        ...         qid_val=data.qid[new],
+        ...     )
+        >>> len(ranker.validation_scores_) - ranker.n_iter_ >= 10  # later rounds that were tried
+        True
+        """
+        validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
+        validation |= {"sample_weight_val": sample_weight_val}
+        return self._learn(X, y, qid, sample_weight, validation)
+
+    @available_if(has_binary_stages)
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Yield the decision function after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Scores plus the offset of the stage; the last is `decision_function`.
+        """
+        check_is_fitted(self)
+        for scores, offset in zip(self._stages(X), self.staged_offsets_, strict=True):
+            yield scores + offset
+
+    @available_if(has_stages)
+    def staged_predict(self, X: Any) -> Iterator[Values]:
+        """Yield what `predict` would return after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            Labels (binary mode) or scores (graded mode).
+        """
+        if self.relevance == "graded":
+            yield from self._stages(X)
+            return
+        for decision in self.staged_decision_function(X):
+            yield self._label(decision)
+
+    def _stages(self, X: Any) -> Iterator[Floats]:
+        """Yield the scores after each round."""
+        check_is_fitted(self)
+        yield from self._staged_scores(self.check_rows(X))
+
+    @abstractmethod
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
+        """Yield the scores of checked rows after each round."""
+
+    # Validation rows -------------------------------------------------------------------
+
+    def _validate_training(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, validation: dict[str, Any] | None = None
+    ) -> Rows:
+        data = super()._validate_training(X, y, qid, sample_weight)
+        codes = self.category_codes_
+        if codes is not None and sample_weight is not None:
+            # A category that only rows of weight zero have is unseen.
+            data = replace(data, X=codes.keep_used(data.X))
+        if validation is not None and _are_given(type(self).__name__, validation):
+            data = replace(data, held_out=self._held_out(data, **validation))
+        return data
+
+    def _held_out(
+        self, data: Rows, X_val: Any, y_val: Any, qid_val: Any, sample_weight_val: Any
+    ) -> Rows:
+        """Return the validation rows, without those of weight zero."""
+        name = type(self).__name__
+        if (data.qid is None) != (qid_val is None):
+            there, absent = ("qid_val", "qid") if data.qid is None else ("qid", "qid_val")
+            raise ValueError(
+                f"fit of {name} needs queries for the training and the validation rows, or for "
+                f"neither. Got {there} without {absent}."
+            )
+        try:
+            X = self.check_rows(X_val)
+            self._check_features(X)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"X_val of {name} must be like X. {error}") from error
+        held_out = self._rows_of(X, y_val, qid_val, sample_weight_val, data.classes, "_val")
+        if not held_out.preferences.is_paired.any():
+            raise ValueError(
+                f"X_val and y_val of {name} have no comparable pair: in every query all rows "
+                "have the same relevance, so that no order is better than another."
+            )
+        return held_out.with_moderate_weights()
+
+    def _check_training(self, data: Rows) -> None:
+        super()._check_training(data)
+        if self._watches(data) and self.scoring is not None:
+            rows = data if data.held_out is None else data.held_out
+            metric_of_rows(type(self).__name__, self.scoring, rows)(np.zeros(len(rows.y)))
+
+    def _watches(self, data: Rows) -> bool:
+        """Whether the score of validation rows is known after each round."""
+        return self.n_iter_no_change is not None or data.held_out is not None
+
+    @property
+    def refits(self) -> bool:
+        """Whether all rows are fitted again once held-out rows have chosen the rounds."""
+        return self.refit_stopped and not getattr(self, "warm_start", False)
+
+    def watched_on(self, rows: Rows) -> Watched:
+        """Return the loss or metric that early stopping watches on some rows."""
+        if self.scoring is not None:
+            return HeldOutMetric(type(self).__name__, self.scoring, rows)
+        return HeldOutLoss(rows, lambda f: self._score_order(rows.y, f, rows.qid, rows.weight))
+
+    def validation_curves(self, scores: list[float], losses: list[float]) -> dict[str, Any]:
+        """Return the fitted attributes of validation rows."""
+        known = {"validation_scores_": np.array(scores)}
+        return known | ({"validation_losses_": np.array(losses)} if self.scoring is None else {})
+
+    # Categories -------------------------------------------------------------------------
+
+    @property
+    def _wanted_categories(self) -> Any:
+        """`categorical_features`, or None where the ranker can't use them."""
+        return self.categorical_features
+
+    def find_categories(self, X: Any) -> None:
+        """Note the categories of rows to learn from.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_samples, n_features)
+            Rows to learn from.
+        """
+        found = _find_categorical(X, self._wanted_categories, type(self).__name__)
+        self.category_codes_ = CategoryCodes(as_table(X), found) if found else None
+
+    @property
+    def _categorical_positions(self) -> Positions:
+        """The categorical features."""
+        codes = self.category_codes_
+        return () if codes is None else codes.positions
+
+    @property
+    def _advice(self) -> str:
+        if self._wanted_categories is None:
+            return super()._advice
+        return (
+            ", or categories: named in categorical_features, or of dtype 'category' in a data "
+            "frame (in a pipeline: set_output(transform='pandas'))"
+        )
+
+    def _validate_features(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
+        if reset:
+            self.find_categories(X)
+        codes = self.category_codes_
+        if codes is None:
+            return super()._validate_features(X, reset=reset, **options)
+        X = as_table(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        refuse_dates(type(self).__name__, X, codes.positions)
+        coded = codes.encode(X)
+        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # as in `BaseRanker`
+                if "y" in options:
+                    return check_X_y(coded, options.pop("y"), estimator=self, **checks, **options)
+                return check_array(coded, estimator=self, **checks)
+        except (TypeError, ValueError):
+            self.check_columns(X, reset=reset)
+            raise
+
+    def _rows_as_given(self, X: Floats) -> Any:
+        codes = self.category_codes_
+        return X if codes is None else codes.decode(X)
+
+
+def _are_given(owner: str, validation: dict[str, Any]) -> bool:
+    """Whether there are validation rows; raise ValueError for arrays without X or y."""
+    given = [name for name, array in validation.items() if array is not None]
+    missing = [name for name in ("X_val", "y_val") if name not in given]
+    if given and missing:
+        raise ValueError(
+            f"fit of {owner} needs both X_val and y_val for validation rows. Got "
+            f"{' and '.join(given)} without {' and '.join(missing)}."
+        )
+    return bool(given)
+
+
+def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
+    """Return the positions of the categorical features of X."""
+    if wanted is None:
+        return ()
+    if isinstance(wanted, str):
+        dtypes = X.dtypes if is_data_frame(X) else ()
+        kinds = ("CategoricalDtype", "Categorical", "Enum")  # of pandas, and of polars
+        return tuple(i for i, dtype in enumerate(dtypes) if type(dtype).__name__ in kinds)
+    given = np.asarray(wanted)
+    if not given.size:
+        return ()
+    n_features = as_table(X).shape[1]
+    if given.dtype.kind == "b":
+        if len(given) != n_features:
+            raise ValueError(
+                f"categorical_features of {owner} must have one boolean for each of the "
+                f"{n_features} features. Got {len(given)}."
+            )
+        return tuple(np.flatnonzero(given).tolist())
+    names = {name: number for number, name in enumerate(getattr(X, "columns", ()))}
+    positions = []
+    for one in given.tolist():
+        position = names.get(one, -1) if isinstance(one, str) else one
+        is_index = np.asarray(position).dtype.kind in "iu"
+        if not is_index or not 0 <= position < n_features:
+            raise ValueError(
+                f"categorical_features of {owner} must be names or indices of the {n_features} "
+                f"features. Got {one!r}."
+            )
+        positions.append(position)
+    return tuple(sorted(set(positions)))

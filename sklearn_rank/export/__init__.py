@@ -1,0 +1,1 @@
+"""Fitted rankers in other systems: ONNX, and the forms that search engines read."""

@@ -1,0 +1,307 @@
+"""Converters of the rankers for skl2onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Values
+from sklearn_rank.ensemble import RankingEnsemble
+from sklearn_rank.ensemble.members import NumberScaler
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
+from sklearn_rank.estimators.list_net_linear import ListNetLinear
+from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+from sklearn_rank.estimators.rank_boost import RankBoost
+from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
+from sklearn_rank.export.onnx._column_graph import columns_of
+from sklearn_rank.export.onnx._ensemble_graph import ensemble_scores
+from sklearn_rank.export.onnx._imputer import register_imputer
+from sklearn_rank.export.onnx._operator_graph import (
+    GraphInput,
+    OperatorGraph,
+    converted,
+    graph_inputs,
+    steps_of,
+)
+from sklearn_rank.export.onnx._score_graph import (
+    constant_scores,
+    kernel_scores,
+    linear_scores,
+    pair_scores,
+    step_scores,
+)
+from sklearn_rank.export.onnx._tree_graph import leaf_values
+from sklearn_rank.export.search_engines.tree_arrays import (
+    LARGEST_ZERO,
+    tree_of_sklearn,
+    trees_of_lightgbm,
+    trees_of_xgboost,
+)
+from sklearn_rank.scorecard.forms.card_graph import card_totals
+from sklearn_rank.scorecard.forms.onnx_graph import import_onnx
+from sklearn_rank.scorecard.scorecard import Scorecard
+
+
+def register_converters(*, imputer: bool = False) -> None:
+    """Register the rankers' converters with skl2onnx; calling it again has no effect.
+
+    Importing `sklearn_rank.export.onnx` does this if skl2onnx is installed, without `imputer`. Then
+    ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
+    are `label`, the result of `predict`, in binary mode, and `scores`, the result of
+    `decision_function` (of `predict` with ``relevance="graded"``), of shape (n_rows,), in double
+    precision. A `Scorecard` that refuses rows has no `label`, and gives these rows the score NaN.
+
+    Parameters
+    ----------
+    imputer : bool, default=False
+        Whether to replace skl2onnx's converter of scikit-learn's `SimpleImputer` as well, for all
+        models that this process converts. The graph of skl2onnx fills ``float64`` input by an
+        operator that onnxruntime runs for ``float32`` only, and has no columns of
+        `add_indicator`.
+
+    Raises
+    ------
+    ImportError
+        Without skl2onnx, which the extra "onnx" brings.
+
+    Notes
+    -----
+    All computations are in double precision, even if the input is in single precision, as in the
+    rankers. Scores are those of `decision_function` up to rounding, about 1e-15 of their size. A
+    weak ranker that is an estimator is as exact as its converter in skl2onnx.
+
+    These cannot be converted and raise an error: kernels that are functions or ``"precomputed"``,
+    weak rankers that are estimators without a converter or objects of your own, and models of
+    LightGBM with linear leaves or with zeros as missing values.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from skl2onnx import to_onnx
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.export.onnx import register_converters
+    >>> register_converters()
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> ranker = RankBoost(n_estimators=10).fit(X, y)
+    >>> model = to_onnx(ranker, X[:1])
+    >>> [one.name for one in model.graph.output]
+    ['label', 'scores']
+    """
+    skl2onnx = import_onnx("register_converters", "skl2onnx")
+    if imputer:
+        register_imputer()
+    shapes = import_onnx("register_converters", "skl2onnx.shape_calculators.scaler")
+    operators = import_onnx("register_converters", "skl2onnx.operator_converters.scaler_op")
+    skl2onnx.update_registered_converter(  # it is a StandardScaler to these
+        NumberScaler,
+        "SklearnRankNumberScaler",
+        shapes.calculate_sklearn_scaler_output_shapes,
+        operators.convert_sklearn_scaler,
+        options={"div": ["std", "div", "div_cast"]},
+    )
+    for ranker, scores in _SCORES.items():
+        skl2onnx.update_registered_converter(
+            ranker,
+            f"SklearnRank{ranker.__name__}",
+            _set_types,
+            partial(_convert, scores),
+            parser=_declare,
+            options={
+                "zipmap": [False, True, "columns"],
+                "output_class_labels": [False, True],
+                "raw_scores": [False, True],  # asked for by the converter of CalibratedClassifierCV
+            },
+        )
+
+
+# What skl2onnx calls -----------------------------------------------------------------------
+
+
+def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Declare the outputs of a ranker."""
+    alias = import_onnx("to_onnx", "skl2onnx").get_model_alias(type(model))
+    operator = scope.declare_local_operator(alias, model)
+    operator.inputs = inputs
+    refuses = isinstance(model, Scorecard) and model.card_.unseen == "refuse"
+    if getattr(model, "relevance", "binary") == "binary" and not refuses:
+        operator.outputs.append(scope.declare_local_variable("label", missing_type=True))
+    operator.outputs.append(scope.declare_local_variable("scores", missing_type=True))
+    _set_types(operator)
+    return operator.outputs
+
+
+def _set_types(operator: Any) -> None:
+    """Set the types of the outputs, which may have been changed."""
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    if len(operator.outputs) == 2:
+        kinds = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double"}
+        kind = kinds.get(_classes(operator.raw_operator).dtype.kind, "String")
+        operator.outputs[0].type = getattr(types, f"{kind}TensorType")([None])
+    operator.outputs[-1].type = types.DoubleTensorType([None])
+
+
+def _classes(ranker: Any) -> Values:
+    """Return the classes, numbers with 64 bits."""
+    classes: Values = np.asarray(ranker.classes_)
+    types = {"i": np.int64, "u": np.int64, "f": np.float64}
+    return classes.astype(types.get(classes.dtype.kind, classes.dtype))
+
+
+def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a ranker or a scorecard."""
+    model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
+    graph = OperatorGraph(scope, container, type(model).__name__)
+    scores = scores_of(graph, graph_inputs(operator), model)
+    is_raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
+    is_raw = is_raw or _is_calibrated(scope, model)
+    shown = _two_columns(graph, scores, operator) if is_raw else scores
+    graph.node("Identity", shown, output=outputs[-1])
+    if len(outputs) > 1:
+        is_upper = graph.cast(graph.node("Greater", scores, 0.0), np.int64)
+        graph.node("Gather", _classes(model), is_upper, output=outputs[0])
+
+
+def _is_calibrated(scope: Any, ranker: Any) -> bool:
+    """Whether a CalibratedClassifierCV holds a pipeline or a search that ends with the ranker.
+
+    skl2onnx reads columns there, too, but asks only the estimator itself for raw scores.
+    """
+    models = [operator.raw_operator for operator in scope.operators.values()]
+    found = [one for model in models for one in getattr(model, "calibrated_classifiers_", ())]
+    return any(steps_of(one.estimator)[-1] is ranker for one in found)
+
+
+def _two_columns(graph: OperatorGraph, scores: str, operator: Any) -> str:
+    """Return minus the scores and the scores, of the type of the input, as skl2onnx has them."""
+    column = graph.node("Reshape", scores, [-1, 1])
+    both = graph.node("Concat", graph.node("Neg", column), column, axis=1)
+    is_double = "Double" in type(operator.inputs[0].type).__name__
+    return both if is_double else graph.cast(both, np.float32)
+
+
+# Scores by class -------------------------------------------------------------------------------
+
+
+def _of_ranker(
+    scores_of: Callable[..., str], graph: OperatorGraph, inputs: list[GraphInput], ranker: Any
+) -> str:
+    """Return scores with the offset of binary mode."""
+    codes = getattr(ranker, "category_codes_", None)
+    scores = scores_of(graph, columns_of(graph, inputs, codes), ranker)
+    if ranker.relevance == "graded":
+        return scores
+    return graph.node("Add", scores, float(ranker.offset_))
+
+
+def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> str:
+    """Return totals less the cut."""
+    holder = [(one, number) for one in inputs for number in range(one.n_columns)]
+
+    def column_of(axis: Any, kind: str) -> tuple[str, str]:
+        one, number = holder[axis.column]
+        if one.is_text != (kind == "str"):
+            wanted = "strings" if kind == "str" else "numbers"
+            raise ValueError(
+                f"{graph.owner} takes {wanted} for {axis.name!r}. Input {one.name!r} has others."
+            )
+        values = graph.node("Gather", one.name, [number], axis=1)
+        if one.is_text:
+            return values, kind
+        if one.is_float or kind not in ("int", "bool"):  # floats may be NaN, where it is missing
+            return graph.cast(values, np.float64), kind if kind == "number" else "float"
+        return graph.cast(values, np.int64), kind
+
+    total = card_totals(graph, scorecard.card_, inputs[0].name, column_of)
+    return graph.node("Sub", graph.cast(total, np.float64), float(scorecard.cut_))
+
+
+def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
+    """Return the sum of the weak rankers."""
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
+    if hasattr(rules, "step_functions"):
+        total = step_scores(graph, X, rules.step_functions(weights))
+        pairs = rules.pair_functions(weights) if hasattr(rules, "pair_functions") else ()
+        return pair_scores(graph, X, total, pairs)
+    if hasattr(rules, "coefficients"):
+        return linear_scores(graph, X, rules.coefficients(weights, ranker.n_features_in_))
+    if hasattr(rules, "estimators"):
+        return _of_estimators(graph, X, ranker)
+    raise ValueError(
+        f"{graph.owner} with weak_ranker={ranker.weak_ranker!r} can't be written as an ONNX "
+        "graph: 'stump', 'feature' and estimators with a converter can."
+    )
+
+
+def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
+    """Return the sum of fitted estimators, mapped to [0, 1]."""
+    rules, n_columns = ranker.weak_rankers_, ranker.n_features_in_
+    factors = np.asarray(ranker.estimator_weights_) / np.asarray(rules.width)
+    total = constant_scores(graph, X, -float(factors @ np.asarray(rules.low)))
+    estimators = list(zip(rules.estimators, factors.tolist(), strict=True))
+    if estimators and all(hasattr(one, "tree_") for one in rules.estimators):
+        trees = [tree_of_sklearn(one) for one in rules.estimators]
+        single = graph.cast(graph.cast(X, np.float32), np.float64)
+        leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
+        return graph.node("Add", total, linear_scores(graph, leaves, factors))
+    for estimator, factor in estimators:
+        about = f"weak_ranker={type(estimator).__name__}(...)"
+        prediction, *_ = converted(graph, X, n_columns, estimator, about)
+        values = graph.cast(prediction, np.float64)
+        part = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
+        total = graph.node("Add", total, part)
+    return total
+
+
+def _of_linear(graph: OperatorGraph, X: str, ranker: Any) -> str:
+    return linear_scores(graph, X, ranker.coef_)
+
+
+def _of_kernel(graph: OperatorGraph, X: str, ranker: Any) -> str:
+    """Return the weighted sum of kernels."""
+    kernel = ranker.kernel
+    if kernel == "linear":
+        return _of_linear(graph, X, ranker)
+    if callable(kernel) or kernel == "precomputed":
+        name = repr(kernel) if isinstance(kernel, str) else "a function"
+        raise ValueError(
+            f"{graph.owner} with kernel={name} can't be written as an ONNX graph: named "
+            "kernels can, except 'precomputed'."
+        )
+    return kernel_scores(graph, X, ranker)
+
+
+def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
+    """Return the sum of the trees, rounded as the engine rounds it."""
+    is_single = ranker.engine_ == "xgboost"
+    if is_single:
+        X, trees = graph.cast(X, np.float32), trees_of_xgboost(ranker.booster_)
+    else:
+        X, trees = _without_tiny(graph, X), trees_of_lightgbm(ranker.booster_)
+    comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"
+    leaves = leaf_values(graph, X, ranker.n_features_in_, trees, comparison)
+    # One after the other, so that sums in single precision are those of the engine.
+    sums = graph.node("CumSum", leaves, 1)
+    last = graph.node("Gather", sums, len(trees) - 1, axis=1)
+    return graph.cast(last, np.float64)
+
+
+def _without_tiny(graph: OperatorGraph, X: str) -> str:
+    """Return values with zero for those that LightGBM takes for zero."""
+    is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), LARGEST_ZERO)
+    return graph.node("Where", is_tiny, 0.0, X)
+
+
+_SCORES: dict[type, Callable[..., str]] = {
+    BoostedTreesRanker: partial(_of_ranker, _of_trees),
+    KernelPairwiseSGDRanker: partial(_of_ranker, _of_kernel),
+    ListNetLinear: partial(_of_ranker, _of_linear),
+    PNormPushRanker: partial(_of_ranker, _of_boosting),
+    RankBoost: partial(_of_ranker, _of_boosting),
+    SmoothMarginRanker: partial(_of_ranker, _of_boosting),
+    Scorecard: _of_card,
+}
+_SCORES[RankingEnsemble] = partial(_of_ranker, partial(ensemble_scores, _SCORES))

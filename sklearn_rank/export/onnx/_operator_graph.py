@@ -1,0 +1,136 @@
+"""The part of a graph that skl2onnx makes which one operator adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Values
+from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder, import_onnx
+
+_OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
+_ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}
+"""Of the operators of ai.onnx.ml: later ones are not known to all releases of skl2onnx."""
+
+
+@dataclass(frozen=True)
+class GraphInput:
+    """An input of shape (n_rows, n_columns): numbers or truth values, or strings."""
+
+    name: str
+    n_columns: int
+    is_text: bool = False
+    is_float: bool = True
+
+
+def graph_inputs(operator: Any) -> list[GraphInput]:
+    """Return names, types and widths of the inputs of an operator."""
+    inputs, model = [], operator.raw_operator
+    for one in operator.inputs:
+        n_columns = one.type.shape[1] if len(one.type.shape) > 1 else 1
+        if n_columns is None and len(operator.inputs) > 1:
+            raise ValueError(
+                f"Input {one.raw_name!r} of {type(model).__name__} must have a known number of "
+                "columns. Give it in initial_types."
+            )
+        kind = type(one.type).__name__
+        known = n_columns or model.n_features_in_
+        is_float = "Float" in kind or "Double" in kind
+        inputs.append(GraphInput(one.full_name, known, "String" in kind, is_float))
+    return inputs
+
+
+def steps_of(model: Any) -> list[Any]:
+    """Return the steps of a fitted model, those of searches and pipelines inside it one by one."""
+    if hasattr(model, "best_estimator_"):
+        return steps_of(model.best_estimator_)
+    if hasattr(model, "steps"):
+        return [one for _, step in model.steps for one in steps_of(step)]
+    return [model]
+
+
+class OperatorGraph(GraphBuilder):
+    """The part of a graph of skl2onnx that a ranker adds.
+
+    Parameters
+    ----------
+    scope, container : objects of skl2onnx
+        What gives names, and what holds the nodes.
+    owner : str
+        Name of the ranker, for messages.
+    """
+
+    def __init__(self, scope: Any, container: Any, owner: str) -> None:
+        super().__init__(prefix="")
+        self.scope, self.container, self.owner = scope, container, owner
+        found = container.target_opset_any_domain("")
+        found_ml = container.target_opset_any_domain("ai.onnx.ml")
+        if found < _OLDEST_OPSET or found_ml < _OLDEST_ML_OPSET:
+            raise ValueError(
+                f"The ONNX graph of {owner} needs opset {_OLDEST_OPSET} and opset "
+                f"{_OLDEST_ML_OPSET} of ai.onnx.ml. Got target_opset={found} and {found_ml}."
+            )
+
+    def _add(
+        self, kind: str, inputs: list[str], output: str, domain: str, options: dict[str, Any]
+    ) -> None:
+        name = self.scope.get_unique_operator_name(f"{self.owner}{kind}")
+        version = {"op_version": _ML_VERSIONS[kind]} if domain else {}
+        self.container.add_node(
+            kind, inputs, [output], op_domain=domain, name=name, **version, **options
+        )
+
+    def constant(self, values: Values) -> str:
+        """Add a constant and return its name."""
+        name = self._new_name("constant")
+        flat = values.ravel()
+        content = flat.astype(str).tolist() if values.dtype.kind in "OSU" else flat
+        self.container.add_initializer(name, self._type(values.dtype), values.shape, content)
+        return name
+
+    def _new_name(self, kind: str) -> str:
+        return str(self.scope.get_unique_variable_name(f"{self.owner}_{kind}"))
+
+
+def converted(
+    graph: OperatorGraph,
+    X: str,
+    n_columns: int | None,
+    estimator: Any,
+    about: str,
+    raw_scores: bool = False,
+) -> list[str]:
+    """Return the outputs of an estimator, by its own converter; `about` is it in messages.
+
+    With `raw_scores` the second output has those of `decision_function`, no probabilities.
+    """
+    has_option = partial(graph.container.has_options, estimator)
+    if raw_scores and not has_option("raw_scores"):
+        raise ValueError(
+            f"{graph.owner} with {about} can't be written as an ONNX graph: it needs the values of "
+            "decision_function, and skl2onnx has no converter that gives them for this class."
+        )
+    operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    rows = (X, types.DoubleTensorType([None, n_columns]))
+    parts = np.ravel(getattr(estimator, "estimators_", []))
+    if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
+        rows = (graph.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
+    opset = graph.container.target_opset_any_domain("")
+    # A class without probabilities, such as LinearSVC, may have no other graph in double precision.
+    is_raw = raw_scores or not hasattr(estimator, "predict_proba")
+    wanted = {"zipmap": False, "raw_scores": is_raw}
+    given = {name: value for name, value in wanted.items() if has_option(name)}
+    try:
+        graph.container.add_options(id(estimator), given)
+        part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=given)
+        part.add_to(graph.scope, graph.container)
+    except Exception as error:
+        raise ValueError(
+            f"{graph.owner} with {about} can't be written as an ONNX graph, because skl2onnx has "
+            f"no working converter for it: {str(error)[:400]}"
+        ) from error
+    return [str(one.full_name) for one in part.outputs]

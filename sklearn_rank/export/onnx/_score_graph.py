@@ -1,0 +1,177 @@
+"""Nodes of an ONNX graph that compute the scores of the models, all in double precision.
+
+Each function takes the values of the features, of shape (n_rows, n_columns), and returns the
+name of the scores, of shape (n_rows,).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank.models import FeatureBins, PairFunction, StepFunction
+from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder
+
+_SHORT = 10 * float(np.finfo(np.float64).eps)
+"""Lengths below this are one for scikit-learn, which divides by them."""
+
+
+def constant_scores(graph: GraphBuilder, X: str, value: float) -> str:
+    """Return one number for each row."""
+    n_rows = graph.node("Shape", X, start=0, end=1)
+    return graph.node("Expand", [float(value)], n_rows)
+
+
+def linear_scores(graph: GraphBuilder, X: str, coefficients: Floats) -> str:
+    """Return ``X @ coefficients``."""
+    return graph.node("MatMul", X, np.asarray(coefficients, dtype=np.float64))
+
+
+def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> str:
+    """Return the sum of step functions.
+
+    It is a constant, and a gain for each threshold that a row exceeds, for each special code or
+    category that it is equal to, and for each missing value.
+    """
+    constants, gains = zip(*map(_gains, steps), strict=True) if steps else ((), ())
+    total = constant_scores(graph, X, float(sum(constants)))
+    for kind in ("Greater", "Equal", "IsNaN"):
+        found = [(step.feature, *one[kind]) for step, one in zip(steps, gains, strict=True)]
+        column = [feature for feature, values, _ in found for _ in values]
+        if not column:
+            continue
+        operands: list[Any] = [graph.node("Gather", X, column, axis=1)]
+        if kind != "IsNaN":
+            operands.append(np.concatenate([values for _, values, _ in found]))
+        is_true = graph.cast(graph.node(kind, *operands), np.float64)
+        gain = np.concatenate([gain for _, _, gain in found])
+        total = graph.node("Add", total, linear_scores(graph, is_true, gain))
+    return total
+
+
+def pair_scores(graph: GraphBuilder, X: str, total: str, pairs: Sequence[PairFunction]) -> str:
+    """Return the sum of scores and of functions of pairs, each a look-up of the cell."""
+    for pair in pairs:
+        width = pair.bins.second.n_bins
+        axes = zip((pair.bins.first, pair.bins.second), pair.features, (width, 1), strict=True)
+        numbers = [
+            StepFunction(column, bins, np.arange(bins.n_bins) * float(factor))
+            for bins, column, factor in axes
+        ]
+        # Step functions whose values are whole numbers sum to them exactly.
+        cell = graph.cast(step_scores(graph, X, numbers), np.int64)
+        total = graph.node("Add", total, graph.node("Gather", pair.grid.ravel(), cell))
+    return total
+
+
+def _gains(step: StepFunction) -> tuple[float, dict[str, tuple[Floats, Floats]]]:
+    """Return a constant, and by the kind of the comparison the values and the gains."""
+    bins, values = step.bins, step.values
+    ordinary = np.append(values[: bins.n_values], values[-1])
+    if bins.categories is None:
+        start, thresholds, codes = ordinary[0], bins.thresholds, np.zeros(0)
+    else:  # a code without a bin, and one that is no category, are missing
+        start, thresholds = values[-1], np.zeros(0)
+        codes = np.flatnonzero(bins.categories >= 0).astype(np.float64)
+    plain = StepFunction(
+        step.feature, FeatureBins(bins.thresholds, categories=bins.categories), ordinary
+    )
+    equal = np.concatenate([codes, bins.special])
+    gain = np.concatenate([plain(codes) - start, step(bins.special) - plain(bins.special)])
+    rises = np.diff(ordinary[:-1]) if bins.categories is None else np.zeros(0)
+    missing = np.array([values[-1] - start])
+    return float(start), {
+        "Greater": (thresholds, rises),
+        "Equal": (equal, gain),
+        "IsNaN": (np.zeros(1), missing),
+    }
+
+
+# Kernels ---------------------------------------------------------------------------------
+
+
+def kernel_scores(graph: GraphBuilder, X: str, ranker: Any) -> str:
+    """Return the sum of the kernels with the rows of a ranker, times their coefficients."""
+    support = np.flatnonzero(ranker.dual_coef_)
+    if not len(support):
+        return constant_scores(graph, X, 0.0)
+    rows = ranker.X_fit_[support]
+    rows = np.asarray(rows.toarray() if issparse(rows) else rows, dtype=np.float64)
+    matrix = _KERNELS[ranker.kernel](graph, X, rows, ranker)
+    return linear_scores(graph, matrix, ranker.dual_coef_[support])
+
+
+def _rbf(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    centre = rows.mean(axis=0)  # distances are differences of squares, as in the estimator
+    X, rows = graph.node("Sub", X, centre), rows - centre
+    products = graph.node("MatMul", X, -2 * rows.T)
+    squares = _sum_last(graph, graph.node("Mul", X, X), keepdims=1)
+    distance = graph.node("Add", graph.node("Add", products, squares), (rows**2).sum(1))
+    distance = graph.node("Max", distance, 0.0)
+    return graph.node("Exp", graph.node("Mul", distance, -float(ranker.gamma_)))
+
+
+def _affine(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    products = graph.node("MatMul", X, ranker.gamma_ * rows.T)
+    return graph.node("Add", products, float(ranker.coef0))
+
+
+def _polynomial(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    return graph.node("Pow", _affine(graph, X, rows, ranker), float(ranker.degree))
+
+
+def _sigmoid(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    return graph.node("Tanh", _affine(graph, X, rows, ranker))
+
+
+def _cosine(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    length = graph.node("Sqrt", _sum_last(graph, graph.node("Mul", X, X), keepdims=1))
+    is_short = graph.node("Less", length, _SHORT)
+    X = graph.node("Div", X, graph.node("Where", is_short, 1.0, length))
+    lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    return graph.node("MatMul", X, (rows / np.where(lengths < _SHORT, 1.0, lengths)).T)
+
+
+def _laplacian(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    difference = graph.node("Sub", _for_each_row(graph, X), rows)
+    distance = _sum_last(graph, graph.node("Abs", difference))
+    return graph.node("Exp", graph.node("Mul", distance, -float(ranker.gamma_)))
+
+
+def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    x = _for_each_row(graph, X)
+    difference, total = graph.node("Sub", x, rows), graph.node("Add", x, rows)
+    is_zero = graph.node("Equal", total, 0.0)
+    total = graph.node("Where", is_zero, 1.0, total)  # both are zero there
+    square = graph.node("Mul", difference, difference)
+    return graph.node("Neg", _sum_last(graph, graph.node("Div", square, total)))
+
+
+def _chi2(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
+    distance = _additive_chi2(graph, X, rows, ranker)
+    return graph.node("Exp", graph.node("Mul", distance, float(ranker.gamma_)))
+
+
+_KERNELS: dict[str, Callable[..., str]] = {
+    "additive_chi2": _additive_chi2,
+    "chi2": _chi2,
+    "cosine": _cosine,
+    "laplacian": _laplacian,
+    "poly": _polynomial,
+    "polynomial": _polynomial,
+    "rbf": _rbf,
+    "sigmoid": _sigmoid,
+}
+
+
+def _for_each_row(graph: GraphBuilder, X: str) -> str:
+    """Return X of shape (n_rows, 1, n_features), to be compared with each of some rows."""
+    return graph.node("Unsqueeze", X, [1])
+
+
+def _sum_last(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
+    return graph.node("ReduceSum", values, [-1], keepdims=keepdims)

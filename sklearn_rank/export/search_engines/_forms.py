@@ -1,0 +1,259 @@
+"""The forms that the plugins of Elasticsearch and OpenSearch read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from sklearn_rank.export.search_engines._nodes import Leaf, Node, next_single
+from sklearn_rank.export.search_engines._scores import Exported, LinearScore, TreeScore, exported
+
+
+def linear_score(found: Exported, form: str, *, drop_constant: bool) -> LinearScore:
+    """Return the linear form of a model, or raise ValueError."""
+    score = found.score
+    if not isinstance(score, LinearScore):
+        raise ValueError(f"{found.owner} is not linear, and can't be written as {form}.")
+    if score.constant != 0 and not drop_constant:
+        raise ValueError(
+            f"{found.owner} adds the constant {score.constant:g} (of the offset in binary mode and "
+            f"of scaling), which {form} can't hold. It does not change the order: "
+            "drop_constant=True leaves it out."
+        )
+    return score
+
+
+def tree_score(found: Exported, form: str, other: str) -> TreeScore:
+    """Return the trees of a model, or raise ValueError."""
+    if not isinstance(found.score, TreeScore):
+        raise ValueError(
+            f"{found.owner} is linear here, and can't be written as {form}. Use {other}."
+        )
+    return found.score
+
+
+def to_ranklib(model: Any) -> str:
+    """Write boosted stumps or trees in the XML of RankLib, of type ``model/ranklib``.
+
+    The score is the sum of the trees, whose weights are 1. A row goes to the left where the feature
+    is at most the threshold, both in single precision. Features are numbered from 1, in the order
+    of the columns of X: the feature set must have the same order.
+
+    Parameters
+    ----------
+    model : ranker or Pipeline
+        Fitted: `BoostedTreesRanker` of either engine, or `RankBoost`, `PNormPushRanker` or
+        `SmoothMarginRanker` with stumps.
+
+    Returns
+    -------
+    str
+        The model, with the name of RankLib's LambdaMART in its first line.
+
+    Raises
+    ------
+    TypeError
+        When the ranker has no form for search engines.
+    ValueError
+        When the model is linear, or holds what the form can't: categories, learned branches of
+        missing values, pairs of features, other weak rankers, steps of a pipeline.
+
+    Notes
+    -----
+    The scores are those of `predict`, in binary mode of `decision_function`, on features of single
+    precision. The plugins add in single precision, too.
+
+    Examples
+    --------
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.export.search_engines import to_ranklib
+    >>> ranker = RankBoost(n_estimators=1).fit([[1.0], [2.0], [3.0]], [0, 0, 1])
+    >>> lines = to_ranklib(ranker).splitlines()
+    >>> lines[0]
+    '## LambdaMART'
+    >>> lines[-1].partition("<split pos")[0]
+    '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.0</threshold>'
+    """
+    found = exported(model, None, needs_names=False)
+    trees = tree_score(found, "RankLib's XML", "to_linear_json").all_trees()
+    # RankLib takes the first child of an element for its content: no space may lie between.
+    texts = [
+        f'<tree id="{number}" weight="1.0"><split>{_ranklib_node(tree)}</split></tree>'
+        for number, tree in enumerate(trees, 1)
+    ]
+    return f"## LambdaMART\n<ensemble>{''.join(texts)}</ensemble>\n"
+
+
+def _ranklib_node(node: Node) -> str:
+    if isinstance(node, Leaf):
+        return f"<output>{node.value!r}</output>"
+    return (
+        f"<feature>{node.feature + 1}</feature><threshold>{node.limit!r}</threshold>"
+        f'<split pos="left">{_ranklib_node(node.left)}</split>'
+        f'<split pos="right">{_ranklib_node(node.right)}</split>'
+    )
+
+
+def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -> str:
+    """Write boosted stumps or trees as XGBoost's JSON dump, of type ``model/xgboost+json``.
+
+    It is a list of trees, whose leaves are added. A row goes to the child ``yes`` where the feature
+    is less than ``split_condition``, both in single precision.
+
+    Parameters
+    ----------
+    model : ranker or Pipeline
+        Fitted: `BoostedTreesRanker` of either engine, or `RankBoost`, `PNormPushRanker` or
+        `SmoothMarginRanker` with stumps.
+    feature_names : sequence of str of length n_features, default=None
+        Names of the features in the search engine. None: those of the X that the model was fitted
+        to.
+
+    Returns
+    -------
+    str
+        The model.
+
+    Raises
+    ------
+    TypeError
+        When the ranker has no form for search engines, or names are no texts.
+    ValueError
+        When the model is linear, or holds what the form can't: categories, learned branches of
+        missing values, pairs of features, other weak rankers, steps of a pipeline; or when names
+        are absent, repeated or too few.
+
+    Notes
+    -----
+    The scores are those of `predict`, in binary mode of `decision_function`. The child ``missing``
+    of each split is the one that 0 goes to: a feature without a value counts as 0, as in the other
+    forms. Versions of the plugins that do not read ``missing`` either put 0 in its place
+    (Elasticsearch) or send it to the child ``no`` (OpenSearch).
+
+    Examples
+    --------
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.export.search_engines import to_xgboost_json
+    >>> ranker = RankBoost(n_estimators=1).fit([[1.0], [2.0], [3.0]], [0, 0, 1])
+    >>> to_xgboost_json(ranker, feature_names=["title"])[:44]
+    '[{"nodeid": 0, "depth": 0, "split": "title",'
+    """
+    found = exported(model, feature_names, needs_names=True)
+    score = tree_score(found, "XGBoost's JSON", "to_linear_json")
+    return json.dumps([_xgboost_node(tree, found.names, count(), 0) for tree in score.all_trees()])
+
+
+def _xgboost_node(node: Node, names: list[str], numbers: count[int], depth: int) -> dict[str, Any]:
+    number = next(numbers)
+    if isinstance(node, Leaf):
+        return {"nodeid": number, "leaf": node.value}
+    left = _xgboost_node(node.left, names, numbers, depth + 1)
+    right = _xgboost_node(node.right, names, numbers, depth + 1)
+    yes, no = left["nodeid"], right["nodeid"]
+    return {
+        "nodeid": number,
+        "depth": depth,
+        "split": names[node.feature],
+        "split_condition": next_single(node.limit),
+        "yes": yes,
+        "no": no,
+        "missing": yes if node.limit >= 0 else no,
+        "children": [left, right],
+    }
+
+
+def to_linear_json(
+    model: Any, *, feature_names: Sequence[str] | None = None, drop_constant: bool = False
+) -> str:
+    """Write a linear model as weights by feature, of type ``model/linear``.
+
+    Parameters
+    ----------
+    model : ranker or Pipeline
+        Fitted: `ListNetLinear`, `KernelPairwiseSGDRanker` with ``kernel="linear"``, or a booster
+        with ``weak_ranker="feature"``. StandardScaler and MinMaxScaler (without clip) before it
+        are folded into the weights, as are steps that only choose columns.
+    feature_names : sequence of str of length n_features, default=None
+        Names of the features in the search engine. None: those of the X that the model was fitted
+        to.
+    drop_constant : bool, default=False
+        Whether to leave out a constant that the model adds to each score, its offset in binary
+        mode and the shift of a scaler: the form has no place for it. The order is the same.
+
+    Returns
+    -------
+    str
+        The model.
+
+    Raises
+    ------
+    TypeError
+        When the ranker has no form for search engines, or names are no texts.
+    ValueError
+        When the model is not linear, has a step that can't be folded in, or adds a constant; or
+        when names are absent, repeated or too few.
+
+    Examples
+    --------
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.export.search_engines import to_linear_json
+    >>> ranker = ListNetLinear(alpha=1.0).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+    >>> to_linear_json(ranker, feature_names=["title"])[:10]
+    '{"title": '
+    """
+    found = exported(model, feature_names, needs_names=True)
+    score = linear_score(found, "weights by feature", drop_constant=drop_constant)
+    return json.dumps(dict(zip(found.names, score.weights.tolist(), strict=True)))
+
+
+_TYPES = {
+    "ranklib": ("model/ranklib", to_ranklib),
+    "xgboost": ("model/xgboost+json", to_xgboost_json),
+    "linear": ("model/linear", to_linear_json),
+}
+
+
+def model_request(model: Any, name: str, form: str, **options: Any) -> dict[str, Any]:
+    """Return the body of a request that stores a model in Elasticsearch or OpenSearch.
+
+    It is for ``POST _ltr/_featureset/FEATURE_SET/_createmodel``.
+
+    Parameters
+    ----------
+    model : ranker or Pipeline
+        Fitted.
+    name : str
+        Name of the model in the search engine.
+    form : {"ranklib", "xgboost", "linear"}
+        The form: that of `to_ranklib`, `to_xgboost_json` or `to_linear_json`.
+    **options : keyword arguments
+        Passed to this function.
+
+    Returns
+    -------
+    dict
+        The body, for ``json.dumps``.
+
+    Raises
+    ------
+    TypeError
+        When the ranker has no form for search engines.
+    ValueError
+        When there is no such form, or it can't hold the model.
+
+    Examples
+    --------
+    >>> from sklearn_rank import RankBoost
+    >>> from sklearn_rank.export.search_engines import model_request
+    >>> ranker = RankBoost(n_estimators=1).fit([[1.0], [2.0], [3.0]], [0, 0, 1])
+    >>> body = model_request(ranker, "stumps", "ranklib")
+    >>> body["model"]["name"], body["model"]["model"]["type"]
+    ('stumps', 'model/ranklib')
+    """
+    if form not in _TYPES:
+        known = ", ".join(map(repr, _TYPES))
+        raise ValueError(f"form must be one of {known}. Got {form!r}.")
+    kind, write = _TYPES[form]
+    return {"model": {"name": name, "model": {"type": kind, "definition": write(model, **options)}}}

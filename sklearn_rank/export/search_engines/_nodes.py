@@ -1,0 +1,123 @@
+"""Trees that compare features in single precision, whatever form they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank.export.search_engines.tree_arrays import LARGEST_ZERO, TreeArrays
+from sklearn_rank.models import StepFunction
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The end of a path, and what it adds to the score."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """A comparison: the `left` node where a feature is at most `limit`, else the `right` one.
+
+    The limit is a number of single precision, as features are: the largest that goes left. In
+    training rows may have had this very value. If not, they may have had the next larger one, the
+    smallest that goes right: then `is_below` holds.
+    """
+
+    feature: int
+    limit: float
+    left: Node
+    right: Node
+    is_below: bool = False
+
+
+Node = Leaf | Split
+
+
+def next_single(x: float) -> float:
+    """Return the next larger number of single precision."""
+    return float(np.nextafter(np.float32(x), np.float32(np.inf)))
+
+
+def largest_single(x: Floats) -> Floats:
+    """Return for each number the largest one of single precision that is not above it."""
+    with np.errstate(over="ignore"):
+        single = np.asarray(x, dtype=np.float32)
+    below = np.nextafter(single, np.float32(-np.inf))
+    return np.where(single > x, below, single).astype(np.float64)
+
+
+def limits_of(tree: TreeArrays, engine: str) -> Floats:
+    """Return for each node the largest number of single precision that goes left."""
+    threshold = tree.threshold
+    if engine == "xgboost":  # less than the threshold, both in single precision
+        return np.nextafter(threshold, np.float32(-np.inf)).astype(np.float64)
+    limit = largest_single(threshold)
+    # LightGBM takes numbers of this size for zero, before it compares them.
+    limit = np.where((threshold >= 0) & (limit < LARGEST_ZERO), LARGEST_ZERO, limit)
+    before = -next_single(LARGEST_ZERO)
+    return np.where((threshold < 0) & (limit > before), before, limit)
+
+
+def tree_node(tree: TreeArrays, engine: str) -> Node:
+    """Return a tree, without splits that all features go one way."""
+    limits, is_below = limits_of(tree, engine), engine == "xgboost"
+
+    def of(number: int) -> Node:
+        limit = float(limits[number])
+        if tree.feature[number] < 0:
+            return Leaf(float(tree.value[number]))
+        if limit >= LARGEST:
+            return of(int(tree.left[number]))
+        if limit < -LARGEST:
+            return of(int(tree.right[number]))
+        left, right = of(int(tree.left[number])), of(int(tree.right[number]))
+        return Split(int(tree.feature[number]), limit, left, right, is_below)
+
+    return of(0)
+
+
+def step_node(step: StepFunction) -> Node:
+    """Return a step function of a feature as one tree, as flat as it can be."""
+    single = largest_single(step.bins.special)
+    codes = single[single == step.bins.special]  # no other can be a feature's value
+    before = np.nextafter(codes.astype(np.float32), np.float32(-np.inf)).astype(np.float64)
+    cuts = np.unique(np.concatenate([largest_single(step.bins.thresholds), codes, before]))
+    cuts = cuts[(cuts >= -LARGEST) & (cuts < LARGEST)]
+    # All numbers from one cut, without it, to the next have the value of the last of them.
+    values = step(np.append(cuts, LARGEST))
+    tells = np.array([low != high for low, high in pairwise(values.tolist())], dtype=bool)
+    return _balanced(step.feature, cuts[tells], values[np.append(tells, True)])
+
+
+def _balanced(feature: int, cuts: Floats, values: Floats) -> Node:
+    """Return the tree of a function with a value up to each cut, and one above the last."""
+    if not len(cuts):
+        return Leaf(float(values[0]))
+    middle = len(cuts) // 2
+    return Split(
+        feature,
+        float(cuts[middle]),
+        _balanced(feature, cuts[:middle], values[: middle + 1]),
+        _balanced(feature, cuts[middle + 1 :], values[middle + 1 :]),
+    )
+
+
+def with_columns(node: Node, columns: Sequence[int]) -> Node:
+    """Return a tree of other columns: its feature j is their number ``columns[j]``."""
+    if isinstance(node, Leaf):
+        return node
+    left, right = with_columns(node.left, columns), with_columns(node.right, columns)
+    return replace(node, feature=columns[node.feature], left=left, right=right)
+
+
+def nodes_of(node: Node) -> list[Node]:
+    """Return all nodes of a tree."""
+    return [node, *(nodes_of(node.left) + nodes_of(node.right) if isinstance(node, Split) else ())]

@@ -1,0 +1,150 @@
+"""Trees as plain arrays, read from the boosters of the engines and from scikit-learn's trees."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+
+_LEAF = -1
+
+LARGEST_ZERO = float(np.float32(1e-35))
+"""The largest number that is zero for LightGBM."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeArrays:
+    """One tree.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_nodes,)
+        What each node splits on; -1 for a leaf. The root is node 0.
+    threshold : ndarray of shape (n_nodes,)
+        What a value is compared with; for a split of categories any number.
+    left, right : ndarray of shape (n_nodes,)
+        Children: the left one where the comparison holds.
+    missing_left : ndarray of shape (n_nodes,)
+        Whether a missing value goes left.
+    value : ndarray of shape (n_nodes,)
+        Values of the leaves.
+    categories : dict of int to tuple of int
+        Of nodes that split on categories, the codes that go left; others, unknown ones
+        included, go right.
+    """
+
+    feature: Indices
+    threshold: Floats
+    left: Indices
+    right: Indices
+    missing_left: Mask
+    value: Floats
+    categories: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+def trees_of_xgboost(booster: Any) -> list[TreeArrays]:
+    """Return the trees of a booster, whose sum starts at zero.
+
+    A value goes left when it is less than the threshold, both in single precision.
+    """
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    return [_tree_of_xgboost(tree) for tree in learner["gradient_booster"]["model"]["trees"]]
+
+
+def _tree_of_xgboost(tree: dict[str, Any]) -> TreeArrays:
+    left, condition = np.array(tree["left_children"]), np.array(tree["split_conditions"])
+    right, missing_left = np.array(tree["right_children"]), np.array(tree["default_left"], bool)
+    is_leaf = left == _LEAF
+    categories: dict[int, tuple[int, ...]] = {}
+    for node, begin, size in zip(
+        tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+    ):
+        # The engine lists the categories that go right.
+        categories[node] = tuple(tree["categories"][begin : begin + size])
+        left[node], right[node] = right[node], left[node]
+        missing_left[node] = not missing_left[node]
+    return TreeArrays(
+        np.where(is_leaf, _LEAF, tree["split_indices"]),
+        condition.astype(np.float32),
+        left,
+        right,
+        missing_left,
+        np.where(is_leaf, condition, 0.0).astype(np.float32),
+        categories,
+    )
+
+
+def trees_of_lightgbm(booster: Any) -> list[TreeArrays]:
+    """Return the trees of a booster; a value goes left when it is at most the threshold.
+
+    Raises
+    ------
+    ValueError
+        When leaves hold linear functions, or zeros count as missing.
+    """
+    return [_tree_of_lightgbm(one["tree_structure"]) for one in booster.dump_model()["tree_info"]]
+
+
+def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
+    nodes, children = [root], []
+    for node in nodes:  # grows while it is walked through
+        if "split_feature" in node:
+            children.append((len(nodes), len(nodes) + 1))
+            nodes += [node["left_child"], node["right_child"]]
+        else:
+            children.append((0, 0))
+    if any("leaf_coeff" in node for node in nodes):
+        raise ValueError(
+            "BoostedTreesRanker with linear functions in the leaves (linear_tree) can't be written "
+            "as trees whose leaves hold numbers."
+        )
+    if any(node.get("missing_type") == "Zero" for node in nodes):
+        raise ValueError(
+            "BoostedTreesRanker with zeros as missing values (zero_as_missing) can't be written as "
+            "trees that take NaN alone for missing."
+        )
+    is_category = [node.get("decision_type") == "==" for node in nodes]
+    columns = zip(nodes, is_category, strict=True)
+    left, right = np.array(children).T
+    return TreeArrays(
+        np.array([node.get("split_feature", _LEAF) for node in nodes]),
+        np.array([0.0 if c else node.get("threshold", 0.0) for node, c in columns]),
+        left,
+        right,
+        np.array([_missing_goes_left(node) for node in nodes]),
+        np.array([node.get("leaf_value", 0.0) for node in nodes]),
+        {
+            number: tuple(map(int, nodes[number]["threshold"].split("||")))
+            for number in np.flatnonzero(is_category).tolist()
+        },
+    )
+
+
+def _missing_goes_left(node: dict[str, Any]) -> bool:
+    """Whether NaN goes left; a split that saw none in training takes it for zero."""
+    if "split_feature" not in node or node["decision_type"] == "==":
+        return False
+    if node["missing_type"] == "None":
+        return bool(node["threshold"] >= 0)
+    return bool(node["default_left"])
+
+
+def tree_of_sklearn(estimator: Any) -> TreeArrays:
+    """Return the tree of a regressor or classifier, whose leaves hold what it predicts.
+
+    A value in single precision goes left when it is at most the threshold.
+    """
+    tree, value = estimator.tree_, estimator.tree_.value[:, 0]
+    classes: Values | None = getattr(estimator, "classes_", None)
+    return TreeArrays(
+        np.where(tree.children_left == _LEAF, _LEAF, tree.feature),
+        tree.threshold,
+        tree.children_left,
+        tree.children_right,
+        tree.missing_go_to_left.astype(bool),
+        value[:, 0] if classes is None else classes.take(value.argmax(axis=1)).astype(np.float64),
+    )

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-import oracles
 import pytest
+from oracles import definitions as oracles
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 

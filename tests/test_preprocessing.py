@@ -1,12 +1,12 @@
 """Query-level scaling against a loop, and in pipelines."""
 
 import numpy as np
-import oracles
-import oracles_listwise as naive
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import definitions as oracles
+from oracles import listwise as naive
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline

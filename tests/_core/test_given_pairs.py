@@ -1,0 +1,627 @@
+"""Rankers of listed pairs: the objective, the trick of one query a pair, bad input, searches."""
+
+import io
+import pickle
+import re
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from oracles import given_pairs as oracle
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_rank import (
+    BoostedTreesRanker,
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.validation import check_relevance, check_weight
+from sklearn_rank.objectives import MARGIN_LOSSES, ListedExponential, ListedPairLoss, MarginLoss
+from sklearn_rank.objectives.pushes import make_push
+from sklearn_rank.pairs import PairKFold, PairRanker, PairTable
+from sklearn_rank.pairs._given import share_in_order
+from sklearn_rank.pairs._items import PairedItems
+from sklearn_rank.solvers import Corrective
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@st.composite
+def listed(draw, n_max=6):
+    """Items, pairs that may repeat or contradict each other, weights, and scores with ties."""
+    n = draw(st.integers(2, n_max))
+    one = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
+    pairs = draw(st.lists(one, min_size=1, max_size=12))
+    weight = draw(
+        st.lists(st.sampled_from([1.0, 2.0, 0.25, 3.5]), min_size=len(pairs), max_size=len(pairs))
+    )
+    scores = draw(
+        st.lists(st.sampled_from([-3.0, -0.5, 0.0, 0.3, 0.5, 1.0, 4.0]), min_size=n, max_size=n)
+    )
+    return np.array(pairs), np.array(weight), np.array(scores)
+
+
+def posed(pairs, weight, n):
+    return GivenPairs(n, pairs[:, 0].copy(), pairs[:, 1].copy(), weight)
+
+
+def duels(n=60, n_pairs=300, seed=0):
+    """Items with three features, one of few values, and noisy pairs with whole weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[:, 2] = rng.integers(0, 3, n)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(n_pairs)])
+    f = X[:, 0] + np.abs(X[:, 1])
+    lost = f[pairs[:, 0]] + rng.normal(size=n_pairs) < f[pairs[:, 1]]
+    pairs[lost] = pairs[lost, ::-1]
+    return X, pairs, rng.integers(1, 4, n_pairs)
+
+
+X, PAIRS, WEIGHT = duels()
+
+
+def test_listed_pairs_are_no_product_of_two_groups():
+    """Not even where they happen to be: sums for such lists need relevance."""
+    pairs = posed(np.array([[0, 2], [0, 3], [1, 2], [1, 3]]), np.ones(4), 4)
+    assert pairs.is_bipartite_list is False and pairs.bipartite_segments is None
+    with pytest.raises(ValueError, match="no relevance and no queries"):
+        _ = pairs.segments
+
+
+def one_query_a_pair(ranker, X, pairs, copies):
+    """Fit a ranker by the trick: every pair, as often as it weighs, is a query of two rows."""
+    rows = np.repeat(pairs, copies, axis=0)
+    y, qid = np.tile([1, 0], len(rows)), np.repeat(np.arange(len(rows)), 2)
+    return clone(ranker).set_params(relevance="graded").fit(X[rows.ravel()], y, qid=qid)
+
+
+# The objective -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", oracle.PHI)
+@given(listed())
+def test_value_gradient_and_curvature_are_sums_pair_by_pair(loss, case):
+    pairs, weight, scores = case
+    value, gradient, hessian = oracle.mean_loss(pairs, weight, scores, loss)
+    objective = ListedPairLoss(posed(pairs, weight, len(scores)), loss)
+    found, slopes = objective.value_and_gradient(scores)
+    assert found == pytest.approx(value, rel=1e-10, abs=1e-10)
+    if value == 0:  # at a kink no pair has any loss
+        gradient = np.zeros_like(gradient)
+    np.testing.assert_allclose(slopes, gradient, rtol=1e-10, atol=1e-10)
+    if loss == "hinge":
+        return
+    curvature = objective.value_gradient_curvature(scores)[2]
+    np.testing.assert_allclose(curvature, hessian.diagonal(), rtol=1e-10, atol=1e-10)
+    product = objective.hessian_product(scores)
+    found = np.array([product(unit) for unit in np.eye(len(scores))])
+    np.testing.assert_allclose(found, hessian, rtol=1e-10, atol=1e-10)
+
+
+@given(listed(), st.data())
+def test_the_exponential_objective_of_rankboost_is_a_sum_pair_by_pair(case, data):
+    pairs, weight, scores = case
+    h = np.array(data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))))
+    value, gradient, shares = oracle.log_exponential(pairs, weight, scores)
+    objective = ListedExponential(posed(pairs, weight, len(scores)))
+    found, slopes, curvature = objective.value_gradient_curvature(scores)
+    assert found == pytest.approx(value, rel=1e-10, abs=1e-10)
+    np.testing.assert_allclose(slopes, gradient, rtol=1e-10, atol=1e-10)
+    direction = np.linspace(0, 1, len(scores))
+    second = shares @ (direction[pairs[:, 0]] - direction[pairs[:, 1]]) ** 2
+    assert second <= min(curvature @ direction, curvature @ (1 - direction)) + 1e-12
+    split = objective.pair_shares(scores, h)
+    expected = oracle.pair_shares(pairs, shares, h)
+    np.testing.assert_allclose(
+        [split.right, split.wrong, split.tied], [expected[1], expected[-1], expected[0]], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("loss", MARGIN_LOSSES)
+def test_slopes_along_a_line_are_the_gradient_there(loss):
+    rng = np.random.default_rng(0)
+    scores, h = rng.normal(size=60), rng.normal(size=60)
+    objective = make_push(posed(PAIRS, WEIGHT.astype(float), 60), loss, 1.0, "top")
+    for a in (-0.7, 0.0, 1.3):
+        gradient = objective.value_and_gradient(scores + a * h)[1]
+        assert objective.slope(scores, h)(a) == pytest.approx(gradient @ h, rel=1e-10)
+
+
+def test_a_list_of_pairs_has_no_levels_and_no_push():
+    pairs = posed(PAIRS, np.ones(len(PAIRS)), 60)
+    with pytest.raises(ValueError, match="no relevance and no queries"):
+        _ = pairs.segments
+    with pytest.raises(ValueError, match=r"need p=1 .* Got p=4"):
+        make_push(pairs, "logistic", 4.0, "top")
+    assert (pairs.is_bipartite_list, pairs.bipartite_segments) == (False, None)
+
+
+def test_equal_items_are_merged_and_their_pairs_kept():
+    items = PairedItems.from_pairs(np.array([[1.0], [2.0], [1.0]]), PAIRS[:0], np.ones(0))
+    assert items.weight.tolist() == [0, 0, 0]
+    pairs = np.array([[0, 1], [1, 2], [2, 0]])
+    merged = PairedItems.from_pairs(items.X, pairs, np.array([1.0, 2.0, 4.0])).distinct()
+    own = {tuple(merged.X[[i, k], 0]) for i, k in zip(merged.above, merged.below, strict=True)}
+    assert own == {(1, 2), (2, 1), (1, 1)}
+    assert merged.pair_weight.tolist() == [1, 2, 4]
+    np.testing.assert_allclose(merged.preferences.weight, merged.weight)
+
+
+@pytest.mark.parametrize("scale", [1e-280, 1e-100, 1e100, 1e290])
+@pytest.mark.parametrize(
+    "ranker", [RankBoost(n_estimators=5), PNormPushRanker(p=1, loss="logistic", n_estimators=5)]
+)
+def test_the_unit_of_the_weights_does_not_matter(ranker, scale):
+    # Weights below one count as their effective number, whole ones as copies.
+    unit = 1e-3 if scale < 1 else 1e9
+    plain = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT * unit).predict(X)
+    scaled = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT * scale).predict(X)
+    np.testing.assert_allclose(scaled, plain, rtol=1e-6)
+
+
+# The trick ---------------------------------------------------------------------------------------
+
+STUMPS = [
+    RankBoost(n_estimators=30),
+    RankBoost(n_estimators=20, selection="optimal"),
+    RankBoost(n_estimators=20, monotonic_cst=[1, 0, 0], categorical_features=[2]),
+    *(PNormPushRanker(p=1, loss=loss, n_estimators=30) for loss in MARGIN_LOSSES),
+    PNormPushRanker(p=1, loss="logistic", solver="lbfgs", tol=1e-12),
+]
+LINEAR = [
+    RankBoost(n_estimators=20, weak_ranker="feature"),
+    PNormPushRanker(p=1, loss="logistic", solver="lbfgs", weak_ranker="feature", tol=1e-13),
+    PNormPushRanker(p=1, solver="lbfgs", weak_ranker="feature", alpha=0.01, tol=1e-13),
+    KernelPairwiseSGDRanker(kernel="linear", tol=1e-7),
+    KernelPairwiseSGDRanker(kernel="linear", loss="squared_hinge", tol=1e-7),
+    KernelPairwiseSGDRanker(kernel="linear", solver="gd", max_iter=30),
+]
+
+
+@pytest.mark.parametrize("ranker", [*STUMPS, *LINEAR], ids=str)
+def test_the_scores_are_those_of_one_query_a_pair(ranker):
+    found = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT)
+    trick = one_query_a_pair(ranker, X, PAIRS, WEIGHT)
+    expected = trick.predict(X)
+    assert np.ptp(expected) > 0.1
+    assert np.abs(found.predict(X) - expected).max() <= 1e-8 * max(1, np.abs(expected).max())
+    assert found.score(X, PAIRS, sample_weight=WEIGHT) > 0.7
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_kernels_and_trees_give_the_scores_of_one_query_a_pair(loss):
+    kernel = KernelPairwiseSGDRanker(loss=loss, tol=1e-6, alpha=0.01)
+    trees = BoostedTreesRanker(
+        engine="xgboost", loss=loss, n_estimators=10, subsample=1.0, colsample=1.0
+    )
+    for ranker, tolerance in ((kernel, 1e-3), (trees, 1e-5)):
+        found = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT).predict(X)
+        expected = one_query_a_pair(ranker, X, PAIRS, WEIGHT).predict(X)
+        np.testing.assert_allclose(found, expected, atol=tolerance * np.ptp(expected))
+
+
+def test_a_linear_model_is_logistic_regression_of_the_differences():
+    alpha = 0.05
+    ranker = PNormPushRanker(
+        p=1, loss="logistic", solver="lbfgs", weak_ranker="feature", alpha=alpha, tol=1e-14
+    )
+    found = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT).ranker_.coef_
+    rows = X[PAIRS[:, 0]] - X[PAIRS[:, 1]]
+    both, y = np.concatenate([rows, -rows]), np.repeat([1, 0], len(rows))
+    peer = LogisticRegression(C=1 / (2 * alpha * WEIGHT.sum()), fit_intercept=False, tol=1e-10)
+    peer.fit(both, y, sample_weight=np.tile(WEIGHT, 2))
+    np.testing.assert_allclose(found, peer.coef_[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
+def test_trees_learn_from_pairs(engine):
+    ranker = PairRanker(BoostedTreesRanker(engine=engine, n_estimators=60))
+    assert ranker.fit(X, PAIRS).score(X, PAIRS) > 0.8
+    with_nan = np.where(np.arange(60)[:, None] % 7 == [1, 2, 3], np.nan, X)
+    assert ranker.fit(with_nan, PAIRS).score(with_nan, PAIRS) > 0.7
+
+
+@pytest.mark.parametrize(("least", "n_scores"), [(30, 2), (31, 1)])
+def test_leaves_of_trees_count_items_not_pairs(least, n_scores):
+    trees = BoostedTreesRanker(
+        engine="lightgbm", n_estimators=1, min_samples_leaf=least, subsample=1.0, colsample=1.0
+    )
+    items = np.arange(60.0)[:, np.newaxis]  # the upper half wins all of its many duels
+    pairs = [(30 + i, k) for i in range(30) for k in range(30)]
+    assert len(np.unique(PairRanker(trees).fit(items, pairs).predict(items))) == n_scores
+
+
+def test_a_loss_of_the_users_own():
+    class Cubic(MarginLoss):
+        def value_and_derivative(self, margin):
+            short = np.maximum(1 - margin, 0)
+            return short**3, -3 * short**2
+
+    for ranker in (
+        PNormPushRanker(p=1, loss=Cubic(), solver="lbfgs", weak_ranker="feature", alpha=0.1),
+        BoostedTreesRanker(loss=Cubic(), n_estimators=5),
+    ):
+        assert PairRanker(ranker).fit(X, PAIRS).score(X, PAIRS) > 0.6
+
+
+def test_items_of_no_pair_and_pairs_of_weight_zero_do_not_count():
+    more = np.concatenate([X, 50 * X])
+    pairs = np.concatenate([PAIRS, PAIRS + 60])
+    weight = np.concatenate([WEIGHT, np.zeros_like(WEIGHT)])
+    for ranker in (None, KernelPairwiseSGDRanker(gamma=0.5), BoostedTreesRanker(n_estimators=5)):
+        plain = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT)
+        found = PairRanker(ranker).fit(more, pairs, sample_weight=weight)
+        assert found.n_pairs_ == len(PAIRS)
+        np.testing.assert_allclose(found.predict(X), plain.predict(X), atol=1e-4)
+
+
+def test_weight_two_is_the_pair_twice():
+    found = PairRanker().fit(X, PAIRS, sample_weight=WEIGHT).predict(X)
+    repeated = PairRanker().fit(X, np.repeat(PAIRS, WEIGHT, axis=0)).predict(X)
+    np.testing.assert_allclose(found, repeated, rtol=1e-8, atol=1e-8)
+
+
+def test_sparse_items():
+    ranker = PairRanker(KernelPairwiseSGDRanker(kernel="linear", tol=1e-8))
+    dense = ranker.fit(X, PAIRS).predict(X)
+    for kind in (sparse.csr_array, sparse.csr_matrix):
+        np.testing.assert_allclose(clone(ranker).fit(kind(X), PAIRS).predict(kind(X)), dense)
+
+
+# The estimator -----------------------------------------------------------------------------------
+
+
+@given(listed())
+def test_score_is_the_share_of_pairs_in_order(case):
+    pairs, weight, scores = case
+    expected = oracle.share_in_order(pairs, weight, scores)
+    assert share_in_order(scores, pairs, weight) == pytest.approx(expected, abs=1e-12)
+
+
+BAD_PAIRS = {
+    "must differ from its loser. Got item 2 twice in pair 1": [(0, 1), (2, 2)],
+    "must be from 0 to 59, the rows of X. Got [3, 60] in pair 1": [(0, 1), (3, 60)],
+    "must be from 0 to 59, the rows of X. Got [-1, 2] in pair 0": [(-1, 2), (0, 1)],
+    "must have shape (n_pairs, 2), winner and loser. Got shape (3,)": [0, 1, 2],
+    "must have shape (n_pairs, 2), winner and loser. Got shape (1, 3)": [(0, 1, 2)],
+    "contains NaN": [(0, np.nan)],
+    "must hold whole numbers, the rows of the items in X. Got values of type float64": [(0, 1.5)],
+    "must hold whole numbers, the rows of the items in X. Got values of type <U": [("a", "b")],
+    "is empty: there is no pair": np.zeros((0, 2), dtype=int),
+    "or a PairTable in place of X. Got pairs=None": None,
+}
+
+
+@pytest.mark.parametrize("message", BAD_PAIRS)
+@pytest.mark.parametrize("method", ["fit", "score"])
+def test_bad_pairs_are_a_sentence_and_change_nothing(method, message):
+    ranker = PairRanker(RankBoost(n_estimators=3)).fit(X, PAIRS)
+    known = dict(vars(ranker))
+    with pytest.raises(ValueError, match=re.escape(message)):
+        getattr(ranker, method)(X, BAD_PAIRS[message])
+    assert vars(ranker) == known
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(len(PAIRS)), "must not be negative"),
+        (np.full(len(PAIRS), np.nan), "NaN"),
+        (np.zeros(len(PAIRS)), "all weights are zero"),
+        (np.ones(3), "must have shape"),
+    ],
+)
+def test_bad_weights_are_a_sentence(weight, message):
+    with pytest.raises(ValueError, match=message):
+        PairRanker().fit(X, PAIRS, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "error", "message"),
+    [
+        (PNormPushRanker(), ValueError, "with p=4.0: pairs have no list"),
+        (PNormPushRanker(p=1, push="ir"), ValueError, "with push='ir'"),
+        (RankBoost(n_iter_no_change=3), ValueError, "with n_iter_no_change=3: no pairs"),
+        (RankBoost(warm_start=True), ValueError, "with warm_start=True"),
+        (RankBoost(n_bags=2), ValueError, "with n_bags=2"),
+        (KernelPairwiseSGDRanker(batch_size=5), ValueError, "with batch_size=5"),
+        (PNormPushRanker(p=1, solver=Corrective()), ValueError, "merges rows of one relevance"),
+        (BoostedTreesRanker(loss="ndcg", relevance="graded"), ValueError, "a loss of lists"),
+        (BoostedTreesRanker(loss="cross_entropy"), ValueError, "a loss of lists"),
+        (RankBoost(n_estimators=0), ValueError, "The 'n_estimators' parameter of RankBoost"),
+        (ListNetLinear(), TypeError, "Got ListNetLinear"),
+        (SmoothMarginRanker(), TypeError, "Got SmoothMarginRanker"),
+        ("RankBoost", TypeError, "Got str"),
+    ],
+)
+def test_what_can_not_learn_from_pairs_is_refused_by_name(ranker, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        PairRanker(ranker).fit(X, PAIRS)
+
+
+def test_features_are_checked_as_the_ranker_does():
+    with pytest.raises(ValueError, match="NaN"):
+        PairRanker(KernelPairwiseSGDRanker()).fit(np.full((3, 2), np.nan), [(0, 1)])
+    ranker = PairRanker().fit(pd.DataFrame(X, columns=list("abc")), PAIRS)
+    assert ranker.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(pd.DataFrame(X, columns=list("abd")))
+    assert not hasattr(ranker.fit(X, PAIRS), "feature_names_in_")
+    with pytest.raises(ValueError, match="2 features"):
+        ranker.predict(X[:, :2])
+    with pytest.raises(NotFittedError):
+        PairRanker().predict(X)
+
+
+def test_it_is_a_scikit_learn_estimator():
+    ranker = PairRanker(RankBoost(n_estimators=4))
+    assert ranker.get_params()["ranker__n_estimators"] == 4
+    other = clone(ranker).set_params(ranker__n_estimators=2).fit(X, PAIRS)
+    assert len(other.ranker_.estimator_weights_) == 2
+    assert other.ranker.relevance == "binary"
+    assert repr(other) == "PairRanker(ranker=RankBoost(n_estimators=2))"
+    tags = get_tags(PairRanker(KernelPairwiseSGDRanker(kernel="linear")))
+    assert (tags.estimator_type, tags.input_tags.sparse, tags.target_tags.required) == (
+        "ranker",
+        True,
+        True,
+    )
+    again = clone(other).fit(X, PAIRS)
+    np.testing.assert_array_equal(again.predict(X), other.predict(X))
+    np.testing.assert_array_equal(other.fit(X, PAIRS).predict(X), again.predict(X))
+
+
+@pytest.mark.parametrize(
+    "ranker", [None, KernelPairwiseSGDRanker(), BoostedTreesRanker(n_estimators=5)], ids=str
+)
+def test_it_is_stored(ranker):
+    fitted = PairRanker(ranker).fit(X, PAIRS)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+    stored = skops.io.dumps(fitted)
+    trusted = skops.io.get_untrusted_types(data=stored)
+    assert all(name.startswith("sklearn_rank.") for name in trusted)
+    read = skops.io.load(io.BytesIO(stored), trusted=trusted)
+    np.testing.assert_array_equal(read.predict(X), fitted.predict(X))
+
+
+def test_the_fitted_ranker_exports_to_onnx():
+    onnx = pytest.importorskip("sklearn_rank.export.onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    from skl2onnx import to_onnx
+
+    assert onnx
+    ranker = PairRanker(RankBoost(n_estimators=5)).fit(X, PAIRS)
+    model = to_onnx(ranker.ranker_, X[:1].astype(np.float32), target_opset=15)
+    session = runtime.InferenceSession(model.SerializeToString())
+    rows = X.astype(np.float32)
+    found = session.run(None, {session.get_inputs()[0].name: rows})[0].ravel()
+    np.testing.assert_allclose(found, ranker.predict(rows), rtol=1e-5, atol=1e-6)
+
+
+def test_pipelines_take_pairs_in_the_place_of_y():
+    pipe = make_pipeline(StandardScaler(), PairRanker(KernelPairwiseSGDRanker(kernel="linear")))
+    assert 0.6 < pipe.fit(X, PAIRS).score(X, PAIRS) < 1
+    expected = PairRanker(KernelPairwiseSGDRanker(kernel="linear"))
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(pipe.predict(X), expected.fit(scaled, PAIRS).predict(scaled))
+    with config_context(enable_metadata_routing=True):
+        assert clone(pipe).fit(X, PAIRS).score(X, PAIRS) == pipe.score(X, PAIRS)
+
+
+def test_a_pipeline_inside_sees_the_items_of_a_table():
+    steps = make_pipeline(StandardScaler(), KernelPairwiseSGDRanker(kernel="linear"))
+    outside = make_pipeline(StandardScaler(), PairRanker(KernelPairwiseSGDRanker(kernel="linear")))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    inside = PairRanker(steps).fit(PairTable(frame, PAIRS))
+    np.testing.assert_allclose(inside.predict(frame), outside.fit(X, PAIRS).predict(X))
+    assert inside.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert not hasattr(steps[0], "mean_")
+    grid = {"ranker__kernelpairwisesgdranker__alpha": [1e-3, 10.0]}
+    search = GridSearchCV(PairRanker(steps), grid, cv=PairKFold(3), error_score="raise")
+    assert search.fit(PairTable(X, PAIRS)).best_score_ > 0.6
+    with pytest.raises(TypeError, match="Got ListNetLinear"):
+        PairRanker(make_pipeline(StandardScaler(), ListNetLinear())).fit(X, PAIRS)
+
+
+def test_a_pipeline_may_hold_the_ranker_alone():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    ranker = KernelPairwiseSGDRanker(kernel="linear")
+    alone = PairRanker(make_pipeline(ranker)).fit(frame, PAIRS)
+    np.testing.assert_array_equal(
+        alone.predict(frame), PairRanker(ranker).fit(frame, PAIRS).predict(frame)
+    )
+    assert alone.n_features_in_ == 3 and alone.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+class RankerOfGrades(PairRanker):
+    """A ranker as scikit-learn's checks call it: the pairs are those that y would make."""
+
+    @staticmethod
+    def _pairs(y, sample_weight):
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        y = check_relevance(y)
+        i, k = np.nonzero(np.greater.outer(y, y))
+        weight = check_weight(sample_weight, len(y))
+        return np.column_stack([i, k]), weight[i] * weight[k]
+
+    def fit(self, X, y=None, sample_weight=None):
+        pairs, weight = self._pairs(y, sample_weight)
+        return super().fit(X, pairs, sample_weight=weight)
+
+    def score(self, X, y=None, sample_weight=None):
+        pairs, weight = self._pairs(y, sample_weight)
+        return super().score(X, pairs, sample_weight=weight)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        RankerOfGrades(PNormPushRanker(p=1, loss="logistic", n_estimators=4)),
+        RankerOfGrades(KernelPairwiseSGDRanker(kernel="linear", max_iter=10)),
+    ]
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-305])
+def test_weights_at_the_edge_of_floats(scale):
+    weight = np.full(len(PAIRS), scale)
+    weight[:3] = [1e-307, 1e299, 1.0]
+    for ranker in (None, RankBoost(n_estimators=5), KernelPairwiseSGDRanker(kernel="linear")):
+        found = PairRanker(ranker).fit(X, PAIRS, sample_weight=weight)
+        assert np.isfinite(found.predict(X)).all()
+        assert 0 <= found.score(X, PAIRS, sample_weight=weight) <= 1
+
+
+# Searches ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, list, pd.DataFrame, np.asarray])
+def test_items_of_a_table_of_pairs_are_counted(form):
+    assert PairTable(form(X), PAIRS).shape == (len(PAIRS), 2)
+    with pytest.raises(ValueError, match="PairTable"):
+        PairTable(form(X), [[0, len(X)]])
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_pairs_are_the_samples_of_a_search(routing):
+    table = PairTable(X, PAIRS)
+    ranker = PairRanker(RankBoost(n_estimators=5))
+    grid = {"ranker__n_estimators": [1, 20]}
+    annotator = np.arange(len(PAIRS)) % 7
+    with config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(ranker, grid, cv=PairKFold(3, random_state=0), error_score="raise")
+        search.fit(table)
+        by_group = PairKFold(3, keep="groups", random_state=0)
+        options = {"params": {"groups": annotator}} if routing else {"groups": annotator}
+        scores = cross_val_score(ranker, table, cv=by_group, error_score="raise", **options)
+    assert search.best_params_ == {"ranker__n_estimators": 20}
+    train, test = next(PairKFold(3, random_state=0).split(table))
+    part = clone(ranker).set_params(ranker__n_estimators=20).fit(X, PAIRS[train])
+    assert search.cv_results_["split0_test_score"][1] == part.score(X, PAIRS[test])
+    train, test = next(by_group.split(table, groups=annotator))
+    assert not set(annotator[train]) & set(annotator[test])
+    assert scores[0] == clone(ranker).fit(X, PAIRS[train]).score(X, PAIRS[test])
+
+
+def test_weights_follow_their_pairs_in_a_search():
+    table, weight = PairTable(X, PAIRS), WEIGHT.astype(float)
+    search = GridSearchCV(PairRanker(RankBoost(n_estimators=5)), {}, cv=KFold(3))
+    search.fit(table, sample_weight=weight)
+    train, test = next(KFold(3).split(PAIRS))
+    part = PairRanker(RankBoost(n_estimators=5)).fit(X, PAIRS[train], sample_weight=weight[train])
+    # Since scikit-learn 1.9 weights reach score, too.
+    known = [part.score(X, PAIRS[test], sample_weight=w) for w in (None, weight[test])]
+    assert search.cv_results_["split0_test_score"][0] in known
+
+
+def test_a_table_keeps_its_pairs_when_the_array_is_changed():
+    pairs = PAIRS.copy()
+    table = PairTable(X, pairs)
+    pairs[:] = pairs[:, ::-1].copy()
+    np.testing.assert_array_equal(table.pairs, PAIRS)
+
+
+def test_a_table_holds_its_items_once():
+    table = PairTable(X, PAIRS)
+    part = table[[3, 1]]
+    assert part.X is X
+    assert part.pairs.tolist() == PAIRS[[3, 1]].tolist()
+    assert (len(part), part.shape, table[4].shape) == (2, (2, 2), (1, 2))
+    assert repr(part) == "<PairTable of 2 pairs of 60 items>"
+    assert table[np.arange(len(PAIRS)) < 5].shape == (5, 2)
+    with pytest.raises(ValueError, match="pass it alone"):
+        PairRanker().fit(table, PAIRS)
+    with pytest.raises(ValueError, match="from 0 to 59"):
+        PairTable(X, PAIRS + 60)
+
+
+@given(listed(n_max=9), st.sampled_from(["pairs", "items", "groups"]), st.integers(0, 3))
+def test_what_is_kept_is_on_one_side(case, keep, seed):
+    pairs = case[0]
+    groups = np.arange(len(pairs)) % 4 if keep == "groups" else None
+    folds = PairKFold(2, keep=keep, random_state=seed)
+    try:
+        splits = list(folds.split(pairs, groups=groups))
+    except ValueError as error:
+        assume("take fewer splits" not in str(error) and "needs at least" not in str(error))
+        raise
+    kept = {
+        "pairs": [{frozenset(pair)} for pair in pairs.tolist()],
+        "items": [set(pair) for pair in pairs.tolist()],
+        "groups": [{group} for group in (() if groups is None else groups.tolist())],
+    }[keep]
+    tested = []
+    for train, test in splits:
+        sides = [set().union(*(kept[j] for j in part)) for part in (train, test)]
+        assert not sides[0] & sides[1]
+        left = np.setdiff1d(np.arange(len(pairs)), np.concatenate([train, test]))
+        assert keep == "items" or not len(left)
+        assert all(kept[j] & sides[0] or kept[j] - sides[1] for j in left)
+        tested += test.tolist()
+    assert len(set(tested)) == len(tested)
+    assert keep == "items" or sorted(tested) == list(range(len(pairs)))
+
+
+@pytest.mark.parametrize(
+    ("folds", "groups", "message"),
+    [
+        (PairKFold(keep="groups"), None, "and no groups"),
+        (PairKFold(), np.zeros(len(PAIRS)), "Got keep='pairs' and groups"),
+        (PairKFold(keep="groups"), np.zeros(len(PAIRS)), "at least n_splits=5 of them. Got 1"),
+        (PairKFold(30, keep="items"), None, "take fewer splits"),
+    ],
+)
+def test_splits_that_can_not_be_are_a_sentence(folds, groups, message):
+    with pytest.raises(ValueError, match=message):
+        folds.split(PAIRS, groups=groups)
+
+
+@pytest.mark.parametrize("options", [{"n_splits": 1}, {"keep": "annotators"}, {"random_state": -1}])
+def test_parameters_of_the_splitter_are_checked(options):
+    with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter of PairKFold"):
+        PairKFold(**options)
+
+
+# Memory ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_memory_is_a_small_share_of_the_matrix_of_differences():
+    rng = np.random.default_rng(0)
+    n, n_pairs, width = 20_000, 200_000, 50
+    items = rng.normal(size=(n, width))
+    first = rng.integers(0, n, n_pairs)
+    pairs = np.column_stack([first, (first + rng.integers(1, n, n_pairs)) % n])
+    lost = items[pairs[:, 0], 0] + rng.normal(size=n_pairs) < items[pairs[:, 1], 0]
+    pairs[lost] = pairs[lost, ::-1]
+    linear = {"solver": "lbfgs", "weak_ranker": "feature", "alpha": 1e-5, "tol": 1e-7}
+    for ranker in (
+        PNormPushRanker(p=1, loss="logistic", **linear),
+        KernelPairwiseSGDRanker(kernel="linear", alpha=1e-5),
+    ):
+        PairRanker(ranker).fit(items[:100], pairs[(pairs < 100).all(axis=1)])
+        tracemalloc.start()
+        PairRanker(ranker).fit(items, pairs)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= 0.15 * 8 * n_pairs * width

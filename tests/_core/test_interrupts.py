@@ -1,0 +1,249 @@
+"""Threads, signals and full disks: equal results, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from rankers import RANKERS, cheap
+
+from sklearn_rank import RankBoost
+from sklearn_rank._core import parallel as _parallel
+from sklearn_rank.cli._output import Output
+from sklearn_rank.scorecard import Scorecard
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:Loky-backed parallel loops:UserWarning"),
+]
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = (X[:, 0] + RNG.normal(size=60) > 0).astype(int)
+N_THREADS = 8
+
+MODELS = {
+    **{ranker.__name__: (ranker, cheap(ranker, 5)) for ranker in RANKERS},
+    "Scorecard": (Scorecard, {"p": 2, "alpha": 0.01, "cv": 2, "max_terms": 2, "max_pairs": 0}),
+}
+
+
+def make(name, n_jobs=None):
+    ranker, parameters = MODELS[name]
+    mode = {} if ranker is Scorecard else {"relevance": "binary"}
+    return ranker(random_state=0, n_jobs=n_jobs, **mode, **parameters)
+
+
+def scores_of_fit(name, seed, n_jobs=None):
+    """Return the scores of a model fitted to rows of its own."""
+    rows = np.random.default_rng(seed).permutation(60)[:50]
+    return make(name, n_jobs).fit(X[rows], Y[rows]).decision_function(X)
+
+
+def in_threads(call, n_calls=N_THREADS):
+    """Call with 0, 1, ... at once: all threads wait until the last one is ready."""
+    ready = threading.Barrier(n_calls, timeout=60)
+
+    def together(number):
+        ready.wait()
+        return call(number)
+
+    with ThreadPoolExecutor(n_calls) as pool:
+        return list(pool.map(together, range(n_calls)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("name", MODELS)
+def test_fits_in_eight_threads_equal_fits_one_by_one(name, n_jobs, monkeypatch):
+    expected = [scores_of_fit(name, seed) for seed in range(N_THREADS)]
+    parallel = Parallel(n_jobs=N_THREADS, prefer="threads")
+    found = parallel(delayed(scores_of_fit)(name, seed, n_jobs) for seed in range(N_THREADS))
+    np.testing.assert_array_equal(found, expected)
+    monkeypatch.setattr(_parallel, "_WORTHWHILE", 0)  # threads inside of each, even for few rows
+    found = in_threads(lambda seed: scores_of_fit(name, seed, n_jobs))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_in_eight_threads_equal_those_of_one(name):
+    model = make(name).fit(X, Y).set_params(n_jobs=2)
+    expected = model.decision_function(X)
+    found = in_threads(lambda number: model.decision_function(X))
+    np.testing.assert_array_equal(found, [expected] * N_THREADS)
+
+
+# Ctrl-C -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moment", ["_dispatch", "_keep"])
+def test_ctrl_c_while_threads_start_leaves_none(moment, monkeypatch):
+    """KeyboardInterrupt comes when the thread has been started, before the block has begun."""
+
+    def start(thread):
+        started(thread)
+        if thread._target.__name__ == moment:
+            raise KeyboardInterrupt
+
+    def run():
+        with _parallel.one_blas_thread(), _parallel.ThreadPool(2).running() as threads:
+            return threads.map(lambda number: number, 2)
+
+    before, started = set(threading.enumerate()), threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    monkeypatch.undo()
+    for helper in set(threading.enumerate()) - before:
+        helper.join(timeout=10)
+        assert not helper.is_alive()
+    assert run() == [0, 1]
+
+
+@pytest.fixture
+def interrupts(monkeypatch, scripts):
+    """The script that interrupts, in a process that ignores SIGINT, as background jobs do."""
+    monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield scripts("interrupts")
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+# An interrupt that meets a destructor of another package is swallowed there, with this warning.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", ["fit_trials", "search_trials"])
+def test_ctrl_c_at_random_moments(interrupts, kind):
+    pytest.importorskip("psutil")
+    n_trials = {"fit_trials": 8, "search_trials": 4}[kind]
+    counts = getattr(interrupts, kind)(n_trials, seed=1)
+    assert counts["runs"] == n_trials
+    assert counts["interrupted"] > 0
+    assert not any(counts[name] for name in counts if name.endswith(("left", "changed")))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("n_trials", [2, pytest.param(20, marks=pytest.mark.nightly)])
+def test_commands_that_are_stopped_leave_a_whole_model(interrupts, sign, n_trials):
+    counts = interrupts.command_trials(n_trials, 1, getattr(signal, sign))
+    assert counts["runs"] == n_trials
+    assert counts["interrupted"] > 0
+    assert counts["processes left"] == 0
+    assert sign == "SIGKILL" or counts["files left"] == 0
+
+
+# Files that can't be written ----------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_full_disk_keeps_the_old_model(interrupts):
+    counts = interrupts.full_disk_trials(2, seed=1)
+    assert counts["refused"] == counts["told in a line"] == counts["runs"] == 2
+    assert counts["model changed"] == counts["files left"] == 0
+
+
+def test_ctrl_c_before_the_first_byte_leaves_no_file(tmp_path, monkeypatch):
+    """The temporary file comes into being inside of the block that removes it."""
+
+    def touch(path, *rest, **options):
+        touched(path, *rest, **options)
+        raise KeyboardInterrupt
+
+    touched = Path.touch
+    monkeypatch.setattr(Path, "touch", touch)
+    with pytest.raises(KeyboardInterrupt), Output(tmp_path / "out.csv").writing():
+        pytest.fail("the block must not start")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_that_fails_keeps_the_old_file(tmp_path):
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    with pytest.raises(OSError, match="No space"), Output(path, force=True).writing() as temporary:
+        temporary.write_text("half")
+        raise OSError(28, "No space left on device")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def command(folder, *argv, stdout=subprocess.PIPE, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "sklearn_rank.cli", *argv],
+        cwd=folder,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of POSIX")
+def test_a_folder_that_can_not_be_written_is_told_in_a_line(interrupts, tmp_path):
+    interrupts.write_rows(tmp_path)
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed").chmod(0o555)
+    tmp_path.chmod(0o755)
+    argv = [*interrupts.TRAIN, "RankBoost"]
+    argv[argv.index("model.skops")] = "closed/model.skops"
+    is_root = os.getuid() == 0  # permissions do not bind it
+    folder = next((one for one in ("/proc/self", "/sys") if Path(one).is_dir()), None)
+    if is_root and folder is None:
+        pytest.skip("root may write everywhere here")
+    if is_root:
+        argv[argv.index("closed/model.skops")] = f"{folder}/model.skops"
+    done = command(tmp_path, *argv)
+    assert done.returncode == 2
+    assert done.stderr.startswith("sklearn-rank: error: ")
+    assert done.stderr.count("\n") == 1
+    assert list((tmp_path / "closed").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_to_a_full_disk_is_told_in_a_line(tmp_path, unbuffered):
+    with open("/dev/full", "w") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = command(tmp_path, "--help", stdout=full, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr
+
+
+def test_the_limit_of_blas_threads_is_lifted_after_an_interrupt(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RankBoost, "_fit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        RankBoost().fit(X, Y)
+    assert not _parallel._BLAS_LIMIT._inside
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loop", "n_steps"), [("fits", 30), ("batches", 1000), ("commands", 6)])
+def test_a_long_run_keeps_neither_threads_nor_files(monkeypatch, scripts, loop, n_steps):
+    monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
+    found = scripts("long_runs").LOOPS[loop][0](n_steps)
+    assert found["threads more"] <= 0
+    assert found["files more"] <= 0
+
+
+def test_a_fit_has_no_more_threads_than_cores():
+    assert _parallel.ThreadPool(1_000, 10**9).size == min(1_000, joblib.cpu_count())
+    assert _parallel.ThreadPool(1_000, 10).size == 1
+    assert _parallel.ThreadPool(3).size == 3

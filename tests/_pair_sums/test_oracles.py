@@ -1,0 +1,651 @@
+"""The oracles against arithmetic written out by hand, and against each other."""
+
+from fractions import Fraction
+from math import exp, inf, log, nan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import definitions as oracles
+from strategies import Problem, bipartite, graded, one_list, problems, with_missing
+
+PUSHES = ["top", "bottom", "both", "ir"]
+
+# One list: row 0 is positive, rows 1 and 2 are negatives; margins 1 and 3.
+F, Y, W = [2.0, 1.0, -1.0], [1, 0, 0], [2.0, 3.0, 5.0]
+
+# Rows a < b < c of one query, and a pair of another one.
+GRADED_Y = [0, 1, 2, 0, 1]
+GRADED_QID = ["s", "s", "s", "t", "t"]
+
+
+def approx(expected, rel=1e-12, abs=1e-12):
+    return pytest.approx(expected, rel=rel, abs=abs)
+
+
+# Pairs --------------------------------------------------------------------------------------
+
+
+def test_pairs_are_ordered_by_relevance_within_a_query():
+    assert oracles.pairs(GRADED_Y, GRADED_QID) == [(1, 0), (2, 0), (2, 1), (4, 3)]
+    assert oracles.pairs([1, 1, 0]) == [(0, 2), (1, 2)]
+    assert oracles.pairs([0, 0]) == []
+    assert oracles.comparable(1, 0, GRADED_Y, GRADED_QID)
+    assert not oracles.comparable(0, 1, GRADED_Y, GRADED_QID)
+    assert not oracles.comparable(4, 0, GRADED_Y, GRADED_QID)
+
+
+def test_pair_weights_are_products_of_row_weights():
+    assert oracles.total_pair_weight(Y, None, W) == 2 * 3 + 2 * 5
+    assert oracles.total_pair_weight(GRADED_Y, GRADED_QID) == 4
+    assert oracles.total_pair_weight([1, 0], None, [0, 4]) == 0
+
+
+@given(problems())
+def test_the_pair_matrix_is_the_pair_list(problem: Problem):
+    matrix = oracles.above(problem.y, problem.qid, problem.w)
+    w = oracles.row_weights(problem.y, problem.w)
+    expected = {(i, k) for i, k in oracles.pairs(problem.y, problem.qid) if w[i] * w[k] > 0}
+    assert {(int(i), int(k)) for i, k in np.argwhere(matrix)} == expected
+    assert expected, "every generated problem has a pair of positive weight"
+
+
+@pytest.mark.parametrize(
+    ("y", "qid", "w", "expected"),
+    [
+        ([1, 0, 0], None, None, True),
+        ([2, 1, 0], None, None, False),
+        ([2, 1, 0], None, [1, 0, 1], True),
+        ([1, 0, 1, 0], [1, 1, 2, 2], None, False),
+        ([1, 0, 1, 1], [1, 1, 2, 2], None, True),
+        ([1, 1], None, None, False),
+    ],
+)
+def test_one_bipartite_list(y, qid, w, expected):
+    assert oracles.is_one_bipartite_list(y, qid, w) is expected
+
+
+# Objectives ---------------------------------------------------------------------------------
+
+
+def test_rudin_risk_counts_ties_as_errors():
+    assert oracles.rudin_risk([0.0, 0.0, 1.0], [1, -1, 1], 2, "zero-one") == 1
+    risk = oracles.rudin_risk([0.0, 0.0, 1.0], [1, -1, 1], 2, "logistic")
+    assert risk == approx((log(2) + log(1 + exp(-1))) ** 2)
+
+
+@pytest.mark.parametrize("p", [1, 2, 4, 2.5])
+def test_pushes_written_out(p):
+    top = 3 * (2 * exp(-1)) ** p + 5 * (2 * exp(-3)) ** p
+    bottom = 2 * (3 * exp(-1) + 5 * exp(-3)) ** p
+    for push, expected in (("top", top), ("bottom", bottom)):
+        assert oracles.push_sum(F, Y, None, W, p, push) == approx(expected)
+        assert oracles.log_push(F, Y, None, W, p, push) == approx(log(expected) / p)
+
+
+def test_both_push_written_out():
+    top = 3 * (2 * exp(-1)) ** 2 + 5 * (2 * exp(-3)) ** 2
+    bottom = 2 * (3 * exp(-1) + 5 * exp(-3)) ** 2
+    value = oracles.log_push(F, Y, None, W, 2, "both", bottom_weight=0.25)
+    assert value == approx(log(top + 0.25 * bottom))
+    assert oracles.push_sum(F, Y, None, W, 2, "both", 0.25) == approx(exp(value))
+    alone = oracles.log_push(F, Y, None, W, 2, "both", bottom_weight=0.0)
+    assert alone == approx(log(top))
+
+
+def test_ir_push_written_out():
+    expected = 2 * log(1 + 3 * exp(-1) + 5 * exp(-3))
+    assert oracles.log_push(F, Y, None, W, push="ir") == approx(expected)
+    assert oracles.push_sum(F, Y, None, W, push="ir") == approx(expected)
+
+
+def test_infinite_p_written_out():
+    assert oracles.log_push(F, Y, None, W, inf) == approx(log(2 * exp(-1)))
+    bottom = log(3 * exp(-1) + 5 * exp(-3))
+    assert oracles.log_push(F, Y, None, W, inf, "bottom") == approx(bottom)
+    only_the_last = oracles.log_push(F, Y, None, [2, 0, 5], inf)
+    assert only_the_last == approx(log(2 * exp(-3)))
+    assert oracles.push_sum(F, Y, None, W, inf) == approx(2 * exp(-1))
+
+
+GRADED_F = [0.5, 0.0, 1.0, 2.0, -1.0]
+
+
+def test_relative_pairs_written_out():
+    assert oracles.relative_pairs(GRADED_Y, GRADED_QID).tolist() == [1, 1 / 2, 1, 1 / 2, 1]
+    weighted = oracles.relative_pairs(GRADED_Y, GRADED_QID, [4, 1, 2, 6, 0], "bottom")
+    assert weighted.tolist() == [1, 4 / 5, 1, 1, 1]
+
+
+def test_infinite_p_of_graded_queries_written_out():
+    expected = max((exp(0.5) + exp(-0.5)) / 1, exp(-1.0) / 0.5, exp(3.0) / 0.5)
+    assert oracles.push_sum(GRADED_F, GRADED_Y, GRADED_QID, None, inf) == approx(expected)
+    assert oracles.log_push(GRADED_F, GRADED_Y, GRADED_QID, None, inf) == approx(log(expected))
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_graded_queries_written_out(p):
+    # Two rows are above the first, the most; one is above each of the others.
+    alone = 0.5 * (2 * exp(-1.0)) ** p + 0.5 * (2 * exp(3.0)) ** p
+    expected = (exp(0.5) + exp(-0.5)) ** p + alone
+    assert oracles.push_sum(GRADED_F, GRADED_Y, GRADED_QID, None, p) == approx(expected)
+    assert oracles.log_push(GRADED_F, GRADED_Y, GRADED_QID, None, p) == approx(log(expected) / p)
+
+
+@given(problems(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(PUSHES))
+def test_log_push_is_the_log_of_the_definition(problem, p, push):
+    value = oracles.log_push(*_objective(problem), p, push, 0.7)
+    naive = oracles.push_sum(*_objective(problem), p, push, 0.7)
+    expected = {"both": log(naive), "ir": naive}.get(push, log(naive) / p)
+    assert value == approx(expected, 1e-11, 1e-11)
+
+
+@given(problems(), st.sampled_from(["top", "bottom"]))
+def test_infinite_p_is_the_limit(problem, push):
+    arguments = _objective(problem)
+    limit = oracles.log_push(*arguments, inf, push)
+    total = oracles.row_weights(problem.y, problem.w).sum()
+    p = 1e6
+    assert abs(oracles.log_push(*arguments, p, push) - limit) <= 2 * log(4 + total) / p
+
+
+@given(problems(), st.sampled_from([1, 2, 4, inf]))
+def test_bottom_is_the_mirror_image_of_top(problem, p):
+    f, y, qid, w = _objective(problem)
+    mirrored = oracles.log_push(-f, -y, qid, w, p, "top")
+    assert oracles.log_push(f, y, qid, w, p, "bottom") == approx(mirrored)
+
+
+@given(one_list(), st.sampled_from([1, 2, 4, 16]))
+def test_exponential_pairs_factorise_on_one_list(problem, p):
+    f, y, _, w = _objective(problem)
+    w = oracles.row_weights(y, w)
+    positive = y == y.max()
+    u = (w * np.exp(-f))[positive].sum()
+    v = (w * np.exp(p * f))[~positive].sum()
+    assert oracles.log_push(f, y, None, w, p) == approx(log(u) + log(v) / p, 1e-11)
+
+
+@given(problems(weights=("integers", "zeros")), st.sampled_from(PUSHES))
+def test_a_weight_is_a_multiplicity(problem, push):
+    X, y, qid, w, f = problem
+    copies = np.repeat(np.arange(len(y)), w.astype(int))
+    copied_qid = None if qid is None else qid[copies]
+    repeated = oracles.log_push(f[copies], y[copies], copied_qid, None, 2, push)
+    assert oracles.log_push(f, y, qid, w, 2, push) == approx(repeated)
+    for column in range(X.shape[1]):
+        once = oracles.thresholds(X[:, column], w, max_bins=3)
+        assert once == oracles.thresholds(X[copies, column], None, max_bins=3)
+
+
+@pytest.mark.parametrize("push", PUSHES)
+@pytest.mark.parametrize("p", [1, 4, 64])
+def test_extreme_scores_stay_finite(p, push):
+    f = np.array([-1e4, 1e4, 3e3, -800.0])
+    y = [1, 0, 1, 0]
+    assert np.isfinite(oracles.log_push(f, y, None, None, p, push))
+    assert np.isfinite(oracles.row_masses(f, y, None, None, p, push)).all()
+    expected = {"top": 2e4, "bottom": 2e4, "both": 2e4 * p, "ir": 2e4 + 7e3}[push]
+    value = oracles.log_push(f, y, None, None, p, push)
+    assert abs(value - expected) < 0.7, "log(2) at most, of two equal sums"
+
+
+# Derivatives --------------------------------------------------------------------------------
+
+
+def test_row_masses_written_out():
+    u = 2 * exp(-2)
+    v, v_1, v_2 = 3 * exp(2) + 5 * exp(-2), 3 * exp(2), 5 * exp(-2)
+    masses = oracles.row_masses(F, Y, None, W, p=2)
+    assert masses == approx([u / u, -v_1 / v, -v_2 / v])
+    h = [1.0, 0.0, 1.0]
+    assert oracles.edge(h, F, Y, None, W, p=2) == approx(1 - v_2 / v)
+    s = 3 * exp(-1) + 5 * exp(-3)
+    ir = oracles.row_masses(F, Y, None, W, push="ir")
+    unit = 2 / (1 + s)
+    assert ir == approx([unit * s, -unit * 3 * exp(-1), -unit * 5 * exp(-3)])
+
+
+def test_numeric_gradient_of_a_known_function():
+    gradient = oracles.numeric_gradient(lambda f: f[0] ** 3 + exp(f[1]), [2.0, 0.5])
+    assert gradient == approx([12.0, exp(0.5)], 1e-10)
+
+
+@given(problems(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(PUSHES))
+def test_row_masses_are_minus_the_gradient(problem, p, push):
+    f, y, qid, w = _objective(problem)
+    masses = oracles.row_masses(f, y, qid, w, p, push, 0.7)
+    numeric = oracles.numeric_gradient(
+        lambda scores: oracles.log_push(scores, y, qid, w, p, push, 0.7), f, step=4e-4
+    )
+    scale = max(1.0, p**5 * 1e-4)
+    assert masses == approx(-numeric, 1e-7, 1e-8 * scale)
+    assert masses.sum() == approx(0.0, abs=1e-10 * max(1.0, np.abs(masses).sum()))
+
+
+@given(graded(), st.sampled_from([1, 2, 4]))
+def test_row_masses_follow_the_crucial_pairs_form(problem, p):
+    f, y, qid, w = _objective(problem)
+    weight = oracles.row_weights(y, w)
+    relative = oracles.relative_pairs(y, qid, w)
+    u, v = weight * np.exp(-f), weight * relative ** (1 - p) * np.exp(p * f)
+    a, gain = np.zeros(len(y)), np.zeros(len(y))
+    for i, k in oracles.pairs(y, qid):
+        a[k] += u[i]
+    for i, k in oracles.pairs(y, qid):
+        gain[i] += v[k] * a[k] ** (p - 1)
+    masses = (u * gain - v * a**p) / (v @ a**p)
+    assert oracles.row_masses(f, y, qid, w, p) == approx(masses, 1e-10, 1e-10)
+
+
+def test_the_objective_has_no_derivative_at_infinite_p():
+    with pytest.raises(ValueError, match="p=inf"):
+        oracles.row_masses(F, Y, None, W, p=inf)
+
+
+# Pair masses and steps ----------------------------------------------------------------------
+
+
+def test_pair_masses_written_out():
+    # h is right on (0, 1), silent on (0, 2).
+    v_1, v_2 = 3 * exp(2), 5 * exp(-2)
+    d_plus, d_minus, d_zero = oracles.pair_masses([1, 0, 1], F, Y, None, W, p=2)
+    expected = (v_1 / (v_1 + v_2), 0, v_2 / (v_1 + v_2))
+    assert (d_plus, d_minus, d_zero) == approx(expected)
+
+
+@given(one_list(), st.sampled_from([1, 2, 4, 16]))
+def test_pair_masses_are_products_on_one_list(problem, p):
+    f, y, _, w = _objective(problem)
+    h = problem.X[:, 0] > np.median(problem.X[:, 0])
+    weight = oracles.row_weights(y, w)
+    positive = y == y.max()
+    u = np.where(positive, weight * np.exp(-f), 0)
+    v = np.where(positive, 0, weight * np.exp(p * f))
+    d_plus = u[h].sum() * v[~h].sum() / (u.sum() * v.sum())
+    d_minus = u[~h].sum() * v[h].sum() / (u.sum() * v.sum())
+    masses = oracles.pair_masses(h.astype(float), f, y, None, w, p)
+    assert masses == approx((d_plus, d_minus, 1 - d_plus - d_minus), 1e-10)
+    edge = oracles.edge(h.astype(float), f, y, None, w, p)
+    assert edge == approx(d_plus - d_minus, 1e-10, 1e-10)
+
+
+def test_closed_form_step_written_out():
+    # Two positives, two negatives, all scores zero: each of the four pairs weighs 1/4.
+    y, f, h = [1, 1, 0, 0], np.zeros(4), [1, 0, 1, 0]
+    assert oracles.pair_masses(h, f, y) == approx((0.25, 0.25, 0.5))
+    assert oracles.closed_form_step(h, f, y, p=1) == approx(0.0)
+    perfect = [1, 1, 0, 0]
+    e = 1 / 8
+    assert oracles.closed_form_step(perfect, f, y, p=3) == approx(log((1 + e) / e) / 4)
+    skewed = [1, 1, 1, 0]
+    expected = log((0.5 + e) / (0 + e)) / 2
+    assert oracles.closed_form_step(skewed, f, y) == approx(expected)
+    assert oracles.step_cap(skewed, y) == approx(log((1 + e) / e) / 2)
+    assert oracles.step_cap([4, 0, 0, 0], y, p=3) == approx(log(9) / 4 / 4)
+    assert oracles.step_cap([2, 2, 2, 2], y) == inf
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "push"), [([2, 1, 0], 2, "top"), ([1, 0, 0], 1, "both"), ([1, 0, 0], 1, "ir")]
+)
+def test_closed_form_step_is_refused_where_it_is_not_exact(y, p, push):
+    with pytest.raises(ValueError, match="line_search"):
+        oracles.closed_form_step([1, 0, 0], F, y, None, None, p, push)
+    assert not oracles.takes_closed_form(np.array([1, 0, 0]), y, None, None, p, push)
+
+
+_SIDE = st.lists(
+    st.tuples(st.integers(-3, 3), st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from([0, 1])),
+    max_size=4,
+).map(lambda rows: [*rows, (1, 1.0, 0), (-1, 2.0, 1)])
+
+
+@given(_SIDE, _SIDE, st.sampled_from([1, 2, 4, 16]), st.sampled_from(["top", "bottom"]))
+def test_unsmoothed_closed_form_is_the_line_search(positives, negatives, p, push):
+    # Both sides hold a row with h = 0 and one with h = 1: d+ and d- are positive.
+    f, w, h = np.array([*positives, *negatives], dtype=float).T
+    y = [1] * len(positives) + [0] * len(negatives)
+    cap = oracles.step_cap(h, y, None, w, p)
+    exact = oracles.closed_form_step(h, f, y, None, w, p, push, smooth=False)
+    searched = oracles.line_search(h, f, y, None, w, p, push)
+    assert searched == approx(np.clip(exact, -cap, cap), 1e-9, 1e-9)
+
+
+@pytest.mark.parametrize("push", PUSHES)
+def test_line_search_minimises_and_respects_the_cap(push):
+    y, f = [1, 1, 0, 0], np.array([0.3, -0.2, 0.1, -0.4])
+    h = np.array([2.0, -1.0, 0.5, -1.5])
+    cap = oracles.step_cap(h, y, p=1 if push == "ir" else 2)
+    values = [
+        oracles.log_push(f + alpha * h, y, None, None, 2, push)
+        for alpha in np.linspace(-cap, cap, 201)
+    ]
+    alpha = oracles.line_search(h, f, y, None, None, 2, push)
+    assert oracles.log_push(f + alpha * h, y, None, None, 2, push) <= min(values) + 1e-12
+    assert abs(alpha) <= cap
+    perfect = np.array([3.0, 3.0, 0.0, 0.0])
+    cap = oracles.step_cap(perfect, y, p=1 if push == "ir" else 2)
+    assert oracles.line_search(perfect, f, y, None, None, 2, push) == approx(cap)
+    assert oracles.line_search(-perfect, f, y, None, None, 2, push) == approx(-cap)
+    assert oracles.line_search(np.ones(4), f, y, None, None, 2, push) == 0
+
+
+def test_line_search_written_out():
+    # tau(a) = (e^-2a + 3 e^a) / 4 at zero scores: e^3a = 2/3.
+    y, h = [1, 0, 0, 0, 0], [2.0, 0.0, 3.0, 3.0, 3.0]
+    alpha = oracles.line_search(h, np.zeros(5), y)
+    cap = log((1 + 1 / 8) * 8) / 2 / 2
+    assert oracles.step_cap(h, y) == approx(cap)
+    assert alpha == approx(log(2 / 3) / 3)
+
+
+# Weak rankers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "max_bins", "expected"),
+    [
+        ([3, 1, 2, 2], None, 64, [1, 2]),
+        ([1, 1], None, 64, []),
+        ([nan, nan], None, 64, []),
+        ([2, nan, 1], None, 64, [1, inf]),
+        ([2, nan, 1], [1, 0, 1], 64, [1]),
+        ([3, 1, 2], [1, 0, 1], 64, [2]),
+        ([1, 2, 3, 4], None, 2, [2]),
+        ([1, 2, 3, 4], None, 3, [2, 3]),
+        ([1, 2, 3, 4], None, 4, [1, 2, 3]),
+        ([1, 2, 3, 4], [5, 1, 1, 1], 2, [1]),
+        ([1, 2, 3, 4], [1, 1, 1, 9], 3, []),
+        ([1, 2, 3, 4, nan], [1, 1, 1, 9, 1], 3, [inf]),
+        ([1, 2, 3, 4, 5, nan, nan], None, 2, [3, inf]),
+    ],
+)
+def test_thresholds(x, w, max_bins, expected):
+    assert oracles.thresholds(x, w, max_bins) == expected
+
+
+def test_stumps_come_in_tie_order_and_are_not_constant():
+    X = np.array([[1.0, 7.0, nan], [2.0, 7.0, 5.0], [3.0, 7.0, 4.0]])
+    found = [(*c[:3], list(c.h)) for c in oracles.stumps(X)]
+    assert found == [
+        (0, 1.0, False, [0, 1, 1]),
+        (0, 2.0, False, [0, 0, 1]),
+        (2, 4.0, False, [0, 1, 0]),
+        (2, 4.0, True, [1, 1, 0]),
+        (2, np.inf, True, [1, 0, 0]),
+    ]
+    assert [c[:3] for c in oracles.stumps(X, [0, 1, 1])] == [(0, 2, False), (2, 4, False)]
+
+
+@given(with_missing())
+def test_every_stump_is_its_rule(problem):
+    for stump in oracles.stumps(problem.X, problem.w):
+        for x, value in zip(problem.X[:, stump.feature], stump.h, strict=True):
+            expected = stump.missing_right if np.isnan(x) else x > stump.threshold
+            assert value == expected
+
+
+def test_best_stump_takes_the_first_of_equals():
+    X = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])
+    assert oracles.best_stump(X, np.zeros(4), [0, 0, 1, 1])[:2] == (0, 0.0)
+    assert oracles.best_stump(X, np.zeros(4), [1, 1, 0, 0])[:2] == (0, 0.0)
+
+
+def test_steepest_and_optimal_written_out():
+    # Five positives, four negatives. h_1 lifts four positives and one negative:
+    # d+ = 4/5 * 3/4, d- = 1/5 * 1/4. h_2 lifts two positives: d+ = 2/5, d- = 0.
+    y = np.array([1] * 5 + [0] * 4)
+    h_1 = np.array([1, 1, 1, 1, 0, 0, 0, 0, 1.0])
+    h_2 = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0.0])
+    f, X = np.zeros(9), np.column_stack([h_2, h_1])
+    assert oracles.pair_masses(h_1, f, y) == approx((12 / 20, 1 / 20, 7 / 20))
+    assert oracles.pair_masses(h_2, f, y) == approx((8 / 20, 0, 12 / 20))
+    assert oracles.best_stump(X, f, y).feature == 1
+    d_plus, d_minus, d_zero, e = 12 / 20, 1 / 20, 7 / 20, 1 / 40
+    x = sqrt((d_plus + e) / (d_minus + e))
+    decrease = -log(d_plus / x + d_minus * x + d_zero)
+    assert oracles.optimal_decrease(h_1, f, y) == approx(decrease)
+    x = sqrt((8 / 20 + e) / e)
+    assert oracles.optimal_decrease(h_2, f, y) == approx(-log(8 / 20 / x + 12 / 20))
+
+
+def test_steepest_and_optimal_can_disagree():
+    # Forty positives, ten negatives: edges 0.50 = 0.70 - 0.20 and 0.45 = 0.45 - 0.
+    y = np.array([1] * 40 + [0] * 10)
+    broad = np.array([1] * 32 + [0] * 8 + [1] * 3 + [0] * 7, dtype=float)
+    clean = np.array([1] * 19 + [0] * 21 + [0] * 10, dtype=float)
+    f, X = np.zeros(50), np.column_stack([broad, clean])
+    assert oracles.edge(broad, f, y) == approx(32 / 40 - 3 / 10)
+    assert oracles.edge(clean, f, y) == approx(19 / 40)
+    assert oracles.best_stump(X, f, y, selection="steepest").feature == 0
+    assert oracles.best_stump(X, f, y, selection="optimal").feature == 1
+
+
+@given(one_list(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(["top", "bottom"]))
+def test_optimal_decrease_is_the_decrease(problem, p, push):
+    f, y, qid, w = _objective(problem)
+    for stump in oracles.stumps(problem.X, w):
+        alpha = oracles.closed_form_step(stump.h, f, y, qid, w, p, push)
+        before = oracles.log_push(f, y, qid, w, p, push)
+        after = oracles.log_push(f + alpha * stump.h, y, qid, w, p, push)
+        decrease = oracles.optimal_decrease(stump.h, f, y, qid, w, p, push)
+        assert decrease == approx(before - after, 1e-9, 1e-11)
+        assert decrease >= -1e-12
+
+
+# Boosting -----------------------------------------------------------------------------------
+
+
+def test_one_round_of_rankboost_written_out():
+    X, y = np.array([[1.0], [2.0], [3.0]]), [0, 1, 0]
+    # Thresholds 1 and 2 both have |edge| 1/2: the first is taken.
+    e = 1 / 4
+    alpha = log((0.5 + e) / (0 + e)) / 2
+    assert oracles.boost(X, y, n_rounds=1) == [
+        (0, 1.0, False, approx(alpha), approx(log(exp(-alpha) + 1)))
+    ]
+    halved = oracles.boost(X, y, n_rounds=1, learning_rate=0.5)
+    assert halved[0].alpha == approx(alpha / 2)
+
+
+def test_boosting_without_a_weak_ranker_has_no_rounds():
+    assert oracles.boost(np.ones((3, 2)), [0, 1, 0], n_rounds=5) == []
+    assert oracles.smooth_margin_boost(np.ones((3, 2)), [0, 1, 0], n_rounds=5) == []
+
+
+@settings(max_examples=settings.default.max_examples * 3 // 5)
+@given(
+    problems(max_rows=7),
+    st.sampled_from([1, 2, 16]),
+    st.sampled_from(PUSHES),
+    st.sampled_from(["stump", "feature"]),
+)
+def test_each_round_lowers_the_objective(problem, p, push, weak_ranker):
+    X, y, qid, w, _ = problem
+    rounds = oracles.boost(X, y, qid, w, n_rounds=4, p=p, push=push, weak_ranker=weak_ranker)
+    value = oracles.log_push(np.zeros(len(y)), y, qid, w, p, push)
+    for r in rounds:
+        assert np.isfinite(r.alpha)
+        assert r.objective <= value + 1e-12 * max(1, abs(value))
+        value = r.objective
+    f = oracles.rounds_scores(X, rounds)
+    assert oracles.log_push(f, y, qid, w, p, push) == approx(value, 1e-10, 1e-10)
+
+
+def test_net_l1_norm_adds_the_steps_of_one_weak_ranker():
+    rounds = [
+        oracles.Round(0, 1.0, False, 0.5, 0),
+        oracles.Round(0, 1.0, True, 2.0, 0),
+        oracles.Round(0, 1.0, False, -0.2, 0),
+    ]
+    assert oracles.net_l1_norm(rounds) == approx(2.3)
+    X = np.array([[2.0], [nan], [1.0]])
+    assert oracles.rounds_scores(X, rounds) == approx([2.3, 2.0, 0.0])
+
+
+# Smooth margin ------------------------------------------------------------------------------
+
+
+def test_margins_written_out():
+    assert oracles.ranking_margin(F, 4.0, Y, None, W) == approx(1 / 4)
+    assert oracles.ranking_margin(F, 4.0, Y, None, [1, 0, 1]) == approx(3 / 4)
+    loss = 2 * 3 * exp(-1) + 2 * 5 * exp(-3)
+    assert oracles.smooth_margin(F, 4.0, Y, None, W) == approx(-log(loss) / 4)
+
+
+def test_unit_pair_weights():
+    scaled = oracles.unit_pair_weights([1, 0, 0], None, [0.1, 0.2, 4.0])
+    assert scaled == approx(np.array([0.1, 0.2, 4.0]) / sqrt(0.02))
+    assert scaled[0] * scaled[1] == approx(1.0)
+    assert oracles.unit_pair_weights(Y, None, W) == approx(W)
+
+
+@pytest.mark.parametrize("g", [0.01, 0.1, 0.24])
+def test_smooth_margin_step_is_the_root(g):
+    y = [1, 1, 0, 0]
+    h = np.array([1.0, 0.0, 0.0, 0.0])
+    f = np.array([0.0, 0.3, 0.1, 0.0])
+    masses = oracles.pair_masses(h, f, y)
+    alpha = oracles.smooth_margin_step(h, g, f, y)
+    assert alpha == approx(oracles.smooth_margin_closed_form(*masses, g), 1e-10)
+    h = np.array([1.0, 0.0, 1.0, 0.0])
+    f = np.array([-1.0, 0.3, -0.6, 0.5])
+    d_plus, d_minus, d_zero = oracles.pair_masses(h, f, y)
+    alpha = oracles.smooth_margin_step(h, g, f, y)
+    expected = oracles.smooth_margin_closed_form(d_plus, d_minus, d_zero, g)
+    assert alpha == approx(expected, 1e-10)
+    root = sqrt((g * d_zero) ** 2 + 4 * (1 - g * g) * d_plus * d_minus)
+    stable = log(2 * (1 - g) * d_plus / (g * d_zero + root))
+    assert alpha == approx(stable, 1e-10)
+    assert oracles.smooth_margin_step(1 - h, g, f, y) == approx(-alpha)
+
+
+def test_smooth_margin_step_of_a_separating_weak_ranker_is_the_cap():
+    y, h = [1, 1, 0, 0], np.array([1.0, 1.0, 0.0, 0.0])
+    assert oracles.smooth_margin_step(h, 0.3, np.zeros(4), y) == approx(log(9) / 2)
+    partly = np.array([1.0, 0.0, 0.0, 0.0])
+    root = oracles.smooth_margin_step(partly, 1e-3, np.zeros(4), y)
+    assert root == approx(log((1 - 1e-3) / 1e-3))
+    capped = oracles.smooth_margin_step(partly, 1e-3, np.zeros(4), y, cap_always=True)
+    assert capped == approx(log(9) / 2)
+
+
+@pytest.mark.parametrize("cap_always", [False, True])
+@settings(max_examples=settings.default.max_examples * 3 // 5)
+@given(problem=problems(max_rows=7), weak_ranker=st.sampled_from(["stump", "feature"]))
+def test_the_smooth_margin_never_decreases_once_positive(problem, weak_ranker, cap_always):
+    X, y, qid, w, _ = problem
+    options = {"weak_ranker": weak_ranker, "cap_always": cap_always}
+    rounds = oracles.smooth_margin_boost(X, y, qid, w, n_rounds=8, **options)
+    before = -inf
+    for r in rounds:
+        if r.is_smooth_step:
+            assert r.smooth_margin >= before - 1e-10
+        if not np.isnan(r.smooth_margin):
+            assert r.smooth_margin <= r.margin + 1e-10
+            before = r.smooth_margin
+
+
+@pytest.mark.slow
+def test_the_example_of_theorem_6_is_easy_for_the_smooth_margin():
+    positives = np.array(oracles.THEOREM_6, dtype=float)
+    X, y = np.vstack([positives, np.zeros(8)]), np.array([1] * 8 + [0])
+    rounds = oracles.boost(X, y, n_rounds=60, weak_ranker="feature")
+    f, norm = oracles.rounds_scores(X, rounds), oracles.net_l1_norm(rounds)
+    assert oracles.ranking_margin(f, norm, y) <= 1 / 3 + 1e-12
+    smooth = oracles.smooth_margin_boost(X, y, n_rounds=200, weak_ranker="feature")
+    last = smooth[-1]
+    assert last.is_smooth_step
+    assert 0 < last.smooth_margin < last.margin < 3 / 8
+
+
+# Scores, offsets, AdaBoost ------------------------------------------------------------------
+
+
+def test_auc_written_out():
+    assert oracles.auc([2, 1, 3], [1, 0, 0]) == 1 / 2
+    assert oracles.auc([2, 2, 3], [1, 0, 0]) == 1 / 4
+    assert oracles.auc([2, 2, 3], [1, 0, 0], None, [1, 3, 1]) == approx(1.5 / 4)
+    pooled = oracles.auc([0, 1, 2, 2, 1], GRADED_Y, GRADED_QID)
+    assert pooled == 3 / 4
+    with pytest.raises(ValueError, match="pair"):
+        oracles.auc([1, 2], [1, 0], [0, 1])
+
+
+def test_p_norm_score_written_out():
+    # Row 3 is not below rows 0 (tie) and 1: share 2/3; row 4 is below everything: 0.
+    score, y = [2, 1, 5, 2, 0], [1, 1, 1, 0, 0]
+    assert oracles.p_norm_score(score, y, p=1) == approx(1 - (2 / 3 + 0) / 2)
+    assert oracles.p_norm_score(score, y, p=4) == approx(1 - ((2 / 3) ** 4 / 2) ** 0.25)
+    assert oracles.p_norm_score(score, y, p=inf) == approx(1 / 3)
+    weighted = oracles.p_norm_score(score, y, None, [4, 1, 1, 2, 3], p=2)
+    assert weighted == approx(1 - ((5 / 6) ** 2 * 2 / 5) ** 0.5)
+    with pytest.raises(ValueError, match="pair"):
+        oracles.p_norm_score([1, 2], [1, 0], [0, 1])
+
+
+@given(one_list())
+def test_p_norm_score_at_one_is_auc_with_ties_as_errors(problem):
+    f, y, qid, w = _objective(problem)
+    weight = oracles.row_weights(y, w)
+    share = {1: Fraction(0), 0: Fraction(0)}
+    for i, k in oracles.pairs(y, qid):
+        share[int(f[i] > f[k])] += Fraction(weight[i] * weight[k])
+    expected = float(share[1] / (share[0] + share[1]))
+    assert oracles.p_norm_score(f, y, qid, w, 1) == approx(expected)
+
+
+@given(bipartite())
+def test_f_skew_is_zero_after_the_offset(problem):
+    f, y, _, w = _objective(problem)
+    weight = oracles.row_weights(y, w)
+    shifted = f + oracles.f_skew_offset(f, y, w)
+    positive = y == y.max()
+    positive_mass = weight[positive] @ np.exp(-shifted[positive])
+    assert positive_mass == approx(weight[~positive] @ np.exp(shifted[~positive]))
+
+
+def test_f_skew_offset_written_out():
+    positive, negative = 2 * exp(-2), 3 * exp(1) + 5 * exp(-1)
+    expected = 0.5 * log(positive / negative)
+    assert oracles.f_skew_offset(F, Y, W) == approx(expected)
+
+
+def test_adaboost_written_out():
+    # h is right on 3 of 4 rows: edge 1/2, alpha = ln(3)/2. Then the wrong row weighs
+    # 1/2 and the others 1/6: the constant has edge (1/6 + 1/6) - (1/6 + 1/2) = -1/3.
+    y, h = [1, 1, 0, 0], np.array([[1], [1], [0], [1]])
+    scores, coefficients = oracles.adaboost(h, y, 1)
+    assert coefficients == approx([log(3) / 2, 0])
+    scores, coefficients = oracles.adaboost(h, y, 2)
+    assert coefficients == approx([log(3) / 2, -log(2) / 2])
+    signs = np.array([1, 1, -1, 1])
+    assert scores == approx(signs * log(3) / 2 - log(2) / 2)
+    assert oracles.adaboost(2 * h - 1, y, 2)[0] == approx(scores)
+    repeated = oracles.adaboost(h[[0, 0, 1, 2, 3]], [1, 1, 1, 0, 0], 3)[1]
+    assert oracles.adaboost(h, y, 3, [2, 1, 1, 1])[1] == approx(repeated)
+
+
+def test_adaboost_survives_a_classifier_without_error():
+    scores, _ = oracles.adaboost(np.array([[1], [0]]), [1, 0], 3)
+    assert np.isfinite(scores).all()
+    assert scores[0] > 0 > scores[1]
+
+
+# Strategies ---------------------------------------------------------------------------------
+
+
+@given(with_missing(relevances=[(0.0, 1.0, 2.0)], queries=("integers", "strings")))
+def test_generated_problems_keep_their_promises(problem):
+    X, y, qid, w, f = problem
+    assert np.isnan(X).any()
+    assert len(X) == len(y) == len(qid) == len(f)
+    assert w is None or len(w) == len(y)
+    assert oracles.total_pair_weight(y, qid, w) > 0
+
+
+def _objective(problem):
+    """The arguments (f, y, qid, w) of every objective."""
+    return problem.f, problem.y, problem.qid, problem.w

@@ -1,0 +1,287 @@
+"""Files that fuzzing found, and a few hundred generated ones: a result, or one line and code 2."""
+
+import importlib
+import json
+import re
+import zipfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from libraries import need
+
+from sklearn_rank.cli import main
+from sklearn_rank.cli._output import one_line, show_notes
+from sklearn_rank.cli._store import _is_trusted
+from sklearn_rank.cli._tables.columns import Schema, check_schema
+from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.errors import InputError
+from sklearn_rank.cli._tables.options import Reading, TableOptions
+from sklearn_rank.cli._tables.reading import read_table
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def run(words, capsys):
+    """Return the code of a command and its line on stderr, which must be one if it refuses."""
+    code = main(list(map(str, words)))
+    text = capsys.readouterr().err
+    if code:
+        assert code == 2
+        assert text.startswith("sklearn-rank: error: ")
+        assert text.endswith("\n")
+        assert text[:-1].isprintable()
+    return code, text
+
+
+def run_case(fuzzing, script, part, number, folder):
+    call, n_bytes = fuzzing.make_case(script.CASES[part], part, 1, number, folder)
+    found = fuzzing.run_guarded(call, n_bytes, limits=False)
+    assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
+    return found["kind"]
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\tb\n c", "a b c"),
+        ("a\0\x1b[2Jb", r"a\x00\x1b[2Jb"),
+        ("\ud800é", r"\ud800é"),
+        ("\u202eb", r"\u202eb"),
+    ],
+)
+def test_messages_show_what_a_terminal_would_obey(text, shown):
+    assert one_line(text) == shown
+
+
+def test_messages_are_of_limited_length():
+    line = one_line(5000 * "name, " + "the end")
+    assert len(line) < 1000
+    assert line.endswith("the end")
+
+
+def test_notes_are_lines(capsys):
+    show_notes(["column 'a\0\nb' is not used"])
+    assert capsys.readouterr().err == "note: column 'a\\x00 b' is not used\n"
+
+
+def test_names_of_control_characters(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"\x1b[2Ja,b\nx,1\nz,0\n")
+    code, line = run(["train", path, "--target", "y", "-o", tmp_path / "m.skops"], capsys)
+    assert code == 2
+    assert r"\x1b[2Ja" in line
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.array([0, 2**50] * 6, dtype="datetime64[s]"), "dates that microseconds in 64 bits"),
+        (np.array([0, 2**50] * 6, dtype="timedelta64[ms]"), "durations that 64 bits"),
+        ([*range(10), np.inf, np.inf], "infinite values"),  # these are no row numbers
+    ],
+    ids=["dates", "durations", "infinite"],
+)
+def test_values_that_are_too_large(tmp_path, values, message):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"x": values, "y": [0, 1] * 6}).to_parquet(path)
+    with pytest.raises(InputError, match=f"column 'x' holds {message}"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
+def test_a_large_index_is_one_column(tmp_path):
+    path = tmp_path / "table.svm"
+    path.write_text("0 1:1 2147483646:2\n1 1:2\n1 3:3\n")
+    table = read_table(str(path), Reading(), [])
+    assert list(table.frame) == ["target", "f1", "f3", "f2147483646"]
+    np.testing.assert_array_equal(table.frame.iloc[:, 1:], [[1, 0, 2], [2, 0, 0], [0, 3, 0]])
+
+
+@pytest.mark.parametrize("kind", [str, "category"])
+def test_text_of_a_parquet_file_that_is_not_utf_8(tmp_path, kind):
+    path = tmp_path / "table.parquet"
+    words = pd.Series(["Oslo", "Rome"] * 6).astype(kind)
+    frame = pd.DataFrame({"city": words, "y": [0, 1] * 6})
+    frame.to_parquet(path, compression=None)
+    path.write_bytes(path.read_bytes().replace(b"Oslo", b"Os\xfeo"))
+    with pytest.raises(InputError, match="is not a Parquet file"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
+ZEROS = "".join(f"{i % 2} {i + 1}:1\n" for i in range(2100))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("svm", ZEROS, "2100 rows x 2100 columns, of which 2100 cells are"),
+        ("csv", f"a,y\n{'x' * 200_000},1\nb,0\n", "line 2: a cell has more than 131072 characters"),
+        ("json", '[{"a": ' + "[" * 100_000, "nested too deeply"),
+    ],
+    ids=["zeros", "long cell", "deep"],
+)
+def test_files_that_would_fill_the_memory(tmp_path, kind, text, message):
+    path = tmp_path / f"table.{kind}"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_table(str(path), Reading(), [])
+
+
+@pytest.mark.parametrize(
+    ("part", "n_cases"), [("damaged", 15), ("generated", 30), ("strategies", 4)]
+)
+def test_fuzzed_tables(scripts, tmp_path, part, n_cases):
+    fuzzing, readers = scripts("_fuzzing"), scripts("fuzz_readers")
+    kinds = Counter()
+    for number in range(n_cases):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        kinds[run_case(fuzzing, readers, part, number, folder)] += 1
+    assert kinds[fuzzing.REFUSED] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(10))
+def test_fuzzed_tables_through_train_and_rank(scripts, tmp_path, number):
+    run_case(scripts("_fuzzing"), scripts("fuzz_readers"), "train and rank", number, tmp_path)
+
+
+# Models ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Return the script, whose good models are fitted once."""
+    need("lightgbm")
+    need("xgboost")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        found = importlib.import_module("fuzz_models")
+        found.good_models()
+        return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["bytes", "contents", "cards"])
+def test_fuzzed_models(models, scripts, tmp_path, part):
+    fuzzing = scripts("_fuzzing")
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run_case(fuzzing, models, part, number, folder)
+
+
+@pytest.mark.parametrize("name", ["", ".", "nothing", "Stumps.", "1", "stump_rules"])
+def test_names_that_are_no_class_are_not_trusted(name):
+    assert not _is_trusted(f"sklearn_rank.models.stump_rules.{name}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(12))
+def test_a_planted_callable_is_refused_and_does_not_run(models, tmp_path, capsys, number):
+    marker, path, rows = tmp_path / "marker", tmp_path / "m.skops", tmp_path / "t.csv"
+    content, rows_of_model = models.good_models()
+    rows.write_bytes(rows_of_model)
+    members = models._members(content["PNormPushRanker"])
+    tree = json.loads(members["schema.json"])
+    tree["content"]["calibration"] = models.planted_node(number, marker)
+    path.write_bytes(models._archive({**members, "schema.json": json.dumps(tree).encode()}))
+    code, line = run(["rank", path, rows, "-o", tmp_path / "o.csv"], capsys)
+    assert code == 2
+    assert "no model holds these types" in line or "is damaged" in line
+    assert not marker.exists()
+
+
+@pytest.mark.slow
+def test_a_ranker_of_another_model(models, tmp_path, capsys):
+    content, rows = models.good_models()
+    one, other = (
+        models._members(content[name]) for name in ("PNormPushRanker", "BoostedTreesRanker")
+    )
+    # The numbers of objects are addresses, which the two files may have in common.
+    far = re.sub(rb'("__id__": )', rb"\g<1>9", other["schema.json"])
+    tree, its = json.loads(one["schema.json"]), json.loads(far)
+    tree["content"]["pipeline"] = its["content"]["pipeline"]
+    files = {**one, **other, "schema.json": json.dumps(tree).encode()}
+    (tmp_path / "m.skops").write_bytes(models._archive(files))
+    (tmp_path / "t.csv").write_bytes(rows)
+    words = ["rank", tmp_path / "m.skops", tmp_path / "t.csv", "-o", tmp_path / "o.csv"]
+    code, line = run(words, capsys)
+    assert code == 2
+    assert "is damaged: it holds BoostedTreesRanker, where 'PNormPushRanker' must be" in line
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("qid", {}),
+        ("target", 1),
+        ("kinds", {"x": "colour"}),
+        ("kinds", {}),
+        ("formats", {"x": "%Q"}),
+        ("decimal", "x"),
+        ("categories", {"x": [1]}),
+        ("classes", [None]),
+        ("categories", {"x": "ab"}),
+        ("missing", "ab"),
+        ("formats", ["%"]),
+        ("rows", 1),
+        ("relevance", "x"),
+        ("is_letor", "x"),
+        ("zero_based", "x"),
+        ("zero_based", None),
+    ],
+)
+def test_schemas_that_no_training_gives(field, value):
+    good = Schema({"x": "number"}, "y", None, "binary", "yes", classes=["no", "yes"])
+    check_schema(good)
+    with pytest.raises(ValueError, match=r"must be|are unknown"):
+        check_schema(replace(good, **{field: value}))
+
+
+@pytest.mark.slow
+def test_an_archive_that_unpacks_to_gigabytes(tmp_path, capsys):
+    path, rows = tmp_path / "m.skops", tmp_path / "t.csv"
+    rows.write_text("x\n1\n")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", b" " * 2**22)
+    code, line = run(["rank", path, rows, "-o", tmp_path / "o.csv"], capsys)
+    assert code == 2
+    assert "would unpack to 4194304 bytes" in line
+
+
+@pytest.mark.parametrize("digits", [309, 5000])
+def test_integers_of_json_beyond_the_range_of_floats(tmp_path, digits):
+    path = tmp_path / "table.json"
+    rows = [f'{{"x": {"9" * digits if k == 3 else k}, "y": {k % 2}}}' for k in range(12)]
+    path.write_text("[" + ", ".join(rows) + "]")
+    with pytest.raises(InputError, match="column 'x'"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_integers_of_csv_beyond_the_range_of_floats(tmp_path, sign):
+    path = tmp_path / "table.csv"
+    lines = [f"{sign + '9' * 400 if k == 7 else k},{k * 7 % 5},{k % 2}" for k in range(60)]
+    path.write_text("\n".join(["x,z,y", *lines]))
+    with pytest.raises(InputError, match="column 'x' holds infinite values"):
+        training_data(TableOptions(data=str(path), target="y"), [])
+
+
+def test_labels_of_an_svmlight_file_beyond_integers(tmp_path):
+    path = tmp_path / "table.svm"
+    path.write_text("".join(f"{'1e300' if k == 3 else k % 2} 1:{k}\n" for k in range(12)))
+    data = training_data(TableOptions(data=str(path), relevance="graded"), [])
+    assert data.y.max() == 1e300
+
+
+def test_steps_between_the_smallest_and_the_largest_float(tmp_path):
+    path, ends = tmp_path / "table.csv", ["-1.7e308", "1.7e308", "0"]
+    path.write_text("x,y\n" + "".join(f"{ends[k % 3]},{k % 2}\n" for k in range(12)))
+    assert training_data(TableOptions(data=str(path), target="y"), []).X.shape == (12, 1)

@@ -1,0 +1,160 @@
+"""Which engine is found, and what is said of one that can't be used."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from sklearn_rank import BoostedTreesRanker
+from sklearn_rank._core import imports as _imports
+from sklearn_rank.engines import registry
+from sklearn_rank.engines.registry import ENGINES, get_engine
+from sklearn_rank.engines.stored_booster import StoredBooster
+
+LIBGOMP = "libgomp.so.1: cannot open shared object file: No such file or directory"
+
+
+@pytest.fixture
+def importing(monkeypatch):
+    """Return a function that sets what the import of an engine raises, or that it succeeds."""
+    answers, imported = {}, []
+
+    def import_module(name):
+        imported.append(name)
+        if answers.get(name) is not None:
+            raise answers[name]
+        return ModuleType(name)
+
+    monkeypatch.setattr(registry.importlib, "import_module", import_module)
+    registry._loaded.cache_clear()
+    yield lambda **raised: answers.update(raised) or imported
+    registry._loaded.cache_clear()
+
+
+def absent(name):
+    return ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+
+def test_auto_takes_the_first_and_imports_no_other(importing):
+    imported = importing()
+    assert get_engine("auto", "x").name == "lightgbm"
+    assert imported == ["lightgbm"]  # two OpenMP runtimes in one process can be one too many
+
+
+def test_auto_takes_what_there_is(importing):
+    importing(lightgbm=absent("lightgbm"))
+    assert get_engine("auto", "x").name == "xgboost"
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_that_is_not_installed(importing, name):
+    importing(**{name: absent(name)})
+    X, y = np.arange(4.0)[:, np.newaxis], [0, 0, 1, 1]
+    with pytest.raises(ImportError) as caught:
+        BoostedTreesRanker(engine=name).fit(X, y)
+    assert str(caught.value) == (
+        f"engine={name!r} of BoostedTreesRanker can't be used: {name} is not installed "
+        f'(pip install "sklearn-rank[{name}]")'
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(LIBGOMP), f"{LIBGOMP} (on Debian and Ubuntu: apt install libgomp1)"),
+        (
+            ValueError("\nThe library could not be loaded.\nLikely cause: libgomp.so"),
+            "The library could not be loaded. (on Debian and Ubuntu: apt install libgomp1)",
+        ),
+        (ImportError("DLL load failed", name="lightgbm"), "DLL load failed"),
+        (absent("scipy"), "No module named 'scipy'"),
+        (RuntimeError("cannot find the library file"), "cannot find the library file"),
+        (AttributeError(), "AttributeError"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_an_engine_that_cannot_be_loaded(importing, error, reason):
+    importing(lightgbm=error, xgboost=absent("xgboost"))
+    with pytest.raises(ImportError) as caught:
+        get_engine("auto", "a ranker")
+    assert str(caught.value) == (
+        "engine='auto' of a ranker can't be used: lightgbm is installed but can't be loaded: "
+        f'{reason}; xgboost is not installed (pip install "sklearn-rank[xgboost]")'
+    )
+
+
+def test_a_stored_model_names_no_module_to_import(importing):
+    imported = importing()
+    with pytest.raises(ValueError, match="Got 'antigravity' instead"):
+        _ = StoredBooster("antigravity", b"").loaded(1)
+    assert imported == []
+
+
+def test_the_error_has_the_name_of_the_engine(importing):
+    importing(lightgbm=OSError(LIBGOMP), xgboost=absent("xgboost"))
+    for name, last in (("auto", "xgboost"), ("lightgbm", "lightgbm")):
+        with pytest.raises(ImportError) as caught:
+            get_engine(name, "x")
+        assert caught.value.name == last
+
+
+def test_a_package_of_an_extra_that_cannot_be_loaded(importing):
+    importing(pandas=OSError(LIBGOMP))
+    with pytest.raises(ImportError) as caught:
+        _imports.import_extra("pandas", "cli", "x")
+    assert str(caught.value) == (
+        f"x needs pandas: pandas is installed but can't be loaded: {LIBGOMP} "
+        "(on Debian and Ubuntu: apt install libgomp1)"
+    )
+
+
+@pytest.fixture
+def with_broken_xgboost(tmp_path):
+    """Return the environment of a machine on which XGBoost can't be loaded."""
+    (tmp_path / "xgboost.py").write_text("raise ValueError('no libxgboost.so')\n")
+    paths = [str(tmp_path), *filter(None, sys.path)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@pytest.mark.slow
+def test_a_cluster_says_that_xgboost_cannot_be_loaded(with_broken_xgboost):
+    command = [sys.executable, "-c", "import sklearn_rank.dask"]
+    done = subprocess.run(
+        command, env=with_broken_xgboost, capture_output=True, text=True, check=False
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: sklearn_rank.dask needs dask[dataframe], distributed and")
+    assert last.endswith("no libxgboost.so")
+
+
+@pytest.mark.slow
+def test_tests_of_an_engine_that_cannot_be_loaded_are_skipped(with_broken_xgboost):
+    names = [
+        "estimators/test_early_stopping.py::test_early_stopping_of_trees_warns_of_nothing",
+        "engines/test_engines.py::test_a_clone_of_a_model_has_the_objective",
+    ]
+    tests = [str(Path(__file__).parents[1] / name) for name in names]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(
+        command, env=with_broken_xgboost, capture_output=True, text=True, check=False
+    )
+    reasons = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert len(reasons) == 2
+    for reason in reasons:
+        assert "xgboost is installed but can't be loaded: no libxgboost.so" in reason
+    assert re.search(r"\b2 passed, 2 skipped\b", done.stdout)
+
+
+def test_a_fit_needs_one_engine_only():
+    script = """
+import sys
+from sklearn_rank import BoostedTreesRanker
+BoostedTreesRanker(n_estimators=1).fit([[0.0], [1.0]], [0, 1])
+print(len({"xgboost", "lightgbm"} & set(sys.modules)))
+"""
+    assert subprocess.check_output([sys.executable, "-c", script]) == b"1\n"

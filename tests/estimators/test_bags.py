@@ -1,0 +1,248 @@
+"""n_bags: the mean of fits to bootstrap samples, against fits to the same samples."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from oracles import definitions as oracles
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from strategies import problems
+from test_bad_input import refuses
+from test_corrective import columns_of, constrained_data, data_of
+from tiers import crossed
+
+from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank.estimators._boosting.bags import draw_weights
+from sklearn_rank.models import Stumps
+from sklearn_rank.solvers import Corrective
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+FORMS = {
+    "RankBoost": RankBoost(n_estimators=4),
+    "push": PNormPushRanker(n_estimators=4),
+    "corrective": PNormPushRanker(n_estimators=3, solver=Corrective(n_swaps=1)),
+}
+LIMITS = {
+    "monotonic_cst": [1, 0, -1, 0, 0],
+    "categorical_features": [4],
+    "weak_ranker": Stumps(special_values={1: [-9.0]}, max_thresholds=7, max_features_used=3),
+}
+
+
+def seen_samples(monkeypatch):
+    """Return the list to which the weights of each bag are added, with the problem."""
+    seen = []
+
+    def spy(problem, rng):
+        seen.append((problem, draw_weights(problem, rng)))
+        return seen[-1][1]
+
+    monkeypatch.setattr("sklearn_rank.estimators._boosting.bags.draw_weights", spy)
+    return seen
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("with_queries", [False, True])
+def test_a_bag_is_a_fit_to_its_sample(form, with_queries, monkeypatch):
+    """Thresholds are those of all rows, which here are all of the sample, too."""
+    X, y = data_of(200)
+    qid = np.arange(200) % 12 if with_queries else None
+    seen = seen_samples(monkeypatch)
+    ranker = clone(FORMS[form]).set_params(n_bags=3, random_state=0).fit(X, y, qid=qid)
+    assert len(seen) == 3
+    curves = []
+    for (problem, weight), coefficients in zip(seen, ranker.bag_weights_, strict=True):
+        order = problem.preferences.order
+        data, bag = problem.data, np.empty(len(order))
+        bag[order] = weight
+        np.testing.assert_array_equal(bag, np.round(bag))
+        single = clone(FORMS[form]).set_params(max_bins=65_535)
+        single.fit(data.X, data.y, qid=data.qid, sample_weight=bag)
+        expected = single.decision_function(X) - single.offset_
+        scores = columns_of(ranker, X) @ coefficients
+        # A threshold that lies between the same rows of the sample may be another one.
+        inside = bag > 0
+        of_bag = columns_of(ranker, data.X[inside]) @ coefficients
+        np.testing.assert_allclose(
+            of_bag, single.decision_function(data.X[inside]) - single.offset_, atol=1e-6
+        )
+        assert np.mean(np.abs(scores - expected) > 1e-6) < 0.1
+        curves.append(single.objective_curve_)
+    if min(map(len, curves)) == max(map(len, curves)):
+        np.testing.assert_allclose(ranker.objective_curve_, np.mean(curves, axis=0), rtol=1e-6)
+
+
+@crossed(form=list(FORMS), relevance=["binary", "graded"])
+@given(problem=problems(missing=True))
+def test_scores_are_the_mean_of_those_of_the_bags(form, relevance, problem):
+    y = problem.y if relevance == "graded" else problem.y > np.median(problem.y)
+    ranker = clone(FORMS[form]).set_params(n_bags=3, relevance=relevance, random_state=1)
+    try:
+        ranker.fit(problem.X, y, qid=problem.qid, sample_weight=problem.w)
+    except ValueError:
+        assert relevance == "binary"  # one class, or none above the other
+        return
+    columns = columns_of(ranker, problem.X)
+    scores = ranker.weak_rankers_.scores(problem.X, ranker.estimator_weights_)
+    by_bag = columns @ ranker.bag_weights_.T
+    np.testing.assert_allclose(scores, by_bag.mean(axis=1), rtol=1e-12, atol=1e-12)
+    assert np.all(np.any(ranker.bag_weights_ != 0, axis=0))
+    assert len(ranker.bag_weights_) == 3
+    assert np.all(np.diff(ranker.objective_curve_) <= 0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_union_stays_within_the_constraints(form, seed):
+    X, y = constrained_data(seed)
+    ranker = clone(FORMS[form]).set_params(n_bags=4, random_state=seed, **LIMITS).fit(X, y)
+    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
+    assert 0 < len(weights) <= 7
+    functions = rules.step_functions(weights)
+    assert len(functions) <= 3
+    for one in functions:
+        steps = np.diff(one.values[: one.bins.n_values])
+        assert np.all(steps >= 0) or one.feature != 0
+        assert np.all(steps <= 0) or one.feature != 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bags_of_a_full_model_weigh_the_stumps_of_a_fit_to_all_rows(form):
+    X, y = constrained_data()
+    limit = {"weak_ranker": Stumps(max_thresholds=3), "categorical_features": [4]}
+    single = clone(FORMS[form]).set_params(**limit).fit(X, y)
+    ranker = clone(single).set_params(n_bags=6, random_state=0).fit(X, y)
+    known, found = columns_of(single, X), columns_of(ranker, X)
+    assert found.shape[1] <= 3
+    assert all(any((h == one).all() for one in known.T) for h in found.T)
+
+
+def test_each_bag_has_room_for_stumps_of_its_own():
+    X, y = data_of(200)
+    ranker = RankBoost(n_estimators=2, n_bags=2, random_state=0)
+    fitted = ranker.set_params(weak_ranker=Stumps(max_thresholds=12)).fit(X, y)
+    of_bags = [set(np.flatnonzero(weights)) for weights in fitted.bag_weights_]
+    assert all(len(one - other) for one, other in (of_bags, of_bags[::-1]))
+
+
+def test_the_cut_is_that_of_the_mean_scores():
+    X, y = data_of()
+    ranker = PNormPushRanker(n_bags=5, n_estimators=5, random_state=0).fit(X, y)
+    f = ranker.decision_function(X)
+    cuts = np.concatenate([[-np.inf], np.unique(f)])
+    assert (ranker.predict(X) != y).sum() == min(((f > cut) != y).sum() for cut in cuts)
+    ranker = RankBoost(n_bags=5, n_estimators=5, random_state=0).fit(X, y)
+    scores = ranker.decision_function(X) - ranker.offset_
+    assert ranker.offset_ == pytest.approx(oracles.f_skew_offset(scores, y))
+    margin = (scores[y == 1].min() - scores[y == 0].max()) / abs(ranker.estimator_weights_).sum()
+    assert ranker.margin_ == pytest.approx(margin)
+    assert not hasattr(ranker, "margin_curve_")
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    X, y = data_of()
+    w = np.random.default_rng(0).integers(0, 3, len(y))
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), w))
+    for qid in (None, np.arange(len(y)) % 9):
+        ranker = RankBoost(n_bags=3, n_estimators=4, random_state=0)
+        one = clone(ranker).fit(X, y, qid=qid, sample_weight=w)
+        other = clone(ranker).fit(X[order], y[order], qid=None if qid is None else qid[order])
+        np.testing.assert_allclose(
+            one.decision_function(X), other.decision_function(X), rtol=1e-9, atol=1e-9
+        )
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(problem=problems())
+def test_every_bag_has_a_pair(problem):
+    ranker = RankBoost(n_bags=2, n_estimators=1, relevance="graded")
+    with pytest.MonkeyPatch.context() as patch:
+        seen = seen_samples(patch)
+        ranker.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
+    for posed, weight in seen:
+        pairs = posed.preferences
+        rows, y = np.flatnonzero(weight), posed.data.y[pairs.order]
+        qid = None if posed.data.qid is None else posed.data.qid[pairs.order]
+        assert oracles.total_pair_weight(y, qid, weight) > 0
+        if qid is None:
+            is_lowest = y == y.min()
+            for part in (is_lowest, ~is_lowest):
+                assert weight[part].sum() == pytest.approx(pairs.weight[part].sum())
+        else:
+            for query in np.unique(qid[rows]):  # whole queries
+                assert np.ptp((weight / pairs.weight)[qid == query]) < 1e-12
+
+
+def test_bags_depend_on_the_seed_alone():
+    X, y = data_of()
+    ranker = PNormPushRanker(n_bags=3, n_estimators=4, random_state=3).fit(X, y)
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    again = clone(ranker).set_params(n_jobs=2).fit(X[shuffled], y[shuffled])
+    np.testing.assert_allclose(
+        ranker.decision_function(X), again.decision_function(X), rtol=1e-9, atol=1e-9
+    )
+    other = clone(ranker).set_params(random_state=4).fit(X, y)
+    assert np.abs(other.decision_function(X) - ranker.decision_function(X)).max() > 0.01
+
+
+def test_there_are_no_stages():
+    X, y = data_of()
+    ranker = RankBoost(n_bags=2, n_estimators=3, random_state=0).fit(X, y)
+    assert not hasattr(ranker, "staged_predict")
+    assert not hasattr(ranker, "staged_decision_function")
+
+
+def test_what_does_not_go_with_bags():
+    for ranker in (RankBoost, PNormPushRanker):
+        refuses(ranker(n_bags=2, weak_ranker="feature"), "n_bags=2", "weak_ranker='feature'")
+        refuses(ranker(n_bags=2, warm_start=True), "n_bags=2", "warm_start=True")
+        refuses(ranker(n_bags=2, n_iter_no_change=3), "n_bags=2", "n_iter_no_change=3")
+        refuses(ranker(n_bags=0), "'n_bags'", "Got 0 instead")
+        refuses(ranker(n_bags=1.5), "'n_bags'", "Got 1.5 instead")
+    refuses(PNormPushRanker(n_bags=2, solver="lbfgs", alpha=1.0), "n_bags=2", "solver='lbfgs'")
+    assert "n_bags" not in SmoothMarginRanker().get_params()
+
+
+def test_one_bag_is_a_plain_fit():
+    X, y = data_of()
+    ranker = RankBoost(n_bags=1, n_estimators=4, random_state=0).fit(X, y)
+    assert not hasattr(ranker, "bag_weights_")
+    assert len(list(ranker.staged_predict(X))) == 4
+
+
+def test_nothing_to_choose_warns():
+    X, y = np.zeros((6, 2)), np.arange(6) % 2
+    for form in FORMS.values():
+        with pytest.warns(ConvergenceWarning, match="found no weak ranker"):
+            ranker = clone(form).set_params(n_bags=2).fit(X, y)
+        assert ranker.n_iter_ == 0
+        assert ranker.bag_weights_.shape == (2, 0)
+        np.testing.assert_array_equal(ranker.predict(X), np.full(6, ranker.predict(X)[0]))
+
+
+def test_verbose_prints_bags(capsys):
+    X, y = data_of()
+    RankBoost(n_bags=3, n_estimators=3, random_state=0, verbose=2).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    for number, line in enumerate(lines, 1):
+        assert line.startswith(f"[RankBoost] bag {number}/3: objective ")
+
+
+@pytest.mark.parametrize("ranker", [RankBoost, PNormPushRanker])
+def test_a_category_of_rows_of_weight_zero_has_no_part_in_the_draws(ranker):
+    random = np.random.default_rng(0)
+    X = random.integers(0, 5, (60, 2)).astype(float)
+    y = random.integers(0, 2, 60)
+    weight = (X[:, 0] != 1).astype(float)
+    model = ranker(n_estimators=5, n_bags=3, categorical_features=[0], random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=weight).decision_function(X)
+    without = model.fit(X[weight > 0], y[weight > 0]).decision_function(X)
+    np.testing.assert_array_equal(weighted, without)
+
+
+def test_a_column_of_categories_that_all_weigh_nothing_is_missing():
+    X = np.array([[0.0, 1.0], [1.0, 2.0], [np.nan, 1.0], [np.nan, 3.0]])
+    model = RankBoost(n_estimators=2, categorical_features=[0])
+    model.fit(X, [0, 1, 0, 1], sample_weight=[0, 0, 1, 1])
+    np.testing.assert_array_equal(model.predict(X), [0, 1, 0, 1])

@@ -1,0 +1,1176 @@
+"""Boosted trees: laws of the estimator with both engines, bad input, and what is stored."""
+
+import copy
+import pickle
+import tracemalloc
+import warnings
+import weakref
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from libraries import library, need
+from oracles import definitions as oracles
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_callbacks import Log, needs_callbacks
+from test_persistence import COPIES
+from tiers import crossed
+
+from sklearn_rank import BoostedTreesRanker
+from sklearn_rank._core.distinct import hash_rows
+from sklearn_rank._core.selected import Selection
+from sklearn_rank.datasets import make_queries
+from sklearn_rank.engines import _lightgbm, _xgboost, registry
+from sklearn_rank.estimators import _tree_fit
+from sklearn_rank.estimators._boosting import early_stopping as _early_stopping
+from sklearn_rank.metrics import ranking_scorer
+from sklearn_rank.model_selection import QueryKFold
+
+ENGINES = ["xgboost", "lightgbm"]
+lightgbm, xgboost = library("lightgbm"), library("xgboost")
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+DATA = make_queries(n_queries=20, rows_per_query=6, n_features=4, random_state=0)
+X, GRADES, QID = DATA.data, DATA.target, DATA.qid
+RANDOM = np.random.default_rng(0)
+Y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + RANDOM.normal(size=len(X)) > 0, "yes", "no")
+WEIGHT = RANDOM.integers(0, 3, len(X)).astype(float)
+MISSING = np.where(RANDOM.random(X.shape) < 0.2, np.nan, X)
+SPARSE = np.where(RANDOM.random(X.shape) < 0.6, 0.0, np.round(X, 1))
+LETTERS = np.array(list("dacbe"))[RANDOM.integers(0, 5, len(X))]
+FRAME = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(LETTERS), "z": X[:, 2]})
+"""With categories that are codes 0 to 4 when sorted."""
+
+STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.3, "n_estimators": 12}
+STOPPED |= {"refit_stopped": False}
+DRAWN = {"subsample": 0.6, "colsample": 0.5}
+WHOLE = {"subsample": 1.0, "colsample": 1.0}
+
+
+def make(engine="auto", **parameters):
+    few = {"n_estimators": 4, "max_depth": 3, "learning_rate": 0.1, "random_state": 0, **WHOLE}
+    return BoostedTreesRanker(engine=engine, **{**few, **parameters})
+
+
+def labels(relevance):
+    return Y if relevance == "binary" else GRADES
+
+
+def scores(model, rows):
+    return model.decision_function(rows) if model.relevance == "binary" else model.predict(rows)
+
+
+def assert_equal(model, other, rows):
+    """Bit by bit: trees, offsets and curves."""
+    np.testing.assert_array_equal(scores(model, rows), scores(other, rows))
+    for name in ("objective_curve_", "staged_offsets_", "validation_scores_"):
+        np.testing.assert_array_equal(vars(model).get(name, 0), vars(other).get(name, 0))
+
+
+# Weights, order, threads -------------------------------------------------------------------
+
+KINDS = {"dense": X, "missing": MISSING, "sparse": sparse.csr_array(SPARSE), "categories": FRAME}
+OPTIONS = {"all": {}, "drawn": DRAWN, "stopped": STOPPED}
+
+
+def copies_of_weights():
+    """Every row as often as its weight says, in any order."""
+    return RANDOM.permutation(np.repeat(np.arange(len(X)), WEIGHT.astype(int)))
+
+
+def take(rows, chosen):
+    return rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
+
+
+@crossed(kind=KINDS, engine=ENGINES, options=OPTIONS, tiers=("quick", "slow", "slow"))
+def test_a_weight_is_a_number_of_copies(kind, engine, options):
+    rows, model = kind, make(engine, **options)
+    copies = copies_of_weights()
+    weighted = clone(model).fit(rows, Y, sample_weight=WEIGHT)
+    assert_equal(weighted, clone(model).fit(take(rows, copies), Y[copies]), rows)
+    assert np.ptp(weighted.decision_function(rows)) > 0
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["exponential", "hinge", "cross_entropy"])
+def test_a_weight_is_a_number_of_copies_in_a_query(engine, loss):
+    model = make(engine, relevance="graded", loss=loss)
+    copies = copies_of_weights()
+    weighted = clone(model).fit(X, GRADES, qid=QID, sample_weight=WEIGHT)
+    copied = clone(model).fit(X[copies], GRADES[copies], qid=QID[copies])
+    np.testing.assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7, atol=1e-9)
+
+
+@crossed(options=OPTIONS, engine=ENGINES)
+def test_the_order_of_the_rows_does_not_matter(options, engine):
+    order, model = RANDOM.permutation(len(X)), make(engine, relevance="graded", **options)
+    plain = clone(model).fit(MISSING, GRADES, qid=QID)
+    other = clone(model).fit(MISSING[order], GRADES[order], qid=QID[order])
+    assert_equal(plain, other, MISSING)
+
+
+@pytest.mark.slow
+@every_engine
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_many_rows_on_two_threads_in_another_order(engine, options, loss):
+    """More values than bins, and more rows than an engine gives to one thread."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6000, 6))
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    y = np.nan_to_num(rows[:, 0] * rows[:, 1] + rows[:, 2]) + rng.normal(size=6000) > 0
+    model = make(engine, loss=loss, max_depth=5, **OPTIONS[options])
+    alone, order = clone(model).fit(rows, y), rng.permutation(6000)
+    assert_equal(alone, clone(model).set_params(n_jobs=2).fit(rows, y), rows)
+    assert_equal(alone, clone(model).fit(rows[order], y[order]), rows)
+    assert 0.6 < alone.score(rows, y) < 1
+    seeded = clone(model).set_params(random_state=1).fit(rows, y)
+    differs = not np.array_equal(seeded.decision_function(rows), alone.decision_function(rows))
+    assert differs == (options != "all")
+
+
+@every_engine
+@pytest.mark.parametrize("options", [{}, DRAWN], ids=["all", "drawn"])
+def test_the_names_of_many_queries_do_not_matter(engine, options):
+    rng = np.random.default_rng(0)
+    rows, qid = rng.normal(size=(20_000, 3)), rng.integers(0, 200, 20_000)
+    y, names = rows[:, 0] + rng.normal(size=20_000) > 0, rng.permutation(200)
+    model = make(engine, **options).fit(rows, y, qid=qid)
+    assert_equal(model, clone(model).fit(rows, y, qid=names[qid]), rows)
+
+
+@every_engine
+def test_sparse_is_dense(engine, monkeypatch):
+    monkeypatch.setattr(_xgboost, "_BLOCK_VALUES", 50)  # blocks of twelve rows
+    dense = make(engine, **DRAWN).fit(SPARSE, Y)
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        model = make(engine, **DRAWN).fit(kind(SPARSE), Y)
+        np.testing.assert_array_equal(scores(model, kind(SPARSE)), scores(dense, SPARSE))
+        found, wanted = model.contributions(kind(SPARSE)), dense.contributions(SPARSE)
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_sparse_rows_whose_bins_xgboost_would_make_dense():
+    """2e4 rows and features with 50 values a row; smaller or denser ones are taken."""
+    n = 20_000
+    rng = np.random.default_rng(0)
+    places = (rng.random(50 * n), rng.integers(0, n, 50 * n), np.arange(0, 50 * n + 1, 50))
+    rows = sparse.csr_array(places, shape=(n, n))
+    y = rng.integers(0, 2, n)
+    model = make("xgboost")
+    with pytest.raises(ValueError, match=r"0\.4 GB .*20000 rows x 20000.*engine='lightgbm'"):
+        model.fit(rows, y)
+    assert not vars(model).get("n_iter_")
+    model.fit(rows[:200, :500], np.arange(200) % 2)
+
+
+def test_the_limit_of_dense_bins_is_that_or_twice_the_rows(monkeypatch):
+    monkeypatch.setattr("sklearn_rank.engines.engine._MOST_BINS", 10)
+    model = make("xgboost", max_bins=255)
+    model.fit(sparse.csr_array(np.ones((20, 3))), np.arange(20) % 2)
+    thin = np.zeros((40, 30))
+    thin[:, 0] = np.arange(40)
+    with pytest.raises(ValueError, match="takes values that are not stored for missing ones"):
+        model.fit(sparse.csr_array(thin), np.arange(40) % 2)
+
+
+# Memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12_345])
+@pytest.mark.parametrize("options", [{}, {"n_iter_no_change": 2, "max_depth": 2}])
+def test_lightgbm_reads_blocks_as_it_reads_a_matrix(options, seed, monkeypatch):
+    """With bins from a sample of the rows, which the engine's seed draws."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(900, 3))
+    y = rows[:, 0] * rows[:, 1] + rng.normal(size=900) > 0
+    sample = {"engine_params": {"bin_construct_sample_cnt": 100}, "random_state": seed}
+    models = []
+    for n_copies in (100, 0):
+        monkeypatch.setattr("sklearn_rank.engines._lightgbm._COPIES_OF_SAMPLE", n_copies)
+        models.append(make("lightgbm", **options, **sample).fit(rows, y))
+    assert_equal(*models, rows)
+    plain = lightgbm.Dataset(rows, params={"seed": seed, **sample["engine_params"]}).construct()
+    seeded = {"data_random_seed": _lightgbm._data_seed(seed), **sample["engine_params"]}
+    ours = lightgbm.Dataset(rows, params=seeded).construct()
+    edges = [
+        one.num_feature() and lightgbm.Booster({"verbosity": -1}, one) for one in (plain, ours)
+    ]
+    infos = [one.model_to_string().split("feature_infos")[1].split("\n")[0] for one in edges]
+    assert infos[0] == infos[1]
+
+
+def peak_above(X, fit):
+    """The most memory that a call has at once, in sizes of X; that of the engine's own code
+    is not counted."""
+    fit()
+    tracemalloc.start()
+    try:
+        fit()
+        return tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+@every_engine
+@pytest.mark.parametrize(("options", "most"), [({}, 1.1), ({"n_iter_no_change": 5}, 1.4)])
+def test_no_copy_of_the_features_beside_that_of_the_engine(engine, options, most, monkeypatch):
+    """40 columns of 25,000 rows; index and sums of a row take about as much as 40 values."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(25_000, 40))
+    y, qid = rng.integers(0, 3, 25_000), np.arange(25_000) // 50
+    monkeypatch.setattr("sklearn_rank._core.selected._BLOCK_VALUES", 1 << 16)
+    model = make(engine, relevance="graded", n_estimators=2, **options)
+    if engine == "lightgbm":
+        monkeypatch.setattr(_lightgbm, "_COPIES_OF_SAMPLE", 0)
+        model.set_params(engine_params={"bin_construct_sample_cnt": 5000})
+    assert peak_above(rows, lambda: model.fit(rows, y, qid=qid)) < most
+
+
+def test_copies_for_the_engine_are_freed_before_the_rounds(monkeypatch):
+    """LightGBM gets few rows, and held-out ones, as a matrix: it keeps bins alone."""
+    copies, alive = [], []
+    copied, after_round = Selection.copied, _tree_fit.TreeDescent.after_round
+
+    def noted(self):
+        copies.append(weakref.ref(found := copied(self)))
+        return found
+
+    def look(self, view):
+        alive.append(sum(one() is not None for one in copies))
+        return after_round(self, view)
+
+    monkeypatch.setattr(Selection, "copied", noted)
+    monkeypatch.setattr(_tree_fit.TreeDescent, "after_round", look)
+    make("lightgbm", relevance="graded", **STOPPED).fit(X, GRADES, qid=QID)
+    assert len(copies) >= 2
+    assert alive
+    assert max(alive) == 0
+
+
+def test_hashes_tell_rows_apart():
+    """Sparse rows have those of the dense ones; signs of zero and kinds of NaN do not matter."""
+    values = np.array([0.0, 1.0, 2.0, 0.5, -1.0, np.nan, 1e-300])
+    rows = np.array(np.meshgrid(values, values, values)).reshape(3, -1).T
+    codes = hash_rows(rows)
+    assert len(np.unique(codes)) == len(rows)
+    np.testing.assert_array_equal(hash_rows(sparse.csr_array(rows)), codes)
+    negative_zero = np.where(rows == 0, -0.0, rows)
+    np.testing.assert_array_equal(hash_rows(negative_zero), codes)
+    np.testing.assert_array_equal(hash_rows(np.asfortranarray(rows)), codes)
+    other_nan = np.where(np.isnan(rows), -np.nan, rows)
+    np.testing.assert_array_equal(hash_rows(other_nan), codes)
+
+
+# Kinds of input ----------------------------------------------------------------------------
+
+INPUTS = {
+    "fortran": np.asfortranarray,
+    "list": lambda rows: rows.tolist(),
+    "float32": lambda rows: rows.astype(np.float32),
+    "int": lambda rows: rows.astype(np.int8),
+    "object": lambda rows: rows.astype(object),
+    "frame": lambda rows: pd.DataFrame(rows, index=range(7, 7 + len(rows))).rename(columns=str),
+    "polars": lambda rows: pl.DataFrame(rows, schema=[f"n{j}" for j in range(rows.shape[1])]),
+    "odd names": lambda rows: pd.DataFrame(rows, columns=["a[0]", "<b>", "x:y,\"'", "ü {é}"]),
+}
+
+
+@crossed(kind=INPUTS, engine=ENGINES)
+def test_kinds_of_arrays(kind, engine):
+    rows = np.round(4 * X)
+    given = kind(rows)
+    model, plain = make(engine).fit(given, Y), make(engine).fit(rows, Y)
+    np.testing.assert_array_equal(scores(model, given), scores(plain, rows))
+    np.testing.assert_array_equal(model.contributions(given), plain.contributions(rows))
+
+
+@every_engine
+def test_arrays_that_cant_be_written_to(engine):
+    rows, y, weight, qid = X.copy(), Y.copy(), WEIGHT.copy(), QID.astype(str)
+    for one in (rows, y, weight, qid):
+        one.flags.writeable = False
+    model = make(engine).fit(rows, y, qid=qid, sample_weight=weight)
+    assert set(model.predict(rows)) <= {"yes", "no"}
+    other = make(engine).fit(X, Y, qid=QID.astype(str), sample_weight=WEIGHT)
+    np.testing.assert_array_equal(scores(model, X), scores(other, X))
+
+
+SMALL = {
+    "two rows": ([[0.0], [1.0]], [0, 1], None),
+    "constant features": (np.ones((6, 2)), [0, 1, 0, 1, 1, 0], None),
+    "a column of nothing": (np.column_stack([X[:6, 0], np.full(6, np.nan)]), [0, 1] * 3, None),
+    "a query of one row": (X[:6], [0, 1, 0, 1, 1, 0], list("aabbbc")),
+    "equal rows": (np.repeat(X[:2], 3, axis=0), [0, 0, 1, 1, 1, 0], None),
+}
+
+
+@crossed(
+    case=SMALL,
+    loss=["exponential", "logistic", "hinge", "ndcg"],
+    engine=ENGINES,
+    tiers=("quick", "slow", "slow"),
+)
+def test_small_data(case, loss, engine, capfd):
+    rows, y, qid = case
+    for relevance in ("binary", "graded"):
+        model = make(engine, loss=loss, relevance=relevance, min_child_weight=0)
+        model.fit(rows, y, qid=qid)
+        assert np.isfinite(scores(model, rows)).all()
+        assert model.contributions(rows).shape == (len(y), np.shape(rows)[1] + 1)
+        assert np.isin(model.feature_importances_.sum().round(12), (0, 1))
+        assert len(list(model.staged_predict(rows))) == model.n_iter_
+    assert capfd.readouterr() == ("", "")
+
+
+@every_engine
+def test_two_rows_are_ranked(engine):
+    model = make(engine, min_child_weight=0).fit(*SMALL["two rows"][:2])
+    assert model.predict([[0.0], [1.0]]).tolist() == [0, 1]
+
+
+@every_engine
+def test_leaves_are_limited(engine):
+    full = make(engine, max_depth=None, max_leaf_nodes=None, min_child_weight=0).fit(X, Y)
+    few = make(engine, max_depth=None, max_leaf_nodes=3, n_estimators=1).fit(X, Y)
+    assert len(np.unique(few.decision_function(X))) == 3
+    assert full.objective_curve_[-1] < few.objective_curve_[-1]
+
+
+@pytest.mark.parametrize(("given", "least"), [(None, 6), (1, 1), (30, 30)])  # None: a twentieth
+def test_leaves_of_lightgbm_have_enough_rows(given, least):
+    model = make("lightgbm", min_samples_leaf=given, min_child_weight=0, n_estimators=1)
+    model.set_params(max_depth=None, reg_lambda=0).fit(X, Y)
+    counts = np.unique(model.decision_function(X), return_counts=True)[1]
+    assert len(counts) > 1
+    assert counts.min() >= least
+    assert (counts.min() < 6) == (given == 1)
+
+
+def test_a_limit_on_rows_counts_equal_rows_once():
+    often = np.concatenate([np.arange(len(X)), np.arange(0, len(X), 3)])
+    weight = 1.0 + (np.arange(len(X)) % 3 == 0)
+    twice = make("lightgbm", min_samples_leaf=9).fit(X[often], Y[often])
+    weighted = make("lightgbm", min_samples_leaf=9).fit(X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(twice.decision_function(X), weighted.decision_function(X))
+
+
+def test_xgboost_cannot_limit_the_rows_of_a_leaf():
+    with pytest.raises(ValueError, match=r"must be None with XGBoost.*Got 5"):
+        make("xgboost", min_samples_leaf=5).fit(X, Y)
+
+
+def test_lightgbm_is_the_first_engine():
+    need("lightgbm")
+    assert BoostedTreesRanker(n_estimators=1).fit(X, Y).engine_ == "lightgbm"
+
+
+@every_engine
+@pytest.mark.parametrize("parameters", [{"max_depth": 30}, {"max_bins": 2}, {"n_estimators": 1}])
+def test_extreme_settings(engine, parameters):
+    model = make(engine, **{"min_child_weight": 0, "n_estimators": 30, **parameters}).fit(X, Y)
+    assert model.score(X, Y) > (0.99 if "max_depth" in parameters else 0.6)
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["exponential", "least_squares", "hinge", "logistic"])
+@pytest.mark.parametrize("p", [1, 8])
+def test_leaves_without_limits_are_finite(engine, loss, p):
+    parameters = {"min_child_weight": 0, "reg_lambda": 0, "learning_rate": 1.0, "loss": loss}
+    model = make(engine, **parameters, p=p, n_estimators=40).fit(X, Y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.objective_curve_).all()
+    assert model.score(X, Y) > 0.9
+
+
+@every_engine
+def test_relevance_may_be_any_number(engine):
+    fractions = np.exp(GRADES / 3) - 7
+    model, plain = (
+        make(engine, relevance="graded").fit(X, y, qid=QID) for y in (fractions, GRADES)
+    )
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
+@every_engine
+def test_values_beyond_single_precision(engine):
+    huge = X.copy()
+    huge[3, 1] = 1e39
+    for rows in (huge, sparse.csr_array(huge)):
+        with pytest.raises(ValueError, match=r"values as large as 1e\+39.* single\s+precision"):
+            make(engine).fit(rows, Y)
+    huge[3, 1] = 3e38
+    model = make(engine).fit(huge, Y)
+    beyond = np.array([[1e39] * 4, [-1e39] * 4])
+    clipped = np.clip(beyond, -3.4e38, 3.4e38)
+    np.testing.assert_array_equal(scores(model, beyond), scores(model, clipped))
+    np.testing.assert_allclose(
+        model.contributions(beyond).sum(axis=1), scores(model, beyond), atol=1e-5
+    )
+
+
+# Silence -----------------------------------------------------------------------------------
+
+
+@crossed(options={**OPTIONS, "ndcg": {"loss": "ndcg"}}, engine=ENGINES)
+def test_silent(options, engine, capfd):
+    for rows in (MISSING, sparse.csr_array(SPARSE), FRAME):
+        model = make(engine, **options).fit(rows, Y, qid=QID)
+        model.contributions(rows), model.predict(rows), list(model.staged_predict(rows))
+    assert capfd.readouterr() == ("", "")
+
+
+@every_engine
+def test_verbose_prints_lines_of_ours(engine, capfd):
+    make(engine, verbose=1, n_estimators=20).fit(X, Y)
+    out, err = capfd.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert len(lines) == 11
+    for line in lines:
+        assert line.startswith("[BoostedTreesRanker] round ")
+
+
+# Rounds ------------------------------------------------------------------------------------
+
+
+@crossed(rows={"dense": X, "categories": FRAME}, engine=ENGINES, relevance=["binary", "graded"])
+def test_stages_are_shorter_fits(rows, engine, relevance):
+    y = labels(relevance)
+    model = make(engine, relevance=relevance, **DRAWN).fit(rows, y)
+    binary = relevance == "binary"
+    stages = list(model.staged_decision_function(rows) if binary else model.staged_predict(rows))
+    assert len(stages) == model.n_iter_ == 4
+    for number, stage in enumerate(stages, start=1):
+        short = clone(model).set_params(n_estimators=number).fit(rows, y)
+        np.testing.assert_array_equal(stage, scores(short, rows))
+    np.testing.assert_array_equal(stages[-1], scores(model, rows))
+    *_, last = model.staged_predict(rows)
+    np.testing.assert_array_equal(last, model.predict(rows))
+
+
+@pytest.mark.parametrize("least", [4.0, 6.0])
+def test_rounds_without_a_split_are_no_stages(least):
+    """LightGBM keeps no tree of such a round, and later ones must not take its place."""
+    model = make("lightgbm", subsample=0.3, min_child_weight=least, n_estimators=30).fit(X, Y)
+    assert 1 < model.n_iter_ < 30
+    assert model.booster_.current_iteration() == model.n_iter_ == len(model.objective_curve_)
+    stages = np.array(list(model.staged_decision_function(X))) - model.staged_offsets_[:, None]
+    # The first round's tree is kept, even without a split.
+    assert (np.abs(np.diff(stages, axis=0)).max(axis=1) > 0).all()
+    value = oracles.pair_mean(stages[-1], Y == "yes")
+    assert value == pytest.approx(model.objective_curve_[-1], rel=1e-6)
+
+
+@crossed(loss=["exponential", "logistic"], engine=ENGINES)
+def test_offsets_of_stages_see_both_classes(loss, engine, monkeypatch):
+    """Where every second row is looked at, and queries are pairs of rows."""
+    monkeypatch.setattr(_tree_fit, "_MOST_ROWS", 60)
+    y = np.tile([1, 0], 60)
+    model = make(engine, loss=loss).fit(X, y, qid=np.repeat(np.arange(60), 2))
+    whole = model.decision_function(X) - model.offset_
+    assert np.isfinite(model.staged_offsets_).all()
+    if loss == "exponential":
+        wanted = oracles.f_skew_offset(whole, y)
+        assert model.offset_ == pytest.approx(wanted, abs=1e-6)
+        np.testing.assert_allclose(model.staged_offsets_, model.offset_, atol=0.2)
+    else:
+        assert oracles.cut_error(model.offset_, whole, y) == oracles.error_cut(whole, y)[1]
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("options", "metric"),
+    [
+        ({"scoring": "ndcg@3"}, ranking_scorer("ndcg@3")),
+        ({}, lambda model, rows, y, qid: model.score(rows, y, qid=qid)),
+        ({"score_p": 4}, lambda model, rows, y, qid: model.score(rows, y, qid=qid)),
+        ({"loss": "ndcg", "scoring": "ndcg"}, ranking_scorer("ndcg")),
+    ],
+    ids=["scoring", "score", "score_p", "ndcg"],
+)
+def test_early_stopping_keeps_the_best_round(engine, options, metric, monkeypatch):
+    parts = []
+    split = _early_stopping.split_validation
+    monkeypatch.setattr(
+        _early_stopping, "split_validation", lambda *a: parts.append(split(*a)) or parts[-1]
+    )
+    model = make(engine, relevance="graded", **{**STOPPED, "n_estimators": 30}, **options)
+    model.fit(X, GRADES, qid=QID)
+    (train, held_out), curve = parts[0], model.validation_scores_
+    losses = getattr(model, "validation_losses_", -curve)
+    assert not set(train.qid) & set(held_out.qid)
+    assert model.n_iter_ == np.argmin(losses) + 1
+    assert len(curve) >= model.n_iter_ + 2 or len(curve) == 30
+    short = clone(model).set_params(n_iter_no_change=None, n_estimators=model.n_iter_)
+    short.fit(train.X.copied(), train.y, qid=train.qid)
+    np.testing.assert_array_equal(model.predict(X), short.predict(X))
+    found = metric(short, held_out.X.copied(), held_out.y, qid=held_out.qid)
+    assert found == pytest.approx(curve[model.n_iter_ - 1], rel=1e-12)
+
+
+# Contributions and importances -------------------------------------------------------------
+
+
+@crossed(rows=KINDS, engine=ENGINES, relevance=["binary", "graded"])
+def test_contributions_sum_to_scores(rows, engine, relevance):
+    model = make(engine, relevance=relevance, n_estimators=20).fit(rows, labels(relevance))
+    parts = model.contributions(rows)
+    assert parts.shape == (len(X), rows.shape[1] + 1)
+    np.testing.assert_allclose(parts.sum(axis=1), scores(model, rows), atol=1e-5)
+    assert np.ptp(parts[:, -1]) == 0
+    assert (model.feature_importances_ > 0).any()
+    assert model.feature_importances_.sum() == pytest.approx(1, rel=1e-12)
+
+
+@every_engine
+def test_a_feature_without_a_split_has_no_part(engine):
+    rows = np.column_stack([X[:, 2], np.ones(len(X)), X[:, 0]])
+    model = make(engine).fit(rows, Y)
+    assert model.feature_importances_[1] == 0
+    assert not model.contributions(rows)[:, 1].any()
+
+
+# The engine's own objective ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_qid", [True, False])
+def test_ndcg_is_the_model_of_xgboost(with_qid):
+    parameters = {"objective": "rank:ndcg", "max_depth": 3, "max_bin": 255, "base_score": 0.0}
+    parameters |= {"learning_rate": 0.1, "nthread": 1}
+    order = np.argsort(QID, kind="stable")
+    qid = QID[order] if with_qid else np.zeros(len(X))
+    rows = xgboost.QuantileDMatrix(X[order], label=GRADES[order], qid=qid, max_bin=255)
+    wanted = xgboost.train(parameters, rows, 8).predict(xgboost.DMatrix(X), output_margin=True)
+    model = make("xgboost", loss="ndcg", relevance="graded", n_estimators=8)
+    found = model.fit(X[order], GRADES[order], qid=qid if with_qid else None).predict(X)
+    np.testing.assert_array_equal(found, wanted)
+    assert np.ptp(found) > 0
+
+
+def test_ndcg_is_the_model_of_lightgbm():
+    parameters = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3}
+    parameters |= {"min_data_in_leaf": 7, "min_data_in_bin": 1}
+    parameters |= {"verbosity": -1, "num_threads": 1, "feature_pre_filter": False}
+    order = np.argsort(QID, kind="stable")
+    sizes = np.unique(QID, return_counts=True)[1]
+    rows = lightgbm.Dataset(X[order], GRADES[order], group=sizes)
+    wanted = lightgbm.train(parameters, rows, 8).predict(X, raw_score=True)
+    model = make("lightgbm", loss="ndcg", relevance="graded", n_estimators=8, min_samples_leaf=7)
+    found = model.fit(X, GRADES, qid=QID).predict(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert np.ptp(found) > 0
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("parameters", "y", "weight", "message"),
+    [
+        ({"p": 2}, GRADES, None, r"loss='ndcg' .* needs p=1 and push='top'. Got p=2"),
+        ({"push": "both"}, GRADES, None, r"needs p=1 and push='top'.* push='both'"),
+        ({}, GRADES, WEIGHT + 1, "loss='ndcg' of BoostedTreesRanker has one weight for each"),
+        ({}, GRADES / 2, None, "whole number from 0 to 31"),
+        ({}, GRADES + 31, None, "whole number from 0 to 31"),
+        ({}, GRADES - 1, None, "whole number from 0 to 31"),
+    ],
+)
+def test_ndcg_refuses(engine, parameters, y, weight, message):
+    with pytest.raises(ValueError, match=message):
+        make(engine, loss="ndcg", relevance="graded", **parameters).fit(
+            X, y, qid=QID, sample_weight=weight
+        )
+
+
+ORDER = np.argsort(QID, kind="stable")
+SIZES = np.unique(QID, return_counts=True)[1]
+OF_QUERY = 1.0 + np.arange(len(SIZES)) % 3
+LIGHT = {"objective": "lambdarank", "num_leaves": 8, "max_depth": 3, "min_data_in_leaf": 7}
+LIGHT |= {"min_data_in_bin": 1, "verbosity": -1, "num_threads": 1, "feature_pre_filter": False}
+EXTREME = {"objective": "rank:ndcg", "max_depth": 3, "max_bin": 255, "base_score": 0.0}
+EXTREME |= {"learning_rate": 0.1, "nthread": 1, "max_leaves": 31, "grow_policy": "lossguide"}
+
+
+def of_lightgbm(y, params, **columns):
+    """Scores of LightGBM's own model, of rows in the order of their queries."""
+    rows = lightgbm.Dataset(X[ORDER], y[ORDER], group=SIZES, **columns)
+    return lightgbm.train({**LIGHT, **params}, rows, 8).predict(X, raw_score=True)
+
+
+def of_xgboost(y, params, order=ORDER, weight=None):
+    rows = xgboost.QuantileDMatrix(X[order], label=y[order], qid=QID[order], max_bin=255)
+    if weight is not None:
+        rows.set_info(weight=weight)
+    model = xgboost.train({**EXTREME, **params}, rows, 8)
+    return model.predict(xgboost.DMatrix(X), output_margin=True)
+
+
+def ndcg_scores(engine, y, params=None, mixed=False, **arrays):
+    """Scores of the ranker; its rows come in the order of their queries, or mixed."""
+    at_least = {"min_samples_leaf": 7} if engine == "lightgbm" else {}
+    model = make(engine, loss="ndcg", relevance="graded", n_estimators=8, **at_least)
+    model.set_params(engine_params=params)
+    place = np.random.default_rng(1).permutation(len(X)) if mixed else ORDER
+    arrays = {name: array[place] for name, array in arrays.items()}
+    return model.fit(X[place], y[place], qid=QID[place], **arrays).predict(X)
+
+
+def test_weights_of_queries_are_those_of_the_engines():
+    weight = np.repeat(OF_QUERY, SIZES)
+    by_row = np.empty(len(X))
+    by_row[ORDER] = weight
+    found = ndcg_scores("lightgbm", GRADES, sample_weight=by_row)
+    np.testing.assert_allclose(found, of_lightgbm(GRADES, {}, weight=weight), rtol=1e-9)
+    assert np.abs(found - of_lightgbm(GRADES, {})).max() > 0.01
+    found = ndcg_scores("xgboost", GRADES, sample_weight=by_row)
+    np.testing.assert_array_equal(found, of_xgboost(GRADES, {}, weight=OF_QUERY))
+    assert np.abs(found - of_xgboost(GRADES, {})).max() > 0.01
+
+
+def test_grades_and_gains_beyond_those_of_the_engines():
+    gains = {"label_gain": list(range(60))}
+    found = ndcg_scores("lightgbm", GRADES * 14, gains)
+    np.testing.assert_allclose(found, of_lightgbm(GRADES * 14, gains), rtol=1e-9)
+    as_text = {"label_gain": ",".join(map(str, range(60)))}
+    np.testing.assert_array_equal(found, ndcg_scores("lightgbm", GRADES * 14, as_text))
+    real = {"ndcg_exp_gain": False}
+    found = ndcg_scores("xgboost", GRADES * 9.7, real)
+    np.testing.assert_array_equal(found, of_xgboost(GRADES * 9.7, real))
+    with pytest.raises(ValueError, match=r"from 0 to 59.* has a gain for each grade"):
+        ndcg_scores("lightgbm", GRADES * 30, gains)
+    with pytest.raises(ValueError, match=r"ndcg_exp_gain': False} takes any gains"):
+        ndcg_scores("xgboost", GRADES * 9.7)
+    with pytest.raises(ValueError, match="needs relevance of at least 0"):
+        ndcg_scores("xgboost", GRADES - 0.5, real)
+
+
+SHOWN = np.empty(len(X), dtype=int)
+SHOWN[ORDER] = np.concatenate([np.random.default_rng(n).permutation(n) + 1 for n in SIZES])
+
+
+def test_positions_are_those_of_lightgbm():
+    order = np.lexsort((SHOWN, QID))
+    rows = lightgbm.Dataset(X[order], GRADES[order], group=SIZES, position=SHOWN[order])
+    wanted = lightgbm.train(LIGHT, rows, 8).predict(X, raw_score=True)
+    found = ndcg_scores("lightgbm", GRADES, position=SHOWN)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert np.abs(found - of_lightgbm(GRADES, {})).max() > 0.001
+
+
+def test_the_power_of_a_score_is_any_number_from_one():
+    model = make(ENGINES[0], relevance="binary", score_p=1.5).fit(X, Y)
+    assert model.score(X, Y) != make(ENGINES[0], relevance="binary").fit(X, Y).score(X, Y)
+
+
+def test_positions_are_requested_by_default():
+    with config_context(enable_metadata_routing=True):
+        requests = BoostedTreesRanker().get_metadata_routing().fit.requests
+    assert requests["position"] is requests["qid"] is True
+
+
+def test_positions_are_the_order_of_rows_in_xgboost():
+    unbiased = {"lambdarank_unbiased": True}
+    wanted = of_xgboost(GRADES, unbiased, np.lexsort((SHOWN, QID)))
+    np.testing.assert_array_equal(ndcg_scores("xgboost", GRADES, unbiased, position=SHOWN), wanted)
+    assert np.abs(wanted - of_xgboost(GRADES, unbiased)).max() > 0.001
+
+
+@every_engine
+def test_rows_that_come_mixed_keep_their_positions(engine):
+    params = {"lambdarank_unbiased": True} if engine == "xgboost" else None
+    model = make(engine, loss="ndcg", relevance="graded", engine_params=params)
+    kept = np.arange(len(X)) % 7 > 0
+    place = np.random.default_rng(1).permutation(len(X))
+    found = model.fit(
+        X[place],
+        GRADES[place],
+        qid=QID[place],
+        position=SHOWN[place],
+        sample_weight=kept[place].astype(float),
+    ).predict(X)
+    rows = place[kept[place]]
+    rows = rows[np.lexsort((SHOWN[rows], np.unique(QID[place], return_index=True)[1][QID[rows]]))]
+    columns = {"qid": QID[rows], "position": SHOWN[rows]}
+    wanted = model.fit(X[rows], GRADES[rows], **columns).predict(X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("engine", "loss", "position", "message"),
+    [
+        ("lightgbm", "logistic", SHOWN, "position of BoostedTreesRanker needs loss='ndcg'"),
+        ("lightgbm", "ndcg", SHOWN - 1, "whole numbers from 1.* Got 0 in row"),
+        ("lightgbm", "ndcg", SHOWN + 0.5, "whole numbers from 1"),
+        ("lightgbm", "ndcg", np.full(len(X), np.nan), "whole numbers from 1"),
+        ("lightgbm", "ndcg", SHOWN[1:], "one place for each of the 120 rows. Got 119"),
+        ("xgboost", "ndcg", SHOWN, "only with engine_params={'lambdarank_unbiased': True}"),
+    ],
+)
+def test_wrong_positions(engine, loss, position, message):
+    model = make(engine, loss=loss, relevance="graded").fit(X, GRADES, qid=QID)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, GRADES, qid=QID, position=position)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def root_counts(model):
+    trees = model.booster_.dump_model()["tree_info"]
+    return np.array([tree["tree_structure"]["internal_count"] for tree in trees])
+
+
+def test_whole_queries_are_drawn_with_ndcg_or_refused():
+    """The rows of a tree are whole queries of six rows."""
+    drawn = {"subsample": 0.5, "engine_params": {"bagging_by_query": True}, "min_samples_leaf": 1}
+    model = make("lightgbm", loss="ndcg", relevance="graded", **drawn).fit(X, GRADES, qid=QID)
+    assert set(root_counts(model) % 6) == {0}
+    assert root_counts(model).max() < len(X)
+    model.set_params(loss="logistic")
+    with pytest.raises(ValueError, match=r"'bagging_by_query': True} of .* needs loss='ndcg'"):
+        model.fit(X, GRADES, qid=QID)
+    model.set_params(engine_params={"bagging_by_query": False}).fit(X, GRADES, qid=QID)
+    assert root_counts(model).max() < len(X)
+
+
+def test_ndcg_of_a_list_too_long_for_lightgbm():
+    rows = np.arange(10_001.0)[:, None]
+    with pytest.raises(ValueError, match="10000"):
+        make("lightgbm", loss="ndcg").fit(rows, rows[:, 0] > 5)
+
+
+# Constraints -------------------------------------------------------------------------------
+
+
+@crossed(engine=ENGINES, sign=[1, -1], given=["array", "dict"])
+def test_monotonic_constraints(engine, sign, given):
+    names = list("abcd")
+    rows = pd.DataFrame(X, columns=names)
+    constraint = {"c": sign} if given == "dict" else [0, 0, sign, 0]
+    y = X[:, 2] + 2 * np.sin(4 * X[:, 2]) > 0
+    parameters = {"n_estimators": 20, "min_child_weight": 0}
+    free = make(engine, **parameters).fit(rows, y)
+    model = make(engine, **parameters, monotonic_cst=constraint).fit(rows, y)
+    line = pd.DataFrame(np.tile(X.mean(axis=0), (200, 1)), columns=names)
+    line["c"] = np.linspace(-3, 3, 200)
+    assert (np.diff(sign * model.decision_function(line)) >= 0).all()
+    assert (np.diff(sign * free.decision_function(line)) < 0).any()
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1, 0], "must be -1, 0 or 1 for each of the 3 features"),
+        ([1, 0, 2], "must be -1, 0 or 1"),
+        ([1, [0], 0], "must be -1, 0 or 1"),
+        ("pos", "must be -1, 0 or 1"),
+        ({"w": 1}, r"\['w'\], which are neither feature names"),
+        ({"x": 3}, "must be -1, 0 or 1"),
+        ({"kind": 1}, r"must be 0 for categories.* categorical features \[1\]"),
+    ],
+    ids=str,
+)
+def test_wrong_constraints(engine, given, message):
+    with pytest.raises(ValueError, match=f"monotonic_cst of BoostedTreesRanker.*{message}"):
+        make(engine, monotonic_cst=given).fit(FRAME, Y)
+
+
+# Categories --------------------------------------------------------------------------------
+
+CODES = np.unique(LETTERS, return_inverse=True)[1]
+TABLE = np.column_stack([X[:, 0], CODES, X[:, 2]])
+OBJECTS = np.column_stack([X[:, 0].astype(object), LETTERS, X[:, 2].astype(object)])
+POLARS = pl.DataFrame({"x": X[:, 0], "kind": LETTERS, "z": X[:, 2]})
+ENUM = pl.Enum(sorted(set(LETTERS)))
+CATEGORIES = {
+    "pandas": (FRAME, "from_dtype"),
+    "polars": (POLARS.with_columns(pl.col("kind").cast(pl.Categorical)), "from_dtype"),
+    "polars enum": (POLARS.with_columns(pl.col("kind").cast(ENUM)), "from_dtype"),
+    "names": (FRAME.astype({"kind": object}), ["kind"]),
+    "index": (OBJECTS, [1]),
+    "mask": (OBJECTS, [False, True, False]),
+    "a list": (OBJECTS.tolist(), [1]),
+    "codes": (TABLE, [1]),
+    "single precision": (TABLE.astype(np.float32).astype(float), np.array([1])),
+}
+
+
+@every_engine
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_ways_to_say_categories(kind, engine):
+    rows, given = CATEGORIES[kind]
+    wanted = make(engine, n_estimators=10).fit(FRAME, Y)
+    model = make(engine, n_estimators=10, categorical_features=given).fit(rows, Y)
+    tolerance = 1e-6 if kind == "single precision" else 0
+    np.testing.assert_allclose(scores(model, rows), scores(wanted, FRAME), rtol=0, atol=tolerance)
+    numbers = make(engine, n_estimators=10, categorical_features=None).fit(TABLE, Y)
+    assert not np.array_equal(scores(numbers, TABLE), scores(model, rows))
+
+
+@every_engine
+def test_categories_in_arrays_of_strings_and_of_whole_numbers(engine):
+    letters = np.array(list("abcdefghijklmnop"))[RANDOM.integers(0, 16, (len(X), 2))]
+    codes = np.unique(letters, return_inverse=True)[1].reshape(letters.shape)
+    model = make(engine, categorical_features=[0, 1])
+    wanted = scores(clone(model).fit(codes.astype(float), Y), codes.astype(float))
+    for rows in (letters, letters.astype(object), codes, codes.astype(np.int8)):
+        fitted = clone(model).fit(rows, Y)
+        np.testing.assert_array_equal(scores(fitted, rows), wanted)
+    unseen = np.full((1, 2), 99)
+    missing = scores(fitted, np.full((1, 2), np.nan))
+    np.testing.assert_array_equal(scores(fitted, unseen), missing)
+
+
+def one_row(kind):
+    """A row of FRAME with another category; None is missing."""
+    return pd.DataFrame({"x": [0.1], "kind": pd.Categorical([kind], ["a", "new"]), "z": [0.2]})
+
+
+@every_engine
+def test_categories_unseen_or_missing(engine):
+    y = np.where(LETTERS == "a", Y, "yes")
+    model = make(engine, min_child_weight=0, n_estimators=20).fit(FRAME, y)
+    missing = scores(model, one_row(None))
+    rows = [one_row("new"), pd.DataFrame({"x": [0.1], "kind": [np.nan], "z": [0.2]})]
+    rows += [pd.DataFrame({"x": [0.1], "kind": [7], "z": [0.2]})]
+    rows += [pl.DataFrame({"x": [0.1], "kind": pl.Series([None], dtype=pl.String), "z": [0.2]})]
+    for row in rows:
+        np.testing.assert_array_equal(scores(model, row), missing)
+    assert scores(model, one_row("a")) != missing
+
+
+@every_engine
+def test_missing_categories_in_training(engine):
+    """None of polars is what NaN is in pandas: not a category of its own."""
+    kinds = np.where(RANDOM.random(len(X)) < 0.3, None, LETTERS)
+    frame = FRAME.assign(kind=pd.Categorical(kinds))
+    polar = pl.DataFrame({"x": X[:, 0], "kind": pl.Series(kinds, dtype=pl.Categorical)})
+    polar = polar.with_columns(z=X[:, 2])
+    model, other = make(engine).fit(frame, Y), make(engine).fit(polar, Y)
+    np.testing.assert_array_equal(scores(model, frame), scores(other, polar))
+    np.testing.assert_array_equal(scores(model, one_row(None)), scores(model, one_row("new")))
+
+
+@every_engine
+def test_a_category_only_held_out_is_unseen(engine, monkeypatch):
+    rare = np.arange(len(X)) == 5
+    frame = FRAME.assign(kind=pd.Categorical(np.where(rare, "rare", LETTERS)))
+
+    def split(data, fraction, seed):
+        return data.take(np.flatnonzero(~rare)), data.take(np.arange(30))
+
+    monkeypatch.setattr(_early_stopping, "split_validation", split)
+    model = make(engine, n_iter_no_change=3, refit_stopped=False).fit(frame, Y)
+    row = frame.iloc[[5]]
+    missing = row.assign(kind=pd.Categorical([None]))
+    np.testing.assert_array_equal(scores(model, row), scores(model, missing))
+
+
+@every_engine
+def test_few_different_rows_are_split_by_category(engine):
+    """Sixteen rows are left of five thousand, each with the weight of hundreds."""
+    kind = RANDOM.integers(0, 8, 5000)
+    chance = np.array([0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, 0.6])
+    y = RANDOM.random(5000) < chance[kind]
+    model = make(engine, categorical_features=[0], n_estimators=20).fit(kind[:, None], y)
+    assert model.score(kind[:, None], y) == pytest.approx(roc_auc_score(y, chance[kind]), abs=1e-3)
+
+
+@every_engine
+@pytest.mark.parametrize(
+    ("given", "rows", "message"),
+    [
+        (1, TABLE, "'categorical_features' parameter of BoostedTreesRanker must be"),
+        ("kind", FRAME, "'categorical_features' parameter"),
+        ([[0, 1]], TABLE, "'categorical_features' parameter"),
+        ([0.5], TABLE, "'categorical_features' parameter"),
+        ([3], TABLE, "names or indices of the 3 features. Got 3"),
+        ([-1], TABLE, "names or indices of the 3 features. Got -1"),
+        (["kind"], TABLE, "names or indices of the 3 features. Got 'kind'"),
+        (["w"], FRAME, "names or indices of the 3 features. Got 'w'"),
+        ([True], TABLE, "one boolean for each of the 3 features. Got 1"),
+        ([1], sparse.csr_array(SPARSE), "need dense X. Got a sparse"),
+        ([0], X[:, 0], "Expected 2D array, got 1D array"),
+        ([0], np.array([[1], ["a"]] * 60, dtype=object), "categories of one kind"),
+    ],
+    ids=str,
+)
+def test_wrong_categories(engine, given, rows, message):
+    with pytest.raises(ValueError, match=message):
+        make(engine, categorical_features=given).fit(rows, Y)
+
+
+def test_no_categories():
+    for given in ([], (), [False] * 4, None):
+        model = make(categorical_features=given).fit(X, Y)
+        np.testing.assert_array_equal(scores(model, X), scores(make().fit(X, Y), X))
+
+
+@every_engine
+def test_sparse_rows_for_a_model_with_categories(engine):
+    model = make(engine).fit(FRAME, Y)
+    with pytest.raises(ValueError, match=r"need dense X. Got a sparse"):
+        model.predict(sparse.csr_array(X[:, :3]))
+
+
+# Parameters of the engine ------------------------------------------------------------------
+
+
+DECIDED = [(one, *pair) for one in ENGINES for pair in registry.ENGINES[one].own_names.items()]
+
+
+@pytest.mark.parametrize(("engine", "name", "ours"), DECIDED)
+def test_what_a_parameter_decides_is_refused_by_name(engine, name, ours):
+    message = f"parameter '{ours}': set that" if ours else "can't be set"
+    with pytest.raises(ValueError, match=f"engine_params .*'{name}'.*{message}"):
+        make(engine, engine_params={name: 3}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["bogus", "learning_rates"])
+def test_the_engine_warns_of_parameters_that_it_does_not_know(name, capfd):
+    with pytest.warns(UserWarning, match=rf'Parameters: {{ "{name}" }} are not used'):
+        make("xgboost", engine_params={name: 1}).fit(X, Y)
+    make("lightgbm", engine_params={name: 1}).fit(X, Y)
+    assert f"Unknown parameter: {name}" in "".join(capfd.readouterr())
+
+
+def test_the_engine_warns_of_aliases_without_effect(capfd):
+    plain = scores(make("lightgbm").fit(X, Y), X)
+    aliases = {"shrinkage_rate": 0.9, "num_leaf": 3, "max_iter": 1, "early_stopping": 1}
+    aliases |= {"boost": "dart", "app": "binary", "metrics": "auc", "random_seed": 1}
+    found = scores(make("lightgbm", engine_params=aliases).fit(X, Y), X)
+    np.testing.assert_array_equal(found, plain)
+    told = "".join(capfd.readouterr())
+    assert [name for name in aliases if f"{name}={aliases[name]} will be ignored" not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        ("xgboost", {"gamma": -1}),
+        ("xgboost", {"alpha": "much"}),
+        ("xgboost", {"sampling_method": "sideways"}),
+        ("lightgbm", {"lambda_l1": -1}),
+        ("lightgbm", {"path_smooth": -1}),
+    ],
+)
+def test_errors_of_the_engine_name_the_parameter(engine, given):
+    with pytest.raises(ValueError, match=f"engine_params=.*{next(iter(given))}.*{engine} says"):
+        make(engine, engine_params=given).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        ("xgboost", {"gamma": 5.0}),
+        ("xgboost", {"reg_alpha": 5.0}),
+        ("xgboost", {"max_delta_step": 0.1}),
+        ("xgboost", {"num_parallel_tree": 2, "colsample_bynode": 0.5}),
+        ("lightgbm", {"lambda_l1": 5.0}),
+        ("lightgbm", {"reg_alpha": 5.0}),
+        ("lightgbm", {"path_smooth": 50.0}),
+        ("lightgbm", {"extra_trees": True}),
+        ("lightgbm", {"force_row_wise": True, "min_data_in_bin": 30}),
+    ],
+)
+def test_other_parameters_reach_the_engine(engine, given):
+    before = copy.deepcopy(given)
+    model = make(engine, engine_params=given).fit(SPARSE, Y)
+    assert given == before
+    plain = make(engine).fit(SPARSE, Y)
+    assert not np.array_equal(scores(model, SPARSE), scores(plain, SPARSE))
+    *_, last = model.staged_decision_function(SPARSE)
+    np.testing.assert_allclose(last, scores(model, SPARSE), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["exact", "approx"])
+def test_other_ways_to_find_splits(method):
+    rows = sparse.csr_array(SPARSE)
+    model = make("xgboost", engine_params={"tree_method": method}, **STOPPED).fit(rows, Y)
+    assert model.score(rows, Y) == pytest.approx(
+        make("xgboost", **STOPPED).fit(rows, Y).score(rows, Y), abs=0.1
+    )
+
+
+def test_parameters_of_the_own_objective_of_xgboost():
+    given = {"lambdarank_pair_method": "mean"}
+    model = make("xgboost", loss="ndcg", relevance="graded", engine_params=given)
+    found = model.fit(X, GRADES, qid=QID).predict(X)
+    plain = clone(model).set_params(engine_params=None).fit(X, GRADES, qid=QID).predict(X)
+    assert not np.array_equal(found, plain)
+    with pytest.warns(UserWarning, match=r"lambdarank_pair_method.* are not used"):
+        clone(model).set_params(loss="logistic").fit(X, GRADES, qid=QID)
+
+
+def has_device(engine):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            make(engine, engine_params={"device": "cuda"}).fit(X, Y)
+        except ValueError:
+            return False
+    return not told
+
+
+@every_engine
+def test_the_user_hears_of_a_device_that_is_not_there(engine):
+    if has_device(engine):
+        pytest.skip("there is one")
+    hears = {
+        "lightgbm": pytest.raises(ValueError, match=r"params=\{'device': 'cuda'\} of Boosted"),
+        # The build for GPUs and the small one say it in different words.
+        "xgboost": pytest.warns(
+            UserWarning, match="No visible GPU|from GPU to CPU|not compiled with CUDA"
+        ),
+    }
+    with hears[engine]:
+        make(engine, engine_params={"device": "cuda"}).fit(X, Y)
+
+
+@every_engine
+def test_a_device_gives_the_same_scores(engine):
+    """Random rows and features would be others."""
+    if not has_device(engine):
+        pytest.skip("needs a CUDA device, and an engine that is built for it")
+    rows, y = make_classification(5000, flip_y=0.2, random_state=0)
+    model = make(engine, n_estimators=50, subsample=1.0, colsample=1.0).fit(rows, y)
+    other = clone(model).set_params(engine_params={"device": "cuda"}).fit(rows, y)
+    np.testing.assert_allclose(scores(other, rows), scores(model, rows), rtol=0, atol=1e-4)
+
+
+# Copies and state --------------------------------------------------------------------------
+
+
+@crossed(kind=[kind for kind in COPIES if kind != "copy"], engine=ENGINES)
+def test_copies_of_a_model_with_categories(kind, engine):
+    model = make(engine).fit(FRAME, Y)
+    model.predict(FRAME)  # the engine's object is there, and must not be copied
+    found = COPIES[kind](model)
+    np.testing.assert_array_equal(scores(found, FRAME), scores(model, FRAME))
+    np.testing.assert_array_equal(scores(found, one_row("new")), scores(model, one_row("new")))
+    np.testing.assert_array_equal(found.contributions(FRAME), model.contributions(FRAME))
+    assert type(found.booster_) is type(model.booster_)
+    assert found.booster_ is not model.booster_
+
+
+@every_engine
+def test_the_booster_is_an_object_of_the_engine(engine):
+    model = make(engine).fit(X, Y)
+    kind = {"xgboost": xgboost, "lightgbm": lightgbm}[engine]
+    assert isinstance(model.booster_, kind.Booster)
+    assert model.booster_ is model.booster_
+
+
+@every_engine
+def test_a_fitted_model_without_its_engine(engine, monkeypatch):
+    model = COPIES["pickle"](make(engine).fit(X, Y))
+    monkeypatch.setattr(registry, "_loaded", lambda name: (None, f"{name} is not there"))
+    with pytest.raises(ImportError, match=f"of a fitted BoostedTreesRanker .*{engine} is not"):
+        model.predict(X)
+
+
+@every_engine
+def test_predicting_changes_nothing(engine):
+    model = COPIES["pickle"](make(engine).fit(FRAME, Y))
+    before = pickle.dumps(model)
+    model.predict(FRAME), model.contributions(FRAME), list(model.staged_predict(FRAME))
+    model.predict(one_row("new"))
+    assert pickle.dumps(model) == before
+
+
+@every_engine
+def test_predicting_in_threads(engine):
+    model = COPIES["pickle"](make(engine, n_estimators=30).fit(FRAME, Y))
+    wanted, parts = scores(model, FRAME), model.contributions(FRAME)
+    model = COPIES["pickle"](model)
+
+    def both():
+        return model.decision_function(FRAME), model.contributions(FRAME)
+
+    found = joblib.Parallel(8, backend="threading")(joblib.delayed(both)() for _ in range(40))
+    for one, part in found:
+        np.testing.assert_array_equal(one, wanted)
+        np.testing.assert_array_equal(part, parts)
+
+
+@every_engine
+def test_a_refused_fit_changes_nothing(engine):
+    model = make(engine).fit(FRAME, Y)
+    before = scores(model, FRAME)
+    wrong = [
+        (FRAME.assign(x=np.inf), Y, {}),
+        (X, Y, {"categorical_features": [9]}),
+        (X, Y, {"monotonic_cst": [1]}),
+        (X, Y, {"engine_params": {"seed": 1}}),
+        (X, Y, {"loss": "ndcg", "p": 2}),
+    ]
+    for rows, y, parameters in wrong:
+        with pytest.raises(ValueError):
+            model.set_params(**parameters).fit(rows, y)
+        np.testing.assert_array_equal(scores(model, FRAME), before)
+        model.set_params(**{name: make().get_params()[name] for name in parameters})
+
+
+@every_engine
+def test_another_fit_forgets_the_first(engine):
+    model = make(engine).fit(FRAME, Y)
+    again = clone(model).fit(X, Y)
+    np.testing.assert_array_equal(scores(model.fit(X, Y), X), scores(again, X))
+    assert vars(model).keys() == vars(again).keys()
+
+
+# Callbacks ---------------------------------------------------------------------------------
+
+
+@needs_callbacks
+@crossed(kind=list(KINDS), engine=ENGINES)
+def test_a_callback_gets_rows_that_its_ranker_takes(kind, engine):
+    rows, log = KINDS[kind], Log()
+    model = make(engine).set_callbacks(log).fit(rows, Y)
+    assert len(log.fitted) == 4
+    stages = model.staged_decision_function(rows)
+    for (so_far, seen, y, metadata), stage in zip(log.fitted, stages, strict=True):
+        named = pd.DataFrame(seen, columns=FRAME.columns) if kind == "categories" else seen
+        score = accuracy_score(y, so_far.predict(named), **metadata)
+        assert score == np.mean((stage > 0) == (Y == "yes"))
+
+
+@needs_callbacks
+@every_engine
+def test_a_callback_ends_the_fit(engine):
+    log = Log(end_after=2)
+    model = make(engine, n_estimators=9).set_callbacks(log).fit(X, Y)
+    assert model.n_iter_ == len(log.fitted) == 2
+    np.testing.assert_array_equal(
+        scores(model, X), scores(make(engine, n_estimators=2).fit(X, Y), X)
+    )
+
+
+# Searches ----------------------------------------------------------------------------------
+
+
+@every_engine
+def test_a_search_equals_a_loop(engine):
+    grid = {"ranker__p": [1.0, 4.0], "ranker__loss": ["exponential", "logistic"]}
+    splits = QueryKFold(2)
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), make(engine, relevance="graded"))
+        pipeline.steps[-1] = ("ranker", pipeline[-1])
+        search = GridSearchCV(pipeline, grid, cv=splits, error_score="raise")
+        results = search.fit(X, GRADES, qid=QID).cv_results_
+    for parameters, found in zip(results["params"], results["mean_test_score"], strict=True):
+        values = []
+        for train, test in splits.split(X, GRADES, qid=QID):
+            scaler, model = clone(pipeline).set_params(**parameters)
+            model.fit(scaler.fit_transform(X[train]), GRADES[train], qid=QID[train])
+            values.append(model.score(scaler.transform(X[test]), GRADES[test], qid=QID[test]))
+        assert found == np.mean(values)
+    assert len(set(results["mean_test_score"])) > 1

@@ -1,0 +1,170 @@
+"""Margins: the smooth margin ranker, Theorems 6 and 7 of RudinSchapire2009."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import definitions as oracles
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+from strategies import problems
+
+from sklearn_rank import RankBoost, SmoothMarginRanker
+from sklearn_rank._core.protocols import PairShares
+from sklearn_rank.estimators._boosting.record import Coefficients
+from sklearn_rank.estimators.smooth_margin import SmoothMarginStep
+from sklearn_rank.solvers.coordinate_descent import PushStep
+
+X_6, Y_6 = np.vstack([oracles.THEOREM_6, np.zeros(8)]), np.array([1] * 8 + [0])
+SHARES = st.tuples(*[st.floats(0.01, 1.0)] * 3).map(lambda d: np.array(d) / np.sum(d))
+
+
+@pytest.mark.nightly
+def test_theorem_6_needs_the_smooth_margin():
+    """RankBoost stays at 1/3 while the largest margin is 3/8."""
+    margin_variables = np.column_stack([-oracles.THEOREM_6, np.ones(8)])
+    largest = linprog(
+        [0.0] * 8 + [-1.0],
+        A_ub=margin_variables,
+        b_ub=np.zeros(8),
+        A_eq=[[1.0] * 8 + [0.0]],
+        b_eq=[1.0],
+        bounds=[(0, None)] * 8 + [(None, None)],
+    )
+    assert -largest.fun == pytest.approx(3 / 8, abs=1e-9)
+    options = {"weak_ranker": "feature", "n_estimators": 20_000, "tol": 0}
+    boost = RankBoost(learning_rate=1, **options).fit(X_6, Y_6)
+    smooth = SmoothMarginRanker(**options).fit(X_6, Y_6)
+    assert boost.margin_ == pytest.approx(1 / 3, abs=1e-3)
+    assert smooth.margin_ == pytest.approx(0.374, abs=6e-4)
+    l1_norm = np.abs(smooth.coef_).sum()
+    scores = X_6 @ smooth.coef_
+    assert smooth.margin_ == pytest.approx(oracles.ranking_margin(scores, l1_norm, Y_6), rel=1e-9)
+    assert smooth.smooth_margin_curve_[-1] == pytest.approx(
+        oracles.smooth_margin(scores, l1_norm, Y_6), rel=1e-9
+    )
+
+
+def test_theorem_7_the_smooth_margin_never_falls():
+    smooth = SmoothMarginRanker(weak_ranker="feature", n_estimators=3000, tol=0).fit(X_6, Y_6)
+    curve = smooth.smooth_margin_curve_
+    first = int(np.argmax(curve > 0))
+    assert 0 < first < 10
+    assert np.all(np.diff(curve[first:]) >= -1e-13)
+    assert np.all(curve[first:] <= smooth.margin_curve_[first:] + 1e-13)
+
+
+def test_theorem_7_progress():
+    """g' - g >= alpha (r - g) / (2 s') when d0 < 2/3 (1 - r)(1 - r^2)."""
+    rounds = oracles.smooth_margin_boost(X_6, Y_6, n_rounds=300, weak_ranker="feature")
+    ranker = SmoothMarginRanker(weak_ranker="feature", n_estimators=300, tol=0).fit(X_6, Y_6)
+    f, norm, n_checked = np.zeros(9), {}, 0
+    for number, step in enumerate(ranker.estimator_weights_[:-1]):
+        feature = int(ranker.weak_rankers_.feature[number])
+        right, wrong, tied = oracles.pair_masses(X_6[:, feature], f, Y_6)
+        edge = right - wrong
+        norm[feature] = norm.get(feature, 0.0) + step
+        f = f + step * X_6[:, feature]
+        g = ranker.smooth_margin_curve_[number - 1] if number else -np.inf
+        size = sum(map(abs, norm.values()))
+        if 0 < g < edge and tied < 2 / 3 * (1 - edge) * (1 - edge**2) and step > 0:
+            gained = ranker.smooth_margin_curve_[number] - g
+            assert gained >= step * (edge - g) / (2 * size) - 1e-12
+            n_checked += 1
+    assert n_checked > 100
+    assert rounds[-1].smooth_margin == pytest.approx(ranker.smooth_margin_curve_[-1], abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("weak_ranker", ["stump", "feature"])
+@given(problem=problems(relevances=[(0.0, 1.0)], queries=("none", "integers"), max_rows=6))
+def test_rounds_equal_the_oracles(weak_ranker, problem):
+    """As long as no tie is broken by rounding: the curves agree round by round."""
+    arguments = (problem.y, problem.qid, problem.w)
+    ranker = SmoothMarginRanker(weak_ranker=weak_ranker, n_estimators=8, tol=0)
+    ranker.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
+    keep = np.ones(len(problem.y), dtype=bool) if problem.w is None else problem.w > 0
+    arguments = tuple(None if a is None else a[keep] for a in arguments)
+    rounds = oracles.smooth_margin_boost(
+        problem.X[keep], *arguments, n_rounds=8, weak_ranker=weak_ranker
+    )
+    n = ranker.n_iter_
+    assert n == 8 or not rounds or abs(rounds[n].alpha if n < 8 else 0) < 1e-9
+    same = [r.feature == f for r, f in zip(rounds, ranker.weak_rankers_.feature, strict=False)]
+    n = same.index(False) if False in same else n
+    np.testing.assert_allclose(
+        ranker.estimator_weights_[:n], [r.alpha for r in rounds[:n]], rtol=1e-6, atol=1e-8
+    )
+    expected = [(r.smooth_margin, r.margin) for r in rounds[:n] if np.isfinite(r.margin)]
+    if len(expected) == n and n:
+        np.testing.assert_allclose(
+            np.column_stack([ranker.smooth_margin_curve_, ranker.margin_curve_])[:n],
+            expected,
+            rtol=1e-6,
+            atol=1e-6,
+        )
+
+
+class FixedShares:
+    """A state whose weak ranker has given pair shares."""
+
+    def __init__(self, shares, value):
+        self.value = value
+        self._shares = PairShares(*shares)
+
+    def pair_shares(self, candidate, h):
+        return self._shares
+
+
+@given(shares=SHARES, fraction=st.floats(0.01, 0.99))
+@settings(max_examples=settings.default.max_examples * 4)
+def test_equation_12_is_the_root(shares, fraction):
+    """-tau'(alpha) / tau(alpha) = g, and the oracle's other form of the same root."""
+    right, wrong = max(shares[:2]), min(shares[:2])
+    edge = right - wrong
+    g = fraction * edge
+    if edge < 1e-6:
+        return
+    coefficients = Coefficients({0: 1.0}, 1.0)
+    rankboost = PushStep(1.0, 1e-300, lambda h: 1.0)
+    rule = SmoothMarginStep(rankboost, coefficients, 0.0, lambda h: -1.0)
+
+    class Chosen:
+        pass
+
+    Chosen.edge = edge
+    step = rule(FixedShares((right, wrong, shares[2]), -g), Chosen, np.zeros(1, dtype=bool))
+    up, down = right * np.exp(-step), wrong * np.exp(step)
+    assert (up - down) / (up + down + shares[2]) == pytest.approx(g, rel=1e-9)
+    closed = oracles.smooth_margin_closed_form(right, wrong, shares[2], g)
+    assert step == pytest.approx(closed, rel=1e-6, abs=1e-9)
+
+
+def test_data_that_cannot_be_separated_leave_it_rankboost():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (80, 2)).astype(float), rng.integers(0, 2, 80)
+    with pytest.warns(ConvergenceWarning, match="RankBoost") as record:
+        smooth = SmoothMarginRanker(n_estimators=30).fit(X, y)
+    assert len(record) == 1
+    boost = RankBoost(n_estimators=30, learning_rate=1).fit(X, y)
+    np.testing.assert_array_equal(smooth.estimator_weights_, boost.estimator_weights_)
+    assert smooth.margin_ <= 0
+
+
+def test_small_weights_are_scaled_up_for_the_smooth_margin():
+    """Otherwise G would exceed the margin, and the steps would shrink."""
+    X, y = np.arange(10.0)[:, None] + [[0.0, 3.0]], np.arange(10) > 4
+    plain = SmoothMarginRanker(n_estimators=20).fit(X, y)
+    small = SmoothMarginRanker(n_estimators=20).fit(X, y, sample_weight=np.full(10, 1e-3))
+    np.testing.assert_allclose(small.smooth_margin_curve_, plain.smooth_margin_curve_, rtol=1e-9)
+    assert np.all(small.smooth_margin_curve_ <= small.margin_curve_ + 1e-12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-2, 2)), max_size=12))
+def test_coefficients_are_the_sums_of_their_steps(steps):
+    found, sums = Coefficients(), np.zeros(4)
+    for index, step in steps:
+        found.add(index, step)
+        sums[index] += step
+    np.testing.assert_allclose(found.dense(4), sums, atol=1e-12)
+    assert found.l1_norm == pytest.approx(np.abs(sums).sum(), abs=1e-12)

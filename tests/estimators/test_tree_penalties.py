@@ -1,0 +1,293 @@
+"""The unit of the trees' penalties, and the loss and the penalties that "auto" is."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from oracles import definitions as oracles
+from scipy.stats import spearmanr
+from shared_fits import run_together
+from sklearn.base import clone
+from strategies import problems
+from test_engines import OBJECTIVES, expected, slow
+
+from sklearn_rank import BoostedTreesRanker
+from sklearn_rank._core.rows import Rows
+from sklearn_rank.engines.posed_objective import PosedObjective
+from sklearn_rank.estimators._tree_penalties import units_of
+from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
+
+ENGINES = ["xgboost", "lightgbm"]
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+RANDOM = np.random.default_rng(0)
+
+OF_PAIRS = [name for name in OBJECTIVES if not name.startswith(("cross", "smoothed"))]
+QUICK = ["exponential-3.5-bottom", "hinge-1-top", "logistic-3.5-both"]
+
+
+def unit(rows, loss="logistic", p=1.0, push="top"):
+    return PosedObjective.pose(loss, p, push, rows).unit(rows)
+
+
+def rows_of(y, qid=None, w=None):
+    weight = oracles.row_weights(y, w)
+    codes = None if qid is None else np.unique(qid, return_inverse=True)[1]
+    return Rows(None, np.asarray(y), codes, weight).take(np.flatnonzero(weight > 0))
+
+
+# The unit --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in OF_PAIRS])
+@given(problem=problems())
+def test_the_unit_is_the_mean_over_pairs(name, problem):
+    """Of the larger curvature per unit of weight of both rows, at equal scores."""
+    _, y, qid, w, _ = problem
+    objective = OBJECTIVES[name]
+    curvature = expected(np.zeros(len(y)), y, qid, w, **objective)[1]
+    weight = oracles.row_weights(y, w)
+    per_weight = np.divide(curvature, weight, out=np.zeros(len(y)), where=weight > 0)
+    wanted = oracles.mean_larger(per_weight, y, qid, w)
+    assert unit(rows_of(y, qid, w), **objective) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "smoothed_dcg"])
+@given(problem=problems(queries=("integers",), weights=("none",)))
+def test_the_unit_of_a_loss_of_lists(loss, problem):
+    _, y, qid, _, _ = problem
+    curvature = expected(np.zeros(len(y)), y, qid, None, loss=loss, p=1.0, push="top")[1]
+    level = [
+        curvature[(y == one) & (qid == query)].mean() for one, query in zip(y, qid, strict=True)
+    ]
+    wanted = oracles.mean_larger(np.array(level), y, qid)
+    assert unit(rows_of(y, qid), loss) == pytest.approx(wanted, rel=1e-6)
+
+
+POWERS = st.sampled_from([1.0, 2.0, 4.0])
+
+
+@given(y=st.lists(st.booleans(), min_size=2, max_size=30), p=POWERS, seed=st.integers(0, 99))
+def test_the_unit_of_two_classes_in_one_list(y, p, seed):
+    y = np.array(y)
+    assume(0 < y.sum() < len(y))
+    w = np.random.default_rng(seed).integers(1, 5, len(y)) / 2
+    rows, n, above, below = rows_of(y, None, w), w.sum(), w[y].sum(), w[~y].sum()
+    assert unit(rows, "logistic", p) == pytest.approx(n / (8 * min(above, below)))
+    wanted = max(n / (4 * (1 + p) * above), p * n / (4 * (1 + p) * below))
+    assert unit(rows, "exponential", p) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+@pytest.mark.parametrize("n_queries", [None, 7])
+def test_the_unit_of_rows_in_several_processes(loss, n_queries):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), rng.integers(0, 3, 200).astype(float)
+    qid = None if n_queries is None else rng.integers(0, n_queries, 200)
+    rows = Rows(X, y, qid, rng.integers(1, 4, 200).astype(float))
+    # The second process has one grade only, or few queries, and the last one no rows.
+    owner = np.where(y == 2, 1, 0) if qid is None else np.where(qid < 2, 1, 0)
+
+    def task(collective):
+        part = rows.take(np.flatnonzero(owner == collective.rank))
+        return unit(Rows(part.X, part.y, part.qid, part.weight, collective=collective), loss, 2.0)
+
+    found = run_together(3, task)[0]
+    assert found == pytest.approx([unit(rows, loss, 2.0)] * 3, rel=1e-9)
+
+
+# The law ---------------------------------------------------------------------------------------
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("n_above", [40, 300])
+def test_the_first_step_of_a_leaf_of_the_rarer_class(engine, loss, n_above):
+    """With a rows of curvature u and no others, reg_lambda = c u multiplies it by a / (a + c)."""
+    n, a = 400, 10
+    y = np.arange(n) < n_above
+    leaf = np.arange(n) < a if n_above < 200 else np.arange(n) >= n - a
+    X = np.column_stack([leaf, RANDOM.random(n)])  # noise, without which many rows would be one
+
+    def step(reg_lambda):
+        ranker = BoostedTreesRanker(
+            engine=engine,
+            loss=loss,
+            n_estimators=1,
+            max_depth=1,
+            reg_lambda=reg_lambda,
+            min_child_weight=0,
+            subsample=1,
+            colsample=1,
+        ).fit(X, y)
+        assert ranker.feature_importances_[0] == 1
+        return ranker.score_rows(X[leaf])[0], ranker.reg_lambda_
+
+    (plain, _), (shrunk, reg_lambda) = step(0), step("auto")
+    c = reg_lambda / (n / (8 * min(n_above, n - n_above)))
+    assert c == pytest.approx(units_of(loss)["reg_lambda"])
+    assert shrunk / plain == pytest.approx(a / (a + c), rel=1e-5)
+
+
+# What "auto" is --------------------------------------------------------------------------------
+
+X = RANDOM.normal(size=(60, 3))
+Y = X[:, 0] + RANDOM.normal(size=60) > 0.5
+QID = RANDOM.integers(0, 6, 60)
+
+
+class Steep(MarginLoss):
+    """A loss of one's own."""
+
+    def value_and_derivative(self, margin):
+        value, slope = MARGIN_LOSSES["logistic"].value_and_derivative(2 * margin)
+        return value, 2 * slope
+
+
+def fit(qid=None, **parameters):
+    return BoostedTreesRanker(n_estimators=2, **parameters).fit(X, Y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "qid", "loss"),
+    [
+        ({}, None, "logistic"),
+        ({"p": 4, "push": "both"}, QID, "logistic"),
+        ({"push": "ir"}, None, "exponential"),
+        ({"loss": "exponential"}, QID, "exponential"),
+    ],
+)
+def test_the_loss_that_auto_is(parameters, qid, loss):
+    found, named = fit(qid, **parameters), fit(qid, **{**parameters, "loss": loss})
+    assert found.loss_ == named.loss_ == loss
+    np.testing.assert_array_equal(found.decision_function(X), named.decision_function(X))
+
+
+@every_engine
+@pytest.mark.parametrize("loss", ["auto", "hinge", "cross_entropy", Steep()])
+def test_auto_is_a_multiple_of_the_unit(engine, loss):
+    found = fit(QID, engine=engine, loss=loss, relevance="graded")
+    rows = Rows(None, Y.astype(float), QID, np.ones(60))
+    wanted = unit(rows, found.loss_)
+    units = units_of(found.loss_)
+    assert units["reg_lambda"] == (2 if loss == "auto" else 4)
+    assert found.reg_lambda_ == pytest.approx(units["reg_lambda"] * wanted)
+    assert found.min_child_weight_ == units["min_child_weight"] == 0
+    numbers = {"reg_lambda": found.reg_lambda_, "min_child_weight": found.min_child_weight_}
+    named = fit(QID, engine=engine, loss=found.loss_, relevance="graded", **numbers)
+    np.testing.assert_array_equal(found.predict(X), named.predict(X))
+
+
+@pytest.mark.parametrize(("engine", "ours"), [("xgboost", (1.0, 1.0)), ("lightgbm", (0.0, 1e-3))])
+def test_none_and_ndcg_are_the_engine_s_defaults(engine, ours):
+    none = {"reg_lambda": None, "min_child_weight": None}
+    numbers = dict(zip(none, ours, strict=True))
+    for loss in ("logistic", "ndcg"):
+        own = {"loss": loss, "relevance": "graded", "engine": engine}
+        found, named = fit(QID, **own, **none), fit(QID, **own, **numbers)
+        assert (found.reg_lambda_, found.min_child_weight_) == ours
+        np.testing.assert_array_equal(found.predict(X), named.predict(X))
+    of_engine = fit(QID, loss="ndcg", relevance="graded", engine=engine)
+    assert (of_engine.loss_, of_engine.reg_lambda_) == ("ndcg", ours[0])
+    np.testing.assert_array_equal(of_engine.predict(X), found.predict(X))
+
+
+@pytest.mark.parametrize("name", ["reg_lambda", "min_child_weight"])
+def test_other_words_are_refused(name):
+    with pytest.raises(ValueError, match=rf"'{name}'.*float in .* or 'auto' or None.*'none'"):
+        fit(**{name: "none"})
+
+
+def test_the_push_needs_a_finite_power_whatever_the_loss():
+    with pytest.raises(ValueError, match="must be finite"):
+        fit(p=np.inf)
+
+
+@pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("size", [1 / 400, 1e-4])
+def test_weights_that_are_shares_give_the_trees_of_their_multiples(engine, size):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 3))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=400) > 1).astype(int)
+    weight = random.uniform(0.5, 2, 400)
+    weight *= len(weight) / weight.sum()
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=20, n_jobs=1)
+    found = clone(ranker).fit(X, y, sample_weight=weight * size)
+    whole = clone(ranker).fit(X, y, sample_weight=weight)
+    scores = (one.decision_function(X) for one in (found, whole))
+    # Their effective number, which is the unit of shares, is a tenth less than their number.
+    assert spearmanr(*scores).statistic > 0.99
+    assert found.reg_lambda_ == pytest.approx(whole.reg_lambda_)
+    doubled = clone(ranker).fit(X, y, sample_weight=2.0)
+    twice = clone(ranker).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    assert doubled.reg_lambda_ == pytest.approx(twice.reg_lambda_)
+
+
+@pytest.mark.parametrize("size", [1 / 300, 1e-9, 1e-60])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"reg_lambda": 1, "min_child_weight": None}, {"p": 2, "push": "both"}]
+)
+@every_engine
+def test_small_equal_weights_give_the_trees_of_weights_of_one(engine, parameters, size):
+    """With categories, too, of which LightGBM has a penalty in the unit of a row."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.integers(0, 8, 300), random.normal(size=(300, 2))])
+    y = random.normal(size=8)[X[:, 0].astype(int)] + X[:, 1] + random.normal(size=300) > 0
+    own = {"categorical_features": [0], "n_estimators": 5, **parameters}
+    ranker = BoostedTreesRanker(engine=engine, **own)
+    found = clone(ranker).fit(X, y, sample_weight=size).decision_function(X)
+    np.testing.assert_allclose(found, ranker.fit(X, y).decision_function(X), rtol=1e-6)
+    assert np.ptp(found) > 0.1
+
+
+def table_with_noise(n=1500, seed=0):
+    """Two numbers that tell, and a category of many levels that tells nothing."""
+    random = np.random.default_rng(seed)
+    numbers = random.normal(size=(n, 2))
+    y = random.random(n) < 1 / (1 + np.exp(2 - numbers[:, 0] + numbers[:, 1]))
+    return np.column_stack([numbers, random.integers(0, 300, n)]), y.astype(int)
+
+
+@every_engine
+def test_categories_of_noise_cost_little(engine):
+    """A set of many levels that is chosen for its noise costs more than it gains."""
+    (rows, y), (new, truth) = table_with_noise(), table_with_noise(4000, 1)
+    own = {"engine": engine, "n_estimators": 100}
+    whole = BoostedTreesRanker(categorical_features=[2], **own).fit(rows, y)
+    without = BoostedTreesRanker(**own).fit(rows[:, :2], y)
+    assert whole.score(new, truth) > without.score(new[:, :2], truth) - 0.04
+    u = PosedObjective.pose("logistic", 1, "top", rows_of(y)).unit(rows_of(y))
+    assert (whole.min_child_weight_, without.min_child_weight_) == (pytest.approx(u), 0)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "ndcg"])
+def test_xgboost_splits_off_four_categories(loss):
+    """Or what engine_params says; the engine's own loss has its own default, 64."""
+    rows, y = table_with_noise()
+    qid = np.zeros(len(y), int)
+    own = {"engine": "xgboost", "loss": loss, "categorical_features": [2], "n_estimators": 5}
+    own["relevance"] = "graded" if loss == "ndcg" else "binary"
+
+    def scores(**given):
+        return BoostedTreesRanker(**own, **given).fit(rows, y, qid=qid).score_rows(rows)
+
+    found = {n: scores(engine_params={"max_cat_threshold": n}) for n in (4, 64)}
+    np.testing.assert_array_equal(scores(), found[4 if loss == "logistic" else 64])
+    assert np.any(found[4] != found[64])
+
+
+@every_engine
+def test_weights_of_rows_with_categories_are_repetitions(engine):
+    rows, y = table_with_noise(400)
+    rows = np.column_stack([rows[:, 0].round(), rows[:, 2] % 20])
+    weight = np.random.default_rng(2).integers(1, 4, 400)
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=10, categorical_features=[1])
+    found = clone(ranker).fit(rows, y, sample_weight=weight).decision_function(rows)
+    ranker.fit(np.repeat(rows, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(found, ranker.decision_function(rows), rtol=1e-9)
+
+
+def test_contributions_of_linear_trees_name_the_parameter():
+    ranker = fit(engine="lightgbm", engine_params={"linear_tree": True}, min_samples_leaf=5)
+    with pytest.raises(ValueError, match=r"engine_params=.*linear_tree.*BoostedTreesRanker"):
+        ranker.contributions(X)

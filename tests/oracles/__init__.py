@@ -1,0 +1,1 @@
+"""Definitions, written as slow and obvious loops."""

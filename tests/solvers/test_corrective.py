@@ -1,0 +1,461 @@
+"""solver="corrective": each refit, each choice and each swap against the definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from oracles import corrective as oracles_corrective
+from oracles import definitions as oracles
+from sklearn.exceptions import ConvergenceWarning
+from strategies import one_list, problems
+from tiers import crossed
+
+from sklearn_rank import PNormPushRanker
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import RowGradient
+from sklearn_rank._core.rows import FitRows, Rows
+from sklearn_rank._core.validation import check_qid
+from sklearn_rank.models import Stumps
+from sklearn_rank.objectives import PUSHES, make_push
+from sklearn_rank.solvers import Corrective
+from sklearn_rank.solvers._bounded_newton import bounded_newton
+from sklearn_rank.solvers._chosen_columns import ChosenColumns
+from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
+from sklearn_rank.solvers.coordinate_descent import steepest
+
+FEWER = settings(max_examples=settings.default.max_examples * 2 // 5)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def data_of(n_rows=80, n_features=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 8, (n_rows, n_features)).astype(float)
+    return X, (X[:, 0] + X[:, 1] + 3 * rng.standard_normal(n_rows) > 7).astype(int)
+
+
+def fit(problem, **options):
+    options = {"solver": "corrective", "relevance": "graded", "n_estimators": 3} | options
+    ranker = PNormPushRanker(**options)
+    return ranker.fit(problem.X, problem.y, qid=problem.qid, sample_weight=problem.w)
+
+
+def paired(problem):
+    """Return a problem without rows that weigh nothing or are in no pair."""
+    w = oracles.row_weights(problem.y, problem.w)
+    is_pair = np.array(
+        [
+            [oracles.comparable(i, k, problem.y, problem.qid) for k in range(len(w))]
+            for i in range(len(w))
+        ]
+    ) & (w[:, None] * w > 0)
+    keep = is_pair.any(axis=0) | is_pair.any(axis=1)
+    return problem._replace(
+        **{name: None if part is None else part[keep] for name, part in problem._asdict().items()}
+    )
+
+
+def columns_of(ranker, X):
+    """The chosen stumps on some rows, one a column."""
+    h = [ranker.weak_rankers_.values(X, t) for t in range(len(ranker.estimator_weights_))]
+    return np.array(h, dtype=float).reshape(len(h), len(X)).T
+
+
+def rows_of(problem):
+    """Return the rows that weigh something."""
+    w = oracles.row_weights(problem.y, problem.w)
+    qid = None if problem.qid is None else check_qid(problem.qid, len(w))
+    return Rows(problem.X, problem.y, qid, w).take(np.flatnonzero(w > 0))
+
+
+def preferences_of(problem):
+    """Return the preferences of the rows that weigh something, and these rows in their order."""
+    rows = rows_of(problem)
+    return rows.preferences, rows.position[rows.preferences.order]
+
+
+def chosen_columns(preferences, h):
+    """Return some columns of h, for a problem of which only the preferences are known."""
+    chosen = ChosenColumns.none(SimpleNamespace(preferences=preferences))
+    for column in h.T:
+        chosen = chosen.with_column(column)
+    return chosen
+
+
+@crossed(push=list(PUSHES), p=[1, 4], loss=["exponential", "logistic"])
+@FEWER
+@given(problem=problems(missing=True))
+def test_cells_have_the_objective_of_the_rows(push, p, loss, problem):
+    if push == "ir" and loss != "exponential":
+        return
+    preferences, order = preferences_of(problem)
+    h = np.nan_to_num(problem.X[order]) > 0.5
+    chosen = chosen_columns(preferences, h)
+    c = np.linspace(-1, 1, h.shape[1])
+    np.testing.assert_array_equal(chosen.scores(c)[chosen.cell], h.astype(float) @ c)
+    np.testing.assert_array_equal(chosen.merged().values.shape, chosen.values.shape)
+    of_rows = make_push(preferences, loss, p, push)
+    of_cells = make_push(chosen.cells.preferences, loss, p, push)
+    value, gradient = of_rows.value_and_gradient(h @ c)
+    cell_value, cell_gradient = of_cells.value_and_gradient(chosen.scores(c))
+    assert cell_value == pytest.approx(value, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(chosen.pull_back(cell_gradient), h.T @ gradient, atol=1e-9)
+    found = chosen.to_rows(RowGradient.signed(cell_gradient))
+    np.testing.assert_allclose(found.data, gradient, atol=1e-9)
+
+
+@given(problem=problems())
+def test_columns_are_left_out_and_merged(problem):
+    preferences, order = preferences_of(problem)
+    h = problem.X[order] > 0.5
+    chosen = chosen_columns(preferences, np.column_stack([h, h[:, 0]]))
+    assert all(chosen.is_chosen(column) and chosen.is_chosen(~column) for column in h.T)
+    fewer = chosen.keep(np.array([0])).merged()
+    np.testing.assert_array_equal(fewer.values[fewer.cell, 0], h[:, 0])
+    assert len(np.unique(fewer.values, axis=0)) <= 2
+    assert len(fewer.values) <= 2 * preferences.segments.n_groups
+    assert fewer.is_chosen(h[:, 0])
+    parity = np.arange(len(order)) % 2 == 0
+    is_new = (parity == h[:, 0]).any() and (parity != h[:, 0]).any()
+    assert fewer.is_chosen(parity) != is_new
+
+
+def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
+    preferences = Preferences.from_labels(np.arange(50) % 2 == 0, None, np.ones(50))
+    rng = np.random.default_rng(0)
+    chosen = chosen_columns(preferences, rng.random((50, 4)) < 0.5)
+    c, gradient = rng.standard_normal(4), rng.standard_normal(len(chosen.values))
+    at_once = chosen.scores(c), chosen.pull_back(gradient)
+    monkeypatch.setattr("sklearn_rank.solvers._chosen_columns._DENSE", 17)
+    np.testing.assert_allclose(chosen.scores(c), at_once[0], atol=1e-12)
+    np.testing.assert_allclose(chosen.pull_back(gradient), at_once[1], atol=1e-12)
+
+
+@crossed(
+    push=["top", "bottom", "both"],
+    p=[1.0, 4.0],
+    loss=["logistic", "least_squares", "squared_hinge"],
+)
+@FEWER
+@given(problem=one_list(max_rows=12, spread=1.0))
+def test_the_push_pair_by_pair(push, p, loss, problem):
+    """Value, gradient and second derivatives by the coefficients, and the minimum they lead to."""
+    preferences, order = preferences_of(problem)
+    chosen = chosen_columns(preferences, problem.X[order] > 0.5)
+    objective = make_push(chosen.cells.preferences, loss, p, push)
+    known = objective.by_coefficients(chosen.dense, 0.1)
+    function = CoefficientObjective(objective, chosen, 0.1)
+    at = 0.3 * np.cos(np.arange(chosen.values.shape[1]))
+    value, found = known.value(at)
+    gradient, hessian = known.derivatives(at, found)
+    assert value == pytest.approx(function.value(at), rel=1e-10)
+    np.testing.assert_allclose(gradient, function(at)[1], rtol=1e-8, atol=1e-10)
+    for j, direction in enumerate(1e-5 * np.eye(len(at))):
+        rise = function(at + direction)[1] - function(at - direction)[1]
+        if loss != "squared_hinge":  # which has kinks in the derivative
+            np.testing.assert_allclose(hessian[j], rise / 2e-5, rtol=1e-4, atol=1e-6)
+    check_minimum(known, function, len(at))
+
+
+def test_pairs_are_written_out_only_where_they_are_few_and_of_one_list():
+    few, many = (Preferences.from_labels(np.arange(n) % 2, None, np.ones(n)) for n in (20, 600))
+    queries = Preferences.from_labels(np.arange(20) % 2, np.arange(20) // 10, np.ones(20))
+    columns = np.zeros((600, 1))
+    assert make_push(few, "logistic", 2.0, "top").by_coefficients(columns[:20], 0.0) is not None
+    assert make_push(many, "logistic", 2.0, "top").by_coefficients(columns, 0.0) is None
+    assert make_push(queries, "logistic", 2.0, "top").by_coefficients(columns[:20], 0.0) is None
+    assert not hasattr(make_push(few, "hinge", 2.0, "top"), "by_coefficients")
+
+
+@pytest.mark.parametrize("p", [1.0, 8.0])
+@pytest.mark.parametrize("push", ["top", "bottom"])
+@FEWER
+@given(problem=one_list(max_rows=20))
+def test_newton_and_lbfgs_find_one_minimum(push, p, problem):
+    preferences, order = preferences_of(problem)
+    chosen = chosen_columns(preferences, problem.X[order] > 0.5)
+    objective = make_push(chosen.cells.preferences, "exponential", p, push)
+    function = CoefficientObjective(objective, chosen, 0.01)
+    side = objective.by_coefficients(chosen.dense, 0.01)
+    check_minimum(side, function, chosen.values.shape[1])
+
+
+@pytest.mark.parametrize("longest", [0.5, 0.7, 0.95])
+def test_a_near_bound_does_not_end_lbfgs(longest):
+    """Its line search had no room left, and the decrease was taken for the last one."""
+    X = np.array([0.0, 0, 0, 0, 1, 2, 2, 2])[:, None]
+    y, w = np.array([0, 1, 1, 1, 1, 1, 0, 1]), np.array([1.0, 1, 1, 1, 1, 2, 1, 2])
+    preferences, order = preferences_of(SimpleNamespace(X=X, y=y, qid=None, w=w))
+    chosen = chosen_columns(preferences, X[order] > [[0.5, 1.5]])
+    objective = make_push(chosen.cells.preferences, "exponential", 4.0, "bottom")
+    options = {"bounds": [(-longest, longest)] * 2, "max_iter": 200, "tol": 1e-10}
+    found = minimise(CoefficientObjective(objective, chosen), np.zeros(2), **options)
+    side = objective.by_coefficients(chosen.dense, 0.0)
+    least = bounded_newton(side, np.zeros(2), options["bounds"], max_iter=100, tol=1e-14)
+    assert not found.message
+    assert found.values[-1] == pytest.approx(least.values[-1], rel=1e-9)
+
+
+def check_minimum(derivatives, function, n_columns):
+    """Assert that Newton's method with bounds ends where L-BFGS does."""
+    start, bounds = np.zeros(n_columns), [(-2.0, 0.5), (0.0, 2.0), (-1.0, 0.0)][:n_columns]
+    expected = minimise(function, start, bounds=bounds, max_iter=500, tol=1e-14)
+    found = bounded_newton(derivatives, start, bounds, max_iter=100, tol=1e-14)
+    assert not found.message
+    assert found.values[-1] == pytest.approx(function.value(found.x), abs=1e-10)
+    assert found.values[-1] == pytest.approx(expected.values[-1], abs=1e-8)
+    assert all(low <= c <= high for c, (low, high) in zip(found.x, bounds, strict=True))
+    assert found.credit.sum() == pytest.approx(function.value(start) - found.values[-1], abs=1e-9)
+    np.testing.assert_array_less(np.diff(found.values), 1e-12)
+
+
+@given(problem=problems(missing=True))
+def test_a_search_leaves_out_what_it_is_told(problem):
+    order = preferences_of(problem)[1]
+    stumps = Stumps().on_rows(FitRows(rows_of(problem), ThreadPool(1)))
+    gradient = RowGradient.signed(np.sin(np.arange(len(order)) + 1.0))
+    found, excluded = stumps.search(gradient, steepest), []
+    while found is not None:
+        assert found.index not in excluded
+        excluded.append(found.index)
+        edge = abs(found.edge)
+        found = stumps.search(gradient, steepest, excluded)
+        assert found is None or abs(found.edge) <= edge * (1 + 1e-9)
+    assert len(excluded) <= stumps._is_valid.sum()
+
+
+@crossed(push=list(PUSHES), p=[1, 4], loss=["exponential", "logistic"], alpha=[0.0, 0.1])
+@FEWER
+@given(problem=problems(spread=1.0))
+def test_coefficients_are_at_the_minimum(push, p, loss, alpha, problem):
+    if push == "ir" and loss != "exponential":
+        return
+    ranker = fit(problem, p=p, push=push, loss=loss, alpha=alpha)
+    columns = columns_of(ranker, problem.X)
+    posed = problem.y, problem.qid, problem.w, p, push, loss
+    _, value = oracles_corrective.refit(columns, *posed, alpha)
+    c = ranker.estimator_weights_
+    at_c = oracles.posed(columns @ c, *posed)[0] + alpha / 2 * c @ c
+    if len(c):
+        assert ranker.objective_curve_[-1] == pytest.approx(at_c, rel=1e-8, abs=1e-8)
+        assert at_c == pytest.approx(value, rel=1e-6, abs=1e-6)
+    assert np.all(np.diff(ranker.objective_curve_) < 0)
+    longest = oracles_corrective.longest_step(problem.y, problem.qid, problem.w, p, push)
+    assert np.all(np.abs(c) <= longest * (1 + 1e-12))
+
+
+@crossed(push=["top", "bottom", "ir"], p=[1, 4], selection=["steepest", "optimal"])
+@FEWER
+@given(problem=problems(spread=1.0, max_rows=12))
+def test_each_round_chooses_the_largest_gain(push, p, selection, problem):
+    problem = paired(problem)
+    posed = problem.y, problem.qid, problem.w, p, push
+    options = {"p": p, "push": push, "selection": selection}
+    before = None
+    for n_rounds in (1, 2, 3):
+        ranker = fit(problem, n_estimators=n_rounds, **options)
+        columns = columns_of(ranker, problem.X)
+        if len(ranker.estimator_weights_) < n_rounds:
+            return
+        old = np.zeros((len(problem.y), 0)) if before is None else columns_of(before, problem.X)
+        np.testing.assert_array_equal(columns[:, :-1], old)
+        f = old @ before.estimator_weights_ if n_rounds > 1 else np.zeros(len(problem.y))
+        candidates = oracles_corrective.others(problem.X, old, problem.w)
+        best = oracles_corrective.best_of(candidates, f, *posed, selection=selection, slack=1e-4)
+        assert any((one.h == columns[:, -1]).all() for one in best)
+        before = ranker
+
+
+@crossed(push=["top", "bottom"], p=[1, 4], alpha=[0.0, 0.1])
+@FEWER
+@given(problem=problems(spread=1.0, max_rows=14))
+def test_swaps_end_where_none_helps(push, p, alpha, problem):
+    problem = paired(problem)
+    options = {"p": p, "push": push, "alpha": alpha}
+    before, after = fit(problem, **options), fit(problem, solver=Corrective(n_swaps=50), **options)
+    if not len(before.estimator_weights_):
+        return
+    assert after.objective_curve_[-1] <= before.objective_curve_[-1]
+    np.testing.assert_array_equal(after.objective_curve_[:-1], before.objective_curve_[:-1])
+    assert len(after.estimator_weights_) <= len(before.estimator_weights_)
+    columns = columns_of(after, problem.X)
+    posed = problem.y, problem.qid, problem.w, p, push
+    for place in range(columns.shape[1]):
+        value = oracles_corrective.swap_value(problem.X, columns, place, *posed, alpha)
+        assert value >= after.objective_curve_[-1] - 1e-6
+
+
+def test_a_stump_that_was_swapped_in_is_tried_as_well():
+    low, high = (
+        [0.2, -2.5, 0.2, 0.1, 40, 40, 0.2, 0.1, 0.2, -2.5, 0.1],
+        [0, 0, 0, 1, 2, 2, 0, 2, 0, 2, 2],
+    )
+    X, y = np.column_stack([low, high]), [0, 0, 1, 1, 1, 0, 1, 2, 1, 0, 2]
+    options = {"relevance": "graded", "n_estimators": 3, "push": "bottom", "p": 4}
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=5), **options).fit(X, y)
+    assert ranker.objective_curve_[-1] == pytest.approx(2.1662551, abs=1e-6)  # else 2.18
+
+
+def test_swaps_lower_the_objective():
+    X, y = data_of(200, 6)
+    fits = [PNormPushRanker(solver=Corrective(n), n_estimators=5) for n in (0, 1, 20)]
+    values = [ranker.fit(X, y).objective_curve_[-1] for ranker in fits]
+    assert values[0] > values[1] >= values[2]
+    steps = PNormPushRanker(n_estimators=5).fit(X, y)
+    assert values[0] < steps.objective_curve_[-1]
+    again = PNormPushRanker(solver=Corrective(21), n_estimators=5).fit(X, y)
+    np.testing.assert_array_equal(again.estimator_weights_, fits[2].estimator_weights_)
+
+
+@crossed(
+    loss=["exponential", "logistic", "hinge", "least_squares"],
+    push=list(PUSHES),
+    with_queries=[False, True],
+)
+def test_every_push_and_loss(loss, push, with_queries):
+    if push == "ir" and loss != "exponential":
+        return
+    X, y = data_of(60)
+    qid = np.arange(60) % 4 if with_queries else None
+    options = {"p": 2.0, "push": push, "loss": loss, "n_estimators": 4}
+    steps = PNormPushRanker(**options).fit(X, y, qid=qid)
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=1), **options).fit(X, y, qid=qid)
+    assert np.all(np.diff(ranker.objective_curve_) <= 0)
+    assert ranker.objective_curve_[0] <= steps.objective_curve_[0] + 1e-9
+    assert ranker.objective_curve_[-1] <= steps.objective_curve_[-1] + 1e-9
+
+
+def test_a_copied_feature_changes_nothing():
+    X, y = data_of(150, 5)
+    options = {"solver": Corrective(n_swaps=5), "n_estimators": 5}
+    single = PNormPushRanker(**options).fit(X, y)
+    double = PNormPushRanker(**options).fit(np.column_stack([X, X]), y)
+    assert double.objective_curve_[-1] == pytest.approx(single.objective_curve_[-1], rel=1e-9)
+    assert double.weak_rankers_.feature.max() < 5
+
+
+def test_credits_add_up_to_the_decrease_of_the_objective():
+    X, y = data_of(150, 5)
+    for n_swaps in (0, 3):
+        ranker = PNormPushRanker(solver=Corrective(n_swaps), n_estimators=5).fit(X, y)
+        start = oracles.log_push(np.zeros(len(y)), y, p=4)
+        credit = sum(ranker._history_["decreases"])
+        assert credit == pytest.approx(start - ranker.objective_curve_[-1], rel=1e-6)
+        assert ranker.feature_importances_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("has_categories", [False, True])
+def test_warm_start_goes_on(has_categories):
+    X, y = constrained_data() if has_categories else data_of()
+    options = {"solver": "corrective", "warm_start": True}
+    options |= {"categorical_features": [4]} if has_categories else {}
+    ranker = PNormPushRanker(n_estimators=3, **options).fit(X, y)
+    ranker.set_params(n_estimators=6).fit(X, y)
+    cold = PNormPushRanker(n_estimators=6, **options).fit(X, y)
+    np.testing.assert_allclose(ranker.objective_curve_, cold.objective_curve_, rtol=1e-9)
+    np.testing.assert_allclose(ranker.estimator_weights_, cold.estimator_weights_, atol=1e-6)
+    np.testing.assert_allclose(ranker.decision_function(X), cold.decision_function(X), atol=1e-6)
+    assert ranker.n_iter_ == 6
+    ranker.set_params(solver=Corrective(n_swaps=3)).fit(X, y)
+    assert ranker.objective_curve_[-1] <= cold.objective_curve_[-1]
+    with pytest.raises(ValueError, match="continues with the same solver"):
+        ranker.set_params(solver="coordinate").fit(X, y)
+
+
+def test_data_ranked_without_error_have_bounded_coefficients():
+    X, y = np.arange(10.0)[:, None], np.arange(10) > 4
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=2), n_estimators=3).fit(X, y)
+    assert ranker.score(X, y) == 1.0
+    longest = oracles_corrective.longest_step(y, p=4)
+    assert ranker.estimator_weights_[0] == pytest.approx(longest)
+    ridge = PNormPushRanker(solver="corrective", n_estimators=3, alpha=10.0).fit(X, y)
+    assert np.abs(ridge.estimator_weights_).max() < longest / 2
+
+
+def test_there_are_no_stages():
+    X, y = data_of()
+    ranker = PNormPushRanker(solver="corrective", n_estimators=3).fit(X, y)
+    assert not hasattr(ranker, "staged_predict")
+    assert not hasattr(ranker, "staged_decision_function")
+    assert not hasattr(ranker, "staged_offsets_")
+
+
+def test_nothing_to_choose_warns():
+    X, y = np.zeros((6, 2)), np.arange(6) % 2
+    ranker = PNormPushRanker(solver=Corrective(n_swaps=2))
+    with pytest.warns(ConvergenceWarning, match="found no weak ranker"):
+        ranker.fit(X, y)
+    assert ranker.n_iter_ == 0
+    np.testing.assert_array_equal(ranker.predict(X), np.full(6, ranker.predict(X)[0]))
+
+
+def test_offset_is_the_cut_with_the_fewest_errors():
+    X, y = data_of()
+    ranker = PNormPushRanker(solver="corrective", n_estimators=4).fit(X, y)
+    f = ranker.decision_function(X)
+    cuts = np.concatenate([[-np.inf], np.unique(f)])
+    assert (ranker.predict(X) != y).sum() == min(((f > cut) != y).sum() for cut in cuts)
+
+
+def test_verbose_prints_rounds(capsys):
+    X, y = data_of()
+    PNormPushRanker(solver="corrective", n_estimators=3, verbose=2).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("[PNormPushRanker] round 1/3: objective ")
+
+
+def constrained_data(seed=0, n_rows=200):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 8, (n_rows, 5)).astype(float)
+    X[rng.random(n_rows) < 0.2, 0] = np.nan
+    X[rng.random(n_rows) < 0.2, 1] = -9.0
+    X[:, 4] = rng.integers(0, 6, n_rows)
+    signal = np.nan_to_num(X[:, 0], nan=6.0) - X[:, 2] + 3 * np.isin(X[:, 4], [1, 4])
+    return X, (signal + 3 * rng.standard_normal(n_rows) > 1).astype(int)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_constraints_hold_after_every_refit(seed):
+    X, y = constrained_data(seed)
+    ranker = PNormPushRanker(
+        solver=Corrective(n_swaps=5),
+        n_estimators=12,
+        monotonic_cst=[1, 1, 1, 0, 0],
+        categorical_features=[4],
+        weak_ranker=Stumps(
+            special_values={1: [-9.0]}, max_thresholds=6, max_features_used=3, min_bin_size=0.05
+        ),
+    ).fit(X, y)
+    assert np.all(np.diff(ranker.objective_curve_) <= 0)
+    functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    assert 0 < len(ranker.estimator_weights_) <= 6
+    assert len(functions) <= 3
+    for one in functions:
+        if one.feature in (0, 1, 2):
+            assert np.all(np.diff(one.values[: one.bins.n_values]) >= 0)
+
+
+def test_a_coefficient_that_ends_at_its_bound_frees_its_place():
+    """The first choice, a noisy summary of the others, is worth less than nothing beside them."""
+    rng = np.random.default_rng(0)
+    parts = rng.random((500, 4)) < 0.5
+    summary = (parts.sum(axis=1) >= 2) ^ (rng.random(500) < 0.1)
+    y = (parts.sum(axis=1) - 0.3 * summary + 0.3 * rng.standard_normal(500) > 1.6).astype(int)
+    X = np.column_stack([summary, parts]).astype(float)
+    options = {"p": 1.0, "n_estimators": 5}
+    free = PNormPushRanker(solver="corrective", **options).fit(X, y)
+    assert free.weak_rankers_.feature[0] == 0
+    assert free.estimator_weights_[0] < 0
+    for most, n_swaps in ((None, 0), (4, 1)):  # where there is no place for it, a swap finds it
+        ranker = PNormPushRanker(
+            solver=Corrective(n_swaps),
+            monotonic_cst=[1] * 5,
+            weak_ranker=Stumps(max_thresholds=most),
+            **options,
+        ).fit(X, y)
+        functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+        assert [one.feature for one in functions] == [1, 2, 3, 4]
+        assert np.all(ranker.estimator_weights_ > 0)
+        assert ranker.n_iter_ == (5 if most is None else 4)

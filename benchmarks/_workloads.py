@@ -242,27 +242,6 @@ def table_calls(name: str, n_rows: int) -> Calls:
     return {ONE_LIST: partial(FUNCTIONS[name], *calls.get(name, (y, scores)))}
 
 
-def intent_calls(name: str, n_rows: int) -> Calls:
-    """Return a metric of lists that serve several intents, by query."""
-    y, scores = draw_list(n_rows)
-    intents = np.column_stack([y, y[::-1]])
-    return {QUERIES: partial(FUNCTIONS[name], intents, scores, qid=query_ids(n_rows))}
-
-
-def exposure_calls(n_rows: int) -> Calls:
-    """Return the exposure of three groups of rows."""
-    y, scores = draw_grades(n_rows)
-    group = np.random.default_rng(1).integers(0, 3, n_rows)
-    return {QUERIES: partial(metrics.exposure_by_group, y, scores, group, qid=query_ids(n_rows))}
-
-
-def mmr_calls(n_rows: int) -> Calls:
-    """Return the first ten rows of each query by maximal marginal relevance."""
-    _, scores = draw_grades(n_rows)
-    X = np.random.default_rng(1).standard_normal((n_rows, 2))
-    return {QUERIES: partial(metrics.rerank_mmr, scores, X, k=10, qid=query_ids(n_rows))}
-
-
 def validation_calls(n_rows: int) -> Calls:
     """Return the validation of a card of two variables."""
     y, scores = draw_list(n_rows)
@@ -312,14 +291,6 @@ OTHERS = {
         100_000,
         RESAMPLED_ROWS,
     ),
-    "alpha_ndcg_score": Workload(
-        "metrics", "alpha_ndcg_score", partial(intent_calls, "alpha_ndcg_score")
-    ),
-    "exposure_by_group": Workload("metrics", "exposure_by_group", exposure_calls),
-    "intent_aware_err_score": Workload(
-        "metrics", "intent_aware_err_score", partial(intent_calls, "intent_aware_err_score")
-    ),
-    "rerank_mmr": Workload("metrics", "rerank_mmr, k = 10", mmr_calls, 10_000),
     "ranking_scorer": Workload("metrics", "ranking_scorer, ndcg@10", scorer_calls),
     "tpr_at_fpr_interval": Workload(
         "metrics",
@@ -333,15 +304,12 @@ OTHERS = {
 }
 """Functions that are no metric of relevance and scores."""
 
-OF_A_PAGE = {"fair_exposure_policy"}
-"""Functions of one list of at most some hundred rows, whose cost grows with their square."""
-
 
 def of_metrics() -> Iterator[Workload]:
     """Yield every metric, and every function of `sklearn_rank.scorecard.monitoring`."""
     for name in [*metrics.__all__, *monitoring.__all__]:
         function = FUNCTIONS[name]
-        if inspect.isclass(function) or name in OF_A_PAGE:
+        if inspect.isclass(function):
             continue
         if name in OTHERS:
             yield OTHERS[name]

@@ -40,7 +40,6 @@ from sklearn_rank import (
 )
 from sklearn_rank.metrics import (
     auc_score,
-    fair_exposure_policy,
     ks_interval,
     partial_auc_score,
     tpr_at_fpr_score,
@@ -344,17 +343,6 @@ def seconds_of(call, repeats=300):
     return median(timed(call, time.process_time) for _ in range(repeats))
 
 
-def exposure(folder):
-    """Seconds of one processor for the linear program of fair exposure."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for n in (50, 200):
-        relevance, group = rng.random(n), rng.integers(2, size=n)
-        call = lambda r=relevance, g=group: fair_exposure_policy(r, g, ratio=1.0)  # noqa: E731
-        rows.append([n, median(timed(call, time.process_time) for _ in range(5))])
-    return Table("Seconds of fair_exposure_policy", ["rows", "seconds"], rows)
-
-
 def credit(folder):
     """Shares of `make_credit`."""
     from sklearn_rank.datasets import make_credit
@@ -414,7 +402,7 @@ PARTS = {
     one.__name__: one
     for one in (
         *(stopping, pairs, small_lists, memory, files, one_row, many_rows),
-        *(exposure, credit, coverage, cards),
+        *(credit, coverage, cards),
     )
 }
 

@@ -12,13 +12,7 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   or as `query_weight` says. A place is an integer, so rows have no weights. `partial_auc_score`
   and `tpr_at_fpr_score` average like these, take weights of rows, and join tied rows by a
   straight line as the ROC curve does.
-
-Beside these: exposure of groups (`exposure_by_group`), lists that serve several intents
-(`alpha_ndcg_score`, `intent_aware_err_score`), and other orders of a list (`rerank_mmr`,
-`fair_exposure_policy`).
 """
-
-from typing import TYPE_CHECKING, Any
 
 from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
 from sklearn_rank.metrics._choice import RankingChoice, choose_ranking
@@ -28,17 +22,13 @@ from sklearn_rank.metrics._comparison import (
     bootstrap_interval,
     compare_rankings,
 )
-from sklearn_rank.metrics._diversity import alpha_ndcg_score, intent_aware_err_score
 from sklearn_rank.metrics._err import err_score
-from sklearn_rank.metrics._exposure import GroupExposure, exposure_by_group
-from sklearn_rank.metrics._fair_exposure import RankingPolicy, fair_exposure_policy
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._list_sums import (
     ranking_margin,
     reciprocal_log_rank_sum,
     reciprocal_rank_sum,
 )
-from sklearn_rank.metrics._mmr import rerank_mmr
 from sklearn_rank.metrics._ndcg import ndcg_score
 from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import partial_auc_score, tpr_at_fpr_score
@@ -56,12 +46,9 @@ from sklearn_rank.metrics.scorers import ranking_scorer
 __all__ = [
     "AUCInterval",
     "BootstrapInterval",
-    "GroupExposure",
     "KSInterval",
     "RankingChoice",
     "RankingComparison",
-    "RankingPolicy",
-    "alpha_ndcg_score",
     "auc_interval",
     "auc_score",
     "average_precision",
@@ -71,11 +58,8 @@ __all__ = [
     "compare_rankings",
     "compare_tpr_at_fpr",
     "err_score",
-    "exposure_by_group",
-    "fair_exposure_policy",
     "gini_score",
     "heights",
-    "intent_aware_err_score",
     "ks_interval",
     "ks_score",
     "max_height_loss",
@@ -90,32 +74,7 @@ __all__ = [
     "reciprocal_log_rank_sum",
     "reciprocal_rank",
     "reciprocal_rank_sum",
-    "rerank_mmr",
     "reverse_heights",
     "tpr_at_fpr_interval",
     "tpr_at_fpr_score",
 ]
-
-_MOVED = [
-    "CalibrationTable",
-    "CharacteristicStability",
-    "GainsTable",
-    "GroupReport",
-    "StabilityTable",
-    "calibration_table",
-    "characteristic_stability",
-    "gains_table",
-    "group_report",
-    "population_stability_index",
-    "stability_table",
-]
-
-if not TYPE_CHECKING:  # or every name would exist
-
-    def __getattr__(name: str) -> Any:
-        """Raise ImportError for a name that has moved."""
-        if name in _MOVED:
-            raise ImportError(
-                f"{name} has moved: from sklearn_rank.scorecard.monitoring import {name}"
-            )
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

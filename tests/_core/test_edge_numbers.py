@@ -386,7 +386,6 @@ OTHER_ARGUMENTS = {
     "tpr_at_fpr_interval": {"max_fpr": 0.3},
     "compare_tpr_at_fpr": {"max_fpr": 0.3},
     "choose_ranking": {"n_resamples": 9},
-    "rerank_mmr": {"k": 5},
 }
 PUSH_LOSSES = {
     f"p_norm_push_loss, {loss}, p={p:g}": ("p_norm_push_loss", {"loss": loss, "p": p})
@@ -427,14 +426,6 @@ def arguments(name, case):
         return [scores, F], options
     if name in ("group_report", "period_table", "vintage_table"):
         return [labels, scores, QID], options
-    if name == "rerank_mmr":
-        return [scores, X], options | ({} if "y" in case else {"qid": QID})
-    if name == "fair_exposure_policy":
-        return [labels, QID], options
-    if name == "exposure_by_group":
-        return [labels, scores, QID], options
-    if name in ("alpha_ndcg_score", "intent_aware_err_score"):
-        labels = np.column_stack([np.asarray(labels, dtype=float), GRADES])
     if name == "choose_ranking":
         return [labels, {"a": scores, "b": F[::-1]}], options
     if name.startswith("compare"):

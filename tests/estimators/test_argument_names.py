@@ -122,32 +122,6 @@ CALLS = {
         partial(metrics.compare_rankings, values_a=F, values_b=F),
         {"values_a": {"cube": F[:, None, None]}, "values_b": {"text": ["a"] * N}},
     ),
-    "exposure_by_group": (
-        partial(metrics.exposure_by_group, y_true=Y, y_score=F, group=QID),
-        {"y_true": RELEVANCES, "y_score": SCORES, "group": IDS, "qid": IDS},
-    ),
-    "fair_exposure_policy": (
-        partial(metrics.fair_exposure_policy, relevance=Y, group=QID),
-        {
-            "relevance": {name: SCORES[name] for name in ("table", "cube", "text", "nan")},
-            "group": IDS,
-        },
-    ),
-    "rerank_mmr": (
-        partial(metrics.rerank_mmr, F, X),
-        {"qid": IDS},
-    ),
-    **{
-        name: (
-            partial(getattr(metrics, name), y_true=X, y_score=F, qid=QID),
-            {
-                "y_true": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},
-                "y_score": SCORES,
-                "qid": IDS,
-            },
-        )
-        for name in ("alpha_ndcg_score", "intent_aware_err_score")
-    },
     "QueryKFold": (partial(QueryKFold(2).split, X, Y), {"qid": IDS, "groups": IDS}),
     "QueryShuffleSplit": (
         partial(QueryShuffleSplit(2, test_size=0.5).split, X, qid=QID),

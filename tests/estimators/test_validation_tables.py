@@ -19,14 +19,6 @@ from sklearn_rank.scorecard import monitoring
 from sklearn_rank.scorecard.monitoring._stability import _MIN_EXPECTED, _in_bins_of_enough
 
 
-@pytest.mark.parametrize("name", metrics._MOVED)
-def test_old_names_say_where_they_are(name):
-    with pytest.raises(ImportError, match=f"from sklearn_rank.scorecard.monitoring import {name}$"):
-        getattr(metrics, name)
-    assert name in monitoring.__all__
-    assert not hasattr(metrics, "no_such_name")
-
-
 def approx(expected):
     return pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
 

@@ -12,7 +12,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import linprog
 
 from oracles import definitions as oracles
 
@@ -110,98 +109,6 @@ def per_query(metric, y, f, qid, empty=math.nan):
         for query in queries(y, f, qid)
     ]
     return np.array([empty if math.isnan(value) else value for value in values])
-
-
-# Intents, groups, other orders --------------------------------------------------------------
-
-
-def alpha_dcg(order, alpha, k):
-    """`order` holds the intents of the row in each place, a tuple of 0 and 1."""
-    total = 0.0
-    for t, row in enumerate(order[:k], 1):
-        for j, serves in enumerate(row):
-            repeats = sum(other[j] for other in order[: t - 1])
-            total += serves * (1 - alpha) ** repeats / math.log2(1 + t)
-    return total
-
-
-def greedy_order(rows, alpha, k):
-    """Each place gets the row that adds most; of equal ones that which serves the first intents."""
-    rows, order = sorted(rows, reverse=True), []
-    while rows and len(order) < k:
-        so_far = alpha_dcg(order, alpha, len(order))
-        t = len(order) + 1
-        added = [(alpha_dcg([*order, r], alpha, t) - so_far) * math.log2(1 + t) for r in rows]
-        place = next(n for n, one in enumerate(added) if one >= max(added) - 1e-9)
-        order.append(rows.pop(place))
-    return order
-
-
-def alpha_ndcg(order, alpha, k=None):
-    k = len(order) if k is None else k
-    best = alpha_dcg(greedy_order(order, alpha, k), alpha, k)
-    return min(alpha_dcg(order, alpha, k) / best, 1.0)
-
-
-def intent_aware_err(order, top, probability=None, k=None):
-    columns = list(zip(*order, strict=True))
-    if probability is None:
-        probability = [float(max(column) > 0) for column in columns]
-    values = [err(list(column), top, k) for column in columns]
-    return sum(p * v for p, v in zip(probability, values, strict=True)) / sum(probability)
-
-
-def exposure_sums(y, f, group, discount):
-    """Of each group: number of rows, and expected sums of d(rank), y and y d(rank)."""
-    found = {g: [0, 0.0, 0.0, 0.0] for g in sorted(set(group))}
-    orders = list(tied_orders(list(range(len(y))), list(f)))
-    for order in orders:
-        for t, row in enumerate(order, 1):
-            values = (1, discount(t), y[row], y[row] * discount(t))
-            for number, value in enumerate(values):
-                found[group[row]][number] += value / len(orders)
-    return found
-
-
-def mmr(score, similarity, trade_off, k):
-    """Rows of one list in their new order."""
-    low, high = min(score), max(score)
-    s = [(one - low) / (high - low) if high > low else 0.0 for one in score]
-    by_score = sorted(range(len(s)), key=lambda i: -s[i])
-    chosen = by_score[:1]
-    while len(chosen) < min(k, len(s)):
-        left = [i for i in by_score if i not in chosen]
-        value = {
-            i: trade_off * s[i] - (1 - trade_off) * max(similarity[i][j] for j in chosen)
-            for i in left
-        }
-        chosen.append(next(i for i in left if value[i] == max(value.values())))
-    return chosen + [i for i in by_score if i not in chosen]
-
-
-def fair_dcg(gain, group, merit, ratio, discount):
-    """Greatest DCG of a lottery over all orders in which exposure per merit has a ratio."""
-    n, groups = len(gain), sorted(set(group))
-    orders = list(itertools.permutations(range(n)))
-    value, exposure = [], {g: [] for g in groups}
-    for order in orders:
-        seen = {row: discount(t) for t, row in enumerate(order, 1)}
-        value.append(sum(gain[row] * seen[row] for row in seen))
-        for g in groups:
-            own = [seen[row] for row in seen if group[row] == g]
-            exposure[g].append(sum(own) / len(own) / merit[g])
-    limits = [
-        [ratio * a - b for a, b in zip(exposure[g], exposure[h], strict=True)]
-        for g, h in itertools.permutations(groups, 2)
-    ]
-    found = linprog(
-        [-one for one in value],
-        A_ub=limits or None,
-        b_ub=[0.0] * len(limits) or None,
-        A_eq=[[1.0] * len(orders)],
-        b_eq=[1.0],
-    )
-    return -found.fun if found.success else None
 
 
 # Pairs --------------------------------------------------------------------------------------

@@ -1,13 +1,4 @@
-"""Three tiers of tests, on every core, and documentation examples that may lack their extra.
-
-=====================  ===========================================================
-pytest -m "not slow"   before each commit: three minutes on two cores
-pytest                 before each merge, six minutes: all but the tests marked ``nightly``
-pytest --nightly       each night and before a release: everything
-=====================  ===========================================================
-
-``tests/conftest.py`` says how many examples Hypothesis draws in each.
-"""
+"""Three tiers of tests (CONTRIBUTING.md), and documentation examples that may lack their extra."""
 
 import gc
 import os
@@ -29,7 +20,8 @@ gc.disable()  # until the tests are collected: that makes many objects and no ga
 
 
 def pytest_addoption(parser, pluginmanager):
-    parser.addoption("--nightly", action="store_true", help="also run the tests marked nightly")
+    parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
+    parser.addoption("--nightly", action="store_true", help="run every test, with new examples")
     if not pluginmanager.hasplugin("xdist"):  # not installed, or -p no:xdist: run in one process
         for option in ("--numprocesses", "--dist"):  # which pyproject.toml sets
             parser.addoption(option, help="without pytest-xdist: ignored")
@@ -59,14 +51,14 @@ def first_example():
     draw()
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
 def pytest_collection_modifyitems(config, items):
-    skip = pytest.mark.skip(reason="runs with pytest --nightly")
-    for item in items:
-        if item.get_closest_marker("nightly"):
-            item.add_marker("slow")
-            if not config.getoption("nightly"):
-                item.add_marker(skip)
+    """Leave out the tiers that no option asks for; a test named on the command line always runs."""
+    if config.getoption("nightly") or any("::" in argument for argument in config.args):
+        return
+    left_out = {"nightly"} if config.getoption("slow") else {"nightly", "slow"}
+    skipped = [item for item in items if left_out & {mark.name for mark in item.iter_markers()}]
+    config.hook.pytest_deselected(items=skipped)
+    items[:] = [item for item in items if item not in set(skipped)]
 
 
 @pytest.hookimpl(wrapper=True)

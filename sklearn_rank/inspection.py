@@ -1,10 +1,464 @@
-"""Notes on columns: those that know the answer, are constant, or have drifted."""
+"""Notes on the columns of a table: those that tell the target or nothing, and those that drift."""
 
-from sklearn_rank.cli._tables.column_notes import (
-    ColumnNote,
-    column_notes,
-    column_summaries,
-    drift_notes,
-)
+from __future__ import annotations
 
-__all__ = ["ColumnNote", "column_notes", "column_summaries", "drift_notes"]
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.stats import chi2
+
+from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.validation import check_column, check_lengths, is_data_frame, is_missing
+from sklearn_rank.metrics import auc_score
+from sklearn_rank.metrics.held_out import have_pair
+from sklearn_rank.metrics.intervals import wilson
+
+__all__ = [
+    "ColumnNote",
+    "column_notes",
+    "column_summaries",
+    "drift_notes",
+    "population_stability_index",
+]
+
+_LEAK, _MIN_CLASS, _MAX_ROWS = 0.995, 20, 20_000
+_APART, _TIMES = 0.5, 10  # least difference and quotient of the shares of two classes
+_FEW_ROWS, _FEW = 10, 0.01  # most rows, and share, in which a nearly constant column varies
+_MIN_EXPECTED, _LARGE_PSI, _LEVEL = 10, 0.25, 0.05
+N_BINS = 10  # of a column in its summary
+
+
+@dataclass(frozen=True)
+class ColumnNote:
+    """A note on columns of a table.
+
+    Attributes
+    ----------
+    kind : str
+        "leak", "filled", "constant", "duplicate" or "drift".
+    columns : tuple
+        Names of the columns.
+    text : str
+        A sentence, which is also that of ``str``.
+
+    Examples
+    --------
+    >>> from sklearn_rank.inspection import ColumnNote
+    >>> print(ColumnNote("constant", ("a",), "column 'a' holds one value only"))
+    column 'a' holds one value only
+    """
+
+    kind: str
+    columns: tuple[Any, ...]
+    text: str
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+
+def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -> list[ColumnNote]:
+    r"""Return notes on columns that tell the target, nothing, or what another column tells.
+
+    =================  ==========================================================================
+    kind               condition
+    =================  ==========================================================================
+    "leak"             alone the column orders the rows with an AUC above .995
+    "filled"           it is filled in for one class and missing for the other: by the limits of
+                       the two shares that are filled in they differ by .5 at least, and the
+                       greater is 10 times the other, or that of the missing ones; or the rows
+                       where it is filled in and those where not have an AUC above .995
+    "constant"         all rows hold one value, or miss it; or all but 1 % and at most 10
+    "duplicate"        another column has the same values or, if they are at most a tenth as
+                       many as the rows, each goes with one value of the other
+    "drift"            the distribution differs between X and X_new: see `drift_notes`
+    =================  ==========================================================================
+
+    What a note says is true of the rows; whether a column is known when rows are to be ranked is
+    for the reader to say.
+
+    Parameters
+    ----------
+    X : data frame or array-like of shape (n_samples, n_features)
+        Features: numbers, dates, texts or categories. NaN, NaT and None are missing.
+    y : array-like of shape (n_samples,), default=None
+        Relevance of the rows; those above the lowest are on top. None: nothing is said of the
+        target.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row, within which a column that leaks must order the rows.
+    X_new : data frame or array-like, default=None
+        Rows to be ranked, with the columns of X.
+
+    Returns
+    -------
+    list of ColumnNote
+        At most one of "drift", and two of "constant", which may name several columns.
+
+    Raises
+    ------
+    ValueError
+        When the arrays are of different lengths, y is missing in a row, X is sparse or has not two
+        dimensions, or X_new lacks columns of X.
+
+    See Also
+    --------
+    drift_notes : Compares new rows with a stored summary of the training rows.
+
+    References
+    ----------
+    The kinds and their limits are defined here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.inspection import column_notes
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(500) < 0.3
+    >>> investigator = np.where(rng.random(500) < np.where(y, 0.95, 0.02), 7, np.nan)
+    >>> X = np.column_stack([rng.normal(size=500), investigator, np.ones(500)])
+    >>> for note in column_notes(X, y):
+    ...     print(note)
+    column 'x1' is filled in for 96.9 % of the rows on top and 2.7 % of the others: likely ...
+    column 'x2' holds one value only
+    """
+    columns = _columns(X)
+    notes = [] if y is None else _target_notes(columns, check_column(y, "y"), qid)
+    n_others = {name: _n_others(codes) for name, (codes, _) in columns.items()}
+    few = f"in all but {_FEW_ROWS} rows or fewer"
+    for about, is_so in (("only", lambda n: n == 0), (few, bool)):
+        names = [name for name, n in n_others.items() if n is not None and is_so(n)]
+        if names:
+            text = f"{_listed(names)} {'hold' if len(names) > 1 else 'holds'} one value {about}"
+            notes.append(ColumnNote("constant", tuple(names), text))
+    seen: dict[bytes, Any] = {}
+    for name in (name for name, n in n_others.items() if n is None):
+        other = seen.setdefault(_key(columns[name][0]), name)
+        if other != name:
+            text = f"column {name!r} tells the same as {other!r} in every row"
+            notes.append(ColumnNote("duplicate", (name, other), text))
+    return notes if X_new is None else notes + drift_notes(column_summaries(X), X_new)
+
+
+def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
+    """Return the distribution of each column in ten bins, for `drift_notes` on later rows.
+
+    Parameters
+    ----------
+    X : data frame or array-like of shape (n_samples, n_features)
+        Features: numbers, dates, texts or categories. NaN, NaT and None are missing.
+
+    Returns
+    -------
+    dict
+        For each column a dict of lists, which JSON can hold: "cuts", the deciles of numbers, or
+        "texts", the most frequent ones; and "counts", the rows up to each cut and above the last,
+        or with each text and with others, and in the end those where it is missing. Dates and
+        durations count as numbers, in microseconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.inspection import column_summaries
+    >>> column_summaries(np.array([[1.0], [2.0], [2.0], [np.nan]]))
+    {'x0': {'cuts': [1.0, 2.0], 'counts': [1, 2, 0, 1]}}
+    """
+    return summaries_in_bins(X, N_BINS)
+
+
+def summaries_in_bins(X: Any, n_bins: int) -> dict[Any, dict[str, list[Any]]]:
+    """Return the distribution of each column in at most so many bins."""
+    found: dict[Any, dict[str, list[Any]]] = {}
+    for name, (values, texts) in _columns(X).items():
+        known = values[~np.isnan(values)]
+        if texts is None:
+            levels = np.arange(1, n_bins) / n_bins
+            cuts = np.quantile(known, levels, method="inverted_cdf") if len(known) else known
+            found[name] = {"cuts": np.unique(cuts).tolist()}
+        else:
+            order = np.argsort(-np.bincount(known.astype(np.intp)), kind="stable")
+            found[name] = {"texts": [texts[code] for code in order[: n_bins - 1]]}
+        found[name]["counts"] = _counts(found[name], values, texts).tolist()
+    return found
+
+
+def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[ColumnNote]:
+    r"""Return a note on the columns whose distribution is not that of the training rows.
+
+    A column is named if the population stability index of its bins is at least .25, a large change
+    by the usual rule of thumb, and if its p-value is below .05 divided by the number of columns, so
+    that without any change a column is named in at most about 5 % of tables. Bins in which fewer
+    than 10 new rows are expected are put together.
+
+    A column may be numbers, dates or booleans in one of the tables and the same as texts or
+    categories in the other: 1 and "1" are one value. Dates are read from text in the form of ISO
+    8601. Texts that tell no number count as larger than all numbers.
+
+    Parameters
+    ----------
+    summaries : dict
+        What `column_summaries` returned for the training rows.
+    X_new : data frame or array-like of shape (n_samples, n_features)
+        New rows, with at least these columns.
+
+    Returns
+    -------
+    list of ColumnNote
+        One note, or none.
+
+    Raises
+    ------
+    ValueError
+        When a column is not there.
+
+    See Also
+    --------
+    population_stability_index : The index, and its p-value.
+
+    References
+    ----------
+    Siddiqi2006 (the index and the rule of thumb). Yurdakul2020 (its distribution).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.inspection import column_summaries, drift_notes
+    >>> rng = np.random.default_rng(0)
+    >>> then, now = rng.normal(size=(500, 3)), rng.normal(size=(300, 3)) + [0, 0.1, 2]
+    >>> print(*drift_notes(column_summaries(then), now))
+    column 'x2' differs from the training rows
+    """
+    columns, found = _columns(X_new), {}
+    lost = [name for name in summaries if name not in columns]
+    if lost:
+        raise ValueError(f"X_new lacks {_listed(lost)}.")
+    for name, summary in summaries.items():
+        old = np.asarray(summary["counts"], dtype=np.float64)
+        new = _counts(summary, *columns[name])
+        if old.shape != new.shape or not (old.sum() > 0 and new.sum() > 0):
+            continue
+        rare = old / old.sum() * new.sum() < _MIN_EXPECTED
+        old, new = (np.append(one[~rare], one[rare].sum()) for one in (old, new))
+        if len(old) < 2:
+            continue
+        psi, p_value = population_stability_index(old, new)
+        if psi >= _LARGE_PSI and p_value < _LEVEL / len(summaries):
+            found[name] = psi
+    names = sorted(found, key=lambda name: -found[name])
+    text = f"{_listed(names)} {'differ' if len(names) > 1 else 'differs'} from the training rows"
+    return [ColumnNote("drift", tuple(names), text)] if names else []
+
+
+def population_stability_index(reference: Any, current: Any) -> tuple[float, float]:
+    r"""Return the population stability index (PSI) of two tables, and its p-value.
+
+    .. math:: \mathrm{PSI} = \sum_b (q_b - p_b) \ln \frac{q_b}{p_b}
+
+    where :math:`p_b` and :math:`q_b` are the shares of the reference and of the current table in
+    bin b. A bin without a row of one table gets the share of half a row of it, or of half of all
+    its rows where their weight is below one; a bin without a row of either adds nothing.
+
+    Parameters
+    ----------
+    reference : array-like of shape (n_bins,)
+        Number, or total weight, of the reference's rows in each bin.
+    current : array-like of shape (n_bins,)
+        The same of the rows to compare.
+
+    Returns
+    -------
+    psi : float
+        0 for equal shares, else positive.
+    p_value : float
+        Probability of an index at least as large in large tables without any change. For it
+        neighbouring bins are put together, until at least 10 rows of the smaller table are
+        expected in each; 1 where that leaves a single bin.
+
+    Notes
+    -----
+    By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The rule ignores
+    the number of rows: without any change the index of B bins is about :math:`1/n + 1/m` times a
+    chi-squared variable with B - 1 degrees of freedom, where n and m are the numbers of rows.
+
+    References
+    ----------
+    Siddiqi2006 (the index and the rule of thumb). Yurdakul2020 (its distribution). The treatment of
+    empty bins is defined here.
+
+    Examples
+    --------
+    >>> from sklearn_rank.inspection import population_stability_index
+    >>> psi, p_value = population_stability_index([200, 200], [100, 300])
+    >>> round(psi, 3), p_value < 0.001
+    (0.275, True)
+    """
+    old, new = (np.asarray(one, dtype=np.float64) for one in (reference, current))
+    if old.ndim != 1 or old.shape != new.shape or not (old.sum() > 0 and new.sum() > 0):
+        what = f"two lists of counts, equally long, each with a sum above 0. Got {old} and {new}."
+        raise ValueError(f"population_stability_index needs {what}")
+    tested = _in_bins_of_enough(old, new)
+    statistic = _psi(*tested) / (1 / old.sum() + 1 / new.sum())
+    n_bins = tested.shape[1]
+    return _psi(old, new), float(chi2.sf(statistic, n_bins - 1)) if n_bins > 1 else 1.0
+
+
+def _psi(old: Floats, new: Floats) -> float:
+    # An empty bin has the weight of half a row: 1/2, or that of half of all where they weigh less.
+    tables = [(np.where(x > 0, x, 0.5 * min(1.0, x.sum())), x.sum()) for x in (old, new)]
+    p, q = (mass / total for mass, total in tables)
+    # Shares too small for a float still have a logarithm.
+    log_p, log_q = (np.log(mass) - np.log(total) for mass, total in tables)
+    return float(np.where((old > 0) | (new > 0), (q - p) * (log_q - log_p), 0.0).sum())
+
+
+def _in_bins_of_enough(old: Floats, new: Floats) -> Floats:
+    """Return the weights in neighbouring bins put together, with enough rows expected in each."""
+    both = old + new
+    starts, held = [0], 0.0
+    for place, expected in enumerate(both / both.sum() * min(old.sum(), new.sum())):
+        if held >= _MIN_EXPECTED:
+            starts, held = [*starts, place], 0.0
+        held += expected
+    # The last bins have nothing behind them, and join those before.
+    n_bins = max(1, len(starts) - (held < _MIN_EXPECTED))
+    return np.add.reduceat([old, new], starts[:n_bins], axis=1)
+
+
+def _columns(X: Any) -> dict[Any, tuple[Floats, list[str] | None]]:
+    """Return floats of each column, NaN where it is missing: of texts numbers, and the texts."""
+    if is_data_frame(X):
+        return {name: _floats(name, X[name]) for name in X.columns}
+    if issparse(X) or np.ndim(X) != 2:
+        got = f"{type(X).__name__} of shape {np.shape(X)}"
+        raise ValueError(f"X must be a data frame or a dense array of two dimensions. Got {got}.")
+    return {f"x{j}": _floats(f"x{j}", column) for j, column in enumerate(np.asarray(X).T)}
+
+
+def _floats(name: Any, given: Any) -> tuple[Floats, list[str] | None]:
+    if hasattr(getattr(given, "cat", None), "codes"):  # categories of pandas
+        codes = np.asarray(given.cat.codes, dtype=np.float64)
+        return np.where(codes < 0, np.nan, codes), [str(one) for one in given.cat.categories]
+    column = check_column(given, f"column {name!r}")
+    if column.dtype.kind in "mM":
+        microseconds = column.astype(f"{column.dtype.kind}8[us]").astype(np.int64)
+        return np.where(np.isnat(column), np.nan, microseconds), None
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64), None
+    known = np.array([not is_missing(one) for one in column], dtype=bool)
+    values = np.full(len(column), np.nan)
+    texts, values[known] = np.unique(column[known].astype(str), return_inverse=True)
+    return values, texts.tolist()
+
+
+def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
+    """Return a note on each column that tells the target by its values, or by being filled in."""
+    check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
+    n_missing = np.count_nonzero(np.isnan(_floats("y", y)[0]))
+    if n_missing:
+        raise ValueError(
+            f"y must not be missing in any row for column_notes. Got {n_missing} rows."
+        )
+    rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
+    top = (y != np.unique(y)[0])[rows]
+    query = None if qid is None else check_column(qid, "qid")[rows]
+    notes = []
+    for name, (values, texts) in columns.items():
+        score, filled = values[rows], ~np.isnan(values[rows])
+        kind, text = "filled", _filled_for_one(filled, top, 1 - _LEVEL / len(columns))
+        of_filled = None if query is None else query[filled]
+        is_told = np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS
+        if not text and is_told and have_pair(top[filled], of_filled):
+            score = score if texts is None else _rates(score, top, len(texts))
+            auc = auc_score(top[filled], score[filled], qid=of_filled)
+            auc = max(auc, 1 - auc)
+            kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}" * (auc > _LEAK)
+        if text:
+            advice = "leave it out unless it is known when rows are to be ranked"
+            text = f"column {name!r} {text}: likely a leak of the target; {advice}"
+            notes.append(ColumnNote(kind, (name,), text))
+    return notes
+
+
+def _rates(codes: Floats, top: Mask, n_texts: int) -> Floats:
+    """Return for each row the share of rows on top with its text in the other half of the rows."""
+    places = np.where(np.isnan(codes), n_texts, codes).astype(np.intp)
+    half, rates = np.arange(len(top)) % 2 == 0, np.empty(len(top))
+    for part in (half, ~half):
+        n_rows = np.bincount(places[~part], minlength=n_texts + 1)
+        n_top = np.bincount(places[~part], top[~part], minlength=n_texts + 1)
+        rates[part] = ((n_top + top.mean()) / (n_rows + 1))[places[part]]
+    return rates
+
+
+def _filled_for_one(filled: Mask, top: Mask, level: float) -> str:
+    """Return how often a column is filled in for the classes, if it is for one of them only."""
+    sizes = np.array([np.count_nonzero(top), np.count_nonzero(~top)])
+    if sizes.min() < _MIN_CLASS:
+        return ""
+    shares = np.array([filled[top].mean(), filled[~top].mean()])
+    low, high = wilson(shares, sizes, level)
+    upper = int(np.argmax(shares))
+    most, least = low[upper], high[1 - upper]
+    is_rare = most >= _TIMES * least or 1 - least >= _TIMES * (1 - most)
+    # Where the shares are nearly 0 and 1 the limits of few rows are no reason to be silent.
+    is_told = is_rare and most - least >= _APART
+    is_told |= (1 + abs(shares[0] - shares[1])) / 2 > _LEAK
+    of_top, of_others = (f"{100 * share:.3g} %" for share in shares)
+    told = f"is filled in for {of_top} of the rows on top and {of_others} of the others"
+    return told if is_told else ""
+
+
+def _n_others(values: Floats) -> int | None:
+    """Return the number of rows without the commonest value; None if they are not few."""
+    counts = np.unique(values, return_counts=True)[1]  # all that are missing count as one
+    n_others = int(len(values) - counts.max(initial=0))
+    return n_others if n_others <= min(_FEW_ROWS, _FEW * len(values)) else None
+
+
+def _key(values: Floats) -> bytes:
+    """Return bytes that two columns share if they are the same or, of few values, go together."""
+    _, start, code = np.unique(values, return_index=True, return_inverse=True)
+    few = len(start) <= len(values) / 10  # of many, any two columns would go together
+    return np.argsort(np.argsort(start))[code].tobytes() if few else values.tobytes()
+
+
+def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:
+    """Return the numbers of rows in the bins of a summary, and in the end of those missing."""
+    known = values[~np.isnan(values)]
+    if "texts" in summary:
+        n, place = len(summary["texts"]), {one: k for k, one in enumerate(summary["texts"])}
+        if texts is None:
+            numbers = {_number(text): k for text, k in place.items()}
+            levels, codes = np.unique(known, return_inverse=True)
+            places = [numbers.get(level, n) for level in levels.tolist()]
+        else:  # 1 and 1.0 are one category
+            codes = known.astype(np.intp)
+            others = [one.removesuffix(".0") if one.endswith(".0") else f"{one}.0" for one in texts]
+            pairs = zip(texts, others, strict=True)
+            places = [place.get(one, place.get(other, n)) for one, other in pairs]
+        bins, n_bins = np.array(places, dtype=np.intp)[codes], n + 1
+    else:
+        if texts is not None:
+            known = np.array(list(map(_number, texts)), dtype=np.float64)[known.astype(np.intp)]
+        bins, n_bins = np.searchsorted(summary["cuts"], known), len(summary["cuts"]) + 1
+    return np.append(np.bincount(bins, minlength=n_bins), len(values) - len(known))
+
+
+def _number(text: str) -> float:
+    """Return the number that a text tells, that of a date in microseconds; inf without one."""
+    with suppress(ValueError):
+        return float({"False": "0", "True": "1"}.get(text, text))
+    with suppress(ValueError):
+        date = datetime.fromisoformat(text).replace(tzinfo=None)
+        return float(np.datetime64(date, "us").astype(np.int64))
+    return np.inf
+
+
+def _listed(names: Collection[Any]) -> str:
+    shown = ", ".join(map(repr, list(names)[:10]))
+    more = f", ... ({len(names) - 10} more)" if len(names) > 10 else ""
+    return f"column{'s' * (len(names) > 1)} {shown}{more}"

@@ -1,6 +1,9 @@
 """Notes on columns: each says what is true of the rows, and real tables get few."""
 
 import json
+import re
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -11,12 +14,18 @@ from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from scipy.stats import chi2
 from sklearn.datasets import load_breast_cancer
 
-from sklearn_rank.cli._tables.column_notes import summaries_in_bins
 from sklearn_rank.cli._tables.summaries import check_summaries, pool_summaries
 from sklearn_rank.datasets import make_credit
-from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
+from sklearn_rank.inspection import (
+    column_notes,
+    column_summaries,
+    drift_notes,
+    population_stability_index,
+    summaries_in_bins,
+)
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -329,3 +338,59 @@ def test_dates_are_compared_in_one_unit(kind):
     assert column_notes(then, X_new=now) == column_notes(now, X_new=then) == []
     (note,) = column_notes(pd.DataFrame({"a": then["d"], "b": now["d"]}))
     assert (note.kind, note.columns) == ("duplicate", ("b", "a"))
+
+
+# The stability index ---------------------------------------------------------------------------
+
+
+def test_index_by_hand():
+    psi, _ = population_stability_index([2, 2], [1, 3])
+    assert psi == pytest.approx(0.25 * np.log(0.5 / 0.25) + 0.25 * np.log(0.75 / 0.5))
+    assert population_stability_index([3, 5, 2], [6, 10, 4])[0] == 0
+    # The second bin has the share of half a row; the third has no rows of either.
+    psi, p_value = population_stability_index([4, 0, 0], [2, 2, 0])
+    expected = (0.5 - 1) * np.log(0.5 / 1) + (0.5 - 0.125) * np.log(0.5 / 0.125)
+    assert (psi, p_value) == (pytest.approx(expected), 1)
+    with pytest.raises(ValueError, match="two lists of counts"):
+        population_stability_index([1, 2], [0, 0])
+
+
+def test_index_without_any_change_has_its_distribution():
+    rng, unit = np.random.default_rng(0), 1 / 1500 + 1 / 500
+    found = [
+        population_stability_index(*(rng.multinomial(n, [0.1] * 10) for n in (1500, 500)))
+        for _ in range(300)
+    ]
+    psi, p_values = np.transpose(found)
+    np.testing.assert_allclose(p_values, chi2(9).sf(psi / unit))
+    assert psi.mean() == pytest.approx(9 * unit, rel=0.1)
+    assert np.mean(p_values < 0.05) == pytest.approx(0.05, abs=0.04)
+
+
+def test_rare_bins_are_tested_together_and_hide_no_change():
+    old, new = [3, 9, 40, 2, 46], [7, 11, 20, 3, 9]
+    psi, p_value = population_stability_index(old, new)
+    together = population_stability_index([12, 40, 48], [18, 20, 12])
+    assert psi > together[0]
+    assert p_value == pytest.approx(together[1])
+    shares = 1 / np.arange(1, 201) ** 1.5
+    shares /= shares.sum()
+    moved = shares + 0.1 * ((np.arange(200) == 1) * 1.0 - (np.arange(200) == 0))
+    rng = np.random.default_rng(0)
+    draw = rng.multinomial
+    p_values = [
+        [population_stability_index(draw(1000, shares), draw(1000, s))[1] for s in (moved, shares)]
+        for _ in range(100)
+    ]
+    of_moved, of_same = np.mean(np.array(p_values) < 0.05, axis=0)
+    assert of_moved > 0.9
+    assert 0.01 < of_same < 0.12
+
+
+def test_importing_it_loads_neither_command_nor_scorecards():
+    code = "import sys, sklearn_rank.inspection; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+    assert "sklearn_rank.inspection" in loaded
+    assert not re.search(r"sklearn_rank\.(scorecard|cli|theory)", loaded)

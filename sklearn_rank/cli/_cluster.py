@@ -30,7 +30,6 @@ from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._output import progress, show_notes
 from sklearn_rank.cli._settings import Train
 from sklearn_rank.cli._store import Model, save_model
-from sklearn_rank.cli._tables.column_notes import summaries_in_bins
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, NUMBER, Column, Schema
 from sklearn_rank.cli._tables.dataset import (
     choose_schema,
@@ -52,6 +51,7 @@ from sklearn_rank.cli._tables.roles import (
 )
 from sklearn_rank.cli._tables.summaries import pool_summaries
 from sklearn_rank.dask import DaskRanker, check_supported
+from sklearn_rank.inspection import summaries_in_bins
 
 _REFUSED = ("best", "metric", "validation", "calibrate")
 _OF_TEXT = ("decimal", "sep", "encoding", "no_header", "missing")

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 
 import sklearn_rank
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank.cli._cards import load_card
 from sklearn_rank.cli._contest import ENSEMBLE
 from sklearn_rank.cli._output import Output
 from sklearn_rank.cli._rankers import BASELINES
@@ -71,6 +70,8 @@ def load_model(name: str, notes: list[str]) -> Model:
     """Load a model that `save_model` stored; any other file is an error, and is not loaded."""
     path = Path(name)
     if path.suffix == ".json":
+        from sklearn_rank.cli._cards import load_card
+
         pipeline, schema = load_card(name)
         return Model(pipeline, "Scorecard", schema)
     skops_io = import_extra("skops.io")

@@ -14,7 +14,6 @@ import pandas as pd
 from scipy.stats import hypergeom
 
 from sklearn_rank._core.protocols import Floats, Indices, Values
-from sklearn_rank.cli._tables.column_notes import column_notes, column_summaries, drift_notes
 from sklearn_rank.cli._tables.columns import AS_WRITTEN, DATE, NUMBER, Column, Schema, check_columns
 from sklearn_rank.cli._tables.errors import InputError, count, listing
 from sklearn_rank.cli._tables.kinds import FEW_VALUES, choose_kinds
@@ -31,6 +30,7 @@ from sklearn_rank.cli._tables.roles import (
     row_weights,
 )
 from sklearn_rank.datasets import make_credit, make_queries
+from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 
 _MAX_HASHES, _MOST = 256, 0.9  # hashes kept, share that must differ
 _CHANCE = 0.001  # probability that so many new rows are like training rows

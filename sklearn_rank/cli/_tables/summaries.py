@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank.cli._tables.column_notes import N_BINS
+from sklearn_rank.inspection import N_BINS
 
 _MOST_ROWS = 2**53
 """Larger counts are no exact floats."""

@@ -11,8 +11,9 @@ from contextvars import ContextVar
 import joblib
 import sklearn
 
-_FILES = __file__, sklearn.__file__, joblib.__file__
-_TOOLS = tuple(os.path.join(os.path.dirname(path), "") for path in _FILES)
+_FOLDERS = [os.path.dirname(path) for path in (__file__, sklearn.__file__, joblib.__file__)]
+_FOLDERS[0] = os.path.dirname(_FOLDERS[0])  # of the whole package
+_TOOLS = tuple(os.path.join(folder, "") for folder in _FOLDERS)
 """Folders of this package and of those whose frames lie between it and the user."""
 
 IS_TAKEN = ContextVar[Callable[..., bool]]("IS_TAKEN", default=lambda message, category: False)

@@ -42,8 +42,6 @@ class FitPlan:
     ----------
     estimator : estimator
         The ranker, unfitted, with what validation of X has told it.
-    card : Scorecard or None
-        The scorecard that is made of the ranker, if there is one.
     classes : ndarray of shape (2,) or None
         The two classes.
     bins : list of FeatureBins or None
@@ -61,7 +59,6 @@ class FitPlan:
     """
 
     estimator: Any
-    card: Any
     classes: Values | None
     bins: list[FeatureBins] | None
     waits: bool
@@ -95,13 +92,13 @@ def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank
     if collective.rank != rank:
         raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
     box.agree = collective.agree
-    estimator, card = estimator_on(plan.estimator, n_threads), deepcopy(plan.card)
+    estimator = estimator_on(plan.estimator, n_threads)
     rows = worker_rows(parts, plan)
     release_unused_memory()
     notes: dict[Any, bool] = {}
     IS_TAKEN.set(lambda *note: notes.setdefault(note, True))  # in this thread, of this fit alone
     with losses_among_trees():
-        attributes = fit_rows(estimator, rows, collective, box, plan.earlier, card)
+        attributes = fit_rows(estimator, rows, collective, box, plan.earlier)
     return attributes if rank == 0 else None, digest_of(attributes), box.news(), [*notes]
 
 
@@ -183,7 +180,6 @@ def fit_rows(
     collective: Collective,
     observer: Any = None,
     earlier: Attributes | None = None,
-    card: Any = None,
 ) -> Attributes:
     """Fit a ranker to the rows of all processes and return its fitted attributes.
 
@@ -200,8 +196,6 @@ def fit_rows(
         a function that returns the fitted attributes so far.
     earlier : dict or None
         Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
-    card : Scorecard or None
-        What is made of the ranker. Its many fits are not observed.
     """
     processes = Together(collective)
     data = replace(rows, collective=processes if processes.size > 1 else None)
@@ -210,10 +204,6 @@ def fit_rows(
         estimator.set_fitted(dict(earlier))
         # Trees begin again: further ones would have other bins.
         estimator.warm_start = not isinstance(estimator, BoostedTreesRanker)
-    if card is not None:
-        estimator.check_training(data)
-        of_card: Attributes = card.fit_rows(data, estimator)
-        return of_card
     told = None if observer is None else _ActsAlone(observer, processes)
     with observed(estimator, told):
         estimator.check_training(data)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
@@ -16,7 +15,6 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.models import as_model
-from sklearn_rank.scorecard import Scorecard
 
 _RANKERS = (
     BoostedTreesRanker,
@@ -25,7 +23,6 @@ _RANKERS = (
     PNormPushRanker,
     RankBoost,
     SmoothMarginRanker,
-    Scorecard,
 )
 
 _ALLOWED = {
@@ -45,7 +42,7 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
     Parameters
     ----------
     estimator : estimator
-        The ranker, or a scorecard.
+        The ranker.
     has_queries : bool
         Whether qid is passed.
     """
@@ -55,22 +52,10 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
             f"DaskRanker fits one of {names} of sklearn_rank. Got {type(estimator).__name__}."
         )
     estimator.check_parameters()
-    is_card = isinstance(estimator, Scorecard)
-    found = _refused_of_cards(estimator) if is_card else _refused(estimator, has_queries)
-    for setting, reason in found:
+    for setting, reason in _refused(estimator, has_queries):
         raise ValueError(
             f"DaskRanker can't fit {type(estimator).__name__} with {setting}: {reason}."
         )
-    if is_card:
-        check_supported(estimator.unfitted_ranker(), has_queries)
-
-
-def _refused_of_cards(card: Scorecard) -> Iterator[tuple[str, str]]:
-    """Yield settings of a scorecard that are refused, and why."""
-    if isinstance(card.ranker, FrozenEstimator):
-        yield f"ranker={card.ranker!r}", "the card of a fitted ranker needs no cluster"
-    if not card.has_number_of_folds:
-        yield f"cv={card.cv!r}", "rows have no numbers there; use a number of folds"
 
 
 def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:

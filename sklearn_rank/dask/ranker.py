@@ -28,19 +28,11 @@ from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
-from sklearn_rank.scorecard import Scorecard
 
 
 def _is_binary(ranker: Any) -> bool:
     """Whether the ranker has a decision function; the error names the parameter."""
     return is_binary(ranker.estimator)
-
-
-def _ranker_of(estimator: Any) -> Any:
-    """Return the ranker that checks the rows: that of a scorecard, or the estimator itself."""
-    if not isinstance(estimator, Scorecard):
-        return estimator
-    return estimator.ranker_ if hasattr(estimator, "ranker_") else estimator.unfitted_ranker()
 
 
 class DaskRanker(BaseEstimator):
@@ -52,7 +44,7 @@ class DaskRanker(BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        A ranker of this package or a `Scorecard`, unfitted.
+        A ranker of this package, unfitted.
     client : distributed.Client, default=None
         The cluster. None: the client that ``distributed.get_client()`` returns.
     shuffle_queries : bool, default=False
@@ -118,13 +110,11 @@ class DaskRanker(BaseEstimator):
         """
         estimator = clone(self.estimator)
         check_supported(estimator, qid is not None)
-        ranker = _ranker_of(estimator)
-        partitions = _partitions_of(ranker, X, y, qid, sample_weight)
+        partitions = _partitions_of(estimator, X, y, qid, sample_weight)
         client = self._client()
         check_workers(client)
-        card = estimator if isinstance(estimator, Scorecard) else None
         with client.as_current():  # functions of Dask take the default client
-            self.estimator_ = _fit_on_client(ranker, card, self, client, partitions, (X, y))
+            self.estimator_ = _fit_on_client(estimator, self, client, partitions, (X, y))
         return self
 
     def predict(self, X: Any) -> Any:
@@ -188,8 +178,7 @@ class DaskRanker(BaseEstimator):
                 f"{type(estimator).__name__} must be None."
             )
         check_qid_given(estimator, qid)
-        ranker = _ranker_of(estimator)
-        partitions = _partitions_of(ranker, X, y, qid, sample_weight, fitted=True)
+        partitions = _partitions_of(estimator, X, y, qid, sample_weight, fitted=True)
         client = self._client()
         with client.as_current():
             return _auc_on(client, partitions, estimator, self.shuffle_queries)
@@ -272,21 +261,17 @@ def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
 @with_callbacks
 def _fit_on_client(
     estimator: Any,
-    card: Scorecard | None,
     owner: DaskRanker,
     client: Any,
     partitions: Partitions,
     given: tuple[Any, Any],
 ) -> Any:
-    """Fit the estimator, or a card of it, and return what was fitted."""
-    plan, parts, sizes = _planned(estimator, card, owner.shuffle_queries, Tasks(client), partitions)
+    """Fit the estimator and return it."""
+    plan, parts, sizes = _planned(estimator, owner.shuffle_queries, Tasks(client), partitions)
     # What is refused by now has changed nothing.
     for name in ("estimator_", "partial_estimator_"):
         owner.__dict__.pop(name, None)
     fit = ClusterFit(client, plan, parts, sizes)
-    if card is not None:
-        card.set_fitted(fit.run())
-        return card
     fit.observe = _client_observer(estimator, fit, given)
     try:
         estimator.set_fitted(fit.run())
@@ -308,11 +293,7 @@ def _described(other: Any, estimator: Any) -> Any:
 
 
 def _planned(
-    estimator: Any,
-    card: Scorecard | None,
-    shuffle_queries: bool,
-    tasks: Tasks,
-    partitions: Partitions,
+    estimator: Any, shuffle_queries: bool, tasks: Tasks, partitions: Partitions
 ) -> tuple[FitPlan, list[Any], list[int]]:
     """Return the plan of a fit, the partitions with rows as futures, and their sizes."""
     name, is_graded = type(estimator).__name__, estimator.relevance == "graded"
@@ -329,17 +310,16 @@ def _planned(
     classes = _known_classes(estimator, summaries)
     partitions = partitions.with_checks(classes=classes).where(has_rows)
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
-    if binning is None or card is not None:  # thresholds of a card's folds are their own
+    if binning is None:
         parts = tasks.start(partitions.map(_as_they_are))
     else:
         parts, bins = bin_partitions(tasks, partitions, binning)
     plan = FitPlan(
         _described(_for_workers(estimator), estimator),
-        None if card is None else _for_workers(card),
         classes,
         bins,
         waits=has_callbacks(estimator),
-        is_whole=isinstance(estimator, BoostedTreesRanker) or card is not None,
+        is_whole=isinstance(estimator, BoostedTreesRanker),
     )
     return plan, parts, [one.n_rows for one in summaries if one.n_rows]
 
@@ -359,8 +339,6 @@ def _for_workers(estimator: Any) -> Any:
     values = estimator.get_params(deep=False)
     if values.get("random_state", 0) is None:
         values["random_state"] = int(check_random_state(None).randint(2**31 - 1))
-    if isinstance(estimator, Scorecard):
-        return Scorecard(**values | {"n_jobs": 1})  # all workers take part in each fold
     return type(estimator)(**values | {"verbose": 0})
 
 

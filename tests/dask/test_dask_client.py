@@ -18,7 +18,7 @@ from sklearn_rank.dask._fit_task import FitPlan
 from sklearn_rank.dask._mailbox import FitStoppedError, Mailbox, News, exchange, stop_fit
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective
 
-PLAN = FitPlan(RankBoost(), None, None, None, waits=False, is_whole=False)
+PLAN = FitPlan(RankBoost(), None, None, waits=False, is_whole=False)
 
 
 def task(status="finished", outcome=None, error=None):
@@ -130,7 +130,7 @@ def test_the_first_worker_is_asked_and_may_not_answer(monkeypatch, waits):
         asked.append((function, arguments, workers, on_error))
         return {"tcp://a": [News(1, 0.5)]}
 
-    plan = FitPlan(RankBoost(), None, None, None, waits=waits, is_whole=False, fit="f")
+    plan = FitPlan(RankBoost(), None, None, waits=waits, is_whole=False, fit="f")
     assert fit_with(run=run)._exchange(plan, 4, True, "tcp://a") == [News(1, 0.5)]
     pause = 0.0 if waits else _cluster_fit._PAUSE
     arguments = ("f", 4, True, _cluster_fit._PATIENCE, pause)

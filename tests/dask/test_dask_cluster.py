@@ -22,7 +22,6 @@ from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
 from test_pairs import OF_MIXED, mixed, with_pairs
 from xgboost.core import XGBoostError
 
@@ -41,7 +40,6 @@ from sklearn_rank.dask._tracker import TrackerProcess
 from sklearn_rank.dask._xgboost_collective import PeerLostError, losses_among_trees
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
-from sklearn_rank.scorecard import Scorecard
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -333,41 +331,8 @@ def test_constraints_and_categories(client, name):
         found.estimator_.decision_function(frame), alone.decision_function(frame), atol=1e-9
     )
     assert found.predict(X).compute().tolist() == alone.predict(frame).tolist()
-    if name == "constraints, text":  # a card of it, too
-        cards = [
-            Scorecard(FrozenEstimator(one)).fit(frame, y, sample_weight=weight)
-            for one in (found.estimator_, alone)
-        ]
-        assert repr(cards[0].card_.variables) == repr(cards[1].card_.variables)
-        assert cards[0].predict_risk(frame) == pytest.approx(cards[1].predict_risk(frame))
     if not has_queries:
         assert found.score(X, rows["y"]) == pytest.approx(alone.score(frame, y), abs=1e-12)
-
-
-@pytest.mark.parametrize("ranker", [None, CONSTRAINED], ids=["default", "constraints"])
-def test_a_scorecard(client, ranker):
-    random, n = np.random.default_rng(0), 500
-    frame = pd.DataFrame(random.normal(size=(n, 3)), columns=list("abd")).round(1)
-    kind = np.sort(random.choice(list("vwxyz"), n))
-    y = np.where(frame["a"] - frame["b"] + (kind > "w") + random.normal(size=n) > 0.5, "yes", "no")
-    weight = np.where(kind == "v", 0.0, random.integers(0, 3, n))
-    frame.loc[random.random(n) < 0.1, "d"] = -99
-    frame.insert(2, "c", kind if ranker is CONSTRAINED else np.nan)
-    rows = dd.from_pandas(frame.assign(y=y, w=weight), npartitions=3)
-    X, dw = rows[list("abcd")], rows["w"]
-    card = Scorecard(ranker, p="auto", max_terms=4, cv=2, n_repeats=1, random_state=0)
-    found = DaskRanker(card, client=client).fit(X, rows["y"], sample_weight=dw)
-    alone = clone(card).fit(frame, y, sample_weight=weight)
-    assert repr(found.estimator_.card_.variables) == repr(alone.card_.variables)
-    risks = [one.predict_risk(frame) for one in (found.estimator_, alone)]
-    np.testing.assert_allclose(*risks, rtol=1e-6)
-    assert found.estimator_.p_ == alone.p_
-    assert found.estimator_.get_params()["n_jobs"] is None
-    assert found.predict(X).compute().tolist() == alone.predict(frame).tolist()
-    used = weight > 0
-    expected = alone.score(frame[used], y[used], sample_weight=weight[used])
-    assert found.score(X, rows["y"], sample_weight=dw) == pytest.approx(expected, abs=1e-12)
-    assert pickle.loads(pickle.dumps(found.estimator_)).to_json() == found.estimator_.to_json()
 
 
 def test_verbose(client, capsys):
@@ -382,7 +347,6 @@ SHORT = {
     "lbfgs": PNormPushRanker(solver="lbfgs", n_estimators=2),
     "margin": SmoothMarginRanker(n_estimators=2),
     "kernel": KernelPairwiseSGDRanker(kernel="linear", max_iter=2),
-    "card": Scorecard(SmoothMarginRanker(n_estimators=2), cv=2, n_repeats=1),
 }
 
 

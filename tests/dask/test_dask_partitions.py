@@ -22,7 +22,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_fits import unlabelled
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -56,7 +55,6 @@ from sklearn_rank.dask._summaries import find_queries, merge_queries, with_whole
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.dask._tasks import Tasks, wait_for_tasks
 from sklearn_rank.metrics import auc_score
-from sklearn_rank.scorecard import Scorecard
 
 
 def parts_of(X, y, weight, cuts):
@@ -384,9 +382,6 @@ REFUSED = {
     "batch_size=10": KernelPairwiseSGDRanker(kernel="linear", solver="gd", batch_size=10),
     "loss='hinge' in one list": KernelPairwiseSGDRanker(kernel="linear", loss="hinge"),
     "engine='lightgbm'": BoostedTreesRanker(engine="lightgbm"),
-    "ranker=FrozenEstimator": Scorecard(FrozenEstimator(RankBoost())),
-    "cv=": Scorecard(cv=[([0], [1])]),
-    "n_bags=2": Scorecard(RankBoost(n_bags=2)),
 }
 
 

@@ -3,11 +3,8 @@
 import importlib
 import pkgutil
 import re
-import tomllib
 from importlib.resources import files
 from pathlib import Path
-
-import pytest
 
 import sklearn_rank
 
@@ -28,7 +25,7 @@ OF_EXTRAS = {
 def test_modules_can_be_imported():
     walk = pkgutil.walk_packages(sklearn_rank.__path__, "sklearn_rank.", onerror=lambda _: None)
     names = [found.name for found in walk if not found.name.endswith("__main__")]
-    assert len(names) > 200
+    assert len(names) > 100
     for name in names:
         try:
             importlib.import_module(name)
@@ -40,33 +37,25 @@ def test_the_marker_of_types_is_there():
     assert (files("sklearn_rank") / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("name", ["page.html", "card.html", "report.html", "style.css"])
-def test_the_templates_are_there(name):
-    assert (files("sklearn_rank.scorecard.pages") / "templates" / name).is_file()
-
-
 def versions():
-    """Return the version by where it is written."""
-    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    says = re.compile(r"This is version (\d+\.\d+\.\d+)")
-    pages = ("README.md", "docs/installation.md")
+    """Return the version by the file that states it."""
+    patterns = {
+        "pyproject.toml": r'^version = "(.+)"$',
+        "CITATION.cff": r"^version: (\S+)$",
+        "README.md": r"This is version (\S+):",
+        "docs/installation.md": r"This is version (\S+):",
+    }
     return {
-        "pyproject.toml": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
-            "project"
-        ]["version"],
-        "CITATION.cff": re.search(r"^version: (\S+)$", cff, re.M)[1],
-        "CHANGELOG.md": re.search(r"^## \[(\d[^\]]*)\]", changes, re.M)[1],
-    } | {name: says.search((ROOT / name).read_text(encoding="utf-8"))[1] for name in pages}
+        file: re.search(pattern, (ROOT / file).read_text(encoding="utf-8"), re.M)[1]
+        for file, pattern in patterns.items()
+    }
 
 
-@pytest.mark.parametrize("place", versions())
-def test_versions_agree(place):
-    assert versions()[place] == sklearn_rank.__version__
+def test_versions_agree():
+    assert set(versions().values()) == {sklearn_rank.__version__}
 
 
-def test_the_release_has_one_date():
-    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+def test_the_changelog_begins_with_this_version():
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    released = re.search(r"^date-released: (\S+)$", cff, re.M)[1]
-    assert f"## [{sklearn_rank.__version__}] - {released}" in changes
+    newest = re.search(r"^## \[(\d[^\]]*)\]", changes, re.M)[1]
+    assert newest == sklearn_rank.__version__.partition(".dev")[0]

@@ -5,7 +5,6 @@ it runs no code, reads no other file, and loads nothing from the network.
 """
 
 import csv
-import importlib.util
 import os
 import pickle
 import re
@@ -17,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from html.parser import HTMLParser
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -299,30 +297,3 @@ def test_workers_of_xgboost_listen_on_all_addresses():
         afterwards = listeners(os.getpid())
     assert "00000000" in found
     assert afterwards == {"0100007F"}
-
-
-# --- actions of the workflows --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def pin_actions():
-    path = str(ROOT / ".ci" / "pin-actions")
-    if not Path(path).exists():
-        pytest.skip("the archive of the source has no .ci")
-    loader = SourceFileLoader("pin_actions", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-def test_actions_are_pinned_to_the_commit_of_their_tag(pin_actions):
-    sha = "0123456789" * 4
-    lines = f"{'a' * 40}\trefs/tags/v4\n{sha}\trefs/tags/v4^{{}}\n"
-    assert pin_actions.commit_of(lines, "v4") == sha  # an annotated tag: what it points at
-    assert pin_actions.commit_of(f"{sha}\trefs/heads/release/v1\n", "release/v1") == sha
-    with pytest.raises(SystemExit, match="v5"):
-        pin_actions.commit_of(lines, "v5")
-    text = "steps:\n  - uses: actions/checkout@v4\n  - uses: ./.github/workflows/tests.yml\n"
-    pinned = pin_actions.pinned(text, {("actions/checkout", "v4"): sha})
-    assert pinned == text.replace("@v4", f"@{sha} # v4")
-    assert pin_actions.pinned(pinned, {}) == pinned  # those that are pinned stay

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from _claims import legend_below, new_figure, save_figure
 from _lists_fits import T_95
 from _report import Report, Table
-from _scorecards_tables import BEST
 
 THEIRS = (
     *("XGB", "LightGBM", "LGBM", "CatBoost", "HistGradient", "AdaBoost", "Logistic"),
@@ -165,45 +164,6 @@ def scaling(report: Report, path: Path) -> None:
     save_figure(figure, path)
 
 
-def arrays(report: Report, path: Path) -> None:
-    """Draw milliseconds over rows, a panel for each loss and a line for each library."""
-    figure, axes = new_figure(len(report.tables), 8.0, 3.8, sharey=True)
-    for one, table in zip(axes.flat, report.tables, strict=True):
-        rows = [int(str(row[0]).replace(",", "")) for row in table.rows]
-        for column, marker in zip(range(1, len(table.columns)), "os^D", strict=False):
-            times = [float(str(row[column])) for row in table.rows]
-            one.plot(rows, times, marker=marker, markersize=4, label=table.columns[column])
-        one.set(xscale="log", yscale="log", xlabel="rows")
-        one.set_title(table.title.partition(", ")[2].replace("_", " "), fontsize="medium")
-    axes[0, 0].set_ylabel("milliseconds")
-    legend_below(figure, axes[0, 0], 4)
-    save_figure(figure, path)
-
-
-def threads(report: Report, path: Path) -> None:
-    """Draw the time of a round over cores: measured on two, dashed on paper."""
-    table, n_measured = report.tables[0], 2
-    cores = [int(NUMBER.findall(name)[0]) for name in table.columns[3:-1]]
-    sizes = list(dict.fromkeys(row[1] for row in table.rows))[-2:]
-    figure, axes = new_figure(len(sizes), 8.0, 4.0, sharey=True)
-    for one, size in zip(axes.flat, sizes, strict=True):
-        for row, colour in zip(
-            [row for row in table.rows if row[1] == size], COLOURS, strict=False
-        ):
-            times = [float(str(cell)) for cell in row[3:-1]]
-            few = slice(n_measured)
-            one.plot(cores[few], times[few], "o-", color=colour, markersize=4, label=row[0])
-            rest = slice(n_measured - 1, None)
-            one.plot(cores[rest], times[rest], "--", color=colour, linewidth=1)
-        one.set(xscale="log", yscale="log", xlabel="cores")
-        one.set_xticks(cores, list(map(str, cores)))
-        one.minorticks_off()
-        one.set_title(f"{size:,} rows", fontsize="medium")
-    axes[0, 0].set_ylabel("milliseconds a round; dashed: on paper")
-    legend_below(figure, axes[0, 0], 3)
-    save_figure(figure, path)
-
-
 def lists(report: Report, path: Path) -> None:
     """Draw differences in AUC by table, with 95 % intervals by Student's t over the splits."""
     panels = {}
@@ -222,17 +182,6 @@ def peers_generated(report: Report, path: Path) -> None:
     """Draw times of systems at the two larger sizes."""
     found = times(report.tables[1:], "fit s")
     draw_lines(found, "seconds to fit", path)
-
-
-def peers_magic_trees(report: Report, path: Path) -> None:
-    """Draw time and quality of trees of depth 3 on MAGIC."""
-    table = next(one for one in report.tables if one.title.startswith("half of MAGIC"))
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    panels = {}
-    for title, column in (("seconds to fit", "fit s"), ("share of the top", "top")):
-        pairs = [(str(row["system"]), float(str(row[column]))) for row in rows]
-        panels[title] = [Line(name, value, value, value) for name, value in pairs]
-    draw_lines(panels, "trees of depth 3, half of MAGIC", path)
 
 
 def peers_search(report: Report, path: Path) -> None:
@@ -268,30 +217,6 @@ def trees_lists(report: Report, path: Path) -> None:
     draw_lines(panels, "AUC minus that of the log-loss, the same trees", path)
 
 
-CARDS = {
-    "AUC, small,\nno pairs": (f"small card without pairs - {BEST}", "AUC"),
-    "pAUC5, small,\nno pairs": (f"small card without pairs - {BEST}", "pAUC5"),
-    "pAUC5, small,\nwith pairs": (f"small card with pairs - {BEST}", "pAUC5"),
-    "AUC, full,\nno pairs": ("full card - EBM, main effects", "AUC"),
-    "AUC, full,\nwith pairs": ("full card with pairs - EBM, ten interactions", "AUC"),
-}
-"""The panels of the figure of scorecards: a difference, and of what."""
-
-
-def scorecards(report: Report, path: Path) -> None:
-    """Draw the paired differences with other libraries, a line for each table."""
-    table = next(one for one in report.tables if one.title == "Paired differences")
-    panels = {
-        title: [
-            one
-            for data, *which, words, _ in table.rows
-            if tuple(which) == wanted and (one := line_of(str(data), words))
-        ]
-        for title, wanted in CARDS.items()
-    }
-    draw_lines(panels, "difference", path)
-
-
 def bench_boosting(report: Report, path: Path) -> None:
     """Draw the times of fits to all rows."""
     panels = {}
@@ -300,37 +225,6 @@ def bench_boosting(report: Report, path: Path) -> None:
         rows = [row for row in table.rows if row[1] == most and "rank:pairwise" not in str(row[0])]
         panels |= {title: times([Table(title, table.columns, rows)])[title]}
     draw_lines(panels, "seconds, a million rows of 20 features, 100 rounds", path, wide=100.0)
-
-
-PARTS = ("scatter", "choice", "stump", "objective", "step", "record", "loop")
-"""The parts of a round, as the columns of the tables of `round.py`."""
-COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""One for each part."""
-
-
-def parts_of_round(report: Report, path: Path) -> None:
-    """Draw the parts of a round as stacked bars, at the most rows of either kind."""
-    tables = [
-        [table for table in report.tables if table.title.startswith(kind)][-1]
-        for kind in ("One list", "Queries")
-    ]
-    figure, axes = new_figure(1, 8.0, 5.2, n_rows=2, sharex=True)
-    for one, table in zip(axes.flat, tables, strict=True):
-        names, left = [str(row[0]) for row in table.rows], [0.0] * len(table.rows)
-        for part, colour in zip(PARTS, COLOURS, strict=True):
-            at = table.columns.index(part)
-            widths = [float(str(row[at])) for row in table.rows]
-            one.barh(range(len(names)), widths, left=left, label=part, height=0.7, color=colour)
-            left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
-        limit = float(NUMBER.findall(table.note.partition("at a time")[2])[0])
-        one.axvline(limit, color="0.3", linewidth=1, label="limit of one scatter")
-        one.set_yticks(range(len(names)), names)
-        one.invert_yaxis()
-        one.set_title(table.title.partition(":")[0], fontsize="medium")
-        one.tick_params(labelsize="small")
-    axes[-1, 0].set_xlabel("nanoseconds a row and round", fontsize="medium")
-    legend_below(figure, axes[0, 0], 4)
-    save_figure(figure, path)
 
 
 def bench_pairs(report: Report, path: Path) -> None:
@@ -396,11 +290,6 @@ def cluster(report: Report, path: Path) -> None:
     draw_lines(panels, "seconds, 4,000,000 rows", path)
 
 
-def start(report: Report, path: Path) -> None:
-    """Draw the times of imports and of the command's help."""
-    draw_lines(times(report.tables, "processor s"), "seconds of the processor", path)
-
-
 def without_tenth(table: Table) -> Table:
     """Return a table without the cases of a tenth of the rows."""
     rows = [row for row in table.rows if not str(row[0]).endswith("a tenth")]
@@ -410,19 +299,10 @@ def without_tenth(table: Table) -> Table:
 FIGURES: dict[str, Callable[[Report, Path], None]] = {
     one.__name__: one
     for one in (
-        *(as_they_come, limited_classes, scaling, threads, arrays),
-        *(lists, peers_generated, peers_magic_trees, peers_search, peers_letor),
-        *(
-            trees_lists,
-            scorecards,
-            bench_boosting,
-            bench_pairs,
-            bench_given_pairs,
-            bench_kernel,
-            bench_listnet,
-            linear,
-        ),
-        *(bench_metrics, cluster, start),
+        *(as_they_come, limited_classes, scaling, lists, clicks),
+        *(peers_generated, peers_search, peers_letor, trees_lists),
+        *(bench_boosting, bench_pairs, bench_given_pairs, bench_kernel, bench_listnet),
+        *(linear, bench_metrics, cluster),
     )
-} | {"round": parts_of_round}
+}
 """What draws the figure of a report, where its own script does not."""

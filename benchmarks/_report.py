@@ -79,7 +79,8 @@ class Report:
 
     def save(self, path: Path) -> None:
         """Write the report to a JSON file."""
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(_rounded(asdict(self)), ensure_ascii=False, separators=(",", ":"))
+        path.write_text(text.replace('],["', '],\n["') + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Report":
@@ -96,6 +97,15 @@ class Report:
 
     def _all_tables(self) -> list[Table]:
         return [*self.tables, targets_table(self.verdicts)] if self.verdicts else self.tables
+
+
+def _rounded(value: Any) -> Any:
+    """Return nested values with six digits of each float: tables show three."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def times_table(

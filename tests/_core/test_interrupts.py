@@ -1,7 +1,6 @@
 """Threads, signals and full disks: equal results, and nothing left behind."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,7 +23,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Loky-backed parallel loops:UserWarning"),
 ]
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] + RNG.normal(size=60) > 0).astype(int)
@@ -108,50 +106,7 @@ def test_ctrl_c_while_threads_start_leaves_none(moment, monkeypatch):
     assert run() == [0, 1]
 
 
-@pytest.fixture
-def interrupts(monkeypatch, scripts):
-    """The script that interrupts, in a process that ignores SIGINT, as background jobs do."""
-    monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    yield scripts("interrupts")
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-# An interrupt that meets a destructor of another package is swallowed there, with this warning.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("kind", ["fit_trials", "search_trials"])
-def test_ctrl_c_at_random_moments(interrupts, kind):
-    pytest.importorskip("psutil")
-    n_trials = {"fit_trials": 8, "search_trials": 4}[kind]
-    counts = getattr(interrupts, kind)(n_trials, seed=1)
-    assert counts["runs"] == n_trials
-    assert counts["interrupted"] > 0
-    assert not any(counts[name] for name in counts if name.endswith(("left", "changed")))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
-@pytest.mark.parametrize("n_trials", [2, pytest.param(20, marks=pytest.mark.nightly)])
-def test_commands_that_are_stopped_leave_a_whole_model(interrupts, sign, n_trials):
-    counts = interrupts.command_trials(n_trials, 1, getattr(signal, sign))
-    assert counts["runs"] == n_trials
-    assert counts["interrupted"] > 0
-    assert counts["processes left"] == 0
-    assert sign == "SIGKILL" or counts["files left"] == 0
-
-
 # Files that can't be written ----------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
-def test_a_full_disk_keeps_the_old_model(interrupts):
-    counts = interrupts.full_disk_trials(2, seed=1)
-    assert counts["refused"] == counts["told in a line"] == counts["runs"] == 2
-    assert counts["model changed"] == counts["files left"] == 0
 
 
 def test_ctrl_c_before_the_first_byte_leaves_no_file(tmp_path, monkeypatch):
@@ -192,19 +147,18 @@ def command(folder, *argv, stdout=subprocess.PIPE, **options):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of POSIX")
-def test_a_folder_that_can_not_be_written_is_told_in_a_line(interrupts, tmp_path):
-    interrupts.write_rows(tmp_path)
+def test_a_folder_that_can_not_be_written_is_told_in_a_line(tmp_path):
+    lines = [f"{x},{y}" for (x, *_), y in zip(X, Y, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(["a,y", *lines]))
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed").chmod(0o555)
     tmp_path.chmod(0o755)
-    argv = [*interrupts.TRAIN, "RankBoost"]
-    argv[argv.index("model.skops")] = "closed/model.skops"
     is_root = os.getuid() == 0  # permissions do not bind it
     folder = next((one for one in ("/proc/self", "/sys") if Path(one).is_dir()), None)
     if is_root and folder is None:
         pytest.skip("root may write everywhere here")
-    if is_root:
-        argv[argv.index("closed/model.skops")] = f"{folder}/model.skops"
+    model = f"{folder if is_root else 'closed'}/model.skops"
+    argv = ["train", "rows.csv", "--target", "y", "-o", model, "--ranker", "RankBoost"]
     done = command(tmp_path, *argv)
     assert done.returncode == 2
     assert done.stderr.startswith("sklearn-rank: error: ")
@@ -232,15 +186,6 @@ def test_the_limit_of_blas_threads_is_lifted_after_an_interrupt(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         RankBoost().fit(X, Y)
     assert not _parallel._BLAS_LIMIT._inside
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("loop", "n_steps"), [("fits", 30), ("batches", 1000), ("commands", 6)])
-def test_a_long_run_keeps_neither_threads_nor_files(monkeypatch, scripts, loop, n_steps):
-    monkeypatch.setattr(_parallel, "_WORTHWHILE", _parallel._WORTHWHILE)  # restored afterwards
-    found = scripts("long_runs").LOOPS[loop][0](n_steps)
-    assert found["threads more"] <= 0
-    assert found["files more"] <= 0
 
 
 def test_a_fit_has_no_more_threads_than_cores():

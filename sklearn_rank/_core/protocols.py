@@ -86,19 +86,6 @@ class PairShares:
         return PairShares(self.wrong, self.right, self.tied)
 
 
-@dataclass(eq=False)
-class CurvatureChange:
-    """How much the curvature of the rows may have changed since a state began.
-
-    Attributes
-    ----------
-    log_ratio : float
-        Bound of ``|ln(c_n now / c_n then)|`` for any row n. It grows with the steps.
-    """
-
-    log_ratio: float = 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class RowGradient:
     """A gradient by the scores, as one signed group or as the two sides of one list.
@@ -113,24 +100,16 @@ class RowGradient:
         ``[0, n_above, n]`` for the rows above and the rows below.
     curvature : ndarray of shape (n_rows,) or None
         With one group, the c of `Objective.value_gradient_curvature`, where it is known.
-    change : CurvatureChange or None
-        How much the curvature has changed so far, where a bound is known: one object a state.
     """
 
     data: Floats
     pointer: Indices
     curvature: Floats | None = None
-    change: CurvatureChange | None = None
 
     @classmethod
-    def signed(
-        cls,
-        gradient: Floats,
-        curvature: Floats | None = None,
-        change: CurvatureChange | None = None,
-    ) -> RowGradient:
+    def signed(cls, gradient: Floats, curvature: Floats | None = None) -> RowGradient:
         """Return a gradient as one group."""
-        return cls(gradient, np.array([0, len(gradient)]), curvature, change)
+        return cls(gradient, np.array([0, len(gradient)]), curvature)
 
 
 class ObjectiveState(Protocol):

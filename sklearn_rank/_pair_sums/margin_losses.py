@@ -61,8 +61,6 @@ class MarginLoss(ABC):
       smooth loss close to it, which second-order boosting uses;
     - ``growth``: q and C of :math:`|\phi'(t)| \le C (1 + |t|)^{q-1}`, both smallest, for losses
       of polynomial growth, which the theorems of Chen2012 are about;
-    - ``second_rate``: a number r with :math:`|\phi^{(3)}| \le r \phi''`, by which boosting knows
-      how far second derivatives can have changed, and sums fewer of them anew;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
@@ -161,7 +159,6 @@ class LeastSquares(MarginLoss):
 
     fast_sums: FastSums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
     self_bound = 2.0
-    second_rate = 0.0
     growth = 2, 2
 
     def in_processes(self, rows: Sums) -> MarginLoss:
@@ -238,7 +235,6 @@ class CurvedHinge(Hinge):
     """
 
     fast_sums: FastSums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
-    second_rate = 1.0
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share, and that keep the order of the rows."""
@@ -254,7 +250,6 @@ class SquaredHinge(MarginLoss):
     r"""Squared hinge loss, :math:`(1 - m)_+^2`."""
 
     fast_sums: FastSums = FastSums(squared_hinge_sums, squared_hinge_heights, 100e3, 130.0)
-    second_rate = 0.0  # of the bound
     growth = 2, 2
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
@@ -306,7 +301,6 @@ class Logistic(MarginLoss):
     fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0, logistic_part)
     small_sums = SmallSums(RowExponentials, 3.0)
     strip: Strip = Strip(np.pi)
-    second_rate = 1.0
     growth = 1, 1
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:

@@ -77,28 +77,19 @@ class BinSums:
         found[feature] = codes
         return BinSums(found, self.n_bins, self._threads)
 
-    @property
-    def matrix_of_feature(self) -> Indices:
-        """Number of the matrix that each feature is summed by."""
-        return np.arange(len(self.codes)) // self._width
-
-    def sum_by_bin(self, gradient: RowGradient, matrices: Indices | None = None) -> Floats:
-        """Return the sum in each bin, shape (n_groups, n_features, n_bins).
-
-        With `matrices` only the features of these are summed; others have any numbers.
-        """
+    def sum_by_bin(self, gradient: RowGradient) -> Floats:
+        """Return the sum in each bin, shape (n_groups, n_features, n_bins)."""
         n_groups = len(gradient.pointer) - 1
         if self._tables.shape[1] != n_groups:
             self._prepare(n_groups)
         pointer = gradient.pointer.astype(np.int32)
-        wanted = range(len(self._matrices)) if matrices is None else matrices.tolist()
 
         def scatter(number: int) -> None:
-            matrix = self._matrices[wanted[number]]
+            matrix = self._matrices[number]
             matrix.data, matrix.indptr = gradient.data, pointer
-            matrix.toarray(out=self._tables[wanted[number]])
+            matrix.toarray(out=self._tables[number])
 
-        self._threads.map(scatter, len(wanted))
+        self._threads.map(scatter, len(self._matrices))
         return self._sum_out(n_groups)
 
     def _prepare(self, n_groups: int) -> None:

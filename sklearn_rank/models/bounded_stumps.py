@@ -206,11 +206,6 @@ class BoundedStumps(StumpColumns):
 
     # The choice ---------------------------------------------------------------------------
 
-    @property
-    def _skips_curvature(self) -> bool:
-        # Where the number of stumps is bounded, the best may be one of those in the model.
-        return super()._skips_curvature and self._largest[1] is None
-
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
         most, (is_tried, _) = self._largest[0], super()._allowed()
         if most is not None:

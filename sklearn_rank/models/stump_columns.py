@@ -16,7 +16,6 @@ from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, Mask,
 from sklearn_rank._core.rows import FitRows
 from sklearn_rank._core.sums import shared_property
 from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
-from sklearn_rank.models.curvature_sums import CurvatureSums
 from sklearn_rank.models.stump_rules import StumpRules, shared_by_pairs
 
 if TYPE_CHECKING:
@@ -196,7 +195,6 @@ class StumpColumns:
         self._rows = rows
         self._n_values = [one.n_values for one in bins]
         self._searches_pairs, self._unused_pairs = False, list[int]()
-        self._curvature: CurvatureSums | None = None
         n_values = np.array(self._n_values)
         self._is_value = np.arange(depth) < n_values[:, np.newaxis]
         is_valid = usable.copy()
@@ -346,8 +344,6 @@ class StumpColumns:
         size = 1.0 if has_shares else float(np.abs(gradient.data).sum())
         if gradient.curvature is None:
             by_bin, size = self._rows.totals(by_bin, size)
-        elif self._skips_curvature and CurvatureSums.pay(self._sums, gradient) and not excluded:
-            curvature = self._curvature_at_least(gradient, by_bin, gain)
         else:
             curvature = self._sums.sum_by_bin(RowGradient.signed(gradient.curvature))[0]
             by_bin, curvature, size = self._rows.totals(by_bin, curvature, size)
@@ -391,29 +387,6 @@ class StumpColumns:
         """Return the bound of the second derivative along each stump, given its sums by bin."""
         total = curvature.sum(axis=-1)[:, np.newaxis, np.newaxis]
         return smaller_side(self._above(curvature[np.newaxis], order)[0], total)
-
-    @property
-    def _skips_curvature(self) -> bool:
-        """Whether the curvature of features that can't be the best need not be known.
-
-        Sets of categories are found by it, and several processes would have to agree.
-        """
-        return not self._categorical and self._pairs is None and self._rows.are_all_here
-
-    def _curvature_at_least(self, gradient: RowGradient, by_bin: Floats, gain: Gain) -> Floats:
-        """Return the curvature by bin: of features that can't be the best, too large a one."""
-        assert gradient.change is not None
-        assert gradient.curvature is not None
-        known, totals = self._curvature, by_bin[:, 0].sum(axis=-1)
-        if known is None or known.sums is not self._sums or known.change is not gradient.change:
-            known = self._curvature = CurvatureSums(self._sums, gradient.change)
-        above, (is_tried, limits) = self._above(by_bin, {}), self._allowed()
-
-        def gains(curvature: Floats) -> Floats:
-            found = gain(above, totals, self._smaller_sides(curvature, {}), limits)
-            return np.where(is_tried, found, 0.0).reshape(len(curvature), -1).max(axis=1)
-
-        return known.at_least(gradient.curvature, gains)
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
         """Return the stumps that may be chosen, and the smallest and the largest step of each.

@@ -196,15 +196,6 @@ class MarginPush(Push):
         """Whether the loss has a derivative everywhere."""
         return self.loss.is_smooth
 
-    @property
-    def curvature_rate(self) -> float | None:
-        """The most that the logarithm of a row's curvature changes with that of a margin.
-
-        None where it is not known. At p = 1 a curvature is a sum of second derivatives, with
-        weights that stay.
-        """
-        return getattr(self.loss, "second_rate", None) if self.p == 1 else None
-
     @available_if(lambda push: hasattr(push.loss, "rounded"))
     def rounded(self, width: float) -> MarginPush:
         """Return the push with the loss rounded off over `width`: smooth, and little below."""

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import (
     Candidate,
-    CurvatureChange,
     Floats,
     Objective,
     PairShares,
@@ -151,12 +150,6 @@ class SecondOrderState(ScoreState):
     0.67
     """
 
-    def refresh(self, scores: Floats) -> None:
-        """Restart from `scores`."""
-        self._change = CurvatureChange()
-        self._rate: float | None = getattr(self.objective, "curvature_rate", None)
-        super().refresh(scores)
-
     def curvature(self, candidate: Candidate, h: Values) -> float:
         """Return the bound B of the second derivative along h."""
         if candidate.curvature is not None:
@@ -184,14 +177,7 @@ class SecondOrderState(ScoreState):
             self._move(h, -half)
         return step
 
-    def _move(self, h: Values, step: float) -> None:
-        if self._rate:  # a margin changes by no more than the step
-            width = 1.0 if h.dtype == np.bool_ else float(np.ptp(h))
-            self._change.log_ratio += self._rate * abs(step) * width
-        super()._move(h, step)
-
     def _update(self) -> None:
         find: Any = require(self.objective, "value_gradient_curvature", "A second-order step")
         self.value, gradient, curvature = find(self.scores, *self._sums)
-        change = None if self._rate is None else self._change
-        self.gradient = RowGradient.signed(gradient, curvature, change)
+        self.gradient = RowGradient.signed(gradient, curvature)

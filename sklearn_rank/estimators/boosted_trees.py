@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -13,9 +13,6 @@ from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._bins.binned_features import rows_for_thresholds
-from sklearn_rank._bins.starts import bin_starts
-from sklearn_rank._bins.stored_bins import StoredBins
 from sklearn_rank._core.parallel import one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows
@@ -26,11 +23,7 @@ from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,
-    check_weight,
-    find_classes,
     largest_size,
-    unchanged_on_error,
-    warn_of_order,
 )
 from sklearn_rank._pair_sums import as_margin_loss
 from sklearn_rank.base import DESCRIBED
@@ -50,7 +43,6 @@ from sklearn_rank.estimators._own_objective import (
     check_position,
     refuse_drawn_queries,
 )
-from sklearn_rank.estimators._parquet import ParquetTable, check_able
 from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
 from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of, smoothing_of
 from sklearn_rank.models.stumps import check_monotonic
@@ -441,102 +433,6 @@ class BoostedTreesRanker(RoundsRanker):
             return self._fit(rows, np.asarray(position, dtype=np.intp).ravel())
 
         return self._learn(X, y, qid, sample_weight, validation, position, fit=fit)
-
-    def fit_files(
-        self,
-        paths: Any,
-        *,
-        target: str,
-        qid: str | None = None,
-        sample_weight: str | None = None,
-        features: Sequence[str] | None = None,
-    ) -> Self:
-        """Learn to rank rows in Parquet files, of which one byte a value is held in memory.
-
-        The model is that of `fit` to the rows of all files, bit by bit: the files are read three
-        times, for the labels and a hash of each row, for the sample of rows that bins are found
-        from, and for the bin of each value. With `n_iter_no_change` bins come from all rows, the
-        held-out ones included, so that the two may differ in the rounds that they keep.
-
-        Needs ``engine="xgboost"``, a loss of this package, features that are numbers, and pyarrow
-        (``pip install "sklearn-rank[parquet]"``). Callbacks, and `warm_start` from a fitted
-        model, are refused.
-
-        Parameters
-        ----------
-        paths : str, path or list of them
-            Files, or folders, of which all files ``*.parquet`` and ``*.pq`` are read in the order
-            of their names. All have the same columns.
-        target : str
-            Column of the classes or, in graded mode, of the relevance.
-        qid : str or None, default=None
-            Column of the queries; a query may lie in several files. None means one list.
-        sample_weight : str or None, default=None
-            Column of the weights.
-        features : list of str or None, default=None
-            Columns of the features: integers, floats or booleans; empty cells are missing values.
-            None: all columns that are not named above.
-
-        Returns
-        -------
-        self : object
-            The fitted ranker. `feature_names_in_` are the names of the columns.
-
-        Raises
-        ------
-        ValueError
-            When a parameter or a column is not as described, when there is no comparable pair, or
-            in binary mode when there are not exactly two classes.
-        ImportError
-            When pyarrow is not installed.
-
-        See Also
-        --------
-        sklearn_rank.dask.DaskRanker : Fits to the rows of several machines.
-
-        Examples
-        --------
-        >>> from tempfile import TemporaryDirectory
-        >>> import pandas as pd
-        >>> from sklearn_rank import BoostedTreesRanker
-        >>> from sklearn_rank.datasets import make_queries
-        >>> data = make_queries(random_state=0)
-        >>> frame = pd.DataFrame(data.data).add_prefix("x")
-        >>> ranker = BoostedTreesRanker(engine="xgboost", relevance="graded", n_estimators=9)
-        >>> with TemporaryDirectory() as folder:
-        ...     table = frame.assign(grade=data.target, query=data.qid)
-        ...     table.to_parquet(f"{folder}/part_1.parquet")
-        ...     ranker = ranker.fit_files(folder, target="grade", qid="query")
-        >>> scores = ranker.predict(frame)
-        >>> bool((scores == ranker.fit(frame, data.target, qid=data.qid).predict(frame)).all())
-        True
-        """
-        owner = f"fit_files of {type(self).__name__}"
-        with unchanged_on_error(self):
-            self.check_parameters()
-            check_able(owner, self, self._has_own_objective, self._goes_on)
-            files = ParquetTable(owner, paths, target, qid, sample_weight, features)
-            self.category_codes_, self.n_features_in_ = None, len(files.features)
-            self.feature_names_in_ = np.array(files.features, dtype=object)
-            data = self._read(files)
-            self.set_fitted(self.fit_rows(data))
-        return self
-
-    def _read(self, files: ParquetTable) -> Rows:
-        """Return checked rows of files, with the bins of their features."""
-        bins = StoredBins(files.codes(self._check_features), len(files.features))
-        y, qid, given_weight = files.labels()
-        weight, classes = check_weight(given_weight, files.n_rows), None
-        if self.relevance == "binary":
-            classes = find_classes(type(self).__name__, y[weight > 0])
-            warn_of_order(type(self).__name__, classes)
-        data = self._rows_of(Selection(bins), y, qid, weight, classes)
-        self.check_training(data)
-        used = self._in_pairs(data)
-        chosen, stands_for = rows_for_thresholds(used)
-        sample = Rows(files.take(used.position[chosen]), used.y[chosen], None, stands_for)
-        bins.fill(bin_starts(sample, int(self.max_bins), ()), files.blocks())
-        return data
 
     def _validate_training(
         self,

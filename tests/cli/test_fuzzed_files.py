@@ -38,7 +38,7 @@ def run(words, capsys):
 
 
 def run_case(fuzzing, script, part, number, folder):
-    call, n_bytes = fuzzing.make_case(script.CASES[part], part, 1, number, folder)
+    call, n_bytes = fuzzing.make_case(script.PARTS[part].case, part, 1, number, folder)
     found = fuzzing.run_guarded(call, n_bytes, limits=False)
     assert found["kind"] in (fuzzing.RESULT, fuzzing.REFUSED), found["detail"]
     return found["kind"]
@@ -134,22 +134,21 @@ def test_files_that_would_fill_the_memory(tmp_path, kind, text, message):
 
 
 @pytest.mark.parametrize(
-    ("part", "n_cases"), [("damaged", 15), ("generated", 30), ("strategies", 4)]
+    ("part", "n_cases"),
+    [
+        ("damaged", 15),
+        ("generated", 15),
+        pytest.param("train and rank", 10, marks=pytest.mark.slow),
+    ],
 )
 def test_fuzzed_tables(scripts, tmp_path, part, n_cases):
-    fuzzing, readers = scripts("_fuzzing"), scripts("fuzz_readers")
+    fuzzing, readers = scripts("robustness._fuzzing"), scripts("robustness.fuzz_readers")
     kinds = Counter()
     for number in range(n_cases):
         folder = tmp_path / str(number)
         folder.mkdir()
         kinds[run_case(fuzzing, readers, part, number, folder)] += 1
     assert kinds[fuzzing.REFUSED] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(10))
-def test_fuzzed_tables_through_train_and_rank(scripts, tmp_path, number):
-    run_case(scripts("_fuzzing"), scripts("fuzz_readers"), "train and rank", number, tmp_path)
 
 
 # Models ------------------------------------------------------------------------------------------
@@ -162,7 +161,7 @@ def models():
     need("xgboost")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(BENCHMARKS)
-        found = importlib.import_module("fuzz_models")
+        found = importlib.import_module("robustness.fuzz_models")
         found.good_models()
         return found
 
@@ -170,7 +169,7 @@ def models():
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["bytes", "contents", "cards"])
 def test_fuzzed_models(models, scripts, tmp_path, part):
-    fuzzing = scripts("_fuzzing")
+    fuzzing = scripts("robustness._fuzzing")
     for number in range(20):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -1,17 +1,16 @@
 """A soak: hours of fits on a cluster whose workers are killed, added and paused meanwhile.
 
-    python benchmarks/soak.py --json docs/benchmarks/soak.json
-    python benchmarks/soak.py --minutes 3
+From the folder `benchmarks`:
+
+    python -m robustness.soak --json ../docs/benchmarks/soak.json
+    python -m robustness.soak --minutes 3
 
 A scheduler and workers of one thread, each a process of its own as ``dask scheduler`` and ``dask
 worker`` start it. Every fit must give the model of one process, or say in an error why it can't go
 on; L-BFGS, which starts anew where it was interrupted, another one as close to the minimum. One
 worker is never killed, only paused: its memory, that of the scheduler and that of the client must
-be as high at the end as after the first tenth of the time. Dask's own logs, which fill for a
-quarter of an hour before they drop what is old, are short here, what it counts for each computation
-is counted together, and the names of tasks that it keeps are dropped, so that what a fit leaves
-behind shows. Scheduler and workers give freed memory back as the workers of ``dask worker`` do,
-which have a nanny that asks for it.
+be as high at the end as after the first tenth of the time. Dask's own logs are short here, so that
+what a fit leaves behind shows, and freed memory is given back as the workers of a nanny do.
 """
 
 import argparse
@@ -33,7 +32,6 @@ import numpy as np
 from _data import draw_two_classes
 from _harness import describe_machine, resident_bytes, with_scripts
 from _report import Cell, Report, Table, Verdict
-from _soak_preload import in_use
 
 N_BLOCKS, BLOCK, N_FEATURES = 6, 2_000, 12
 QUERIES = np.arange(N_BLOCKS * BLOCK) // 100
@@ -60,9 +58,6 @@ TENTHS = 10
 MEMORY_LIMIT = 30.0
 """Megabytes by which a process may grow after the first tenth."""
 
-IN_USE = [f"{name}'s {what}" for name in PROCESSES for what in ("MB", "thousand blocks")]
-
-PRELOAD = Path(__file__).with_name("_soak_preload.py").as_posix()
 SHORT_LOGS = {
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "100",
@@ -70,8 +65,6 @@ SHORT_LOGS = {
     "DASK_DISTRIBUTED__DIAGNOSTICS__COMPUTATIONS__MAX_HISTORY": "10",
     "DASK_DISTRIBUTED__SCHEDULER__EVENTS_CLEANUP_DELAY": "1 minute",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    "DASK_DISTRIBUTED__SCHEDULER__PRELOAD": f"['{PRELOAD}']",
-    "DASK_DISTRIBUTED__WORKER__PRELOAD": f"['{PRELOAD}']",
 }
 """Settings of Dask."""
 
@@ -229,22 +222,10 @@ class Soak:
             found = {"ranker": name, "event": event, "outcome": outcome, "detail": detail}
             found |= {"minute": now / 60, "seconds": seconds, **self._cluster.megabytes()}
             found["scheduler_ended"] = self._cluster.scheduler.poll() is not None
-            ends = outcome == "stuck" or found["scheduler_ended"]
-            self.log.append(found if ends else found | self._in_use())
+            self.log.append(found)
             after(self)
-            if ends:
+            if outcome == "stuck" or found["scheduler_ended"]:
                 return
-
-    def _in_use(self) -> dict[str, float]:
-        """Return what `in_use` tells in each process."""
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        first = next(address for address, one in workers.items() if one["name"] == FIRST)
-        told = [
-            self._client.run_on_scheduler(in_use),
-            self._client.run(in_use, workers=[first])[first],
-            in_use(),
-        ]
-        return dict(zip(IN_USE, (number for pair in told for number in pair), strict=True))
 
     def _fit(self, number: int) -> tuple[str, str]:
         """Fit a ranker in a thread, which may be left behind when it is stuck."""
@@ -316,18 +297,6 @@ def table_of_memory(log: list[dict[str, Any]], minutes: float) -> Table:
     return Table("Most resident memory, MB", ["tenth", "fits", *PROCESSES], rows)
 
 
-def table_of_blocks(log: list[dict[str, Any]], minutes: float) -> Table:
-    """Return what is in use between fits in each tenth of the time, as medians."""
-    rows: list[list[Cell]] = []
-    for tenth in range(TENTHS):
-        part = [one for one in log if int(one["minute"] * TENTHS / minutes) == tenth]
-        part = [one for one in part if IN_USE[0] in one]
-        if part:
-            rows.append([tenth + 1, *(median(one[name] for one in part) for name in IN_USE)])
-    title = "Between fits in use: megabytes of the C library, thousands of Python's blocks"
-    return Table(title, ["tenth", *IN_USE], rows)
-
-
 def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
     """Return the report on all fits so far."""
     found = Counter(one["outcome"] for one in log)
@@ -336,7 +305,7 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
         Verdict("fits that were stuck", 0, found["stuck"]),
         Verdict("schedulers that ended", 0, sum(one["scheduler_ended"] for one in log)),
     ]
-    memory, blocks = table_of_memory(log, minutes), table_of_blocks(log, minutes)
+    memory = table_of_memory(log, minutes)
     if len(memory.rows) == TENTHS:
         for place, name in enumerate(PROCESSES, start=2):
             more = memory.rows[-1][place] - memory.rows[0][place]
@@ -345,9 +314,8 @@ def report_of(log: list[dict[str, Any]], minutes: float, seed: int) -> Report:
         "soak",
         f"{minutes:g} minutes of fits on a cluster of {LEAST} to {MOST} workers. Seed {seed}.",
         describe_machine("dask", "distributed", "xgboost", "xgboost-cpu"),
-        [table_of_outcomes(log), memory, blocks],
+        [table_of_outcomes(log), memory],
         verdicts,
-        runs=log,
     )
 
 

@@ -1,14 +1,14 @@
 """Damaged, swapped and planted model files through ``rank``: a result, or one line; nothing runs.
 
-    python benchmarks/fuzz_models.py --json docs/benchmarks/fuzz_models.json
-    python benchmarks/fuzz_models.py --quick
+From the folder `benchmarks`:
+
+    python -m robustness.fuzz_models --json ../docs/benchmarks/fuzz_models.json
+    python -m robustness.fuzz_models --quick
 
 Parts: bytes of the files damaged; the description inside the archive changed, with checksums that
-fit, and members of other models put in; callables planted; cards (JSON) damaged. A run goes on with
-the report of an earlier one.
+fit, and members of other models put in; callables planted; cards (JSON) damaged.
 """
 
-import argparse
 import io
 import json
 import tempfile
@@ -18,13 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _fuzz_files import good_frame
-from _fuzzing import Batch, damaged, report, run, run_batch
-from fuzz_readers import called
-
-MANY = {"bytes": 4_000, "contents": 4_000, "planted": 1_000, "cards": 3_000}
-FEW = {"bytes": 40, "contents": 40, "planted": 40, "cards": 40}
-SIZES = {"bytes": 200, "contents": 200, "planted": 100, "cards": 200}
+from robustness._files import good_frame
+from robustness._fuzzing import Part, damaged, main
+from robustness.fuzz_readers import called
 
 RANKERS = {
     "PNormPushRanker": ("n_estimators=3",),
@@ -204,38 +200,12 @@ def cards_case(rng: np.random.Generator, folder: Path):
     return _ranking(folder, json.dumps(tree).encode(), ".json")
 
 
-CASES = {
-    "bytes": bytes_case,
-    "contents": contents_case,
-    "planted": planted_case,
-    "cards": cards_case,
+PARTS = {
+    "bytes": Part(bytes_case, 40, 4_000, 200),
+    "contents": Part(contents_case, 40, 4_000, 200),
+    "planted": Part(planted_case, 40, 1_000, 100),
+    "cards": Part(cards_case, 40, 3_000, 200),
 }
 
-
-def main() -> None:
-    """Run the parts, or a batch of one of them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after the batch then run")
-    parser.add_argument("--quick", action="store_true", help="a few cases of each part")
-    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--json", type=Path, help="the report, which a later run goes on with")
-    parser.add_argument("--batch", nargs=4, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.batch:
-        part, start, stop, mark = options.batch
-        good_models()
-        run_batch(CASES[part], Batch(part, int(start), int(stop)), options.seed, Path(mark))
-        return
-    many = FEW if options.quick else MANY
-    parts = {part: (CASES[part], many[part], SIZES[part]) for part in options.only}
-    found = None
-    for done in run(Path(__file__), parts, options.seed, options.minutes, options.json):
-        found = report("fuzz_models", "Model files through rank.", options.seed, done)
-        if options.json is not None:
-            found.save(options.json)
-    print(found.text())
-
-
 if __name__ == "__main__":
-    main()
+    main("fuzz_models", "Model files through rank.", PARTS, good_models)

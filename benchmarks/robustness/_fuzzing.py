@@ -1,10 +1,11 @@
-"""What the fuzzing scripts share: damaged bytes, a guard round each call, and runs that can go on.
+"""What the fuzzing scripts share: damaged bytes, a guard round each call, batches, the report.
 
 The cases of a part are numbered; a case depends on the seed, the part and its number alone. They
 run in batches, each in a process of its own: a crash of native code ends one batch, is counted, and
 the next process goes on after it.
 """
 
+import argparse
 import contextlib
 import ctypes
 import io
@@ -18,14 +19,13 @@ import traceback
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import Record, describe_machine
+from _harness import Record, describe_machine, with_scripts
 from _report import Report, Table, Verdict
 
 SECONDS, STALLED = 10, 900
@@ -63,6 +63,24 @@ class Batch:
     slowest: float = 0.0
     largest: int = 0
 
+    def add(self, other: "Batch") -> None:
+        """Count the cases of another batch, which follows on this one."""
+        self.stop = other.stop
+        self.counts = dict(Counter(self.counts) + Counter(other.counts))
+        self.finds += other.finds
+        self.slowest = max(self.slowest, other.slowest)
+        self.largest = max(self.largest, other.largest)
+
+
+@dataclass
+class Part:
+    """A part of a script: its cases, how many with --quick and without, and how many a process."""
+
+    case: Case
+    few: int
+    many: int
+    size: int
+
 
 def damaged(content: bytes, rng: np.random.Generator, other: bytes = b"") -> bytes:
     """Return bytes with one to four faults: flips, cuts, insertions, repetitions and swaps."""
@@ -98,16 +116,7 @@ def damaged(content: bytes, rng: np.random.Generator, other: bytes = b"") -> byt
 _ODD = [
     *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\n", b"\r\n", b'"', b'"""', b",", b";;", b"\t"),
     *(b"#", b"1e999", b"-1e308", b"9" * 400, b"nan", b"-inf", b"\x1b[2J", b"\x85", b"\xe2\x80\xa8"),
-    *(
-        b"qid:1",
-        b"1:1",
-        b"4294967296:1",
-        b"2147483646:1",
-        b"0x10",
-        b"1_000",
-        b"2020-02-30",
-        b"\x1a",
-    ),
+    *(b"qid:1", b"4294967296:1", b"2147483646:1", b"0x10", b"1_000", b"2020-02-30", b"\x1a"),
     *(b"\xed\xa0\x80", b"'", b"\\", b"{}", b"[[", b"null", b"NaT", b"99999-01-01", b"PAR1"),
 ]
 
@@ -225,13 +234,14 @@ def _limit_memory() -> None:
         ctypes.CDLL(None).mallopt(-3, 2**20)
 
 
-def run_child(script: Path, part: str, start: int, stop: int, seed: int) -> Batch:
+def run_child(module: str, part: str, start: int, stop: int, seed: int) -> Batch:
     """Run a batch in a process; a crash or a stall ends it early, and is a find."""
     with tempfile.TemporaryDirectory() as folder:
         mark, out = Path(folder, "mark"), Path(folder, "out")
-        words = [sys.executable, str(script), "--batch", part, str(start), str(stop), str(mark)]
+        words = [sys.executable, "-m", module, "--batch", part, str(start), str(stop), str(mark)]
+        words += ["--seed", str(seed)]
         with open(out, "wb") as output, open(Path(folder, "err"), "wb") as errors:
-            child = subprocess.Popen([*words, "--seed", str(seed)], stdout=output, stderr=errors)
+            child = subprocess.Popen(words, stdout=output, stderr=errors, env=with_scripts())
             code = _watched(child, mark)
         if code == 0:
             return Batch(**json.loads(out.read_text().splitlines()[-1]))
@@ -242,7 +252,7 @@ def run_child(script: Path, part: str, start: int, stop: int, seed: int) -> Batc
     kind = "hang" if code == -signal.SIGKILL else "crash"
     found = Batch(part, start, number + 1)
     if number > start:
-        found = run_child(script, part, start, number, seed)
+        found = run_child(module, part, start, number, seed)
         found.stop = number + 1
     found.counts[kind] = found.counts.get(kind, 0) + 1
     found.finds.append({"number": number, "kind": kind, "detail": f"exit {code}: {error[-500:]}"})
@@ -264,103 +274,49 @@ def _watched(child: subprocess.Popen[bytes], mark: Path) -> int:
 # --- a run ---------------------------------------------------------------------------------------
 
 
-def run(
-    script: Path,
-    parts: dict[str, tuple[Case, int, int]],
-    seed: int,
-    minutes: float,
-    path: Path | None,
-) -> Iterator[dict[str, list[Batch]]]:
-    """Run parts of (case, how many, how many a batch) in turn; yield all batches after each.
-
-    The faults of an earlier run are run again first.
-    """
-    done = _earlier(path, seed, parts)
-    for batch in chain.from_iterable(done.values()):
-        _run_faults_again(script, batch, seed)
-    end = time.monotonic() + 60 * minutes
-    pending = True
-    while pending and time.monotonic() < end:
-        pending = False
-        for part, (_, n_cases, size) in parts.items():
-            start = sum(batch.stop - batch.start for batch in done[part])
-            if start < n_cases and time.monotonic() < end:
-                pending = True
-                stop = min(n_cases, start + size)
-                done[part].append(run_child(script, part, start, stop, seed))
-                yield done
-    yield done
-
-
-def _earlier(path: Path | None, seed: int, parts: Sequence[str] | Any) -> dict[str, list[Batch]]:
-    """Return the batches that an earlier run with this seed has left in its report."""
-    done: dict[str, list[Batch]] = {part: [] for part in parts}
-    if path is not None and path.exists():
-        runs = Report.load(path).runs
-        if runs["seed"] == seed:
-            for batch in runs["batches"]:
-                done.setdefault(batch["part"], []).append(Batch(**batch))
-    return done
+def main(name: str, about: str, parts: Mapping[str, Part], warm_up: Callable[[], Any]) -> None:
+    """Run the parts of a script in batches of processes and report, or run one of these batches."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after the batch then run")
+    parser.add_argument("--quick", action="store_true", help="a few cases of each part")
+    parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
+    parser.add_argument("--batch", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.batch:
+        part, start, stop, mark = options.batch
+        warm_up()
+        batch = Batch(part, int(start), int(stop))
+        run_batch(parts[part].case, batch, options.seed, Path(mark))
+        return
+    end = time.monotonic() + 60 * options.minutes
+    whole = {}
+    for part in options.only:
+        one, whole[part] = parts[part], Batch(part, 0, 0)
+        n_cases = one.few if options.quick else one.many
+        for start in range(0, n_cases, one.size):
+            if time.monotonic() < end:
+                stop = min(n_cases, start + one.size)
+                module = f"robustness.{name}"
+                whole[part].add(run_child(module, part, start, stop, options.seed))
+    report(name, about, options.seed, whole).publish(options.json)
 
 
-def _run_faults_again(script: Path, batch: Batch, seed: int) -> None:
-    """Replace the faults of a batch by what their cases give at present."""
-    earlier, batch.finds = batch.finds, []
-    for find in earlier:
-        number = find["number"]
-        again = run_child(script, batch.part, number, number + 1, seed)
-        counts = Counter(batch.counts)
-        counts.subtract([find["kind"]])
-        counts.update(again.counts)
-        batch.counts = {kind: n for kind, n in counts.items() if n}
-        batch.finds += again.finds
-
-
-def merged(batches: list[Batch]) -> list[Batch]:
-    """Return one batch in place of those of a part, which follow on each other."""
-    if not batches:
-        return []
-    counts: Counter[str] = Counter()
-    for batch in batches:
-        counts.update(batch.counts)
-    return [
-        Batch(
-            batches[0].part,
-            batches[0].start,
-            batches[-1].stop,
-            dict(counts),
-            [find for batch in batches for find in batch.finds],
-            max(batch.slowest for batch in batches),
-            max(batch.largest for batch in batches),
-        )
-    ]
-
-
-def report(name: str, about: str, seed: int, done: dict[str, list[Batch]]) -> Report:
+def report(name: str, about: str, seed: int, whole: Mapping[str, Batch]) -> Report:
     """Return the counts of all parts, and what was found."""
-    whole = {part: merged(batches) for part, batches in done.items()}
     rows: list[list[Any]] = []
     finds: list[list[Any]] = []
-    for part, (one,) in ((part, batches) for part, batches in whole.items() if batches):
+    for part, one in whole.items():
         counts = [one.counts.get(kind, 0) for kind in (RESULT, REFUSED, *FAULTS)]
         most = [round(one.slowest, 2), round(one.largest / 2**20, 1)]
-        rows.append([part, one.stop - one.start, *counts, *most])
-        finds += [[part, f["number"], f["kind"], f["detail"][-300:]] for f in one.finds]
+        rows.append([part, one.stop, *counts, *most])
+        finds += [[part, find["number"], find["kind"], find["detail"][-300:]] for find in one.finds]
     columns = ["part", "cases", RESULT, REFUSED, *FAULTS, "slowest, s", "most memory, MiB"]
     tables = [Table("What the cases gave", columns, rows)]
     if finds:
         tables.append(Table("Faults", ["part", "number", "kind", "detail"], finds[:200]))
-    faults = sum(
-        one.counts.get(kind, 0) for (one,) in filter(None, whole.values()) for kind in FAULTS
-    )
-    return Report(
-        name,
-        f"{about} Seed {seed}.",
-        describe_machine("pandas", "pyarrow", "skops", "hypothesis", "lightgbm", "xgboost-cpu"),
-        tables,
-        [Verdict("cases with a fault", 0, faults)],
-        runs={
-            "seed": seed,
-            "batches": [asdict(one) for one in chain.from_iterable(whole.values())],
-        },
-    )
+    faults = sum(one.counts.get(kind, 0) for one in whole.values() for kind in FAULTS)
+    machine = describe_machine("pandas", "pyarrow", "skops", "lightgbm", "xgboost-cpu")
+    verdicts = [Verdict("cases with a fault", 0, faults)]
+    return Report(name, f"{about} Seed {seed}.", machine, tables, verdicts)

@@ -116,38 +116,3 @@ def linear(text, names, number=float):
         ]
 
     return terms
-
-
-# Solr ------------------------------------------------------------------------------------------
-
-
-def solr(document, number=float):
-    """LinearModel or MultipleAdditiveTreesModel, as JSON gives it back."""
-    document = json.loads(json.dumps(document))
-    assert set(document) <= {"class", "name", "store", "features", "params"}
-    names = [feature["name"] for feature in document["features"]]
-    kind = document["class"].removeprefix("org.apache.solr.ltr.model.")
-    params = document["params"]
-    if kind == "LinearModel":
-        assert set(params["weights"]) == set(names)  # a feature without a weight is an error
-        return linear(json.dumps(params["weights"]), names, number)
-    assert kind == "MultipleAdditiveTreesModel"
-
-    def terms(row):
-        by_name = dict(zip(names, row, strict=True))
-        return [
-            number(tree["weight"]) * solr_leaf(tree["root"], by_name, number)
-            for tree in params["trees"]
-        ]
-
-    return terms
-
-
-def solr_leaf(node, row, number):
-    """Solr adds 1e-6 to a threshold, in single precision; at most this goes left."""
-    while "feature" in node:
-        assert set(node) == {"feature", "threshold", "left", "right"}
-        limit = SINGLE(node["threshold"]) + SINGLE(1e-6)
-        node = node["left"] if row[node["feature"]] <= limit else node["right"]
-    assert set(node) == {"value"}
-    return number(node["value"])

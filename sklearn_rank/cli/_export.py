@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from sklearn_rank.cli._output import show_notes, write_content
 from sklearn_rank.cli._settings import ExportModel
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.errors import InputError, listing, noting
-from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_solr, to_xgboost_json
+from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
 
 
 def export(settings: ExportModel) -> None:
@@ -21,7 +20,6 @@ def export(settings: ExportModel) -> None:
         "ranklib": to_ranklib,
         "xgboost": to_xgboost_json,
         "linear": partial(to_linear_json, drop_constant=drops),
-        "solr": lambda one: json.dumps(to_solr(one, settings.name, drop_constant=drops), indent=1),
     }
     form = settings.to
     if form not in forms:

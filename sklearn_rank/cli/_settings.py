@@ -191,22 +191,20 @@ class ExportCard:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportModel:
-    """Write a model in a form that Elasticsearch, OpenSearch or Solr reads.
+    """Write a model in a form that Elasticsearch or OpenSearch reads.
 
     Example: sklearn-rank export model.skops --to xgboost -o model.json
 
     Its features are those of the search engine: the table it was trained on must be of numbers,
     without missing values that the model has learned from.
 
-    --to FORM  ranklib, xgboost, linear, solr.
-    --name NAME  Name of the model, for solr; default: model.
+    --to FORM  ranklib, xgboost, linear.
     --drop-constant  Leave out the constant of a linear model, which does not change the order.
     --output FILE  File to write; default: the terminal.
     """
 
     model: str
     to: str
-    name: str = "model"
     drop_constant: bool = False
     output: Output | None = None  # None: the terminal
 

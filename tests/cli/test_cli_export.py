@@ -1,6 +1,5 @@
 """The command export: stored models in the forms of search engines."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ def train(ranker, *more):
     return X.to_numpy(np.float32), pipeline.predict(X)
 
 
-@pytest.mark.parametrize("form", ["ranklib", "xgboost", "solr"])
+@pytest.mark.parametrize("form", ["ranklib", "xgboost"])
 def test_stumps_are_exported(form, capsys):
     X, expected = train("RankBoost", "--param", "n_estimators=8")
     capsys.readouterr()
@@ -45,7 +44,6 @@ def test_stumps_are_exported(form, capsys):
     terms = {
         "ranklib": lambda: readers.ranklib(text),
         "xgboost": lambda: readers.xgboost(text, NAMES),
-        "solr": lambda: readers.solr(json.loads(text)),
     }[form]()
     np.testing.assert_allclose([sum(terms(row)) for row in X], expected, rtol=1e-6, atol=1e-9)
     run(f"export m.skops --to {form}")
@@ -60,14 +58,10 @@ def test_scaled_linear_models_are_exported(capsys):
     terms = readers.linear(Path("out.json").read_text(encoding="utf-8"), NAMES)
     found = np.array([sum(terms(row)) for row in X])
     np.testing.assert_allclose(np.ptp(found - expected), 0, atol=1e-6)
-    run("export m.skops --to solr --name shop --drop-constant -o solr.json")
-    document = json.loads(Path("solr.json").read_text(encoding="utf-8"))
-    assert document["name"] == "shop"
-    assert [sum(readers.solr(document)(row)) for row in X] == found.tolist()
 
 
 def test_bad_input_of_export(capsys):
     train("RankBoost", "--param", "n_estimators=3")
     assert "the forms are ranklib, xgboost" in fails("export m.skops --to pmml", capsys)
-    assert "not a model written by" in fails("export old.csv --to solr", capsys)
+    assert "not a model written by" in fails("export old.csv --to linear", capsys)
     assert "RankBoost is not linear" in fails("export m.skops --to linear", capsys)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import readers_search_engines as readers
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.compose import ColumnTransformer
@@ -31,14 +31,11 @@ from sklearn_rank import (
     SmoothMarginRanker,
 )
 from sklearn_rank.ensemble import RankingEnsemble
-from sklearn_rank.export.search_engines import _solr as solr_writer
 from sklearn_rank.export.search_engines import (
     feature_set,
     model_request,
-    solr_features,
     to_linear_json,
     to_ranklib,
-    to_solr,
     to_xgboost_json,
 )
 from sklearn_rank.export.search_engines._nodes import Leaf, Split, tree_node
@@ -140,11 +137,7 @@ def read(form, model, number=float, **options):
     options["feature_names"] = NAMES
     if form == "xgboost":
         return readers.xgboost(to_xgboost_json(model, **options), NAMES, number)
-    if form == "linear":
-        return readers.linear(to_linear_json(model, **options), NAMES, number)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "RankBoost: |PNormPush|Smooth|Boosted", UserWarning)
-        return readers.solr(to_solr(model, "m", **options), number)
+    return readers.linear(to_linear_json(model, **options), NAMES, number)
 
 
 def assert_same(terms, expected, X, tolerance):
@@ -156,24 +149,7 @@ def assert_same(terms, expected, X, tolerance):
     assert (error <= tolerance * size + 1e-300).all(), (error / size).max()
 
 
-def in_gaps(rows, thresholds):
-    """Return which rows have a value next to a threshold that Solr, which adds 1e-6, can't have."""
-    thresholds = np.unique(thresholds).astype(np.float32)
-    up, down = np.float32(np.inf), np.float32(-np.inf)
-    for one in np.unique(
-        [thresholds, np.nextafter(thresholds, up), np.nextafter(thresholds, down)]
-    ):
-        written = [one - np.float32(1e-6)]
-        for _ in range(3):
-            written = [*written, np.nextafter(written[0], down), np.nextafter(written[-1], up)]
-            written.sort()
-        if one not in [w + np.float32(1e-6) for w in written]:
-            gap = max(2 * np.spacing(np.abs(one)), np.float32(6e-14))
-            rows = np.where(np.abs(rows - one) <= gap, np.nan, rows)
-    return np.isnan(rows).any(axis=1)
-
-
-@pytest.mark.parametrize("form", ["ranklib", "xgboost", "solr"])
+@pytest.mark.parametrize("form", ["ranklib", "xgboost"])
 @pytest.mark.parametrize("name", FORESTS)
 @settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(seed=st.integers(0, 10_000))
@@ -181,9 +157,6 @@ def test_forests_are_read_back(name, form, seed):
     X, y = make_rows(seed)
     model = fitted(FORESTS[name], X, y)
     rows = around(model, X)
-    if form == "solr":
-        rows = rows[~in_gaps(rows, thresholds_of(model))]
-        assert len(rows) > 60
     tolerance = 1e-6 if "xgboost" in name else 1e-12  # XGBoost adds in single precision
     assert_same(read(form, model), expected_scores(model, rows), rows, tolerance)
 
@@ -198,22 +171,21 @@ def test_sums_of_xgboost_in_single_precision_are_equal(form):
     assert_array_equal(found, model.predict(rows))
 
 
-@pytest.mark.parametrize("form", ["linear", "solr"])
 @pytest.mark.parametrize("name", LINEAR)
 @settings(max_examples=settings.default.max_examples * 2 // 5)
 @given(seed=st.integers(0, 10_000))
-def test_linear_models_are_read_back(name, form, seed):
+def test_linear_models_are_read_back(name, seed):
     X, y = make_rows(seed)
     model = fitted(LINEAR[name], X, y)
     rows = X.astype(np.float32)
     # Scalers round rows of single precision themselves, before the ranker sees them.
     expected = expected_scores(model, rows.astype(np.float64))
-    terms = read(form, model, drop_constant=True)
+    terms = read("linear", model, drop_constant=True)
     constant = float(expected_scores(model, np.zeros((1, 3)))[0])
     assert_same(lambda row: [*terms(row), constant], expected, rows, 1e-12)
     if abs(constant) > 1e-9:
         with pytest.raises(ValueError, match=r"adds the constant .* drop_constant=True"):
-            read(form, model)
+            read("linear", model)
 
 
 @pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost"])
@@ -230,7 +202,7 @@ def test_in_single_precision_scores_round_by_little(name):
         assert error.max() < 2e-6  # many trees; each addition rounds by 6e-8
 
 
-@pytest.mark.parametrize("form", ["ranklib", "xgboost", "linear", "solr"])
+@pytest.mark.parametrize("form", ["ranklib", "xgboost", "linear"])
 def test_one_feature_and_a_model_of_one_tree(form):
     X, y = np.array([[1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]]), np.array([0, 0, 1])
     is_linear = form == "linear"
@@ -259,7 +231,7 @@ def test_an_absent_feature_counts_as_zero(name):
 
 
 @pytest.mark.parametrize("name", ["stumps", "all stumps", "lightgbm", "xgboost"])
-@pytest.mark.parametrize("write", [to_ranklib, to_xgboost_json, lambda m: to_solr(m, "m")])
+@pytest.mark.parametrize("write", [to_ranklib, to_xgboost_json])
 def test_learned_branches_of_missing_values_are_refused(name, write):
     random = np.random.default_rng(0)
     y = random.integers(0, 2, 300)
@@ -304,72 +276,6 @@ def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right)
         for x in np.array(values, dtype=np.float32).tolist():
             found = root if is_leaf else root.left if x <= root.limit else root.right
             assert found == Leaf(leaf)
-
-
-# Solr's slack ------------------------------------------------------------------------------------
-
-
-@given(
-    st.floats(-(2.0**127), 2.0**127, width=32) | st.floats(-(2.0**-16), 2.0**-16, width=32),
-    st.booleans(),
-)
-@example(-1.0, False)
-@example(-1.0, True)
-@example(1.25e-35, True)
-@example(3.6005892525281524e-06, False)
-@example(1e-35, False)
-@example(-9.111540180128941e-07, True)
-@example(-1e-45, True)
-@example(-1.1e-35, False)
-def test_solr_compares_with_the_threshold_or_the_nearest_it_can(limit, is_below):
-    limit = float(np.float32(limit))
-    split = Split(0, limit, Leaf(0.0), Leaf(1.0), is_below)
-    written, reached = solr_writer._before_slack(split)
-    assert np.float32(written) == written
-    assert np.float32(written) + np.float32(1e-6) == np.float32(reached)
-    steps = [float(np.spacing(np.abs(np.float32(x)))) for x in (limit, written)]
-    assert abs(reached - limit) <= max(steps)
-    if limit >= 4e-6:
-        assert reached == limit
-    assert (reached < 0) == (limit < 0)
-    nearest_to_zero = -float(np.spacing(np.float32(1e-6)))
-    if abs(reached - limit) > solr_writer.LARGEST_ZERO and not nearest_to_zero < limit < 0:
-        assert (reached < limit) == is_below
-
-
-@pytest.mark.parametrize(
-    "ranker",
-    [
-        BoostedTreesRanker(engine="xgboost", n_estimators=20),
-        BoostedTreesRanker(engine="lightgbm", n_estimators=20),
-        RankBoost(**FEW, weak_ranker=Stumps(special_values={0: [0.0]})),
-    ],
-)
-def test_zero_goes_to_the_side_of_the_model_in_solr(ranker):
-    random = np.random.default_rng(0)
-    X = random.integers(-2, 3, size=(600, 3)).astype(float)
-    model = ranker.fit(X, (X[:, 0] >= 0) ^ (random.random(600) < 0.1))
-    assert_same(read("solr", model), model.decision_function(X), X.astype(np.float32), 1e-6)
-
-
-def test_solr_warns_of_thresholds_that_move():
-    X = np.array([[1.23456e-7], [1.23457e-7], [1.23458e-7]])
-    model = RankBoost(n_estimators=1).fit(X, [0, 0, 1])
-    with pytest.warns(
-        UserWarning, match=r"RankBoost: 1 thresholds move by up to \d\.\de-14 in Solr"
-    ):
-        to_solr(model, "m", feature_names=["x"])
-
-
-def test_zeros_of_lightgbm_do_not_warn():
-    X, y = make_rows(5)
-    X[:, :] = X > 0
-    model = fitted(FORESTS["lightgbm"], X, y)
-    terms = readers.solr(to_solr(model, "m", feature_names=NAMES, store="shop"))
-    rows = X.astype(np.float32)
-    assert_same(terms, expected_scores(model, rows), rows, 1e-12)
-    assert to_solr(model, "m", feature_names=NAMES, store="shop")["store"] == "shop"
-    assert "store" not in to_solr(model, "m", feature_names=NAMES)
 
 
 # Definitions -------------------------------------------------------------------------------------
@@ -419,22 +325,6 @@ def test_a_feature_set_names_the_parameters_of_each_query():
     assert {one["template_language"] for one in features} == {"mustache"}
 
 
-def test_features_of_solr_have_a_class_and_parameters():
-    found = solr_features(
-        {"title": {"q": "{!field f=title}${keywords}"}, "own": {"class": "my.Feature", "a": 1}},
-        store="shop",
-    )
-    assert found == [
-        {
-            "store": "shop",
-            "name": "title",
-            "class": "org.apache.solr.ltr.feature.SolrFeature",
-            "params": {"q": "{!field f=title}${keywords}"},
-        },
-        {"store": "shop", "name": "own", "class": "my.Feature", "params": {"a": 1}},
-    ]
-
-
 # What is refused ---------------------------------------------------------------------------------
 
 X, Y = make_rows(1)
@@ -442,7 +332,6 @@ WRITERS = [
     to_ranklib,
     lambda model: to_xgboost_json(model, feature_names=NAMES),
     lambda model: to_linear_json(model, feature_names=NAMES),
-    lambda model: to_solr(model, "m", feature_names=NAMES),
 ]
 CATEGORIES = np.column_stack([X[:, :2], np.arange(len(X)) % 4])
 LEVELS = (np.arange(len(X)) % 4 < 2).astype(int)
@@ -592,9 +481,6 @@ def test_numbers_beyond_single_precision_are_refused():
         (lambda: model_request(RankBoost(), "m", "pmml"), ValueError, "form must be one of"),
         (lambda: feature_set({}), TypeError, "queries must map"),
         (lambda: feature_set({"a": "title"}), TypeError, "feature 'a' must be a dict"),
-        (lambda: solr_features([]), TypeError, "features must map"),
-        (lambda: solr_features({"a": 1}), TypeError, "feature 'a' must be a dict"),
-        (lambda: solr_features({"a": {"field": "b"}}), ValueError, "neither 'class' nor 'q'"),
     ],
 )
 def test_definitions_that_are_none(call, error, message):
@@ -614,7 +500,7 @@ def test_a_pipeline_may_begin_with_nothing():
     alone = RankBoost(n_estimators=2).fit(X, y)
     for first in ("passthrough", None):
         model = Pipeline([("first", first), ("last", RankBoost(n_estimators=2))]).fit(X, y)
-        assert to_solr(model, "m") == to_solr(alone, "m")
+        assert to_ranklib(model) == to_ranklib(alone)
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,21 @@
 """Models in the forms that the learning-to-rank plugins of search engines read.
 
-The plugins of Elasticsearch, OpenSearch and Solr compute features of a document for a query and
+The plugins of Elasticsearch and OpenSearch compute features of a document for a query and
 score them by a model, all in single precision. No extra is needed to write these forms.
 """
 
-from sklearn_rank.export.search_engines._features import feature_set, solr_features
+from sklearn_rank.export.search_engines._features import feature_set
 from sklearn_rank.export.search_engines._forms import (
     model_request,
     to_linear_json,
     to_ranklib,
     to_xgboost_json,
 )
-from sklearn_rank.export.search_engines._solr import to_solr
 
 __all__ = [
     "feature_set",
     "model_request",
-    "solr_features",
     "to_linear_json",
     "to_ranklib",
-    "to_solr",
     "to_xgboost_json",
 ]

@@ -26,16 +26,13 @@ class Leaf:
 class Split:
     """A comparison: the `left` node where a feature is at most `limit`, else the `right` one.
 
-    The limit is a number of single precision, as features are: the largest that goes left. In
-    training rows may have had this very value. If not, they may have had the next larger one, the
-    smallest that goes right: then `is_below` holds.
+    The limit is a number of single precision, as features are: the largest that goes left.
     """
 
     feature: int
     limit: float
     left: Node
     right: Node
-    is_below: bool = False
 
 
 Node = Leaf | Split
@@ -68,7 +65,7 @@ def limits_of(tree: TreeArrays, engine: str) -> Floats:
 
 def tree_node(tree: TreeArrays, engine: str) -> Node:
     """Return a tree, without splits that all features go one way."""
-    limits, is_below = limits_of(tree, engine), engine == "xgboost"
+    limits = limits_of(tree, engine)
 
     def of(number: int) -> Node:
         limit = float(limits[number])
@@ -79,7 +76,7 @@ def tree_node(tree: TreeArrays, engine: str) -> Node:
         if limit < -LARGEST:
             return of(int(tree.right[number]))
         left, right = of(int(tree.left[number])), of(int(tree.right[number]))
-        return Split(int(tree.feature[number]), limit, left, right, is_below)
+        return Split(int(tree.feature[number]), limit, left, right)
 
     return of(0)
 

@@ -30,7 +30,7 @@ _LEAK, _MIN_CLASS, _MAX_ROWS = 0.995, 20, 20_000
 _APART, _TIMES = 0.5, 10  # least difference and quotient of the shares of two classes
 _FEW_ROWS, _FEW = 10, 0.01  # most rows, and share, in which a nearly constant column varies
 _MIN_EXPECTED, _LARGE_PSI, _LEVEL = 10, 0.25, 0.05
-N_BINS = 10  # of a column in its summary
+_N_BINS = 10  # of a column in its summary
 
 
 @dataclass(frozen=True)
@@ -167,21 +167,16 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
     >>> column_summaries(np.array([[1.0], [2.0], [2.0], [np.nan]]))
     {'x0': {'cuts': [1.0, 2.0], 'counts': [1, 2, 0, 1]}}
     """
-    return summaries_in_bins(X, N_BINS)
-
-
-def summaries_in_bins(X: Any, n_bins: int) -> dict[Any, dict[str, list[Any]]]:
-    """Return the distribution of each column in at most so many bins."""
     found: dict[Any, dict[str, list[Any]]] = {}
     for name, (values, texts) in _columns(X).items():
         known = values[~np.isnan(values)]
         if texts is None:
-            levels = np.arange(1, n_bins) / n_bins
+            levels = np.arange(1, _N_BINS) / _N_BINS
             cuts = np.quantile(known, levels, method="inverted_cdf") if len(known) else known
             found[name] = {"cuts": np.unique(cuts).tolist()}
         else:
             order = np.argsort(-np.bincount(known.astype(np.intp)), kind="stable")
-            found[name] = {"texts": [texts[code] for code in order[: n_bins - 1]]}
+            found[name] = {"texts": [texts[code] for code in order[: _N_BINS - 1]]}
         found[name]["counts"] = _counts(found[name], values, texts).tolist()
     return found
 

@@ -17,14 +17,13 @@ from scipy.sparse import csr_matrix
 from scipy.stats import chi2
 from sklearn.datasets import load_breast_cancer
 
-from sklearn_rank.cli._tables.summaries import check_summaries, pool_summaries
+from sklearn_rank.cli._tables.summaries import check_summaries
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.inspection import (
     column_notes,
     column_summaries,
     drift_notes,
     population_stability_index,
-    summaries_in_bins,
 )
 
 N = 600
@@ -244,36 +243,6 @@ def test_summaries_count_all_rows():
         "a": {"texts": [], "counts": [0, 2]},
         "b": {"texts": ["x"], "counts": [1, 0, 1]},
     }
-
-
-@given(
-    st.lists(st.sampled_from([*range(12), None]), min_size=1, max_size=60),
-    st.integers(1, 4),
-)
-def test_summaries_of_parts_are_those_of_all_rows(values, n_parts):
-    """Where each value has a bin of its own; texts as frequent as each other in any order."""
-    numbers = pd.DataFrame({"a": np.array(values, dtype=float)})
-    texts = numbers["a"].map("{:.0f}".format).where(numbers["a"].notna(), None)
-    for frame in (numbers, pd.DataFrame({"a": texts})):
-        parts = [frame[k::n_parts] for k in range(n_parts) if len(frame[k::n_parts])]
-        found = pool_summaries([summaries_in_bins(one, 100) for one in parts])
-        check_summaries(found)
-        expected = column_summaries(frame)["a"]
-        assert found["a"]["counts"] == expected["counts"]
-        assert found["a"].get("cuts") == expected.get("cuts")
-
-
-def test_pooled_shares_are_at_most_a_bin_off():
-    values = np.sort(RNG.lognormal(size=5000))  # the parts are apart
-    frame = pd.DataFrame({"a": values})
-    parts = [summaries_in_bins(frame[s], 100) for s in (slice(900), slice(900, None))]
-    found = pool_summaries(parts)["a"]
-    assert sum(found["counts"]) == 5000
-    true = np.searchsorted(values, found["cuts"], side="right")
-    shares = np.cumsum(found["counts"])[:9]
-    assert (abs(true - shares) <= 50).all()
-    assert (abs(true - 500 * np.arange(1, 10)) <= 50).all()
-    assert drift_notes({"a": found}, frame) == []
 
 
 @pytest.mark.parametrize(

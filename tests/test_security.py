@@ -237,26 +237,6 @@ def test_reasons_are_no_formulas(tmp_path, monkeypatch, capsys):
 # --- clusters ------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_workers_of_this_machine_listen_on_it_only():
-    pytest.importorskip("distributed")
-    pytest.importorskip("xgboost")
-    from sklearn_rank.cli._cluster import _client
-    from sklearn_rank.dask._cluster_fit import begin_turn, start_tracker
-
-    with _client("local") as client:
-        if Path("/proc/net/tcp").exists():
-            assert listeners(os.getpid()) == {"0100007F"}
-        info = client.scheduler_info(n_workers=-1)
-        workers = [one for found in info["workers"].values() for one in (found["nanny"],)]
-        addresses = [info["address"], *info["workers"], *workers, client.dashboard_link]
-        assert client.run_on_scheduler(begin_turn, "fit", client.id)
-        tracker = client.run_on_scheduler(start_tracker, 1)
-        addresses.append(f"tcp://{tracker['dmlc_tracker_uri']}:0")
-        hosts = {re.match(r"\w+://([^:/]+)", one)[1] for one in addresses}
-    assert hosts == {"127.0.0.1"}
-
-
 def listeners(pid):
     """Return the addresses of IPv4 at which a process and those below it listen, of Linux."""
     inodes, children = set(), []

@@ -113,9 +113,8 @@ def _command(name: str, home: str, kind: type, *suffixes: str) -> None:
     def call(force: bool, **values: Any) -> None:
         inputs = {key: values[key] for key in _INPUTS if values.get(key) is not None}
         inputs |= {"best": values["best"]} if values.get("best") else {}
-        is_other = values.get("data") == "-" or values.get("cluster") is not None
         for key, path in inputs.items():
-            if not (os.path.exists(path) or (key == "data" and is_other)):
+            if not (os.path.exists(path) or (key == "data" and path == "-")):
                 raise InputError(f"{path}: no such file")
         import_extra("pandas")  # imported by name at the top of modules
         for key, ends in {**_SUFFIXES, "output": suffixes}.items():

@@ -91,8 +91,6 @@ class Train:
     --metric NAME  What --search compares settings by: one name, of those of compare --metrics.
     --validation FILE  Rows that decide when boosting stops.
     --calibrate SHARE  Rows to hold out for rank --fdr, such as 0.25; they are not fitted to.
-    --cluster local|ADDRESS  Fit to Parquet files that memory can't hold, on Dask workers of this
-        machine or of the scheduler at ADDRESS; DATA may be a pattern in quotes, 'data/*.parquet'.
     --output MODEL  Model file (.skops).
     """
 
@@ -103,7 +101,6 @@ class Train:
     metric: str | None
     validation: str | None
     calibrate: float | None
-    cluster: str | None
     output: Output
 
 

@@ -29,8 +29,8 @@ _MOST_UNPACKED = 100
 _NOT_OURS = "is not a model written by sklearn-rank train"
 _NOT_LOADED = "the model cannot be loaded"
 _OURS = re.compile(
-    r"sklearn_rank\.(bins|engines|ensemble|estimators|metrics|models|objectives|pair_sums|rows|scorecard"
-    r"|solvers|weak_rankers)\.[\w.]+"
+    r"sklearn_rank\.(_bins|_core|_pair_sums|engines|ensemble|estimators|metrics|models|objectives"
+    r"|scorecard|solvers)\.[\w.]+"
 )
 _FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
 _FOREIGN |= {f"skrub._{name.lower()}_encoder.{name}Encoder" for name in ("String", "Datetime")}

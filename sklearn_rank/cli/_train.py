@@ -15,16 +15,11 @@ from sklearn_rank.cli._rank import calibration, hold_out
 from sklearn_rank.cli._settings import Folds, Train
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._tables.errors import InputError, count, import_extra, with_name
+from sklearn_rank.cli._tables.errors import InputError, count, with_name
 
 
 def train(settings: Train) -> None:
     """Fit one ranker to all rows and store it."""
-    if settings.cluster is not None:
-        for module in ("dask.dataframe", "distributed", "xgboost"):
-            import_extra(module, "dask")
-        import_extra("sklearn_rank.cli._cluster").train_on_cluster(settings)
-        return
     notes: list[str] = []
     table, validation, held_out = settings.table, None, None
     rankers = _checked(settings)

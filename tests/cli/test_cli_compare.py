@@ -448,7 +448,6 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
         (["--best", "--validation", "rows.csv"], "--validation does not go with --best"),
         (["--rankers", "RankBoost"], "--rankers goes with --best"),
         (["--best", "none.json"], "none.json: no such file"),
-        (["--best", "--cluster", "local"], "--best does not go with --cluster"),
     ],
 )
 def test_what_does_not_go_with_best(folder, capsys, more, message):

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -201,20 +200,6 @@ def test_trees_of_the_baselines_learn_classes_or_grades():
             baseline = _rankers._unfitted(name, 7, is_graded=is_graded)
             assert (is_regressor(baseline), is_classifier(baseline)) == (is_graded, not is_graded)
             assert baseline.random_state == 7
-
-
-def test_workers_of_this_machine_leave_memory_to_others(monkeypatch):
-    asked = {}
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(distributed, "Client", lambda **how: asked.update(how) or nullcontext())
-    cluster = pytest.importorskip("sklearn_rank.cli._cluster")
-    with cluster._client("local"):
-        share = asked["memory_limit"] * asked["n_workers"] / cluster.MEMORY_LIMIT
-        assert 0.75 < share <= 0.8
-        assert asked["threads_per_worker"] == 1
-        assert asked["host"] == "127.0.0.1"
-    with cluster._client("tcp://10.0.0.1:8786"):
-        assert asked["address"] == "tcp://10.0.0.1:8786"
 
 
 def test_a_table_of_dates_has_no_card(capsys):

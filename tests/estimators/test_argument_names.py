@@ -68,7 +68,6 @@ CALLS = {
     "recall_at_k": scored(metrics.recall_at_k, "sample_weight", k=2),
     "p_norm_push_loss": scored(metrics.p_norm_push_loss, p=2.0),
     "pair_loss_and_gradient": scored(pair_loss_and_gradient),
-    "gini_score": scored(metrics.gini_score),
     "ks_score": scored(metrics.ks_score),
     "ks_interval": scored(metrics.ks_interval, "qid", "sample_weight"),
     "gains_table": scored(monitoring.gains_table, "qid"),
@@ -198,7 +197,7 @@ def test_no_rows_are_said_so(function):
 @pytest.mark.parametrize("weight", [2.5, 3, np.float64(0.5), np.array(2.0)])
 def test_a_number_is_the_weight_of_every_row(weight):
     weights = np.full(N, float(weight))
-    for name in [*PAIRS, *CURVES, "gini_score", "ks_score"]:
+    for name in [*PAIRS, *CURVES, "ks_score"]:
         function = getattr(metrics, name)
         expected = function(Y, F, qid=QID, sample_weight=weights)
         np.testing.assert_array_equal(function(Y, F, qid=QID, sample_weight=weight), expected)

@@ -12,7 +12,7 @@ from sklearn_rank import ListNetLinear, RankBoost, metrics
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold, QueryShuffleSplit, check_query_leakage
 from sklearn_rank.objectives import pair_loss_and_gradient
-from sklearn_rank.plotting import PairContributionDisplay, RankedListDisplay, TopROCDisplay
+from sklearn_rank.plotting import RankedListDisplay, TopROCDisplay
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import monitoring
 
@@ -130,11 +130,9 @@ CALLS = {
     "QueryMinMaxScaler": (partial(QueryMinMaxScaler().fit, X), {"qid": IDS}),
     "TopROCDisplay": scored(TopROCDisplay.from_predictions),
     "RankedListDisplay": scored(RankedListDisplay.from_predictions, "y_true"),
-    "PairContributionDisplay": scored(PairContributionDisplay.from_predictions, "qid"),
 }
 CALLS["RankedListDisplay"][0].keywords["y_true"] = Y
-for display in ("TopROCDisplay", "PairContributionDisplay"):  # which take classes of any kind
-    CALLS[display][1]["y_true"] = LABELS
+CALLS["TopROCDisplay"][1]["y_true"] = LABELS  # which takes classes of any kind
 NAMES = re.compile(
     r"\b(X|y|y_true|y_score|y_score_a|y_score_b|y_prob|qid|group|groups|fold|sample_weight|values_a"
     r"|values_b|reference_weight|current)\b"

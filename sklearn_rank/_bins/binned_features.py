@@ -31,11 +31,10 @@ MOST_ROWS = 1 << 17
 def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
     r"""Return the rows that tell the quantiles of every feature, and the weights they stand for.
 
-    These are all rows, or of more than 2^17 distinct rows a sample of m = 2^17 (see
-    `priority_sample`), which is the same in any order and on several processes. The share of the
-    weight up to a threshold is then off by an error whose standard deviation is at most about
-    :math:`1 / (2 \sqrt m)`, .14 % of the weight; no row that weighs more than 1/m of all is left
-    out, so that heavy rows make it smaller.
+    These are all rows, or of more than 2^17 distinct rows the m = 2^17 with the smallest hashes,
+    which are the same in any order and on several processes. The share of the weight up to a
+    threshold is then off by an error whose standard deviation is at most about
+    :math:`1 / (2 \sqrt m)`, .14 % of the weight, where weights are equal.
     """
     if rows.total(float(len(rows.weight))) <= MOST_ROWS:
         return slice(None), rows.weight

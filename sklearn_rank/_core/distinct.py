@@ -52,6 +52,26 @@ def distinct_rows(
     return rows, weight, None if qid is None else qid[rows], place
 
 
+def equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
+    """Return one of some rows for each code, the rising codes, and the summed weights."""
+    rows = rows[np.argsort(code[rows], kind="stable")]
+    code = code[rows]
+    first = np.flatnonzero(starts_run(code))
+    total = np.add.reduceat(weight[rows], first) if len(first) else weight[:0]
+    return rows[first], code[first], total
+
+
+def least_codes(code: Codes, size: int) -> Codes:
+    """Return the smallest distinct codes, rising: `size` of them, if there are as many."""
+    least = np.zeros(0, dtype=np.uint64)
+    for part in blocks(len(code), max(size, SMALL_BLOCK)):  # a sort of all takes much memory
+        new = code[part]
+        if len(least) == size:
+            new = new[new < least[-1]]
+        least = np.unique(np.concatenate([least, new]))[:size]
+    return least
+
+
 def _by_smallest(qid: Indices, code: Codes) -> Indices:
     """Return query codes that rise with the smallest code of a row of each query."""
     smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)

@@ -12,13 +12,14 @@ from sklearn_rank._core.distinct import (
     Dealing,
     distinct_rows,
     divide_among_folds,
+    equal_as_one,
     hash_rows,
+    least_codes,
     weight_before,
 )
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.processes import Collective
-from sklearn_rank._core.sample import priority_sample
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Sums, shared_property
 
@@ -164,17 +165,31 @@ class Rows(Sums):
         return self.take(rows, weight), fold
 
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
-        """Return a `priority_sample` of the distinct rows, and the weights they stand for.
+        """Return the distinct rows of the smallest hashes, with their summed weights.
+
+        Neither the order of the rows nor their division over processes has a part in it.
 
         Parameters
         ----------
         size : int
-            Number of rows, of all processes.
+            Number of distinct rows, of all processes; with fewer all are taken.
         by_class : bool, default=False
             Whether rows of equal features but another class are distinct.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_sampled,)
+            Positions of those rows that this process holds, by rising hash.
+        weight : ndarray of shape (n_sampled,)
+            The weights of their equals here.
         """
         code = np.where(self.y, ~self.code, self.code) if by_class else self.code
-        return priority_sample(code, self.weight, size, self)
+        least = least_codes(code, size)
+        if self.collective is not None:
+            least = least_codes(self.concat(least), size)
+        some = np.flatnonzero(code <= least.max(initial=0))
+        rows, _, weight = equal_as_one(some, code, self.weight)
+        return rows, weight
 
     def with_moderate_weights(self) -> Rows:
         """Return rows whose weights have products that neither underflow nor overflow.

@@ -1,8 +1,8 @@
 """Bins of all rows of a cluster: thresholds of a sample, then the bins of each partition.
 
 The workers read each partition twice, and never hold the values of more partitions than they
-work on: first for its part of the sample, then for its bins. Where rows of the sample come from a
-few partitions only, these are read once more.
+work on: first for its part of the sample, then for its bins. Where most rows of the sample come
+from few partitions, all are read once more.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from dask import delayed
 
 from sklearn_rank._bins.binned_features import MOST_ROWS, Binning, FeatureBins
-from sklearn_rank._core.arrays import SMALL_BLOCK, blocks
-from sklearn_rank._core.distinct import hash_rows
-from sklearn_rank._core.protocols import Floats
-from sklearn_rank._core.sample import equal_as_one, priority_sample
+from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, blocks
+from sklearn_rank._core.distinct import equal_as_one, hash_rows, least_codes
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 
@@ -29,19 +25,25 @@ _SPARE = 4
 """Rows that are kept with their features until the sample is known, as a multiple of its own."""
 
 
-class SampledPart(NamedTuple):
-    """What is kept of a partition until the thresholds are known.
+class Sample(NamedTuple):
+    """Distinct rows of the smallest hashes.
 
     Attributes
     ----------
-    weight : Series
-        The weights of all distinct rows, by their hashes.
-    X : DataFrame
-        The features of rows that are likely to be in the sample, by their hashes.
+    code : ndarray of shape (n_rows,)
+        Their hashes, rising.
+    X : ndarray of shape (n_rows, n_features)
+        Their features.
+    weight : ndarray of shape (n_rows,)
+        Their weights.
+    is_all : bool
+        Whether no row is left out.
     """
 
-    weight: pd.Series
-    X: pd.DataFrame
+    code: Codes
+    X: Floats
+    weight: Floats
+    is_all: bool
 
 
 def bin_partitions(
@@ -49,9 +51,8 @@ def bin_partitions(
 ) -> tuple[list[Any], list[FeatureBins]]:
     """Return futures of each partition with its bins, and the bins.
 
-    The sample is that of `rows_for_thresholds` on one process. Each partition, and each merger of
-    some, goes on with twice as many rows as the sample has. A row of the sample is among them
-    unless its weight is divided over partitions, most of it on those where it is light.
+    The sample is that of `rows_for_thresholds` on one process. Of each partition so many rows are
+    kept as suffice where no partition has far more of them than others; else they are read again.
 
     Parameters
     ----------
@@ -62,76 +63,49 @@ def bin_partitions(
     binning : Binning
         How values become bins.
     """
-    n_kept = -(-_SPARE * MOST_ROWS // len(partitions.chunks))
-    sampled = tasks.start(partitions.map(sample_partition, n_kept))
-    light, total, values, choose = (
-        delayed(one, pure=False) for one in (light_rows, weights_of, sampled_rows, choose_rows)
-    )
-    known = tasks.keep(tasks.tree(merge_weights, [light(part) for part in sampled]))
-    weight = tasks.keep(tasks.tree(sum, [total(part, known) for part in sampled]))
-    chosen = tasks.keep(choose(weight))
-    rows = tasks.keep(tasks.tree(merge_rows, [values(part, chosen) for part in sampled]))
-    if tasks.result(len, rows) < tasks.result(len, chosen):
-        rows = tasks.keep(tasks.tree(merge_rows, partitions.map(read_rows, chosen)))
-    bins = tasks.result(find_in_sample, binning, rows, chosen)
-    release([known, weight, chosen, rows, *sampled])
+    for n_kept in (-(-_SPARE * MOST_ROWS // len(partitions.chunks)), MOST_ROWS):
+        parts = partitions.map(sample_partition, min(n_kept, MOST_ROWS))
+        sample = tasks.keep(tasks.tree(merge_samples, parts))
+        if tasks.result(is_enough, sample):
+            break
+    bins = tasks.result(find_in_sample, binning, sample)
+    release([sample])
     return tasks.start(partitions.map(bin_partition, bins)), bins
 
 
-def sample_partition(rows: Partition, n_kept: int) -> SampledPart:
-    """Return the part of a partition that is kept until the thresholds are known."""
-    first, code, weight = equal_as_one(np.arange(rows.n_rows), hash_rows(rows.X), rows.weight)
-    some, _ = priority_sample(code, weight, n_kept)
-    X = pd.DataFrame(rows.X[first[some]], index=code[some])
-    return SampledPart(pd.Series(weight, index=code), X)
+def sample_partition(rows: Partition, n_kept: int) -> Sample:
+    """Return the distinct rows of a partition with the smallest hashes."""
+    return _sampled(hash_rows(rows.X), rows.X, rows.weight, n_kept)
 
 
-def light_rows(part: SampledPart) -> pd.Series:
-    """Return the weights in a partition of its rows that may be in the sample."""
-    return merge_weights([part.weight])
+def merge_samples(parts: list[Sample]) -> Sample:
+    """Return the rows that surely have the smallest hashes of several partitions."""
+    code, X, weight = (np.concatenate(some) for some in list(zip(*parts, strict=True))[:3])
+    merged = _sampled(code, X, weight, MOST_ROWS)
+    # Rows above the last of a part of which some are left out may be among these.
+    last = [part.code[-1] for part in (*parts, merged) if not part.is_all]
+    if not last:
+        return merged
+    n = int(np.searchsorted(merged.code, min(last), side="right"))
+    return Sample(merged.code[:n], merged.X[:n], merged.weight[:n], False)
 
 
-def merge_weights(parts: list[pd.Series]) -> pd.Series:
-    """Return the weights in several partitions of rows that may be in the sample."""
-    every = pd.concat(parts)
-    _, code, weight = equal_as_one(np.arange(len(every)), every.index.to_numpy(), every.to_numpy())
-    if len(code) > 2 * MOST_ROWS:
-        some, _ = priority_sample(code, weight, 2 * MOST_ROWS)
-        code, weight = code[some], weight[some]
-    return pd.Series(weight, index=code)
+def _sampled(code: Codes, X: Floats, weight: Floats, size: int) -> Sample:
+    """Return the distinct rows with the smallest codes."""
+    least = least_codes(code, size + 1)
+    some = np.flatnonzero(code <= least[:size].max(initial=0))
+    rows, code, weight = equal_as_one(some, code, weight)
+    return Sample(code, X[rows], weight, len(least) <= size)
 
 
-def weights_of(part: SampledPart, known: pd.Series) -> pd.Series:
-    """Return the weights in a partition of the rows that may be in the sample."""
-    return part.weight.reindex(known.index, fill_value=0.0)
+def is_enough(sample: Sample) -> bool:
+    """Whether a sample has as many rows as it needs."""
+    return sample.is_all or len(sample.code) == MOST_ROWS
 
 
-def choose_rows(weight: pd.Series) -> pd.Series:
-    """Return the weights that the rows of the sample stand for, by their hashes."""
-    code = weight.index.to_numpy()
-    rows, stands_for = priority_sample(code, weight.to_numpy(), MOST_ROWS)
-    return pd.Series(stands_for, index=code[rows])
-
-
-def sampled_rows(part: SampledPart, chosen: pd.Series) -> pd.DataFrame:
-    """Return the rows kept of a partition that are in the sample, by their hashes."""
-    return part.X[part.X.index.isin(chosen.index)]
-
-
-def read_rows(rows: Partition, chosen: pd.Series) -> pd.DataFrame:
-    """Return the rows of a partition that are in the sample, by their hashes."""
-    return sampled_rows(sample_partition(rows, rows.n_rows), chosen)
-
-
-def merge_rows(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the distinct rows of several partitions."""
-    rows = pd.concat(parts)
-    return rows[~rows.index.duplicated()].sort_index()
-
-
-def find_in_sample(binning: Binning, rows: pd.DataFrame, chosen: pd.Series) -> list[FeatureBins]:
+def find_in_sample(binning: Binning, sample: Sample) -> list[FeatureBins]:
     """Return the bins, given the rows of the sample."""
-    return binning.of_sample(rows.to_numpy(), chosen.reindex(rows.index).to_numpy())
+    return binning.of_sample(sample.X, sample.weight)
 
 
 def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:

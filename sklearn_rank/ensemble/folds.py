@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from sklearn_rank._core.distinct import Dealing, distinct_rows
+from sklearn_rank._core.distinct import distinct_rows
+from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.protocols import Indices, Mask, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.warnings import warn
@@ -93,25 +94,21 @@ def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows,
     """Return the rows, some in parts, and the fold of each; -1 for queries without a pair.
 
     Queries are whole. In one list folds are stratified by class or grade, and rows with the same
-    features are dealt as `Dealing` says. The order of the rows has no part in it, and weight 2 is
+    features are dealt as `Lots` says. The order of the rows has no part in it, and weight 2 is
     the row twice.
     """
     code = row_codes(data.X)
-    rows, total, qid, place = distinct_rows(code, data.y, data.qid, data.weight)
-    if qid is not None:
-        fold = _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)
-        return data, fold[place]
-    dealing = Dealing.of(code[rows], data.y[rows], total, np.bincount(place))
-    y = np.repeat(data.y[rows], dealing.copies)
+    if data.qid is not None:
+        rows, _, qid, place = distinct_rows(code, data.y, data.qid, data.weight)
+        return data, _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)[place]
+    lots = Lots(data, code)
+    n_of_level = lots.count_by_level()
     # Rows of the rarer class, or other than the most frequent grade.
-    n_lists = len(y) - int(np.unique(y, return_counts=True)[1].max())
-    order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
-    fold = np.empty(len(y), dtype=np.intp)
-    fold[order] = np.arange(len(y)) % _at_most(owner, n_folds, n_lists, "distinct rows")
-    return data.divided(place, total, dealing, fold)
+    n_lists = int(n_of_level.sum() - n_of_level.max())
+    return lots.folds(_at_most(owner, n_folds, n_lists, "distinct rows"), seed)
 
 
-def _folds_of_queries(owner: str, y: Values, qid: Indices, n_folds: int, seed: int) -> Indices:
+def _folds_of_queries(owner: str, y: Values, qid: Any, n_folds: int, seed: int) -> Indices:
     """Return the fold of each row, that of its query; -1 for queries without a pair."""
     kept = Rows(None, y, qid, np.ones(len(y))).paired_rows()
     n_folds = _at_most(owner, n_folds, len(np.unique(qid[kept])), "queries with a pair")

@@ -108,9 +108,9 @@ class RankingEnsemble(BaseRanker):
         one list, the AUC. In one list it is the mean over the folds.
     cv : int in [2, inf), splitter or iterable, default=5
         Number of folds: whole queries are held out, and rows with the same features together,
-        unless they have several labels and are more than a hundredth of all: copies of these are
-        dealt among the folds, a weight of 2 as two. Folds are stratified; with fewer rows of a
-        class than folds there are fewer folds, with a warning.
+        but features with more than a hundredth of all weight give each fold its share of it.
+        Folds are stratified; with fewer rows of a class than folds there are fewer folds, with a
+        warning.
         Or a splitter of scikit-learn's kind, which sees the rows of positive weight. Or (train,
         test) arrays of row numbers, or masks, of the rows of X as they are passed: rows of weight
         zero are left out of them, and folds that hold out no other rows are left out, too. So it

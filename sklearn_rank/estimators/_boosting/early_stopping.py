@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from sklearn_rank._core.distinct import Dealing, distinct_rows
-from sklearn_rank._core.protocols import Floats, Mask
+from sklearn_rank._core.lots import Lots
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.warnings import warn
@@ -139,33 +139,38 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out distinct rows at even distances along the rows sorted by relevance.
 
     Inside a relevance the rows lie along a random direction. Rows with the same features are
-    dealt as `Dealing` says: no row is on both sides, but for copies. Weight 2 is held out as the
-    row twice would be.
+    dealt as `Lots` says.
     """
-    rows, total, _, number = distinct_rows(data.code, data.y, None, data.weight)
-    dealing = Dealing.of(data.code[rows], data.y[rows], total, np.bincount(number))
-    X, y = Selection.of(data.X)[rows], np.repeat(data.y[rows], dealing.copies)
+    lots = Lots(data)
+    X, y = Selection.of(data.X)[lots.first], data.y[lots.first]
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         place = np.concatenate(
             [(part if X.is_sparse else np.nan_to_num(part)) @ direction for part in X.parts()]
         )
     # Each of two classes gives its share, and at least one row; grades are one line.
-    n_lower = [int(np.count_nonzero(~y))] if y.dtype == np.bool_ else []
-    levels = [0, *n_lower, len(y)]
-    is_held_out = np.empty(len(y), dtype=np.intp)
-    is_held_out[np.lexsort((np.repeat(place, dealing.copies), y))] = np.concatenate(
-        [_evenly(last - first, fraction) for first, last in pairwise(levels)]
-    )
-    parts, side = data.divided(number, total, dealing, is_held_out)
+    n_places = lots.count_by_level()
+    bounds = np.append(0, np.cumsum(n_places if y.dtype == np.bool_ else n_places.sum()))
+
+    def taken(n: Indices) -> Indices:
+        held_out = sum(
+            _evenly(np.clip(n - first, 0, last - first), last - first, fraction)
+            for first, last in pairwise(bounds)
+        )
+        return np.stack([n - held_out, held_out]).astype(np.intp)
+
+    parts, side = lots.deal(np.lexsort((place, y)), taken)
     return parts.take(np.flatnonzero(side == 0)), parts.take(np.flatnonzero(side == 1))
 
 
-def _evenly(n: int, fraction: float) -> Mask:
-    """Mark a fraction of n places at even distances, at least one."""
-    # Place k is marked where k * fraction + start passes a whole number; the last one at least.
-    start = max(0.5, 1.0 - n * fraction)
-    return np.diff(np.floor(np.arange(n + 1) * fraction + start)) > 0
+def _evenly(n: Indices, n_all: float, fraction: float) -> Floats:
+    """Return how many of the first n places are among a fraction of all at even distances.
+
+    At least one of all is.
+    """
+    # One more where k * fraction + start passes a whole number; the last one at least.
+    start = max(0.5, 1.0 - n_all * fraction)
+    return np.asarray(np.floor(n * fraction + start) - np.floor(start))
 
 
 @dataclass(eq=False, repr=False)

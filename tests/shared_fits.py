@@ -70,12 +70,12 @@ def unlabelled(X, weight, collective=None):
 
 
 def make_model(number: int, objective: float, attributes: Any) -> bool:
-    """Have the first process make the model of this round alone, and go on."""
+    """Make the model of this round, and go on."""
     return not attributes()
 
 
 class Observer:
-    """Asks `tell`, in the first process, whether the fit of all ends after a round."""
+    """Asks `tell`, in each process, whether the fit ends; the first one's answer counts."""
 
     def __init__(self, collective: Any, tell: Any = make_model) -> None:
         self._collective, self._tell = collective, tell
@@ -84,9 +84,7 @@ class Observer:
         self._attributes = attributes
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
-        is_first = self._collective.rank == 0
-        ends = is_first and self._tell(number, objective, self._attributes)
-        return self._collective.agree(ends)
+        return self._collective.agree(self._tell(number, objective, self._attributes))
 
 
 def run_together(n_processes: int, task: Any) -> tuple[list[Any], int]:

@@ -373,20 +373,6 @@ class Sums:
         found: list[Result] = threads.map(function, n)
         return found
 
-    def ahead(self, compute: Callable[[], Any]) -> None:
-        """Call a function now whose sums are kept, and asked for where a process acts alone."""
-        if self.collective is not None:
-            compute()
-
-    def together(self, compute: Callable[[], Result], alone: Callable[[], Result]) -> Result:
-        """Return ``compute()`` if all processes take part, ``alone()`` if this one acts alone."""
-        return compute() if self.within_reach is self else alone()
-
-    @property
-    def within_reach(self) -> Sums:
-        """These sums or, where this process acts alone, those of the rows here."""
-        return ALL_HERE if getattr(self.collective, "is_alone", False) else self
-
     @property
     def are_all_here(self) -> bool:
         """Whether this process holds all rows."""

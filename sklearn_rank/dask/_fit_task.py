@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +23,6 @@ from sklearn_rank._core.warnings import IS_TAKEN
 from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
-from sklearn_rank.dask._together import Together
 from sklearn_rank.dask._xgboost_collective import (
     PeerLostError,
     XGBoostCollective,
@@ -159,21 +158,6 @@ def digest_of(attributes: Attributes) -> str:
 # The ranker's own fit, in lock-step with the others -----------------------------------------
 
 
-class _ActsAlone:
-    """Passes on what an observer is told; the attributes it asks for are made by one process."""
-
-    def __init__(self, observer: Any, processes: Together) -> None:
-        self._observer, self._processes = observer, processes
-
-    def begin(self, attributes: Callable[[], Attributes]) -> None:
-        """Take what returns the fitted attributes so far."""
-        self._observer.begin(self._processes.alone()(attributes))
-
-    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
-        """Return whether the fit ends after a round."""
-        return bool(self._observer(number, objective, validation))
-
-
 def fit_rows(
     estimator: Any,
     rows: Rows,
@@ -193,19 +177,17 @@ def fit_rows(
         The processes.
     observer : Observer or None
         Told of each round, in every process; it returns the same in all. Its method `begin` gets
-        a function that returns the fitted attributes so far.
+        a function that returns the fitted attributes so far, which all processes call at once.
     earlier : dict or None
         Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
     """
-    processes = Together(collective)
-    data = replace(rows, collective=processes if processes.size > 1 else None)
+    data = replace(rows, collective=collective if collective.size > 1 else None)
     estimator.n_features_in_ = rows.X.shape[1]
     if earlier is not None:
         estimator.set_fitted(dict(earlier))
         # Trees begin again: further ones would have other bins.
         estimator.warm_start = not isinstance(estimator, BoostedTreesRanker)
-    told = None if observer is None else _ActsAlone(observer, processes)
-    with observed(estimator, told):
+    with observed(estimator, observer):
         estimator.check_training(data)
         fitted: Attributes = estimator.fit_rows(data)
     return fitted

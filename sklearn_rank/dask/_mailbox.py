@@ -73,7 +73,7 @@ class Mailbox:
     """
 
     def __init__(self, rank: int, waits: bool) -> None:
-        self.agree: Callable[[bool], bool] = bool
+        self.agree: Callable[[Any], Any] = lambda value: value
         """Returns what the first worker passes; set when the workers have joined."""
         self._rank, self._waits = rank, waits
         self._attributes: Callable[[], dict[str, Any]] = dict
@@ -92,9 +92,16 @@ class Mailbox:
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
         """Tell the client of a round; return whether the fit ends, the same on all workers."""
+        begin = time.monotonic()
+        wants_model = self._waits or begin >= self._next_checkpoint
+        wants_model, ends = self.agree((wants_model, self._ends))
+        attributes = None
+        if wants_model:  # by all workers: it may need sums over all rows
+            attributes, end = self._attributes(), time.monotonic()
+            self._next_checkpoint = end + max(_BETWEEN_CHECKPOINTS, (end - begin) / _SHARE)
         if self._rank == 0:
-            self._tell(number, objective)
-        return self.agree(self._ends)
+            self._tell(News(number, objective, attributes))
+        return bool(self.agree(self._ends) if self._waits else ends)
 
     def check(self) -> None:
         """Raise where the fit is to be left."""
@@ -104,22 +111,18 @@ class Mailbox:
         if self._rank == 0 and time.monotonic() - self._last_call > _CLIENT_SILENCE:
             raise PeerLostError("The client of the fit does not answer.")
 
-    def _tell(self, number: int, objective: float) -> None:
+    def _tell(self, news: News) -> None:
         """Add the news of a round, and wait for the answer if rounds do."""
-        attributes, begin = None, time.monotonic()
-        if self._waits or begin >= self._next_checkpoint:
-            attributes, end = self._attributes(), time.monotonic()
-            self._next_checkpoint = end + max(_BETWEEN_CHECKPOINTS, (end - begin) / _SHARE)
         with self._changed:
-            if attributes is not None:  # the last checkpoint is the only one that counts
+            if news.attributes is not None:  # the last checkpoint is the only one that counts
                 kept = [replace(one, attributes=None) for one in self._news]
                 self._news = deque(kept, _MOST_NEWS)
-            self._news.append(News(number, objective, attributes))
+            self._news.append(news)
         is_taken = False
         while self._waits and not is_taken:
             self.check()
             with self._changed:
-                is_taken = self._changed.wait_for(lambda: self._n_taken >= number, 1.0)
+                is_taken = self._changed.wait_for(lambda: self._n_taken >= news.number, 1.0)
 
     # Called for the client -------------------------------------------------------------------
 

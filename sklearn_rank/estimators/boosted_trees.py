@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -735,8 +734,7 @@ class BoostedTreesRanker(RoundsRanker):
             scores = descent.scores
             if n_rounds < descent.n_rounds:
                 scores = engine.scores_of(booster, X, self._n_threads, 0, n_rounds)
-            find = partial(descent.offset, scores.astype(np.float64), np.arange(len(scores)))
-            offset = descent.problem.data.together(find, lambda: descent.offsets[n_rounds - 1])
+            offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
             fitted["offset_"] = offset
             offsets = np.array([*descent.offsets[: n_rounds - 1], offset])
             fitted["staged_offsets_"] = self._after("staged_offsets_", n_before, offsets)

@@ -436,7 +436,6 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     def _fit_loss(self, data: Rows, loss: MarginLoss, threads: ThreadPool) -> dict[str, Any]:
         progress = self._open_progress(data)
-        data.ahead(lambda: data.feature_means)
         fitted: dict[str, Any] = {}
         if self.kernel in _WITH_GAMMA:
             fitted["gamma_"] = self._find_gamma(data)

@@ -349,7 +349,6 @@ class ListNetLinear(StreamRanker):
     # Learning ------------------------------------------------------------------------
 
     def _fit(self, data: Rows) -> dict[str, Any]:
-        data.ahead(lambda: data.feature_means)
         threads = ThreadPool(self.n_jobs, data.X.shape[0] * data.X.shape[1])
         # Blocks are too short for several BLAS threads: they would spend their time waiting.
         with one_blas_thread(), threads.running():

@@ -313,7 +313,6 @@ class StumpColumns:
         self._n_values[number], self._missing_bin[number] = n_values, bins.missing
         self._is_value[number, :n_values] = True
         vars(self).pop("_weight_by_bin", None)
-        self._rows.ahead(lambda: self._weight_by_bin)
         if self._searches_pairs:
             self._open_pair(number)
 

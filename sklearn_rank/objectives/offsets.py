@@ -111,7 +111,7 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     >>> error_cut(scores, positive, np.array([1.0, 1.0, 3.0, 1.0]))
     4.5
     """
-    signed, rows = np.where(positive, weight, -weight), rows.within_reach
+    signed = np.where(positive, weight, -weight)
     ends = np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)
     lowest, highest = rows.smallest(np.array(ends)) * (1, -1)
     n_rows, size = rows.totals(len(scores), float(np.abs(signed).sum()))

@@ -198,7 +198,7 @@ def test_a_fit_goes_on_where_it_was_interrupted():
     X, y = random.normal(size=(300, 3)), random.random(300) < 0.4
     bins = Binning(64).find(unlabelled(X, np.ones(300)))
     codes = encode(X, np.arange(300), bins, ThreadPool())
-    ranker, so_far = RankBoost(n_estimators=20), []
+    ranker, so_far = RankBoost(n_estimators=20), {}
 
     def fit(collective, earlier=None, tell=make_model):
         here = np.arange(300) % 2 == collective.rank
@@ -207,12 +207,12 @@ def test_a_fit_goes_on_where_it_was_interrupted():
         return fit_rows(clone(ranker), rows, collective, Observer(collective, tell), earlier)
 
     def tell(number, objective, attributes):
-        so_far.append(attributes())
+        so_far[number] = attributes()
         return number == 7
 
     first, _ = run_together(2, lambda collective: fit(collective, tell=tell))
     assert first[0]["n_iter_"] == first[1]["n_iter_"] == 7 == len(so_far)
-    rest, _ = run_together(2, lambda collective: fit(collective, earlier=so_far[-1]))
+    rest, _ = run_together(2, lambda collective: fit(collective, earlier=so_far[7]))
     whole, _ = run_together(2, fit)
     assert rest[0]["weak_rankers_"].equal(whole[0]["weak_rankers_"])
     np.testing.assert_allclose(rest[0]["estimator_weights_"], whole[0]["estimator_weights_"])

@@ -274,17 +274,17 @@ def test_a_fit_that_was_interrupted_goes_on(ranker):
     ranker = clone(ranker).set_params(relevance="binary")
     alone = clone(ranker).fit(X, y, qid=qid)
     rows = X, y, qid, np.ones(120), qid % 3, 3
-    known = []
+    known = {}
 
     def tell(number, objective, attributes):
-        known.append(attributes())
+        known[number] = attributes()
         return number == 3
 
     fit_together(ranker, *rows, tell=tell)
     assert len(known) == 3
-    assert np.isfinite(known[-1]["offset_"])
-    together, _ = fit_together(ranker, *rows, earlier=known[-1])
-    before = known[-1].get("objective_curve_", known[-1].get("_progress_", {}).get("values", []))
+    assert np.isfinite(known[3]["offset_"])
+    together, _ = fit_together(ranker, *rows, earlier=known[3])
+    before = known[3].get("objective_curve_", known[3].get("_progress_", {}).get("values", []))
     assert len(before) >= 3 or isinstance(ranker, ListNetLinear)
     np.testing.assert_array_equal(together[0]["objective_curve_"][: len(before)], before)
     if hasattr(alone, "coef_"):

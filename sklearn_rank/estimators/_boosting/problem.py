@@ -192,14 +192,6 @@ class BoostingProblem:
         """Number of rows, of all processes."""
         return int(self.preferences.total(float(self.preferences.n_rows)))
 
-    def prepare_attributes(self) -> None:
-        """Find the sums that fitted attributes need, before the first round.
-
-        Later a process makes attributes alone, for callbacks and after faults.
-        """
-        nothing = np.zeros(0)
-        self.data.ahead(lambda: self.model_attributes(nothing.astype(np.intp), nothing, nothing))
-
     @property
     def is_two_sided(self) -> bool:
         """Whether the weak rankers are 0/1 and searched on a gradient in two groups."""

@@ -25,7 +25,7 @@ from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Sums
 from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping, Phase, has_enough
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History
-from sklearn_rank.objectives import balancing_offset, error_cut
+from sklearn_rank.objectives import balancing_offset
 from sklearn_rank.objectives.offsets import rising_cut
 from sklearn_rank.solvers import Round
 
@@ -163,7 +163,6 @@ class FitRecord(Record):
         self._state: ObjectiveState | None = None
         self._stopping = self._make_stopping()
         self._offsets = self._make_offsets() if self._has_stages else None
-        problem.prepare_attributes()
         is_one_run = not (phase.is_search or ranker._counts_each_power)
         self._observe: Observer = ranker._make_observer(
             problem.data,
@@ -250,21 +249,12 @@ class FitRecord(Record):
     def _offset(self) -> float:
         """Return the offset of the model so far."""
         problem, history = self.problem, self.history
-        pairs, positive = problem.preferences, problem.positive
         is_noted = self._offsets is not None and bool(history.steps)
-        if is_noted and (
-            self._ranker._balances
-            or pairs.within_reach is not pairs
-            or problem.n_rows <= _MOST_ROWS
-        ):
+        if is_noted and (self._ranker._balances or problem.n_rows <= _MOST_ROWS):
             return history.offsets[-1]
         scores = getattr(self._state, "scores", None)
         scores = self.scores() if scores is None else scores
-        assert positive is not None
-        cut = partial(error_cut, scores, positive, pairs.weight, pairs)
-        return pairs.together(
-            lambda: float(self._ranker.offset_of(problem.data, scores)), lambda: -cut()
-        )
+        return float(self._ranker.offset_of(problem.data, scores))
 
     def _make_stopping(self) -> EarlyStopping | None:
         rows: Rows | None = self._held_out

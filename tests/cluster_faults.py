@@ -10,7 +10,7 @@ import xgboost
 from xgboost import collective
 from xgboost.core import XGBoostError
 
-from sklearn_rank.dask import _cluster_fit, _fit_thread
+from sklearn_rank.dask import _cluster_fit, _fit_task
 
 
 def hold_back_one(call):
@@ -26,7 +26,7 @@ def hold_back_one(call):
         return function(*arguments, **given)
 
     setattr(collective, call, late)
-    _fit_thread._GRACE = 1.0
+    _fit_task._GRACE = 1.0
 
 
 def end_second_in_round(number):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -20,17 +23,25 @@ from sklearn_rank._core.processes import Collective
 from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.warnings import IS_TAKEN
-from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.dask._xgboost_collective import (
+    TIMEOUT,
     PeerLostError,
     XGBoostCollective,
+    joined,
     losses_among_trees,
 )
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 
 Attributes = dict[str, Any]
+Result = TypeVar("Result")
+
+_LOOK = 0.2
+"""Seconds between two looks at whether the fit is to be left."""
+
+_GRACE = 10.0
+"""Seconds for the thread of a fit that is to be left: it looks before each message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +94,54 @@ def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
             return run_in_thread(plan.tracker, rank, box, fit, parts)
         finally:
             release_unused_memory()
+
+
+def run_in_thread(
+    tracker: dict[str, Any],
+    rank: int,
+    box: Mailbox,
+    fit: Callable[[Sequence[Any], int], Result],
+    parts: Sequence[Any],
+) -> Result:
+    """Return ``fit(parts, rank)``, called when all workers have joined.
+
+    Where a worker is lost, XGBoost may have another one wait without a limit of time: for the one
+    before it, while they join, or for the end of a message. So a worker joins in a thread of its
+    own, in which XGBoost wants the fit to run as well, and this one looks whether the fit is to be
+    left.
+
+    Raises
+    ------
+    FitStoppedError, PeerLostError
+        Where the fit is left. A thread that waits in XGBoost stays behind; if it had joined, with
+        its rows.
+    """
+    kept, has_joined, found = [parts], Event(), [Future[Result]()]
+
+    def run() -> None:
+        try:
+            with joined(tracker, rank):
+                has_joined.set()
+                result = fit(kept.pop(), rank)
+            found[0].set_result(result)
+        except BaseException as error:  # raised again in the thread of the task
+            found[0].set_exception(error)
+
+    Thread(target=run, name=f"sklearn_rank-fit-{rank}", daemon=True).start()
+    end = time.monotonic() + TIMEOUT
+    try:
+        while not wait(found, _LOOK).done:
+            box.check()
+            if time.monotonic() > end and not has_joined.is_set():
+                raise PeerLostError(f"The workers have not joined the fit in {TIMEOUT} s.")
+    except BaseException:
+        box.is_stopped = True
+        kept.clear()
+        if has_joined.is_set():
+            wait(found, _GRACE)
+        raise
+    # Left in the list, the error would have its traceback, and so the partitions, in a cycle.
+    return found.pop().result()
 
 
 def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank: int) -> Outcome:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 from distributed import get_client
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
@@ -17,15 +20,13 @@ from sklearn_rank._core.validation import check_qid_given, find_classes, warn_of
 from sklearn_rank._predictor import is_binary
 from sklearn_rank.base import DESCRIBED
 from sklearn_rank.dask._binning_tasks import bin_partitions
-from sklearn_rank.dask._blockwise import blockwise
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._fit_task import FitPlan
 from sklearn_rank.dask._partitions import Partitions, RowChecks, divide, n_features_of
 from sklearn_rank.dask._summaries import Summary, find_categories, summarise, with_whole_queries
-from sklearn_rank.dask._supported import check_supported
+from sklearn_rank.dask._supported import check_supported, check_workers
 from sklearn_rank.dask._tasks import Tasks
-from sklearn_rank.dask._workers import check_workers
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 
@@ -131,7 +132,7 @@ class DaskRanker(BaseEstimator):
             As of the fitted ranker. Of dask collections it is lazy, a partition at a time.
         """
         check_is_fitted(self)
-        return blockwise(self.estimator_, "predict", X)
+        return _blockwise(self.estimator_, "predict", X)
 
     @available_if(_is_binary)
     def decision_function(self, X: Any) -> Any:
@@ -148,7 +149,7 @@ class DaskRanker(BaseEstimator):
             Greater for rows that rank higher. Of dask collections it is lazy.
         """
         check_is_fitted(self)
-        return blockwise(self.estimator_, "decision_function", X)
+        return _blockwise(self.estimator_, "decision_function", X)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve, computed on the cluster, exactly.
@@ -213,6 +214,29 @@ class DaskRanker(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has come to its end."""
         return hasattr(self, "estimator_")
+
+
+def _blockwise(estimator: Any, method: str, X: Any) -> Any:
+    """Return the predictions of a method of a fitted ranker; of dask collections lazily."""
+    is_label = method == "predict" and estimator.relevance == "binary"
+    nothing = np.zeros(0, dtype=estimator.classes_.dtype if is_label else np.float64)
+    if isinstance(X, da.Array):
+        options = {"drop_axis": 1, "dtype": nothing.dtype, "meta": nothing}
+        return X.rechunk({1: -1}).map_blocks(_predict_block, estimator, method, nothing, **options)
+    if isinstance(X, dd.DataFrame):
+        meta = pd.Series(nothing)
+        return X.map_partitions(_predict_part, estimator, method, nothing, meta=meta)
+    return getattr(estimator, method)(X)
+
+
+def _predict_block(X: Values, estimator: Any, method: str, nothing: Values) -> Values:
+    """Return the predictions of a block."""
+    return np.asarray(getattr(estimator, method)(X)) if len(X) else nothing
+
+
+def _predict_part(X: pd.DataFrame, estimator: Any, method: str, nothing: Values) -> pd.Series:
+    """Return the predictions of a partition, with its index."""
+    return pd.Series(_predict_block(X, estimator, method, nothing), index=X.index)
 
 
 def _partitions_of(

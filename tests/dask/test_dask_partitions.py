@@ -46,9 +46,9 @@ from sklearn_rank.dask._fit_task import (
     estimator_on,
     joined_weights,
     release_unused_memory,
+    run_in_thread,
     worker_rows,
 )
-from sklearn_rank.dask._fit_thread import run_in_thread
 from sklearn_rank.dask._mailbox import FitStoppedError
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
 from sklearn_rank.dask._summaries import find_queries, merge_queries, with_whole_queries
@@ -333,7 +333,7 @@ def test_a_fit_that_is_left_raises_why(moment):
 
     box = SimpleNamespace(check=check, is_stopped=False)
     changed = {"joined": joined, "_LOOK": 0.05, "_GRACE": 60.0 if moment == "fails" else 0.05}
-    with patch.multiple("sklearn_rank.dask._fit_thread", **changed):
+    with patch.multiple("sklearn_rank.dask._fit_task", **changed):
         with pytest.raises(FitStoppedError, match="left"):
             run_in_thread({}, 0, box, fit, [X])
         goes_on.set()

@@ -252,15 +252,3 @@ def test_examples_stay_as_they_are():
     example = [">>> 'coef_ '", "'coef_ '", "Rudin2009", ""]
     done = links.linked([*example, "Rudin2009"], KEYS)
     assert done == [*example, ":cite:t:`Rudin2009`"]
-
-
-THEORY = (ROOT / "docs" / "guide" / "theory.md").read_text(encoding="utf-8")
-
-
-def test_the_tests_that_the_page_on_theory_names_exist():
-    sources = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").glob("*.py"))
-    defined = set(re.findall(r"^def (test_\w+)", sources, re.M))
-    named = set(re.findall(r"`(test_\w+)`", THEORY))
-    assert len(named) > 30
-    assert named <= defined
-    assert all((ROOT / file).is_file() for file in re.findall(r"`(tests/\w+\.py)`", THEORY))

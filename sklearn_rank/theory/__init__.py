@@ -1,4 +1,9 @@
-"""Constants, bounds and step sizes from the theorems of the papers."""
+"""Constants, bounds and step sizes from the theorems of the papers.
+
+Arguments outside of the documented ranges raise a ValueError. Bounds and constants are floats, in
+units of loss unless the function says otherwise. Derivations, verdicts and corrections stand in the
+guide, "Theory in practice".
+"""
 
 from sklearn_rank.theory._chen import (
     chen_schedule,

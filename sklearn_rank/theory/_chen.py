@@ -5,21 +5,8 @@ The descent is :math:`f_1 = 0` and, over the pairs of m positive and n negative 
 .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{mn} \sum_{ik}
     \phi'_-(f_t(x_i) - f_t(x_k)) (K_{x_i} - K_{x_k}), \qquad \eta_t = \eta_0 t^{-\theta}
 
-The paper's lambda is alpha: (1.5) descends on the mean loss plus
-:math:`\frac{\lambda}{2} \|f\|_K^2`, and Lemmas 3.1 to 3.6 have this penalty. Eq. (1.3) and (1.4)
-print :math:`\lambda \|f\|_K^2`, whose descent would have the factor
-:math:`1 - 2 \eta_t \lambda`.
-
-The least-squares loss is the ranking loss :math:`(1 - t)^2` here: the paper writes :math:`t^2`,
-whose slope at 0 is 0, so that all iterates would equal :math:`f_1 = 0`.
-
-Proof of Lemma 3.4: :math:`\phi'(t) = \phi'(0) + c(t) t` with :math:`0 \le c \le M`, and
-:math:`\|K_{x_i} - K_{x_k}\|_K \le 2 \kappa`. A step is thus
-:math:`f \mapsto (I - \eta (\alpha I + L)) f + \eta g` with L positive semidefinite,
-:math:`\|L\| \le 4 \kappa^2 M` and :math:`\|g\|_K \le 2 \kappa |\phi'(0)|`. While
-:math:`\eta (4 \kappa^2 M + \alpha) \le 1`, the norm is at most
-:math:`(1 - \eta \alpha) \|f\|_K + 2 \eta \kappa |\phi'(0)|`, and the bound
-:math:`2 \kappa |\phi'(0)| / \alpha` follows by induction.
+where the paper's lambda is alpha, of the penalty :math:`\frac{\alpha}{2} \|f\|_K^2`, and the
+least-squares loss is :math:`(1 - t)^2`. The guide has what is corrected, and the derivations.
 """
 
 from __future__ import annotations
@@ -45,23 +32,18 @@ def growth_exponent(loss: Loss) -> int:
 
     .. math:: |\phi'_-(t)| \le C (1 + |t|^{q-1}) \quad \text{for all } t
 
-    where :math:`\phi'_-` is the left derivative of the loss with respect to the margin t, and q
-    is the smallest number, at least 1, for which a constant C exists.
+    where :math:`\phi'_-` is the left derivative of the loss by the margin t, and q the smallest
+    number, at least 1, for which a constant C exists.
 
     Parameters
     ----------
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
-        Margin loss. The exponential loss grows faster than every power and has no q.
+        Margin loss. The exponential loss has no q.
 
     Returns
     -------
     int
         1 for hinge and logistic, 2 for least squares and squared hinge.
-
-    Raises
-    ------
-    ValueError
-        When the loss is not one of these.
 
     References
     ----------
@@ -95,16 +77,6 @@ def growth_constant(loss: Loss) -> int:
     int
         1 for hinge and logistic, 2 for least squares and squared hinge.
 
-    Raises
-    ------
-    ValueError
-        When the loss is not one of these.
-
-    Notes
-    -----
-    Table 1 of the paper has 2 for the logistic loss, which is not the smallest, and 1 for least
-    squares, with which the derivative is not bounded: for :math:`t^2` too it must be 2.
-
     References
     ----------
     Chen2012, eq. (2.1); Table 1 (corrected).
@@ -130,40 +102,19 @@ def gamma_limit(loss: Loss, theta: float) -> float:
 
     .. math:: \gamma < \frac{1 - \theta}{\max(q - 1, 1)}
 
-    where theta is the exponent of the decaying step and q the growth exponent of the loss.
-    Under this condition the influence of the initial value vanishes: with the step and the alpha
-    of `chen_schedule`,
-
-    .. math:: \prod_{t=1}^T (1 - \eta_t \alpha) \approx \exp\Bigl(-\frac{
-        T^{1 - \theta - \gamma \max(q - 1, 1)}}{(1 - \theta) \Delta_*}\Bigr)
-
-    tends to 0 as T grows only if the exponent of T is positive.
+    where theta is the exponent of the step and q the `growth_exponent` of the loss: only then
+    does :math:`\prod_t (1 - \eta_t \alpha)`, the influence of the initial value, tend to 0.
 
     Parameters
     ----------
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
     theta : float in [0, 1)
-        Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`. The theorem has theta > 0.
-
-    Returns
-    -------
-    float
-        The supremum, in (0, 1]; gamma must be smaller.
-
-    Raises
-    ------
-    ValueError
-        When the loss has no growth exponent or theta is out of its range.
-
-    Notes
-    -----
-    The theorem is printed with ``min`` instead of ``max``, which is 0 at q = 1 and would not
-    restrict gamma. The last line of its proof has ``max``.
+        Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
 
     References
     ----------
-    Chen2012, Theorem 2.1 (the condition).
+    Chen2012, Theorem 2.1 (the condition, corrected).
 
     Examples
     --------
@@ -187,22 +138,14 @@ def slope_lipschitz_constant(loss: Loss, kappa: float, alpha: float) -> float:
     ----------
     loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss; an object needs `local_lipschitz`.
-    kappa : float in (0, inf)
-        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
-    alpha : float in (0, inf)
-        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+    kappa, alpha : float in (0, inf)
+        Maximum of :math:`\sqrt{K(x, x)}`; strength of :math:`\frac{\alpha}{2} \|f\|_K^2`.
 
     Returns
     -------
     float
-        2 for least squares and squared hinge, 1/4 for logistic and 1 for hinge, for every R. (For
-        the hinge it is the supremum over all t: up to R = 1 it would be 0.) The exponential
-        loss has :math:`(e^R - 1) / R`, or inf when that is too large for a float.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
+        2 for least squares and squared hinge, 1/4 for logistic and 1 for hinge, for every R;
+        :math:`(e^R - 1) / R` for exponential, or inf when that is too large for a float.
 
     References
     ----------
@@ -230,20 +173,13 @@ def norm_bound(loss: Loss, kappa: float, alpha: float) -> float:
     ----------
     loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss; an object needs `local_lipschitz`.
-    kappa : float in (0, inf)
-        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
-    alpha : float in (0, inf)
-        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+    kappa, alpha : float in (0, inf)
+        Maximum of :math:`\sqrt{K(x, x)}`; strength of :math:`\frac{\alpha}{2} \|f\|_K^2`.
 
     Returns
     -------
     float
         The bound, positive. A margin is at most :math:`2 \kappa` times as large.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
 
     References
     ----------
@@ -264,29 +200,14 @@ def safe_step(loss: Loss, kappa: float, alpha: float) -> float:
 
     .. math:: \eta_0 = \frac{1}{4 \kappa^2 M + \alpha}
 
-    where M is the `slope_lipschitz_constant`: the maximum with
-    :math:`\eta_0 (4 \kappa^2 M + \alpha) \le 1`. Later steps :math:`\eta_0 t^{-\theta}` are
-    smaller.
+    where M is the `slope_lipschitz_constant`. Later steps :math:`\eta_0 t^{-\theta}` are smaller.
 
     Parameters
     ----------
     loss : {"exponential", "least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss; an object needs `local_lipschitz`.
-    kappa : float in (0, inf)
-        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
-    alpha : float in (0, inf)
-        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
-
-    Returns
-    -------
-    float
-        The step, positive.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed, or M is too large for a float, as it is for the
-        exponential loss with a small alpha.
+    kappa, alpha : float in (0, inf)
+        Maximum of :math:`\sqrt{K(x, x)}`; strength of :math:`\frac{\alpha}{2} \|f\|_K^2`.
 
     References
     ----------
@@ -315,8 +236,9 @@ def step_divisor(loss: Loss, kappa: float) -> float:
     .. math:: \Delta_* = 4 \kappa^2 \sup_{0 < \alpha \le 1} M_\alpha + 1, \qquad
         \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
 
-    where :math:`M_\alpha` is the `slope_lipschitz_constant`. All losses here have
-    :math:`q \le 2`, so that the first step is :math:`1 / \Delta_*`, at most `safe_step`.
+    where :math:`M_\alpha` is the `slope_lipschitz_constant`: the smallest divisor with which the
+    step is at most `safe_step`. The losses here have :math:`q \le 2`, hence a step of
+    :math:`1 / \Delta_*`.
 
     Parameters
     ----------
@@ -330,28 +252,6 @@ def step_divisor(loss: Loss, kappa: float) -> float:
     float
         :math:`8 \kappa^2 + 1` for least squares and squared hinge, :math:`4 \kappa^2 + 1` for
         hinge, :math:`\kappa^2 + 1` for logistic.
-
-    Raises
-    ------
-    ValueError
-        When the loss has no growth exponent or kappa is not positive.
-
-    Notes
-    -----
-    Here the divisor is the smallest one for which Lemma 3.4 holds for every alpha up to 1: at
-    alpha = 1 the first step is `safe_step`. The larger ones of the paper only shorten the steps:
-
-    ================== ======================= ======================= =======================
-    loss               eq. (2.2)               eq. (3.37)              Table 1
-    ================== ======================= ======================= =======================
-    :math:`t^2`        :math:`1 + 8 \kappa^2`  :math:`1 + 8 \kappa^2`  :math:`1 + 12 \kappa^2`
-    logistic           :math:`1 + 9 \kappa^2`  :math:`1 + 11 \kappa^2` :math:`1 + 11 \kappa^2`
-    hinge              :math:`1 + 8 \kappa^2`  :math:`1 + 8 \kappa^2`  :math:`1 + 8 \kappa^2`
-    ================== ======================= ======================= =======================
-
-    The first two columns are the formulas with absolute values of :math:`\phi'(0)`, which is
-    negative, and with q and :math:`C_0` of Table 1. The proof gives (3.37), and (2.2) has
-    :math:`C_0` at the wrong term; `slope_lipschitz_bound` is (3.37) corrected.
 
     References
     ----------
@@ -389,39 +289,28 @@ def chen_schedule(
     .. math:: T = \Bigl\lceil \Bigl(\frac{mn}{(m + n)^{3/2}}\Bigr)^s \Bigr\rceil, \qquad
         \alpha = T^{-\gamma}, \qquad \eta_0 = \frac{\alpha^{\max(q - 2, 0)}}{\Delta_*}
 
-    where
-
-    - m and n are the numbers of positive and negative rows of one bipartite list,
-    - T is the number of steps, at least 1,
-    - q is the `growth_exponent` of the loss,
-    - :math:`\Delta_*` is the `step_divisor` of the loss and the kernel.
+    where m and n are the numbers of positive and negative rows of one list, T is the number of
+    steps, q the `growth_exponent` and :math:`\Delta_*` the `step_divisor` of the loss.
 
     Parameters
     ----------
     n_pos, n_neg : float in (0, inf)
         Total weight of the positive and of the negative rows; their numbers without weights.
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
-        Margin loss. The theorem does not cover the exponential loss, which has no q.
+        Margin loss.
     kappa : float in (0, inf)
         Maximum of :math:`\sqrt{K(x, x)}` over the rows: 1 for the rbf kernel.
     s : float in (0, inf)
-        Exponent of the number of steps. For two classes of n/2 rows each,
-        :math:`mn / (m + n)^{3/2} = \sqrt{n} / 4`: s = 2 takes n/16 steps.
+        Exponent of the number of steps: 2 takes n/16 steps for two classes of n/2 rows.
     gamma : float in (0, (1 - theta) / max(q - 1, 1))
-        Exponent of alpha; `gamma_limit` returns the upper end of the interval.
+        Exponent of alpha, below `gamma_limit`.
     theta : float in [0, 1), default=0.5
         Exponent of the step, :math:`\eta_t = \eta_0 t^{-\theta}`.
 
     Returns
     -------
     dict
-        ``loss``, ``max_iter`` (T), ``alpha``, ``eta0``, ``theta``, ``tol`` (0, so that all T
-        steps are taken) and ``solver`` ("gd").
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed, or T is too large for a float.
+        ``loss``, ``max_iter`` (T), ``alpha``, ``eta0``, ``theta``, ``tol`` (0) and ``solver``.
 
     References
     ----------

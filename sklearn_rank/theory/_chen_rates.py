@@ -47,39 +47,18 @@ def slope_lipschitz_bound(
         2^{q-1} C_0 \max\Bigl(1, \frac{4 \kappa^2 |\phi'(0)|}{\alpha}\Bigr)^{\max(q-2, 0)}
 
     where :math:`|\phi'_-(t)| \le C_0 (1 + |t|)^{q-1}` for all t. With B the bound at
-    :math:`\alpha = 1`, the divisor :math:`\Delta_* = 1 + 4 \kappa^2 B` makes the steps of Theorem
-    2.1 safe for every alpha up to 1. The losses of `step_divisor` have smaller divisors.
+    :math:`\alpha = 1`, :math:`1 + 4 \kappa^2 B` is a `step_divisor`.
 
     Parameters
     ----------
-    kappa : float in (0, inf)
-        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
-    alpha : float in (0, inf)
-        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+    kappa, alpha : float in (0, inf)
+        Maximum of :math:`\sqrt{K(x, x)}`; strength of :math:`\frac{\alpha}{2} \|f\|_K^2`.
     exponent : float in [1, inf)
         Growth exponent q of the loss.
     constant : float in (0, inf)
         Growth constant :math:`C_0` of the derivative.
-    slope_at_zero : float in [0, inf)
-        :math:`|\phi'(0)|`.
-    near_zero : float in [0, inf)
-        The supremum over margins t up to 1.
-
-    Returns
-    -------
-    float
-        The bound, positive.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
-
-    Notes
-    -----
-    Eq. (3.37) has the exponent q - 1 on :math:`4 \kappa^2 |\phi'(0)|`: where that number is below
-    1, M can be larger than the printed bound. Eq. (2.2) has, beside this, :math:`C_0` as a factor
-    of the wrong term.
+    slope_at_zero, near_zero : float in [0, inf)
+        :math:`|\phi'(0)|`, and the supremum over margins t up to 1.
 
     References
     ----------
@@ -129,18 +108,6 @@ def rate_exponent(
     float
         The exponent, below 1; zero or less means that the bound does not tend to zero.
 
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
-
-    Notes
-    -----
-    The last column of Table 1 is :math:`\min\{a, s \gamma \beta\}` for one choice of s: for the
-    logistic loss :math:`s = \theta + \gamma` with :math:`\gamma \beta` in place of the printed
-    :math:`\gamma - \beta`; for least squares :math:`s = \theta` without the printed 1/2. The hinge
-    loss has q = 1 and the rate of the logistic loss, not that of least squares as printed.
-
     References
     ----------
     Chen2012, eq. (2.5) (a) and eq. (2.7) (with beta).
@@ -179,35 +146,10 @@ def sample_error_bound(
         Numbers m and n of positive and of negative rows, drawn independently.
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
-    kappa : float in (0, inf)
-        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
-    alpha : float in (0, inf)
-        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+    kappa, alpha : float in (0, inf)
+        Maximum of :math:`\sqrt{K(x, x)}`; strength of :math:`\frac{\alpha}{2} \|f\|_K^2`.
     delta : float in (0, 1), default=0.05
         Probability that the bound fails.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
-
-    Notes
-    -----
-    The paper bounds the sum by :math:`2 W`, W the supremum of
-    :math:`|\mathcal E_S - \mathcal E|`, and prints (3.19),
-    :math:`(4 L \kappa r + 2 \phi(0) + M \sqrt{2 \ln(2 / \delta)}) \, (m + n)^{3/2} / (mn)`. For
-    m = n that is less than twice (3.20), from which it is taken: its first two terms lack a factor
-    of :math:`\sqrt 2`. In the proof of (3.17) the contraction of an absolute value lacks a factor
-    of 2. Derived here: the two suprema apart need no absolute value and no :math:`\phi(0)`. Each
-    has an expectation of at most half the first term. Another positive row changes their sum by at
-    most 2 M / m, another negative row by 2 M / n. The paper takes :math:`(1/m + 1/n) M` for a
-    change of W by either, hence its :math:`(m + n)^{3/2} / (mn)`, which grows with n for a fixed m;
-    this bound does not.
 
     References
     ----------
@@ -257,10 +199,8 @@ def iterate_error_bound(
         Numbers of positive and of negative rows, drawn independently.
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         Margin loss.
-    kappa : float in (0, inf)
-        Maximum of :math:`\sqrt{K(x, x)}` over the rows.
-    alpha : float in (0, inf)
-        Strength of the ridge :math:`\frac{\alpha}{2} \|f\|_K^2`.
+    kappa, alpha : float in (0, inf)
+        Maximum of :math:`\sqrt{K(x, x)}`; strength of :math:`\frac{\alpha}{2} \|f\|_K^2`.
     eta0 : float in (0, safe_step(loss, kappa, alpha)]
         First step.
     theta : float in [0, 1]
@@ -269,22 +209,6 @@ def iterate_error_bound(
         Number T of steps.
     delta : float in (0, 1), default=0.05
         Probability that the bound fails.
-
-    Returns
-    -------
-    float
-        :math:`D_{T+1}`.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
-
-    Notes
-    -----
-    The paper sums the recursion in closed form, eq. (3.25). Printed there are
-    :math:`\kappa |\phi'(0)|` for :math:`2 \kappa |\phi'(0)|`, and 2 for the 9 of (3.29) in the
-    third term.
 
     References
     ----------

@@ -36,40 +36,18 @@ def covering_number(
     .. math:: \log_2 N_\infty(\epsilon, \phi \circ F_2, n) \le \lceil c^2 \rceil
         \log_2(2 m n + 1), \qquad c = \frac{G W R}{\epsilon}
 
-    and 0 for c at most 1, where the zero ranker is a cover. The length m of the lists enters
-    only through the logarithm.
+    and 0 for c at most 1, where the zero ranker is a cover.
 
     Parameters
     ----------
     epsilon : float in (0, inf)
         Radius of the cover, in units of loss, in the maximum norm over the queries.
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    n_queries, n_rows : int in [1, inf)
+        Numbers n of queries and m of rows in each.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in bits.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    A proof: let x be one of the m n rows, divided by R, and :math:`e = \epsilon / (G R)`. From
-    :math:`v = 0`, add :math:`\pm e x` to v for a row at which the score of v is too low or too high
-    by more than e. Each step lowers :math:`\|w - v\|_2^2`, at most :math:`W^2` in the beginning, by
-    more than :math:`e^2`. There are therefore fewer than :math:`c^2` steps, each one of 2 m n.
+        G; by default the `lipschitz_constant` of the cross-entropy.
 
     References
     ----------
@@ -109,37 +87,12 @@ def l1_covering_number(
     ----------
     epsilon : float in (0, inf)
         Radius of the cover, in units of loss, in the maximum norm over the queries.
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    n_features : int in [1, inf)
-        Number d of features.
-    max_norm : float in (0, inf)
-        Maximum l1 norm :math:`W_1` of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum absolute value R of a feature.
+    n_queries, n_rows, n_features : int in [1, inf)
+        Numbers n of queries, m of rows in each, and d of features.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l1 norm :math:`W_1` of the coefficients, and absolute value R of a feature.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in bits.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The paper prints :math:`\lceil 288 c^2 (2 + \ln d) \rceil \log_2(2 \lceil 8 c \rceil m n + 1)`,
-    which is at least 100 times larger. Derived here: w is a mean of the 2 d vectors with one
-    entry, :math:`\pm W_1`. By Hoeffding's inequality the mean of k of them, drawn at random, has a
-    score off by more than :math:`\epsilon / G` at some of the m n rows with probability at most
-    :math:`2 m n \, e^{-k / (2 c^2)}`, less than 1 for the k of the formula. Some k of them are
-    therefore close to w at all rows.
+        G; by default the `lipschitz_constant` of the cross-entropy.
 
     References
     ----------
@@ -174,39 +127,18 @@ def rademacher_bound(
     .. math:: \hat R_n(\phi \circ F_2) \le 10 C \ln \frac{6 B}{5 C}, \qquad
         C = G W R \sqrt{\frac{\log_2(3 m n)}{n}}
 
-    and :math:`\hat R_n \le B`, which is the smaller one unless n is large. It holds for every loss
-    with Lipschitz constant G, convex or not.
+    and :math:`\hat R_n \le B`, for every loss with Lipschitz constant G, convex or not.
 
     Parameters
     ----------
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    n_queries, n_rows : int in [1, inf)
+        Numbers n of queries and m of rows in each.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+        G; by default the `lipschitz_constant` of the cross-entropy.
     max_loss : float in (0, inf) or None, default=None
-        Maximum loss B. At most G W R is used, the maximum difference from the loss of the zero
-        ranker, which is as good a bound; it is the default.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The paper prints the formula without a condition; where :math:`B < \tfrac56 C` it is negative.
-    Its proof needs :math:`B \ge \tfrac52 C`, where Dudley's integral has its minimum.
+        Maximum loss B; G W R if that is less, the largest difference to the zero ranker.
 
     References
     ----------
@@ -244,41 +176,18 @@ def l1_rademacher_bound(
         10 B \sqrt{\frac{\log_2(2 d)}{n}}, \qquad
         C = G W_1 R \sqrt{\frac{2 \ln(2 m n) \log_2(2 d)}{n}}
 
-    and :math:`\hat R_n \le B`, which is the smaller one unless n is large.
+    and :math:`\hat R_n \le B`.
 
     Parameters
     ----------
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    n_features : int in [1, inf)
-        Number d of features.
-    max_norm : float in (0, inf)
-        Maximum l1 norm :math:`W_1` of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum absolute value R of a feature.
+    n_queries, n_rows, n_features : int in [1, inf)
+        Numbers n of queries, m of rows in each, and d of features.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l1 norm :math:`W_1` of the coefficients, and absolute value R of a feature.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
+        G; by default the `lipschitz_constant` of the cross-entropy.
     max_loss : float in (0, inf) or None, default=None
-        Maximum loss B. At most :math:`G W_1 R` is used, the maximum difference from the loss of
-        the zero ranker, which is as good a bound; it is the default.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The bound that the paper prints is 0 for one feature, whose complexity is not 0, and the unit of
-    the loss enters its logarithms: it is undefined where :math:`24 m n G W_1 R < 1`.
-    Derived here: Dudley's integral over `l1_covering_number`.
+        Maximum loss B; :math:`G W_1 R` if that is less.
 
     References
     ----------
@@ -319,44 +228,21 @@ def smooth_rademacher_bound(
     .. math:: \hat R_n(\{\phi \circ f : \hat L(f) \le r\}) \le 4 \sqrt r \, C
         \ln \frac{3 \sqrt B}{C}, \qquad C = 5 \sqrt 3 \, W R \sqrt{\frac{H \log_2(3 m n)}{n}}
 
-    and :math:`\hat R_n \le r`, which is the smaller one unless n is large, where
-    :math:`\hat L(f)` is the mean loss on the n queries, for smooth losses that are not negative.
+    and :math:`\hat R_n \le r`, where :math:`\hat L(f)` is the mean loss on the n queries, for
+    smooth losses that are not negative.
 
     Parameters
     ----------
-    n_queries : int in [1, inf)
-        Number n of queries.
-    n_rows : int in [1, inf)
-        Length m of the lists.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    n_queries, n_rows : int in [1, inf)
+        Numbers n of queries and m of rows in each.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     largest_loss : float in (0, inf)
         Maximum mean loss r.
     smoothness : float in (0, inf), default=2.0
-        H, see `smoothness_constant`; the default is that of the cross-entropy.
+        H; by default the `smoothness_constant` of the cross-entropy.
     max_loss : float in (0, inf) or None, default=None
-        Maximum loss B of one query. At most n r is used, which is the default: no loss is above
-        the sum of them all.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The covering number of the class is that of Prop. 15 with :math:`A^2 = 12 H W^2 R^2 r`. The 12
-    is twice the 6 of Lemma 14, :math:`(\phi - \phi')^2 \le 6 H (\phi + \phi') \|s -
-    s'\|_\infty^2`, and leaves no room for moving the centres of a cover into the class. Lemma 14
-    holds with 1 in place of 6, since :math:`\sqrt\phi` changes by at most
-    :math:`\sqrt{H / 2} \, \|s - s'\|_\infty`; with it 8 is enough, the moving included.
+        Maximum loss B of one query; n r if that is less.
 
     References
     ----------
@@ -399,8 +285,7 @@ def generalization_bound(
     Parameters
     ----------
     complexity : float in [0, inf)
-        Bound :math:`\hat R_n` of the Rademacher complexity, from `rademacher_bound` for Theorem 9
-        or `l1_rademacher_bound` for Theorem 12.
+        :math:`\hat R_n`, see `rademacher_bound` and `l1_rademacher_bound`.
     n_queries : int in [1, inf)
         Number n of queries.
     max_loss : float in (0, inf)
@@ -412,17 +297,6 @@ def generalization_bound(
     -------
     float
         The bound of :math:`L(f) - \hat L(f)`, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The theorems leave constants and logarithms out. Here they are those of McDiarmid's inequality,
-    applied to the largest difference of L and :math:`\hat L` and to the Rademacher complexity, each
-    with probability :math:`\delta / 2`.
 
     References
     ----------

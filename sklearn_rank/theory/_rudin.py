@@ -31,9 +31,8 @@ def price_bounds(
     .. math:: K g\Bigl(\frac{R_{\max}}{K}\Bigr) \le g(R_{\max}) + (K - 1) \, g(0)
         \le \sum_k g(h_k) \le K g(R_{\max})
 
-    where g is the price, for example :math:`g(h) = h^p`. Reducing the sum thus reduces a bound on
-    the maximum height. With a loss that is at least the zero-one loss in place of
-    :math:`1[f_i \le f_k]` the sum only grows, so that both lower bounds hold for the objectives.
+    where g is the price, for example :math:`g(h) = h^p`. Losses that are at least the zero-one
+    loss have a larger sum, so that both lower bounds hold for the objectives.
 
     Parameters
     ----------
@@ -47,24 +46,12 @@ def price_bounds(
     Returns
     -------
     tuple of three floats
-        The lower bound of the theorem; the greatest lower bound, attained when all heights but
-        one are zero; the upper bound, attained when all heights are equal.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is not allowed.
-
-    Notes
-    -----
-    The middle term is derived here: at least one height is :math:`R_{\max}`, the others are at
-    least 0, and g increases. By convexity it is at least
-    :math:`K g(\tfrac1K R_{\max} + \tfrac{K - 1}{K} 0)`, the bound of the theorem. For
-    :math:`g(h) = h^p` it is :math:`K^{p - 1}` times as large.
+        The lower bound of the theorem; the greatest one, attained when all heights but one are
+        zero; the upper bound, attained when all heights are equal.
 
     References
     ----------
-    Rudin2009, Theorem 1 (first and last term), sec. 2 (price).
+    Rudin2009, Theorem 1 (first and last term), sec. 2 (price); the middle is derived here.
 
     Examples
     --------
@@ -84,9 +71,8 @@ def max_height_bounds(push_loss: float, n_below: int, p: float) -> tuple[float, 
     .. math:: R_p \le \max_k s_k \le K^{1/p} R_p, \qquad
         R_p = \Bigl(\frac1K \sum_k s_k^p\Bigr)^{1/p}
 
-    where :math:`s_k` is the mean loss of lower row k over the upper rows. As p grows, both bounds
-    approach the maximum: :math:`p \ge \ln K / \ln(1 + \epsilon)` makes the upper one at most
-    :math:`1 + \epsilon` times the lower one.
+    where :math:`s_k` is the mean loss of lower row k over the upper rows. The upper bound is at
+    most :math:`1 + \epsilon` times the lower one from :math:`p = \ln K / \ln(1 + \epsilon)` on.
 
     Parameters
     ----------
@@ -102,11 +88,6 @@ def max_height_bounds(push_loss: float, n_below: int, p: float) -> tuple[float, 
     tuple of two floats
         The lower and the upper bound. Both are attained: when all :math:`s_k` are equal, and
         when all but one are zero.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
 
     References
     ----------
@@ -141,9 +122,8 @@ def push_tail_bound(
     where :math:`R_p` is the normalised push loss with the zero-one loss in the whole population,
     :math:`\hat R_{p, \theta}` the same on a sample of I upper and K lower rows with the margin
     :math:`\theta` (`p_norm_push_loss` with ``margin``), N the covering number of the class F
-    of rankers in the maximum norm at radius :math:`\epsilon \theta / 8`, and :math:`\rho` a lower
-    bound on :math:`R_p` of all of them. With :math:`\rho = 0` it is the first bound of the paper,
-    whose exponent falls as :math:`(\epsilon / 4)^{2 p}`.
+    of rankers in the maximum norm at radius :math:`\epsilon \theta / 8` with centres in F, and
+    :math:`\rho` a lower bound on :math:`R_p` of all of them.
 
     Parameters
     ----------
@@ -151,32 +131,17 @@ def push_tail_bound(
         Excess :math:`\epsilon` over the loss on the sample.
     p : float in [1, inf)
         The power.
-    n_above : int in [1, inf)
-        Number I of upper rows.
-    n_below : int in [1, inf)
-        Number K of lower rows.
+    n_above, n_below : int in [1, inf)
+        Numbers I of upper and K of lower rows.
     log_cover : float in [0, inf), default=0.0
-        Natural logarithm of N, see `combination_cover`; 0 for one ranker that was chosen
-        without the sample.
+        Natural logarithm of N, see `combination_cover`; 0 for one ranker chosen beforehand.
     min_risk : float in [0, 1], default=0.0
-        :math:`\rho`. As :math:`R_p` does not decrease in p, a lower bound on
-        :math:`R_1`, which is 1 - AUC, serves for every p.
+        :math:`\rho`; a lower bound on :math:`R_1`, which is 1 - AUC, serves for every p.
 
     Returns
     -------
     float
         The bound; above 1 it says nothing.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The proof needs the centres of the cover to belong to F, because it bounds their risk by
-    :math:`\rho`; those of `combination_cover` do. Its two tails are one-sided, so that the bound
-    holds without the factor 2 too; it is kept here as it is printed.
 
     References
     ----------
@@ -218,37 +183,26 @@ def largest_p(
         1 + \frac{\ln(16 x / \epsilon^2)}{2 \ln \rho}\Bigr\}, \qquad
         x = \frac{1}{2K} \ln \frac{2 N}{\delta - 2 N K e^{-\epsilon^2 I / 8}}
 
-    the solution of ``push_tail_bound(...) = delta``: up to this p, with probability
-    :math:`1 - \delta`, no ranker of the class has a push loss that exceeds that on the sample,
-    with the margin, by :math:`\epsilon`.
+    the solution of ``push_tail_bound(...) = delta``, with its symbols; without the second term
+    for :math:`\rho = 0`.
 
     Parameters
     ----------
     epsilon : float in (0, 1]
         Excess :math:`\epsilon` over the loss on the sample.
-    n_above : int in [1, inf)
-        Number I of upper rows.
-    n_below : int in [1, inf)
-        Number K of lower rows.
+    n_above, n_below : int in [1, inf)
+        Numbers I of upper and K of lower rows.
     delta : float in (0, 1), default=0.05
         Probability :math:`\delta` that the guarantee fails.
     log_cover : float in [0, inf), default=0.0
-        Natural logarithm of the covering number N, see `combination_cover`; 0 for one ranker
-        that was chosen without the sample.
+        Natural logarithm of N, see `combination_cover`; 0 for one ranker chosen beforehand.
     min_risk : float in [0, 1], default=0.0
-        Lower bound :math:`\rho` on 1 - AUC of every ranker of the class in the population. With
-        0 the second term of the maximum does not exist.
+        Lower bound :math:`\rho` on 1 - AUC of every ranker of the class in the population.
 
     Returns
     -------
     float
-        The largest p; 0.0 when the rows do not suffice for p = 1 either, inf when
-        they suffice for every p (:math:`\rho = 1`).
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        The largest p; 0.0 when the rows do not suffice for p = 1, inf for :math:`\rho = 1`.
 
     References
     ----------
@@ -289,30 +243,14 @@ def combination_cover(radius: float, n_weak_rankers: int, *, max_norm: float = 1
     and 0 for :math:`r \ge W`, where the zero ranker is a cover. The cover is in the maximum norm
     over all rows, with centres in F, for n weak rankers :math:`h_j` with values in [0, 1].
 
-    Derived here: :math:`\|f - f'\|_\infty \le \|\lambda - \lambda'\|_1`, and a maximal set of
-    points of a ball of :math:`\mathbb R^n` with pairwise distances above r has at most
-    :math:`(1 + 2 W / r)^n` of them, by the volumes of the balls of radius r / 2 around
-    them.
-
     Parameters
     ----------
     radius : float in (0, inf)
-        Radius r, in units of score; for `push_tail_bound`
-        :math:`\epsilon \theta / 8`.
+        Radius r, in units of score; for `push_tail_bound` :math:`\epsilon \theta / 8`.
     n_weak_rankers : int in [1, inf)
         Number n of weak rankers.
     max_norm : float in (0, inf), default=1.0
         Maximum l1 norm W of the coefficients.
-
-    Returns
-    -------
-    float
-        The bound, in nats.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
 
     References
     ----------
@@ -344,8 +282,7 @@ def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
 
     .. math:: \frac{R_p - R_p^*}{p} = B(q^*, q)
 
-    so that :math:`q^*` is unique: two minimising combinations, or sequences of them, have
-    the same masses, and the same margins where these stay finite.
+    so that :math:`q^*` is unique, and so are the margins where they stay finite.
 
     Parameters
     ----------
@@ -358,11 +295,6 @@ def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
     -------
     float
         The distance, not negative; inf where b is zero and a is not.
-
-    Raises
-    ------
-    ValueError
-        When the arrays have other shapes or negative entries, or p is out of its range.
 
     References
     ----------
@@ -409,32 +341,19 @@ def ir_push_bounds(ir_push: float, n_above: int) -> tuple[float, float]:
         \qquad \sum_i \frac{1}{\ln(1 + \mathrm{rank}_i)} \ge \frac{I^2}{J + \ln (I + 1)!}
 
     where J is the IR push of one list of two classes, :math:`J = \sum_i \ln(1 + \sum_k
-    e^{-(f_i - f_k)})`, and the ranks are those of the upper rows. Minimising J thus
-    raises a bound on both measures.
-
-    Derived here: rank i is at most the product of one plus the reverse height of row i, whose
-    logarithms sum to at most J, and its rank among the upper rows, whose product is I!; one
-    plus rank i is at most the product with one plus the latter, whose product is (I + 1)!.
-    The rest is the inequality between the arithmetic and the geometric mean, and Cauchy's.
+    e^{-(f_i - f_k)})`, and the ranks are those of the upper rows.
 
     Parameters
     ----------
     ir_push : float in [0, inf)
-        J, see `InformationRetrievalPush`, or with reverse heights in place of the inner
-        sum.
+        J, see `InformationRetrievalPush`, or with reverse heights for the inner sum.
     n_above : int in [1, inf)
         Number I of upper rows.
 
     Returns
     -------
     tuple of two floats
-        Lower bounds on `reciprocal_rank_sum` and on `reciprocal_log_rank_sum`. At I = 1 the
-        first is attained, and the second where no lower row is above.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        Lower bounds on `reciprocal_rank_sum` and on `reciprocal_log_rank_sum`.
 
     References
     ----------

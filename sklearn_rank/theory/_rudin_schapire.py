@@ -38,8 +38,7 @@ def margin_bound(
         \frac{4}{m E^2} \Bigl(\frac{8 \ln |H|}{\theta^2}
         \ln \frac{4 m E^2 \theta^2}{\ln |H|} + 2 \ln \frac{2}{\delta}\Bigr)}
 
-    where the probabilities are over pairs in the population and over those of the sample. A
-    larger margin on all pairs of the sample thus makes the guarantee stronger.
+    where the probabilities are over pairs in the population and over those of the sample.
 
     Parameters
     ----------
@@ -60,22 +59,6 @@ def margin_bound(
     float
         :math:`\epsilon`; 1.0, which says nothing, where the formula gives more, and for
         :math:`4 m E^2 \theta^2 \le e^2 \ln |H|`, where its proof does not apply.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    Derived here, with the printed result. For a fixed ranker McDiarmid's inequality
-    gives a deviation of more than :math:`\epsilon / 2` with probability at most
-    :math:`2 e^{-m (\epsilon E)^2 / 8}`. The mean of N weak rankers drawn with the coefficients of f
-    as probabilities differs from f by more than :math:`\theta / 4` with probability at most
-    :math:`2 e^{-N \theta^2 / 8}` in each row, which is :math:`\epsilon / 8` for
-    :math:`N = (8 / \theta^2) \ln(16 / \epsilon)`. The union over :math:`|H|^N` means
-    gives the formula, because :math:`2 \ln(16 / \epsilon) \le \ln(4 m E^2 \theta^2 / \ln |H|)`
-    wherever the latter is at least 2.
 
     References
     ----------
@@ -105,8 +88,6 @@ def smooth_margin_step(right: float, wrong: float, smooth_margin: float) -> floa
 
     the root of :math:`-\tau'(\alpha) = g \, \tau(\alpha)` with :math:`\tau(\alpha) = d_+
     e^{-\alpha} + d_- e^{\alpha} + d_0`, for a smooth margin g between 0 and the edge.
-    The first form does not cancel, and is finite for :math:`d_- = 0` unless
-    :math:`d_0` is zero too.
 
     Parameters
     ----------
@@ -119,11 +100,6 @@ def smooth_margin_step(right: float, wrong: float, smooth_margin: float) -> floa
     -------
     float
         The step, positive; inf for :math:`d_+ = 1`.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
 
     References
     ----------
@@ -151,31 +127,16 @@ def tied_limit(edge: float) -> float:
 
     .. math:: d_0 < \tfrac23 (1 - r) (1 - r^2)
 
-    Derived here: along the step :math:`-\ln \tau` has the slope :math:`r_s`, the edge under the
-    pair masses of that point, and the third derivative :math:`r_s (3 d_s - 2 (1 -
-    r_s^2))`, with :math:`d_s = d_0 / \tau` the tied share there. Under the condition it is
-    negative, since :math:`r_s \le r` and :math:`\tau \ge d_0 + 2 \sqrt{d_+ d_-} \ge 1 - r`, so
-    that the mean of the slope over the step is more than that of its ends, r and g. The
-    limit is greatest possible as r tends to 0.
+    where r is the edge and :math:`d_0` the share. The limit is greatest possible as r tends to 0.
 
     Parameters
     ----------
     edge : float in [0, 1]
         The edge r.
 
-    Returns
-    -------
-    float
-        The limit, between 0 and 2/3.
-
-    Raises
-    ------
-    ValueError
-        When the edge is out of its range.
-
     References
     ----------
-    RudinSchapire2009, Theorem 7 (the condition on the tied share).
+    RudinSchapire2009, Theorem 7 (the condition on the tied share); derived here.
 
     Examples
     --------
@@ -207,16 +168,6 @@ def smooth_margin_gain(step: float, edge: float, smooth_margin: float, l1_norm: 
     l1_norm : float in (0, inf)
         :math:`s_{t+1}`.
 
-    Returns
-    -------
-    float
-        The bound, not negative.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
     References
     ----------
     RudinSchapire2009, Theorem 7, eq. 9 (the increase).
@@ -239,9 +190,8 @@ def f_skew(
     .. math:: F_+ - F_-, \qquad F_+ = \sum_{i \in +} w_i e^{-f_i}, \quad
         F_- = \sum_{k \in -} w_k e^{f_k}
 
-    AdaBoost minimises :math:`F_+ + F_-` and RankBoost :math:`F_+ F_-`. Where the F-skew
-    vanishes along a sequence of rankers, minimising either is minimising both.
-    `balancing_offset` is the constant that makes it zero.
+    AdaBoost minimises :math:`F_+ + F_-` and RankBoost :math:`F_+ F_-`; `balancing_offset` is the
+    constant that makes the F-skew zero.
 
     Parameters
     ----------
@@ -256,11 +206,6 @@ def f_skew(
     -------
     float
         The F-skew; positive when the positives' loss is the larger one.
-
-    Raises
-    ------
-    ValueError
-        When `y_true` has not two values, or an input is not allowed.
 
     References
     ----------
@@ -293,9 +238,8 @@ def rankboost_loss(exponential_loss: float, f_skew: float) -> float:
     .. math:: \sum_{ik} e^{-(f_i - f_k)} = F_+ F_- = \frac{F^2 - (F_+ - F_-)^2}{4}, \qquad
         F = F_+ + F_-
 
-    Along a sequence of rankers whose F-skew vanishes RankBoost's loss is thus
-    :math:`F^2 / 4` in the limit, and both have one minimum: the infimum of F over all offsets of a
-    ranker is :math:`2 \sqrt{F_+ F_-}`.
+    where the F-skew vanishes, both have one minimum: the infimum of F over all offsets of a ranker
+    is :math:`2 \sqrt{F_+ F_-}`.
 
     Parameters
     ----------
@@ -303,16 +247,6 @@ def rankboost_loss(exponential_loss: float, f_skew: float) -> float:
         AdaBoost's loss F, the sum of :math:`e^{-y f}` over the rows.
     f_skew : float
         :math:`F_+ - F_-`, at most F in absolute value; see `f_skew`.
-
-    Returns
-    -------
-    float
-        RankBoost's loss, the sum of :math:`e^{-m}` over the pairs.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
 
     References
     ----------
@@ -341,9 +275,6 @@ def f_skew_bound(exponential_loss: float, best_loss: float) -> float:
     where F is AdaBoost's loss, :math:`F_+ + F_-`, and :math:`F_*` its infimum, if a constant is
     among the weak rankers. The F-skew vanishes as AdaBoost converges.
 
-    Derived here: with another constant, the ranker has the loss
-    :math:`2 \sqrt{F_+ F_-} \ge F_*`, and :math:`(F_+ - F_-)^2 = F^2 - 4 F_+ F_-`.
-
     Parameters
     ----------
     exponential_loss : float in (0, inf)
@@ -355,11 +286,6 @@ def f_skew_bound(exponential_loss: float, best_loss: float) -> float:
     -------
     float
         The bound; attained by the best ranker with any constant added.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
 
     References
     ----------

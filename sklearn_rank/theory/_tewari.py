@@ -35,10 +35,6 @@ def lipschitz_constant(
     "rank_svm"      :math:`\lfloor m^2 / 2 \rfloor`       sec. 3.3: :math:`O(m^2)`
     =============== ===================================== ========================
 
-    Only the last grows with the length of the list: a change of the scores by :math:`\pm 1`
-    changes by 2 the margins of the pairs of one row that rises and one that falls, of which there
-    are at most :math:`\lfloor m^2 / 4 \rfloor`, and no other margin.
-
     Parameters
     ----------
     loss : {"cross_entropy", "smoothed_dcg", "rank_svm"} or ListwiseLoss
@@ -49,23 +45,6 @@ def lipschitz_constant(
         Maximum relevance, for "smoothed_dcg".
     n_rows : int in [1, inf), default=2
         Length m of the list, for "rank_svm".
-
-    Returns
-    -------
-    float
-        G, in units of loss per unit of score.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    2 is the smallest constant of the cross-entropy, and :math:`\lfloor m^2 / 2 \rfloor` that of
-    the sum over pairs. That of the smoothed DCG is a quarter of the one of Prop. 2:
-    its gradient has the l1 norm :math:`E|G - \bar G| / \sigma`, the mean absolute deviation
-    of gains between 0 and :math:`2^{y_{max}} - 1`.
 
     References
     ----------
@@ -98,12 +77,6 @@ def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float
     "rank_svm"      inf: the hinge has a kink
     =============== ======================================= ============
 
-    The paper has no constant for the smoothed DCG. Derived here: its second derivative in
-    directions u and v is minus the joint cumulant of gain, u and v under the top-one
-    probabilities, over :math:`\sigma^2`. With :math:`\|u\|_\infty, \|v\|_\infty \le 1`
-    it is at most :math:`4 \, E|G - \bar G| \le 2 (2^{y_{max}} - 1)` for relevances that are
-    not negative.
-
     Parameters
     ----------
     loss : {"cross_entropy", "smoothed_dcg", "rank_svm"} or ListwiseLoss
@@ -112,21 +85,6 @@ def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float
         Scale of the scores in "smoothed_dcg".
     max_relevance : float in [0, 1022], default=1
         Maximum relevance, for "smoothed_dcg".
-
-    Returns
-    -------
-    float
-        H, in units of loss per squared unit of score.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The smallest constant of the cross-entropy is 1, the largest covariance of two variables within
-    :math:`\pm 1` under the top-one probabilities: Prop. 1 holds with 1 in place of 2.
 
     References
     ----------
@@ -161,22 +119,10 @@ def ogd_step(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: flo
     ----------
     n_queries : int in [1, inf)
         Number n of queries, one step each.
-    max_norm : float in (0, inf)
-        Maximum norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The step size.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        G; by default the `lipschitz_constant` of the cross-entropy.
 
     References
     ----------
@@ -199,32 +145,16 @@ def ogd_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
 
     where L is the expected loss of a query and :math:`\bar w` the averaged iterate
     :math:`\tfrac1n \sum_t w_t` of one pass over n independent queries from :math:`w_1 = 0`,
-    with the step size of `ogd_step`. The bound does not depend on the length of the lists.
-
-    The paper bounds the regret by :math:`\frac{W^2}{2 \eta} + \eta G^2 R^2 n` (sec. 5), which
-    the step minimises. Half of the second term is enough, so that with this step the excess is at
-    most 3/4 of the bound.
+    with the step size of `ogd_step`.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries.
-    max_norm : float in (0, inf)
-        Maximum norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        G; by default the `lipschitz_constant` of the cross-entropy.
 
     References
     ----------
@@ -251,27 +181,14 @@ def erm_alpha(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
     ----------
     n_queries : int in [1, inf)
         Number n of queries.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The strength, positive.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        G; by default the `lipschitz_constant` of the cross-entropy.
 
     References
     ----------
-    Tewari2015, Theorem 6 (of order :math:`1 / \sqrt n`; the constant is derived here, see
-    `erm_bound`).
+    Tewari2015, Theorem 6 (the order; the constant is derived here).
 
     Examples
     --------
@@ -291,43 +208,20 @@ def erm_bound(n_queries: int, *, max_norm: float, row_norm: float, lipschitz: fl
         \frac{\alpha}{2} \|w\|_2^2 + \hat L(w)
 
     where :math:`\hat L` is the mean loss of n independent queries, L the expected loss of a query
-    and :math:`\alpha` the strength of `erm_alpha`. The bound does not depend on the length of the
-    lists.
+    and :math:`\alpha` the strength of `erm_alpha`.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries.
-    max_norm : float in (0, inf)
-        Maximum l2 norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     lipschitz : float in (0, inf), default=2.0
-        G, see `lipschitz_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
-
-    Notes
-    -----
-    The paper prints :math:`2 G W R \, (8 / n + \sqrt{2 / n})` for an alpha of order
-    :math:`1 / \sqrt n` that it does not give. The bound here is smaller for every n. Derived here:
-    with another query in place of one, :math:`\hat w_\alpha` moves by at most
-    :math:`2 G R / (\alpha n)`, because the objective is strongly convex. The expected loss of
-    :math:`\hat w_\alpha` is therefore above the expectation of its mean loss by at most
-    :math:`2 G^2 R^2 / (\alpha n)`. The ridge adds at most :math:`\alpha W^2 / 2`, and
-    `erm_alpha` minimises the sum of the two.
+        G; by default the `lipschitz_constant` of the cross-entropy.
 
     References
     ----------
-    Tewari2015, Theorem 6 and eq. (3).
+    Tewari2015, Theorem 6 and eq. (3), with a constant derived here.
 
     Examples
     --------
@@ -346,39 +240,19 @@ def smooth_ogd_step(
 
     .. math:: \eta = \frac{1}{b + \sqrt{b^2 + 2 n b L^* / W^2}}, \qquad b = H R^2
 
-    where :math:`L^* = \min_{\|w\|_2 \le W} L(w)` must be known or estimated.
-
-    A smooth loss that is not negative bounds its own gradient,
-    :math:`\|\nabla_s \phi\|_1^2 \le 2 H \phi`, so that the regret
-    :math:`\frac{W^2}{2 \eta} + \frac{\eta}{2} \sum_t \|g_t\|_2^2` gives
-    :math:`E L(\bar w) \le (L^* + W^2 / (2 \eta n)) / (1 - \eta b)`, which this
-    step minimises.
-
-    The paper has 4 H in place of 2 H (sec. 8.3) and the second term of the regret without its
-    half: its step (7) is this one at :math:`b = 4 H R^2`.
+    where :math:`L^* = \min_{\|w\|_2 \le W} L(w)` must be known or estimated, for losses that are
+    not negative.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries, one step each.
-    max_norm : float in (0, inf)
-        Maximum norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     best_loss : float in [0, inf)
         :math:`L^*`.
     smoothness : float in (0, inf), default=2.0
-        H, see `smoothness_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The step size.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        H; by default the `smoothness_constant` of the cross-entropy.
 
     References
     ----------
@@ -403,41 +277,22 @@ def smooth_ogd_bound(
     .. math:: E \, L(\bar w) - L^* \le 2 a + 2 \sqrt{a^2 + a L^*}, \qquad
         a = \frac{H W^2 R^2}{2 n}
 
-    with the step size of `smooth_ogd_step` and its derivation, for losses that are convex and
-    not negative. The rate is :math:`1 / \sqrt n`, and 1/n when the minimum expected loss
-    :math:`L^*` is zero. It is at most
-
-    .. math:: 2 \sqrt{\frac{H W^2 R^2 L^*}{2 n}} + \frac{2 H W^2 R^2}{n},
-
-    eq. (8) of the paper with a quarter of its H: (8) is at least twice, at most four times
-    as large.
+    with the step size of `smooth_ogd_step`, for losses that are convex and not negative.
 
     Parameters
     ----------
     n_queries : int in [1, inf)
         Number n of queries.
-    max_norm : float in (0, inf)
-        Maximum norm W of the coefficients.
-    row_norm : float in (0, inf)
-        Maximum l2 norm R of a row.
+    max_norm, row_norm : float in (0, inf)
+        Maximum l2 norms W of the coefficients and R of a row.
     best_loss : float in [0, inf)
         Minimum expected loss :math:`L^*` over :math:`\|w\|_2 \le W`.
     smoothness : float in (0, inf), default=2.0
-        H, see `smoothness_constant`; the default is that of the cross-entropy.
-
-    Returns
-    -------
-    float
-        The bound, in units of loss.
-
-    Raises
-    ------
-    ValueError
-        When a parameter is out of its range.
+        H; by default the `smoothness_constant` of the cross-entropy.
 
     References
     ----------
-    Tewari2015, eq. (8), with 4 H replaced by H as derived in `smooth_ogd_step`.
+    Tewari2015, eq. (8), which is two to four times as large; derived here.
 
     Examples
     --------

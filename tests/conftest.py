@@ -91,15 +91,6 @@ def scripts(monkeypatch):
     return importlib.import_module
 
 
-@pytest.fixture(autouse=True)
-def stops_by_few_rows(request, monkeypatch):
-    """Most tests have few rows; those of the rule itself see how many it needs."""
-    from sklearn_rank.estimators._boosting import early_stopping as _early_stopping
-
-    if request.module.__name__ != "test_stopping_rule":
-        monkeypatch.setattr(_early_stopping, "MIN_ROWS", 1)
-
-
 @pytest.fixture
 def seen(monkeypatch):
     """What early stopping trains on and what it holds out, filled by the next fit."""

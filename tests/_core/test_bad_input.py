@@ -586,7 +586,8 @@ def test_a_scorer_that_fails_keeps_the_earlier_model(ranker):
         return float(y_score[0])
 
     options = {"scoring": ranking_scorer(fails_later), "n_iter_no_change": 20, "tol": 0}
-    rows, labels = np.tile(X, (5, 1)) + np.arange(30)[:, None] / 100, np.tile(Y, 5)
+    options["validation_fraction"] = 0.5
+    rows, labels = np.tile(X, (10, 1)) + np.arange(60)[:, None] / 100, np.tile(Y, 10)
     model = make(ranker, warm_start=True, random_state=0, **options).fit(rows, labels)
     model.set_params(n_estimators=20)
     n_calls = len(calls)
@@ -656,8 +657,8 @@ def test_interrupting_the_validation_keeps_the_last_fit(ranker, relevance, monke
 def test_a_new_fit_forgets_the_last_one(ranker, relevance):
     table = pd.DataFrame(X, columns=["a", "b"])
     model = make(ranker, relevance, n_iter_no_change=2, validation_fraction=0.5, random_state=0)
-    big = pd.concat([table] * 5)
-    model.fit(big, np.tile(Y, 5)).set_params(n_iter_no_change=None).fit(X, Y)
+    big = pd.concat([table + i / 100 for i in range(10)])
+    model.fit(big, np.tile(Y, 10)).set_params(n_iter_no_change=None).fit(X, Y)
     assert_equals_a_fresh_fit(model, make(ranker, relevance))
 
 

@@ -156,7 +156,7 @@ def test_a_callback_gets_a_ranker_with_contributions(ranker, task):
 
 
 @needs_callbacks
-@pytest.mark.parametrize("options", [{}, {"n_iter_no_change": 4, "validation_fraction": 0.3}])
+@pytest.mark.parametrize("options", [{}, {"n_iter_no_change": 4, "validation_fraction": 0.5}])
 def test_true_ends_the_fit(options):
     log = Log(end_after=3)
     ranker = RankBoost(n_estimators=9, random_state=0, **options).set_callbacks(log).fit(X, Y)
@@ -171,7 +171,7 @@ def test_true_ends_the_fit(options):
 
 @needs_callbacks
 def test_the_rounds_of_a_refit_have_a_name_of_their_own():
-    options = {"n_iter_no_change": 2, "validation_fraction": 0.3, "random_state": 0}
+    options = {"n_iter_no_change": 2, "validation_fraction": 0.5, "random_state": 0}
     log = Log()
     ranker = RankBoost(n_estimators=9, **options).set_callbacks(log).fit(X, Y)
     told, n_search = log.names("end"), len(ranker.validation_scores_)

@@ -217,6 +217,7 @@ def test_rows_held_out_are_no_training_rows(options, seen):
     ranker = RankBoost(
         n_estimators=8,
         n_iter_no_change=2,
+        validation_fraction=0.5,
         refit_stopped=False,
         random_state=0,
         relevance="graded",

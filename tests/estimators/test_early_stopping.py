@@ -248,7 +248,7 @@ def test_a_warm_start_refuses_another_power_of_the_score():
 
 @pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
 def test_early_stopping_of_trees_warns_of_nothing(engine):
-    X = np.random.default_rng(0).normal(size=(80, 2))
+    X = np.random.default_rng(0).normal(size=(300, 2))
     ranker = BoostedTreesRanker(engine=engine, n_estimators=3, n_iter_no_change=2, max_bins=9)
     assert len(ranker.fit(X, X[:, 0] > 0).validation_scores_) > 0
 

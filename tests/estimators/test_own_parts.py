@@ -345,7 +345,7 @@ def test_a_metric_of_ones_own():
     def auc(y_true, y_score, *, qid=None, sample_weight=None):
         return auc_score(y_true, y_score, qid=qid, sample_weight=sample_weight)
 
-    options = {"n_iter_no_change": 3, "random_state": 0, "n_estimators": 20}
+    options = {"n_iter_no_change": 3, "validation_fraction": 0.5, "random_state": 0}
     own = RankBoost(scoring=ranking_scorer(auc), **options).fit(X, Y)
     named = RankBoost(scoring="auc", **options).fit(X, Y)
     np.testing.assert_array_equal(own.validation_scores_, named.validation_scores_)

@@ -551,15 +551,11 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
         is_dense = isinstance(self.kernel, str) and not (issparse(X) or issparse(Y))
-        if is_dense and X.shape[0] == 1 and self.kernel in _OF_ROW:
-            given = (options[name] for name in ("gamma", "degree", "coef0"))
-            matrix = _OF_ROW[self.kernel](X[0], Y, *given)[np.newaxis]
-        else:
-            if is_dense and self.kernel == "rbf":
-                # Distances are differences of squares, which cancel far from the origin.
-                centre = Y.mean(axis=0)
-                X, Y = X - centre, Y - centre
-            matrix = pairwise_kernels(X, Y, metric=self.kernel, **options)
+        if is_dense and self.kernel == "rbf":
+            # Distances are differences of squares, which cancel far from the origin.
+            centre = Y.mean(axis=0)
+            X, Y = X - centre, Y - centre
+        matrix = pairwise_kernels(X, Y, metric=self.kernel, **options)
         if not np.isfinite(matrix).all():
             raise ValueError(
                 f"kernel={self.kernel!r} of KernelPairwiseSGDRanker must give finite numbers. Got "
@@ -646,33 +642,6 @@ class KernelPairwiseSGDRanker(StreamRanker):
         tags.input_tags.pairwise = kernel == "precomputed"
         tags.input_tags.positive_only = kernel in _NOT_NEGATIVE
         return tags
-
-
-def _rbf(x: Floats, Y: Floats, gamma: float, *others: float) -> Floats:
-    difference = Y - x
-    return np.exp(-gamma * np.einsum("ij,ij->i", difference, difference))
-
-
-def _cosine(x: Floats, Y: Floats, *others: float) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", Y, Y)), np.sqrt(x @ x)
-    # scikit-learn takes shorter rows for zeros, which it does not divide.
-    of_others, of_row = (np.where(one < 10.0 * _EPSILON, 1.0, one) for one in lengths)
-    return Y @ (x / of_row) / of_others
-
-
-def _poly(x: Floats, Y: Floats, gamma: float, degree: float, coef0: float) -> Floats:
-    return (gamma * (Y @ x) + coef0) ** degree
-
-
-_OF_ROW: dict[str, Callable[..., Floats]] = {
-    "cosine": _cosine,
-    "laplacian": lambda x, Y, gamma, *others: np.exp(-gamma * np.abs(Y - x).sum(axis=1)),
-    "poly": _poly,
-    "polynomial": _poly,
-    "rbf": _rbf,
-    "sigmoid": lambda x, Y, gamma, degree, coef0: np.tanh(gamma * (Y @ x) + coef0),
-}
-"""Kernels of one row with others: the checks of `pairwise_kernels` take longer than the kernel."""
 
 
 def _variance(X: Any, weight: Floats) -> float:

@@ -29,7 +29,6 @@ from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank.estimators.kernel_pairwise import _OF_ROW
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, error_cut
 from sklearn_rank.solvers import _function_space_descent
@@ -241,30 +240,6 @@ def test_new_rows_are_scored_by_the_kernel(kernel):
         np.testing.assert_array_equal(model.X_fit_, X[model.fit_rows_])
 
 
-@pytest.mark.parametrize("kernel", sorted(_OF_ROW))
-@few
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([1e-9, 0.1, 1.0]),
-    st.sampled_from([0.0, 1.0, 2.5, 3.0]),
-    st.sampled_from([-1.0, 0.0, 1.0]),
-    st.sampled_from([1e-100, 1e-3, 1.0, 30.0, 1e40]),
-)
-def test_the_kernel_of_a_row_is_that_of_scikit_learn(kernel, seed, gamma, degree, coef0, scale):
-    rng = np.random.default_rng(seed)
-    X, Y = scale * rng.integers(-2, 3, (1, 3)), scale * rng.normal(size=(4, 3))
-    Y[0], Y[1] = 0.0, X[0]
-    options = {"gamma": gamma, "degree": degree, "coef0": coef0, "filter_params": True}
-    with np.errstate(all="ignore"):
-        expected = pairwise_kernels(X, Y, metric=kernel, **options)[0]
-        found = _OF_ROW[kernel](X[0], Y, gamma, degree, coef0)
-    # Sums of products of both signs are rounded by the size of the products.
-    size = gamma * np.abs(Y) @ np.abs(X[0]) if kernel in ("poly", "polynomial") else 1.0
-    expected, found = (np.nan_to_num(one, posinf=0.0, neginf=0.0) for one in (expected, found))
-    atol = 1e-12 * np.minimum((size + abs(coef0)) ** degree, 1e300)
-    assert (np.abs(found - expected) <= atol + 1e-12 * np.abs(expected)).all()
-
-
 def test_a_sparse_row_is_scored_by_a_dense_model():
     X, y = load_breast_cancer(return_X_y=True)
     ranker = KernelPairwiseSGDRanker(max_iter=5).fit(X[:60], y[:60])
@@ -272,7 +247,7 @@ def test_a_sparse_row_is_scored_by_a_dense_model():
     np.testing.assert_allclose(found, ranker.decision_function(X[:1]), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", [*sorted(_OF_ROW), "chi2"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine", "laplacian", "sigmoid", "chi2"])
 def test_a_single_row_has_the_score_that_it_has_among_many(kernel):
     X, y = load_breast_cancer(return_X_y=True)
     X = X / X.max(axis=0)

@@ -27,7 +27,6 @@ import numpy as np
 from scipy.optimize import linprog
 
 from sklearn_rank import RankBoost, SmoothMarginRanker
-from sklearn_rank.plotting import MarginDisplay
 
 TOP = np.array(
     [
@@ -61,22 +60,46 @@ print(f"largest margin: {largest:.4f}")
 # Margins over the rounds
 # -----------------------
 #
-# :class:`~sklearn_rank.plotting.MarginDisplay` draws the margin after
-# each round and, below it, the smooth margin, which in the smooth margin
-# ranker never falls once it is positive (Theorem 7).
+# The curves are the margin after each round and, below it, the smooth
+# margin, which in the smooth margin ranker never falls once it is
+# positive (Theorem 7): with scores :math:`f`, weights of the features
+# :math:`\lambda` and pairs of a row i above a row k,
+#
+# .. math:: \mu = \min_{i, k} \frac{f_i - f_k}{\|\lambda\|_1}, \qquad
+#     G = \frac{-\ln \sum_{i, k} e^{-(f_i - f_k)}}{\|\lambda\|_1}.
 
-axes = None
+
+def draw_margins(axes, ranker, colour):
+    """Draw both curves of a fitted RankBoost or SmoothMarginRanker."""
+    name = type(ranker).__name__
+    curves = {
+        "margin": (ranker.margin_curve_, "-"),
+        "smooth margin": (ranker.smooth_margin_curve_, "--"),
+    }
+    for kind, (curve, dashes) in curves.items():
+        rounds = np.arange(1, len(curve) + 1)
+        label = f"{name}: {kind}"
+        axes.plot(rounds, curve, dashes, color=colour, label=label)
+
+
 whole_steps = {"learning_rate": 1, "n_estimators": 3_000, "tol": 0}
 rankers = [
     kind(weak_ranker="feature", **whole_steps).fit(X, y)
     for kind in (SmoothMarginRanker, RankBoost)
 ]
-for ranker in rankers:
-    axes = MarginDisplay.from_estimator(
-        ranker, ax=axes, xscale="log"
-    ).ax_
+figure, axes = plt.subplots(layout="constrained")
+for ranker, colour in zip(rankers, ("#0072b2", "#d55e00"), strict=True):
+    draw_margins(axes, ranker, colour)
     name, rounds = type(ranker).__name__, ranker.n_iter_
     print(f"{name:18} margin {ranker.margin_:.4f} after {rounds} rounds")
+# The first smooth margins lie far below the rest.
+axes.set(
+    xscale="log",
+    ylim=(-0.3, 0.5),
+    xlabel="round",
+    ylabel="margin (score over $\\|\\lambda\\|_1$)",
+)
+axes.legend(loc="lower right")
 axes.axhline(largest, color="0.4", linewidth=1.2)
 axes.annotate(
     "largest margin",
@@ -84,7 +107,7 @@ axes.annotate(
     xytext=(0, 4),
     textcoords="offset points",
 )
-axes.figure.suptitle("RankBoost's margin stays below the largest one")
+figure.suptitle("RankBoost's margin stays below the largest one")
 plt.show()
 
 # %%

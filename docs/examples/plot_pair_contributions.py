@@ -18,24 +18,68 @@ and the exponential loss concentrates it more than counting errors does.
 #
 # This is the list of :cite:t:`Rudin2009`, sec. 3.1: eight rows with
 # scores 1 to 8, four of them positive. The scores are halved, since only
-# then do Tables 1 and 2 of the paper hold.
-# :class:`~sklearn_rank.plotting.PairContributionDisplay` draws what its
-# Figures 1 and 4 show.
+# then do Tables 1 and 2 of the paper hold. The bars are what its Figures
+# 1 and 4 show.
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
 
 from sklearn_rank import RankBoost
-from sklearn_rank.plotting import PairContributionDisplay
+
+LOSSES = {
+    "zero-one": lambda margin: (margin <= 0).astype(float),
+    "exponential": lambda margin: np.exp(-margin),
+    "logistic": lambda margin: np.logaddexp(0, -margin),
+}
+LOOKS = [("#0072b2", ""), ("#d55e00", "////"), ("#009e73", "....")]
+
+
+def shares_and_risk(labels, scores, p, loss):
+    """Return the share of each row in the risk, and the risk."""
+    positive = labels > 0
+    margins = scores[positive, np.newaxis] - scores[~positive]
+    terms = LOSSES[loss](margins).sum(axis=0) ** p
+    shares = np.zeros(len(scores))
+    shares[~positive] = terms / terms.sum()
+    return shares, terms.sum()
+
+
+def draw_shares(labels, scores, powers, losses=tuple(LOSSES)):
+    """Draw a panel for each loss, with a bar for each row and p."""
+    order = np.argsort(-scores)
+    labels, scores = labels[order], scores[order]
+    places, height = np.arange(1, len(scores) + 1), 0.8 / len(powers)
+    figure, axes = plt.subplots(
+        1, len(losses), sharey=True, figsize=(9, 4)
+    )
+    for panel, loss in zip(axes, losses, strict=True):
+        for place in places[labels > 0]:
+            panel.axhspan(place - 0.5, place + 0.5, color="0.94")
+        for number, p in enumerate(powers):
+            colour, hatch = LOOKS[number]
+            panel.barh(
+                places - 0.4 + (number + 0.5) * height,
+                shares_and_risk(labels, scores, p, loss)[0],
+                height=height,
+                color=colour,
+                hatch=hatch,
+                edgecolor="white",
+                label=f"p = {p}",
+            )
+        panel.set(title=f"{loss} loss", xlabel="share of the risk")
+    signs = np.where(labels > 0, "+", "−")
+    axes[0].set_yticks(places, [*map("{}  {}".format, places, signs)])
+    axes[0].set_ylim(len(scores) + 0.5, 0.5)
+    axes[0].set_ylabel("place in the list (+ positive, − negative)")
+    axes[-1].legend(loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
 
 scores = np.arange(1, 9) / 2
 labels = np.array([-1, 1, -1, 1, -1, -1, 1, 1])
-losses = ("zero_one", "exponential", "logistic")
-display = PairContributionDisplay.from_predictions(
-    labels, scores, p=(1, 2, 4), losses=losses
-)
-display.figure_.suptitle(
+figure = draw_shares(labels, scores, powers=(1, 2, 4))
+figure.suptitle(
     "Shares of the rows in the p-norm push risk of eight rows"
 )
 plt.show()
@@ -59,11 +103,10 @@ for p in (1, 4):
     for name, pair in swaps.items():
         swapped = labels.copy()
         swapped[pair] = labels[pair[::-1]]
-        risk = PairContributionDisplay.from_predictions(
-            swapped, scores, p=p, losses=losses
-        ).risk
-        plt.close()
-        zero_one, exponential, logistic = risk[:, 0]
+        zero_one, exponential, logistic = (
+            shares_and_risk(swapped, scores, p, loss)[1]
+            for loss in LOSSES
+        )
         print(f"p = {p}, {name:18} {zero_one:8.0f}", end=" ")
         print(f"{exponential:12.2f} {logistic:11.2f}")
 
@@ -81,18 +124,13 @@ X, y = make_classification(
 )
 ranker = RankBoost(n_estimators=50).fit(X[:1_000], y[:1_000])
 new_scores = ranker.decision_function(X[1_000:])
-powers = (1, 2, 4, 16)
-display = PairContributionDisplay.from_predictions(
-    y[1_000:], new_scores, p=powers, losses="exponential", max_rows=1
-)
-plt.close()
+order = np.argsort(-new_scores)
+new_labels, new_scores = y[1_000:][order], new_scores[order]
 
-negative = ~display.is_positive
 figure, axes = plt.subplots()
-for p, share in zip(
-    powers, display.share[0, :, negative].T, strict=True
-):
-    total = np.cumsum(share)
+for p in (1, 2, 4, 16):
+    shares, _ = shares_and_risk(new_labels, new_scores, p, "exponential")
+    total = np.cumsum(shares[new_labels == 0])
     n_needed = np.searchsorted(total, 0.9) + 1
     print(
         f"p = {p:2}: 90 % of it in {n_needed} of {len(total)} negatives"

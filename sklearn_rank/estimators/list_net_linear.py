@@ -166,8 +166,8 @@ class ListNetLinear(StreamRanker):
     200 features it is followed by a few steps of Newton's method, not counted in `n_iter_`,
     that make the coefficients as exact as the gradient.
 
-    With an active `max_norm` W, projected gradient steps stop by the norm, as without it, or by the
-    duality gap
+    With ``penalty="l1"`` or `max_norm` the steps are projected gradients. With `max_norm` W they
+    stop by the norm of the gradient, as without it, or by the duality gap
 
     .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
 

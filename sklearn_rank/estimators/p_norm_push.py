@@ -271,11 +271,9 @@ class PNormPushRanker(BoostingRanker):
 
     ``solver="corrective"`` works on the distinct rows of the chosen columns: rows of the same
     query and relevance that no chosen stump separates are merged and their weights summed, so
-    that a refit is cheap for any number of rows. In one list of two classes, with the
-    exponential loss and the push at one end, it takes projected Newton steps, otherwise
-    L-BFGS-B. The bound on the coefficients keeps them finite if a stump orders all its pairs
-    correctly. `feature_importances_` credit a stump with the decrease due to its own
-    coefficient over all refits.
+    that a refit, by L-BFGS-B, is cheap for any number of rows. The bound on the coefficients keeps
+    them finite if a stump orders all its pairs correctly. `feature_importances_` credit a stump
+    with the decrease due to its own coefficient over all refits.
 
     The smoothing term e is defined as in `RankBoost`: equal weights that sum to one give the
     same model as weights of one.

@@ -14,13 +14,15 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
   straight line as the ROC curve does.
 """
 
-from sklearn_rank.metrics._auc_interval import AUCInterval, auc_interval, compare_auc
 from sklearn_rank.metrics._choice import RankingChoice, choose_ranking
-from sklearn_rank.metrics._comparison import (
-    BootstrapInterval,
-    RankingComparison,
+from sklearn_rank.metrics._confidence import (
+    AUCInterval,
+    auc_interval,
     bootstrap_interval,
+    compare_auc,
     compare_rankings,
+    compare_tpr_at_fpr,
+    tpr_at_fpr_interval,
 )
 from sklearn_rank.metrics._err import err_score
 from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
@@ -39,8 +41,8 @@ from sklearn_rank.metrics._push_metrics import (
     p_norm_push_loss,
     reverse_heights,
 )
-from sklearn_rank.metrics._tpr_interval import compare_tpr_at_fpr, tpr_at_fpr_interval
-from sklearn_rank.metrics._two_classes import KSInterval, gini_score, ks_interval, ks_score
+from sklearn_rank.metrics._two_classes import KSInterval, ks_interval, ks_score
+from sklearn_rank.metrics.intervals import BootstrapInterval, RankingComparison
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 __all__ = [
@@ -58,7 +60,6 @@ __all__ = [
     "compare_rankings",
     "compare_tpr_at_fpr",
     "err_score",
-    "gini_score",
     "heights",
     "ks_interval",
     "ks_score",

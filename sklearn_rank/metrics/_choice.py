@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank._core.validation import check_column, check_floats, check_parameters, check_qid
-from sklearn_rank.metrics._auc_interval import auc_deviations, fold_of_queries
-from sklearn_rank.metrics._comparison import BootstrapInterval, check_resampling
-from sklearn_rank.metrics._tpr_interval import draw_counts, with_both_classes
-from sklearn_rank.metrics.curve_terms import RocSteps
-from sklearn_rank.metrics.intervals import CONFIDENCE
+from sklearn_rank.metrics.intervals import (
+    CONFIDENCE,
+    BootstrapInterval,
+    auc_influence,
+    changes_in_samples,
+    check_resampling,
+    curve_influence,
+    fold_of_queries,
+    quantiles,
+)
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 TOP_AND_ALL = {"pauc@0.1": 1.0, "auc": 0.2}
 """Criterion of two classes in one list: the top of the list, and a little of all of it."""
-
-_BATCH_VALUES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +148,9 @@ class RankingChoice:
         if rivals is not None:
             excess -= values[sample, rivals] - values[0, rivals]
             estimate -= float(values[0, rivals[0]])
-        low, high = estimate - np.quantile(excess[1:], [(1 + confidence) / 2, (1 - confidence) / 2])
-        return BootstrapInterval(
-            estimate - float(excess[1:].mean()), float(low), float(high), self.n_drawn
-        )
+        low, high = quantiles(excess[1:], confidence)
+        mean = estimate - float(excess[1:].mean())
+        return BootstrapInterval(mean, estimate - high, estimate - low, self.n_drawn)
 
 
 def choose_ranking(
@@ -260,15 +262,16 @@ def choose_ranking(
         raise ValueError("choose_ranking: 'criterion' must name a metric. Got none.")
     shown = parts if metric is None else {metric: 1.0}
     rows = _Draws(y, qid, check_qid(fold, n_rows, "fold"), group)
-    scored: dict[Any, Any] = {**scores, None: np.zeros(n_rows)}  # all equal: random order
-    rng = check_random_state(random_state)
-    everything = rows.in_samples({**parts, **shown}, scored, n_resamples, rng)
-    aims, metrics = (
-        np.sum([weight * everything[name] for name, weight in one.items()], axis=0)
-        for one in (parts, shown)
+    estimated = {name: rows.influences(name, scores) for name in {**parts, **shown}}
+    values, each = (
+        np.array([sum(w * estimated[name][k] for name, w in one.items()) for one in (parts, shown)])
+        for k in (0, 1)
     )
-    random_order = {"criterion": float(aims[0, -1]), "metric": float(metrics[0, -1])}
-    aims, metrics = aims[:, :-1], metrics[:, :-1]
+    n_last = len(names) + 1  # random order comes after the rankings
+    rng = check_random_state(random_state)
+    changes = changes_in_samples(each.reshape(2 * n_last, -1), rows.stratum, n_resamples, rng)
+    samples = np.swapaxes(changes.reshape(n_resamples, 2, n_last) + values, 0, 1)
+    aims, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
     chosen = _choose(aims, None if preferred is None else names.index(preferred))
     order = np.argsort(-aims[0], kind="stable")
     order = np.append(chosen[0], order[order != chosen[0]])
@@ -278,7 +281,7 @@ def choose_ranking(
         metrics[:, order],
         np.argsort(order)[chosen],
         rows.n_drawn,
-        random_order,
+        dict(zip(("criterion", "metric"), values[:, -1].tolist(), strict=True)),
     )
 
 
@@ -317,27 +320,16 @@ class _Draws:
             return self.fold * (int(level.max()) + 1) + level
         return fold_of_queries(self.fold, self.qid)
 
-    def in_samples(
-        self, names: Iterable[str], scores: Mapping[Any, Any], n_resamples: int, rng: Any
-    ) -> dict[str, Floats]:
-        """Return metrics of rankings, by name: a row observed, then one for each sample."""
-        found = {name: self._with_derivatives(name, scores) for name in names}
-        values = np.array([of_all for of_all, _ in found.values()])
-        deviations = np.concatenate([each for _, each in found.values()])
-        changes = self._changes(deviations, n_resamples, rng)
-        samples = changes.reshape(n_resamples, *values.shape) + values
-        everything = np.concatenate([values[np.newaxis], samples]).swapaxes(0, 1)
-        return dict(zip(found, everything, strict=True))
-
-    def _with_derivatives(self, name: str, scores: Mapping[Any, Any]) -> tuple[Floats, Floats]:
-        """Return a metric of each ranking, and its derivatives by the weights of the draws."""
-        found = [self._linearised(name, score) for score in scores.values()]
+    def influences(self, name: str, scores: Mapping[str, Any]) -> tuple[Floats, Floats]:
+        """Return a metric of rankings, and their influence values; of equal scores at the end."""
+        found = [self._influence(name, one) for one in (*scores.values(), np.zeros(len(self.y)))]
         each = [one if self.group is None else np.bincount(self.group, one) for _, one in found]
         return np.array([value for value, _ in found]), np.array(each)
 
-    def _linearised(self, name: str, score: Any) -> tuple[float, Floats]:
+    def _influence(self, name: str, score: Any) -> tuple[float, Floats]:
         if name == "auc":
-            return auc_deviations(self.y, score, self.qid, self.fold)
+            found = auc_influence(self.y, score, self.qid, self.fold, "scores")
+            return found.value, found.each
         scorer = ranking_scorer(name)
         if self.qid is not None:
             values = scorer.of_queries(self.y, score, qid=self.qid)
@@ -347,41 +339,6 @@ class _Draws:
         kind, _, rate = str(name).partition("@")  # a function has no such name
         if kind not in ("pauc", "tpr"):
             raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
-        value, is_relevant = scorer.measure(self.y, score, qid=self.fold), self.y > 0
-        deviation, score = np.zeros(len(self.y)), check_floats(score, "scores")
-        parts = list(with_both_classes(is_relevant, self.fold))
-        for part in parts:
-            found = _derivatives(kind, is_relevant[part], score[part], float(rate))
-            deviation[part] = found / len(parts)
-        return value, deviation
-
-    def _changes(self, deviations: Floats, n_resamples: int, rng: Any) -> Floats:
-        """Return the changes of what has these derivatives in bootstrap samples."""
-        changes = np.zeros((n_resamples, len(deviations)))
-        for number in np.unique(self.stratum):
-            drawn = np.flatnonzero(self.stratum == number)
-            step = max(1, _BATCH_VALUES // len(drawn))
-            for start in range(0, n_resamples, step):
-                size = min(step, n_resamples - start)
-                counts = draw_counts(len(drawn), np.full(size, len(drawn)), rng) - 1
-                changes[start : start + size] += counts @ deviations[:, drawn].T
-        return changes
-
-
-def _derivatives(kind: str, is_relevant: Mask, score: Floats, rate: float) -> Floats:
-    """Return the derivatives of the partial AUC, or of the height of the curve, by row weights.
-
-    They sum to zero in each class, so that a sample with other numbers of rows of a class, as of
-    groups, adds no constant.
-    """
-    steps = RocSteps.of(is_relevant, score)
-    if kind == "pauc":
-        term, loss = steps.area_terms(rate)
-    else:  # the threshold moves as the slope of the curve around the rate says
-        left, right = rate / 2, min(1.0, 1.5 * rate)
-        slope = steps.found @ (steps.before(right) - steps.before(left)) / (right - left)
-        term = steps.before(rate)
-        loss = slope * term
-    of_found = (term - steps.found @ term) / is_relevant.sum()
-    of_other = (steps.other @ loss - loss) / (~is_relevant).sum()
-    return np.where(is_relevant, of_found[steps.place], of_other[steps.place])
+        value = scorer.measure(self.y, score, qid=self.fold)
+        score = check_floats(score, "scores")
+        return value, curve_influence(kind, float(rate), self.y > 0, score, self.fold)

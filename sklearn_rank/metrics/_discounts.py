@@ -18,14 +18,10 @@ DISCOUNT = Choice(
 )
 
 
-def is_named(gain: Any) -> bool:
-    """Whether a gain is one with a name, which never falls as the relevance grows."""
-    return isinstance(gain, str)
-
-
 def gains_of(owner: str, relevance: Floats, gain: Any) -> Floats:
     """Return the gain of each relevance, divided by the largest, so that sums can't overflow."""
-    gains = _named_gains(owner, relevance, gain) if is_named(gain) else _own(owner, relevance, gain)
+    named = isinstance(gain, str)
+    gains = _named_gains(owner, relevance, gain) if named else _own(owner, relevance, gain)
     return np.asarray(gains / (gains.max() or 1.0))
 
 

@@ -79,26 +79,21 @@ def err_score(
     >>> err_score([1, 0, 1], [3, 2, 1]) == 1 / 2 + 1 / 3 / 4
     True
     """
+    allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
+    check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
     mean = QueryMean.checked("err_score", average, empty, query_weight, qid, y_true, k=k)
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("err_score", ranked.relevance)
-    top = check_top("err_score", float(ranked.relevance.max()), max_relevance)
+    highest = float(ranked.relevance.max())
+    top = highest if max_relevance is None else float(max_relevance)
+    if highest > top:
+        raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
-    values = expected_reciprocal_stop(ranked, unsatisfied, ranked.depth(k))
+    values = _expected_reciprocal_stop(ranked, unsatisfied, ranked.depth(k))
     return mean.of(values, ranked.n_relevant > 0)
 
 
-def check_top(owner: str, highest: float, max_relevance: Any) -> float:
-    """Return the highest possible grade: the one that is given, or the highest that occurs."""
-    allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
-    check_parameters(owner, {"max_relevance": max_relevance}, allowed)
-    top = highest if max_relevance is None else float(max_relevance)
-    if highest > top:
-        raise ValueError(f"y_true of {owner} exceeds max_relevance={top:g}. Got {highest:g}.")
-    return top
-
-
-def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
+def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
     """Return the expected reciprocal place of the stop, 0 after place k, over all tied orders.
 
     The stop is in place t of a tie group with probability ``M_(t-1) - M_t``, M_t being the
@@ -113,7 +108,7 @@ def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int)
     for size in np.unique(n[(n > 1) & (before < k)]):
         groups = np.flatnonzero((n == size) & (before < k))
         rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
-        means = symmetric_means(rows, min(int(size), k))
+        means = _symmetric_means(rows, min(int(size), k))
         place = before[groups] + np.arange(1, len(means))[:, np.newaxis]
         stops = np.where(place <= k, (means[:-1] - means[1:]) / place, 0.0)
         inside[groups] = stops.sum(axis=0)
@@ -121,7 +116,7 @@ def expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int)
     return ranked.queries.reduce(np.add, reached * inside)
 
 
-def symmetric_means(values: Floats, degree: int) -> Floats:
+def _symmetric_means(values: Floats, degree: int) -> Floats:
     """Return the elementary symmetric means of degree t = 0, ..., degree of each column.
 
     The mean of degree t is that of the products of t of the values. With each further value it

@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import check_parameters
-from sklearn_rank.metrics._discounts import DISCOUNT, GAIN, discounts_of, gains_of, is_named
+from sklearn_rank.metrics._discounts import DISCOUNT, GAIN, discounts_of, gains_of
 from sklearn_rank.metrics._ranked import (
     QueryMean,
     RankedQueries,
     check_not_negative,
     divide,
+    order_by_score,
     rank_queries,
 )
-
-FEW_GRADES = 64
-MAX_INT32_QUERIES = (1 << 31) // FEW_GRADES - 1
 
 
 def ndcg_score(
@@ -108,12 +106,9 @@ def ndcg_score(
     discounts = discounts_of("ndcg_score", discount, ranked.depth(k))
     discounts = discounts / discounts[0]
     gains = gains_of("ndcg_score", ranked.relevance, gain)
-    best = _best_dcg(ranked, gain, gains, discounts)
+    best = _best_dcg(ranked, gains, discounts)
     values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
-    has_gain = ranked.n_relevant > 0
-    if not is_named(gain):
-        has_gain &= best > 0
-    return mean.of(values, has_gain)
+    return mean.of(values, (ranked.n_relevant > 0) & (isinstance(gain, str) | (best > 0)))
 
 
 def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
@@ -132,29 +127,11 @@ def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Flo
     return Groups(first, len(n)).reduce(np.add, mean * discounts)
 
 
-def _best_dcg(ranked: RankedQueries, gain: Any, gains: Floats, discount: Floats) -> Floats:
+def _best_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
     """Return the maximum of the DCG of each query over all orders."""
-    if is_named(gain):  # sorting relevances is faster than sorting gains
-        gains = gains_of("ndcg_score", _descending_relevance(ranked), gain)
-    else:
-        query = ranked.query_rows.spread(np.arange(ranked.query_rows.n_groups))
-        gains = gains[np.lexsort((-gains, query))]
+    query = ranked.query_rows.spread(np.arange(ranked.query_rows.n_groups))
+    gains = gains[order_by_score(gains, query)]
     place = ranked.query_rows.positions
     shown = np.flatnonzero(place < len(discount))
     first = np.searchsorted(shown, ranked.query_rows.start)
     return Groups(first, len(shown)).reduce(np.add, gains[shown] * discount[place[shown]])
-
-
-def _descending_relevance(ranked: RankedQueries) -> Floats:
-    """Return the relevances of each query in descending order."""
-    n_queries = ranked.query_rows.n_groups
-    query = ranked.query_rows.spread(np.arange(n_queries))
-    highest = ranked.relevance.max()
-    if highest < FEW_GRADES and np.array_equal(ranked.relevance, np.floor(ranked.relevance)):
-        # A few integer grades: one sort of integers that encode query and grade.
-        kind: type[np.signedinteger[Any]] = np.int32 if n_queries < MAX_INT32_QUERIES else np.int64
-        grade = ranked.relevance.astype(kind)
-        key: Indices = (query.astype(kind) + 1) * FEW_GRADES - 1 - grade
-        key.sort()
-        return np.asarray(FEW_GRADES - 1 - (key & (FEW_GRADES - 1)), dtype=np.float64)
-    return ranked.relevance[np.lexsort((-ranked.relevance, query))]

@@ -14,11 +14,10 @@ from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import Number, check_parameters
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics._ranked import QueryMean, divide, rank_rows
+from sklearn_rank.metrics.curve_terms import part_before
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 MAX_FPR = Number(0, 1, closed="right")
-_ROUNDING = 1e-12
-"""False positive rates that differ by less are taken as equal."""
 
 
 def partial_auc_score(
@@ -229,9 +228,7 @@ def _height_at(
     """Return the height of the curve of each query at `max_fpr`, and where it ends."""
     n_found, n_other = queries.reduce(np.add, found), queries.reduce(np.add, other)
     left = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
-    # A product such as 0.29 * 100 may be rounded to less than the whole number that it is.
-    crossed = np.asarray(left >= -_ROUNDING * queries.spread(n_other), dtype=np.float64)
-    np.divide(np.clip(left, 0.0, other), other, out=crossed, where=other > 0)
+    crossed = part_before(left, other, queries.spread(n_other))
     return queries.reduce(np.add, found * crossed), np.where(n_other > 0, n_found, 0.0)
 
 

@@ -36,8 +36,6 @@ from sklearn_rank.metrics.scored_rows import ScoredRows
 AVERAGE = Choice(("mean", None))
 EMPTY = Number(0, 1, integer=True, other=("skip",))
 CUT_OFF = Number(1, integer=True, other=(None,))
-MATRIX_ENTRIES = 1 << 12
-"""Entries that a matrix of queries may have beyond twice the number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,26 +102,13 @@ def rank_rows(rows: ScoredRows) -> RankedQueries:
 
 
 def order_by_score(scores: Floats, query: Indices | None) -> Indices:
-    """Return the order of the rows by query code and descending score.
-
-    Queries of similar length are sorted as the rows of one matrix: short sorts are fast.
-    """
+    """Return the order of the rows by query code and descending score."""
+    order = np.argsort(-scores)
     if query is None:
-        return np.argsort(-scores)
-    size = np.bincount(query)
-    n_queries, longest = len(size), int(size.max())
+        return order
     # Short integers are sorted by counting.
-    short = query.astype(np.uint16) if n_queries <= 1 << 16 else query
-    if n_queries * longest > 2 * len(query) + MATRIX_ENTRIES:
-        order = np.argsort(-scores)
-        return order[np.argsort(short[order], kind="stable")]
-    by_query = np.argsort(short, kind="stable")
-    is_row = np.arange(longest) < size[:, np.newaxis]
-    matrix = np.full(is_row.shape, np.nan)  # NaN is sorted behind all scores
-    matrix[is_row] = -scores[by_query]
-    start = np.cumsum(size) - size
-    places = np.argsort(matrix, axis=1) + start[:, np.newaxis]
-    return by_query[places[is_row]]
+    short = query.astype(np.uint16) if query.max() < 1 << 16 else query
+    return order[np.argsort(short[order], kind="stable")]
 
 
 def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:
@@ -131,27 +116,12 @@ def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:
     return rank_rows(ScoredRows.with_relevance(y_true, y_score, qid))
 
 
-def check_weight_of_queries(
-    owner: str, query_weight: Any, qid: Any, y_true: Any, average: str | None
-) -> Floats | None:
-    """Return the weight of each query in the order of the sorted ids; None for equal weights."""
-    if query_weight is None:
-        return None
-    if qid is None or average is None:
-        lacking = "qid" if qid is None else "average='mean'"
-        raise ValueError(
-            f"query_weight of {owner} needs {lacking}: it weighs the queries in their mean."
-        )
-    n_rows = len(check_column(y_true, "y_true"))
-    return check_query_weight(query_weight, qid, check_qid(qid, n_rows))
-
-
-def check_not_negative(owner: str, relevance: Floats, name: str = "y_true") -> None:
+def check_not_negative(owner: str, relevance: Floats) -> None:
     """Raise ValueError for a relevance below 0."""
     lowest = float(relevance.min())
     if lowest < 0:
         raise ValueError(
-            f"{name} of {owner} must not be negative: a relevance is turned into a gain, "
+            f"y_true of {owner} must not be negative: a relevance is turned into a gain, "
             f"and 0 means none. Got {lowest:g}."
         )
 
@@ -182,8 +152,15 @@ class QueryMean:
         values = {"average": average, "empty": empty, **k}
         allowed: dict[str, Constraint] = {"average": AVERAGE, "empty": EMPTY, "k": CUT_OFF}
         check_parameters(owner, values, {name: allowed[name] for name in values})
-        known = check_weight_of_queries(owner, weight, qid, y_true, average)
-        return cls(average, empty, known)
+        if weight is None:
+            return cls(average, empty)
+        if qid is None or average is None:
+            lacking = "qid" if qid is None else "average='mean'"
+            raise ValueError(
+                f"query_weight of {owner} needs {lacking}: it weighs the queries in their mean."
+            )
+        codes = check_qid(qid, len(check_column(y_true, "y_true")))
+        return cls(average, empty, check_query_weight(weight, qid, codes))
 
     def of(self, values: Floats, counts: Mask) -> float | Floats:
         """Return the mean of values of the queries; `counts` marks queries that have one."""

@@ -1,4 +1,4 @@
-"""Gini coefficient and Kolmogorov-Smirnov distance, by which scorecards are validated."""
+"""Kolmogorov-Smirnov distance, by which scorecards are validated."""
 
 from __future__ import annotations
 
@@ -10,74 +10,12 @@ import numpy as np
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import check_parameters
-from sklearn_rank.metrics._pair_metrics import auc_score
 from sklearn_rank.metrics._partial_auc import measure_curves
 from sklearn_rank.metrics.intervals import CONFIDENCE, of_difference, wilson
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 _ROUNDING = 1e-12
 """Distances that differ by less are taken as equal."""
-
-
-def gini_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    sample_weight: Any = None,
-    average: str | None = "pooled",
-) -> float | Floats:
-    r"""Compute the Gini coefficient of scores, also called accuracy ratio or Somers' D.
-
-    .. math:: \mathrm{Gini} = 2 \, \mathrm{AUC} - 1
-
-    where AUC is `auc_score`: the share of pairs in the right order minus the share of those in the
-    wrong order.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Relevance: numbers or booleans, greater is better. Two values or many.
-    y_score : array-like of shape (n_samples,)
-        Scores, greater is better. Infinite scores are allowed, NaN is not.
-    qid : array-like of shape (n_samples,), default=None
-        Query of each row; None means one list.
-    sample_weight : float or array-like of shape (n_samples,), default=None
-        Multiplicities, non-negative.
-    average : {"pooled", "queries"} or None, default="pooled"
-        "pooled": all pairs of all queries. "queries": the mean of the coefficients of the queries
-        that have a pair, each counting once. None: one coefficient for each query.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        Between -1 and 1, greater is better; random order has 0.
-
-    Raises
-    ------
-    ValueError
-        When no query has rows of different relevance, unless ``average=None``.
-
-    See Also
-    --------
-    auc_interval : An interval of the AUC; twice its ends, minus 1, are one of the Gini coefficient.
-
-    References
-    ----------
-    Siddiqi2006 (validation of scorecards).
-
-    Examples
-    --------
-    >>> from sklearn_rank.metrics import auc_interval, gini_score
-    >>> y, score = [0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.35, 0.8, 0.9]
-    >>> round(gini_score(y, score), 3)
-    0.556
-    >>> found = auc_interval(y, score)
-    >>> round(2 * found.low - 1, 1), round(2 * found.high - 1, 1)
-    (-0.7, 1.0)
-    """
-    auc = auc_score(y_true, y_score, qid=qid, sample_weight=sample_weight, average=average)
-    return 2 * auc - 1
 
 
 def ks_score(

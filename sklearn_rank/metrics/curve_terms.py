@@ -7,6 +7,7 @@ samples follow from the terms of the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,29 @@ from sklearn_rank._core.protocols import Floats, Indices, Mask
 
 _ROUNDING = 1e-12
 """Shares of the other rows that differ by less are taken as equal."""
+
+
+def part_before(left: Floats, other: Floats, total: Any) -> Floats:
+    """Return the part of each step, from 0 to 1, that stands before a number of the other rows.
+
+    Parameters
+    ----------
+    left : ndarray
+        What is left of this number above the step. A product such as 0.29 * 100 may be rounded to
+        less than the whole number that it is.
+    other : ndarray
+        The other rows of the step; tied rows are joined by a straight line. A step without others
+        that stands just there counts as before.
+    total : float or ndarray
+        All other rows.
+
+    Returns
+    -------
+    ndarray
+        Parts.
+    """
+    part = np.asarray(left >= -_ROUNDING * total, dtype=np.float64)
+    return np.divide(np.clip(left, 0.0, other), other, out=part, where=other > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +108,7 @@ class RocSteps:
         ndarray of shape (n_steps,)
             Parts.
         """
-        left = rate - self.above
-        part = np.clip(left / np.maximum(self.other, 1e-300), 0.0, 1.0)
-        return np.where(self.other > 0, part, left >= -_ROUNDING)
+        return part_before(rate - self.above, self.other, 1.0)
 
     def area_terms(self, rate: float) -> tuple[Floats, Floats]:
         r"""Return the terms of the rows of each step in the partial AUC up to a rate a.

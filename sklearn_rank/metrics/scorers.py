@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import sklearn
@@ -42,30 +41,12 @@ _PARAMETERS = {
 """Parameters that may follow the @ in a name, each with its letter and its values."""
 
 
-@dataclass(frozen=True)
-class _Metric:
+class _Metric(NamedTuple):
     """A metric and the parameter that may follow the @ in its name."""
 
     function: Callable[..., Any]
     parameter: str = ""
     required: bool = False
-
-    def parse(self, text: str | None) -> dict[str, Any]:
-        """Return the text after the @ as a keyword argument; an error when it is not valid."""
-        if text is None and not self.required:
-            return {}
-        _, allowed = _PARAMETERS[self.parameter]
-        value = (int if allowed.integer else float)(text or "")
-        if not allowed.allows(value):
-            raise ValueError
-        return {self.parameter: value}
-
-    def forms_of(self, name: str) -> list[str]:
-        """Return the names that are allowed for this metric."""
-        if not self.parameter:
-            return [name]
-        with_value = f"{name}@{_PARAMETERS[self.parameter][0]}"
-        return [with_value] if self.required else [name, with_value]
 
 
 # Adding a metric is one line here.
@@ -89,12 +70,19 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
     """Return the function and the keyword arguments for a name; a function as it is."""
     if not isinstance(name, partial) and inspect.isroutine(name):  # both from Python 3.14 on
         return name, {}
-    found = re.fullmatch(r"(\w+)(?:@([0-9.]+|inf))?", name) if isinstance(name, str) else None
+    number = r"[0-9.]+(?:[eE][+-]?[0-9]+)?|inf"
+    found = re.fullmatch(rf"(\w+)(?:@({number}))?", name) if isinstance(name, str) else None
     try:
         if found is None:
             raise ValueError
-        metric = _METRICS[found[1]]
-        return metric.function, metric.parse(found[2])
+        metric, text = _METRICS[found[1]], found[2]
+        if text is None and not metric.required:
+            return metric.function, {}
+        _, allowed = _PARAMETERS[metric.parameter]
+        value = (int if allowed.integer else float)(text or "")
+        if not allowed.allows(value):
+            raise ValueError
+        return metric.function, {metric.parameter: value}
     except (KeyError, ValueError):
         raise ValueError(
             f"The 'name' parameter of ranking_scorer must be {_names()}. Got {name!r} instead."
@@ -103,7 +91,10 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
 
 def _names() -> str:
     """Return the names that are allowed, for an error."""
-    forms = [form for key, metric in _METRICS.items() for form in metric.forms_of(key)]
+    forms = []
+    for name, metric in _METRICS.items():
+        forms += [] if metric.required else [name]
+        forms += [f"{name}@{_PARAMETERS[metric.parameter][0]}"] if metric.parameter else []
     k, p, a = (str(one).replace(" in ", f" {name} in ") for name, one in _PARAMETERS.values())
     return f"one of {', '.join(forms)}, with {k}, {p} and {a}, or a function"
 
@@ -283,7 +274,7 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
           cut-off k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
         - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
-          in (0, 1], such as "pauc@0.05";
+          in (0, 1], such as "pauc@0.05" or "tpr@1e-4";
         - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
           has such a parameter, with ``sample_weight``. A ``functools.partial`` or another
           object that can be called needs a function around it.

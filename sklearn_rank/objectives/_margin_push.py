@@ -20,7 +20,6 @@ from sklearn_rank._pair_sums import (
     safe_log,
 )
 from sklearn_rank._pair_sums.group_sums import PairSums, PartSums, by_role, by_row
-from sklearn_rank.objectives._pair_matrix import MOST_PAIRS, PairMatrix
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 
@@ -235,25 +234,6 @@ class MarginPush(Push):
             scores, lambda side: [side.gradient, self._curvature_of(side)], with_second=True
         )
         return value, gradient, np.maximum(curvature, 0.0)
-
-    @available_if(_has_curvature)
-    def by_coefficients(self, columns: Floats, alpha: float) -> PairMatrix | None:
-        """Return the push as a function of the coefficients of some columns, with a ridge.
-
-        It has exact second derivatives. None for queries, for grades, for a loss with kinks and
-        for too many pairs.
-        """
-        pairs = self.preferences
-        if not (pairs.is_bipartite_list and self.is_smooth):
-            return None
-        n_above = int(pairs.segments.start[1])
-        rows = slice(0, n_above), slice(n_above, pairs.n_rows)
-        if n_above * (pairs.n_rows - n_above) > MOST_PAIRS:
-            return None
-        log_weight = {one.name: one.log_weight[rows[one.name == "top"]] for one in self._sides}
-        parts = [columns[part] for part in rows]
-        weight = [pairs.weight[part] for part in rows]
-        return PairMatrix(self.loss, self.p, parts, weight, log_weight, self._log_norm, alpha)
 
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
         r"""Return J_p, its gradient, and the slopes of its pairs in place of the curvature.

@@ -30,7 +30,6 @@ from sklearn_rank._pair_sums import (
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
-from sklearn_rank.objectives._side_function import SideFunction
 
 _FIRST_POWER, _POWER_RATIO = 64.0, 4.0
 _POWER_GAP = 1e-4
@@ -94,19 +93,6 @@ class SidePush(ExponentialSums, Push):
         if not self.preferences.is_bipartite_list:
             return None
         return (-1.0, self.p) if self.side == "top" else (-self.p, 1.0)
-
-    def by_coefficients(self, columns: Floats, alpha: float) -> SideFunction | None:
-        """Return the push as a function of the coefficients of some columns, with a ridge.
-
-        It has exact second derivatives. None for queries and for grades.
-        """
-        exponents = self.side_exponents
-        if exponents is None:
-            return None
-        n_above = int(self.preferences.segments.start[1])
-        sides = slice(None, n_above), slice(n_above, None)
-        log_weight = [self.preferences.log_weight[side] for side in sides]
-        return SideFunction([columns[side] for side in sides], log_weight, exponents, alpha)
 
     @available_if(lambda push: push.preferences.is_bipartite_list)
     def state(self, scores: Floats, threads: ThreadPool) -> ExponentialState:

@@ -4,16 +4,12 @@ Each has ``from_estimator``, most have ``from_predictions``; ``plot`` draws agai
 axes, and returns the display. matplotlib is imported when something is drawn.
 """
 
-from sklearn_rank.plotting._margin import MarginDisplay
-from sklearn_rank.plotting._pair_contribution import PairContributionDisplay
 from sklearn_rank.plotting._ranked_list import RankedListDisplay
 from sklearn_rank.plotting._scorecard_display import ScorecardDisplay
 from sklearn_rank.plotting._shape_function import ShapeFunctionDisplay
 from sklearn_rank.plotting._top_roc import TopROCDisplay
 
 __all__ = [
-    "MarginDisplay",
-    "PairContributionDisplay",
     "RankedListDisplay",
     "ScorecardDisplay",
     "ShapeFunctionDisplay",

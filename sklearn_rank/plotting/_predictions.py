@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -57,15 +56,14 @@ class PredictionsDisplay(ABC):
         Raises
         ------
         ValueError
-            When the display takes `qid`, the ranker was fitted with it, and it is not given.
+            When the ranker was fitted with `qid`, and it is not passed.
         """
         import_matplotlib(cls.__name__)
         qid = options.get("qid")
-        if "qid" in signature(cls.from_predictions).parameters:
-            check_qid_given(last_step(estimator), qid, cls.__name__)
+        check_qid_given(last_step(estimator), qid, cls.__name__)
         label = _labels(estimator, y, sample_weight)
         score = routed_scores(cls.__name__, estimator, X, qid)
-        if hasattr(cls, "name") and options.get("name") is None:
+        if options.get("name") is None:
             options["name"] = type(ranker_and_rows(estimator)[0]).__name__
         return cls.from_predictions(label, score, sample_weight=sample_weight, **options)
 

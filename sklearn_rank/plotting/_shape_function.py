@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rank._bins.categories import CategoryCodes, as_table
+from sklearn_rank._bins.categories import CategoryCodes
 from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank._core.validation import Number
-from sklearn_rank._core.warnings import warn
 from sklearn_rank.models import FeatureBins, StepFunction
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import ranker_and_rows
@@ -28,8 +27,7 @@ class ShapeFunctionDisplay:
     where :math:`j_t`, :math:`\theta_t` and :math:`\alpha_t` are feature, threshold and
     coefficient of round t and b is `offset_` in binary mode, else 0. Missing values and special
     codes are marked at the right; categories are drawn in the order of their values. This is
-    the complete model, unless it has pairs of features (``Stumps(max_pairs=...)``): these are not
-    drawn, of which a warning tells.
+    the complete model.
 
     Parameters
     ----------
@@ -49,8 +47,6 @@ class ShapeFunctionDisplay:
         b.
     codes : CategoryCodes or None, default=None
         The codes of categories, of a model that has categorical features.
-    check_rows : callable or None, default=None
-        Checks rows as the ranker does, by the names of their columns.
 
     Attributes
     ----------
@@ -84,8 +80,8 @@ class ShapeFunctionDisplay:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> ranker = RankBoost(n_estimators=20).fit(X, y)
     >>> display = ShapeFunctionDisplay.from_estimator(ranker, X, max_features=3)
-    >>> display.contributions(X).shape
-    (569, 3)
+    >>> len(display.names)
+    3
     """
 
     features: Indices
@@ -96,7 +92,6 @@ class ShapeFunctionDisplay:
     ranges: Floats
     intercept: float = 0.0
     codes: CategoryCodes | None = None
-    check_rows: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         self.thresholds = [one.bins.thresholds for one in self.functions]
@@ -147,11 +142,6 @@ class ShapeFunctionDisplay:
         ValueError
             When the model is not a sum of stumps, a feature is unknown, or a number is not as
             described.
-
-        Warns
-        -----
-        UserWarning
-            When the model has pairs of features, which are not drawn.
         """
         drawing.import_matplotlib(cls.__name__)
         estimator, X, names = ranker_and_rows(estimator, X, qid)
@@ -181,34 +171,8 @@ class ShapeFunctionDisplay:
             ranges=_drawn_ranges(functions, columns),
             intercept=float(getattr(estimator, "offset_", 0.0)),
             codes=getattr(estimator, "category_codes_", None),
-            check_rows=estimator.check_rows,
         )
-        if estimator.pair_functions_:
-            warn(f"{cls.__name__} does not draw the pairs of features of this model.", UserWarning)
         return display.plot(ax, **options)
-
-    def contributions(self, X: Any) -> Floats:
-        """Return the value of each drawn function for each row.
-
-        The method `contributions` of a ranker subtracts the mean over the training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with all the columns that the ranker was fitted to, after a pipeline's
-            transformers ``pipeline[:-1].transform(X)``; NaN for missing values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_shown)
-            With all features of the model the row sums plus `intercept` are its scores.
-        """
-        if self.check_rows is not None:
-            rows = self.check_rows(X)
-        else:
-            coded = X if self.codes is None else self.codes.encode(as_table(X))
-            rows = np.asarray(coded, np.float64)
-        return np.column_stack([one(rows[:, one.feature]) for one in self.functions])
 
     def plot(self, ax: Any = None, *, n_columns: int = 3, **step_options: Any) -> Self:
         """Draw a panel for each feature, all with one scale of the score.
@@ -286,37 +250,27 @@ class ShapeFunctionDisplay:
     def _draw_marks(self, panel: Any, number: int, high: float, room: float) -> float:
         """Mark missing values and special codes beside the steps; return the right end."""
         bins, values = self.functions[number].bins, self.functions[number].values
+        labels = [f"{code:g}" for code in bins.special]
+        heights = [*values[bins.n_values : bins.n_values + len(labels)]]
+        if self.has_missing[number]:
+            labels, heights = ["missing", *labels], [values[-1], *heights]
+        places = high + room * (0.12 + 0.14 * np.arange(len(labels)))
         marks: list[Any] = []
-        special = zip(bins.special, cycle("osv^*"), values[bins.n_values :], strict=False)
-        named = [(f"{code:g}", shape, value) for code, shape, value in special]
-        n_missing = int(self.has_missing[number])
-        for label, shape, value in [("missing", "D", values[-1])][:n_missing] + named:
-            place = high + room * (0.12 + 0.14 * len(marks))
+        for place, label, height, shape in zip(places, labels, heights, cycle("Dosv^*")):
             style = {"linestyle": "none", "marker": shape, "label": label}
-            marks += panel.plot([place], [value], color=drawing.COLOURS[1], **style)
+            marks += panel.plot([place], [height], color=drawing.COLOURS[1], **style)
+            below = {"transform": panel.get_xaxis_transform(), "ha": "center", "va": "top"}
+            panel.text(place, -0.03, label, rotation=90, fontsize="small", **below)
+        n_missing = int(self.has_missing[number])
         self.missing_marks_.append(marks[0] if n_missing else None)
         self.special_marks_.append(marks[n_missing:])
         if not marks:
             return high + 0.03 * room
-        end = high + (0.05 + 0.14 * len(marks)) * room
+        if bins.categories is None:
+            panel.set_xticks([tick for tick in panel.get_xticks() if tick <= high])
+        end = places[-1] + 0.07 * room
         panel.axvspan(high + 0.05 * room, end, color="0.93", zorder=0)
-        if named:
-            self._label_marks(panel, marks, high)
-        else:
-            corner = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderpad": 0.0}
-            drawing.legend_above(panel, 1, **corner, fontsize="small", handlelength=1.0)
-        return end
-
-    @staticmethod
-    def _label_marks(panel: Any, marks: list[Any], high: float) -> None:
-        """Name marks on the axis, whose other ticks end where the steps do."""
-        low = panel.get_xlim()[0]
-        ticks = [tick for tick in panel.get_xticks() if low <= tick <= high]
-        places = [mark.get_xdata()[0] for mark in marks]
-        labels = [f"{tick:g}" for tick in ticks] + [mark.get_label() for mark in marks]
-        panel.set_xticks([*ticks, *places], labels)
-        for label in panel.get_xticklabels()[len(ticks) :]:
-            label.set(rotation=90, fontsize="small")
+        return float(end)
 
 
 def _choose_features(
@@ -326,8 +280,7 @@ def _choose_features(
     if max_features is not None:
         drawing.check_count(owner, max_features=max_features)
     if features is None:
-        used = ranker.weak_rankers_.feature
-        chosen = np.unique(used[used < len(names)])  # pairs of features come after them
+        chosen = np.unique(ranker.weak_rankers_.feature)
     else:
         named = [features] if isinstance(features, str) else features
         columns = [names.index(one) if one in names else one for one in named]

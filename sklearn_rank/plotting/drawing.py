@@ -11,10 +11,9 @@ from sklearn_rank._core.imports import import_extra
 from sklearn_rank._core.validation import Number, check_parameters
 
 # Okabe and Ito's colours, distinguishable with any colour vision, by descending contrast with
-# white. Dashes and hatches distinguish lines and bars in grey.
+# white. Dashes distinguish lines in grey.
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", (0, (6, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
-HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 LIGHT, DARK = "#f2f2f2", "#0072b2"
 REFERENCE = "reference"
 

@@ -22,12 +22,6 @@ _NEWTON_FEATURES = 200
 _FIRST_ORDER_STEPS = 5
 """Projected gradients before each attempt of Newton's method."""
 
-_ATTEMPTS = {50 * 2**k for k in range(20)}
-"""Iterations of L-BFGS after which Newton's method is tried, from the iterate that it has."""
-
-_FAR_OUT = 4.0
-"""Radii from zero at which an iterate shows that the constraint is active."""
-
 _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
 """Projected gradients: objectives compared, sufficient decrease, step sizes in radii."""
 
@@ -116,21 +110,21 @@ class RegularisedProblem:
     def minimise(self, start: Floats) -> Solution:
         """Find the minimum.
 
-        Without a ball, and where the minimum lies inside it, by L-BFGS. On the boundary by
-        projected gradients, a first-order method, with spectral step sizes. Both are helped by
-        Newton's method. `values` of the solution are function plus penalty after each
-        iteration, with an active constraint of those in the ball.
+        Without kinks and ball by L-BFGS, otherwise by projected gradients, a first-order method,
+        with spectral step sizes. Both are helped by Newton's method. `values` of the solution are
+        function plus penalty after each iteration.
         """
-        x, n_outside = self._lbfgs(start), 0
-        if self.regulariser.norm(x) > self.regulariser.radius:
-            n_outside = len(self.values)
-            x = self._first_order(self.regulariser.proximal(x, 0.0))
+        regulariser = self.regulariser
+        if regulariser.is_smooth and np.isinf(regulariser.radius):
+            x = self._lbfgs(start)
+        else:
+            x = self._first_order(regulariser.projected(start))
         at = self._point(x)
         if not self._is_over:
             at = self._newton(at)
         missed = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
         message = "" if at.error <= self.tol else missed
-        values = [*self.values[n_outside:-1], at.value]  # Newton's steps count with the last
+        values = [*self.values[:-1], at.value]  # Newton's steps count with the last
         return Solution(at.x, values, max(len(self.values), 1), message, at.error)
 
     @property
@@ -162,7 +156,7 @@ class RegularisedProblem:
         return self.is_stopped
 
     def _newton(self, at: _Point) -> _Point:
-        """Take Newton steps while each halves the error.
+        """Take Newton steps while each helps; of many features those not zero move.
 
         Rounding hides the decrease of the objective, on which a line search depends, long
         before it hides the gradient. These steps make the coefficients as exact as the
@@ -170,31 +164,24 @@ class RegularisedProblem:
         them by rounding only.
         """
         for _ in range(_NEWTON_STEPS):
-            if self.hessian is None or at.error <= _NEWTON_ENOUGH * self.tol:
+            is_small = len(at.x) <= _NEWTON_FEATURES
+            free = np.flatnonzero(self.curvature if is_small else at.x)
+            is_possible = self.hessian is not None and 0 < len(free) <= _NEWTON_FEATURES
+            if not is_possible or at.error <= _NEWTON_ENOUGH * self.tol:
                 break
-            new = self._newton_step(at, self.hessian)
+            assert self.hessian is not None
+            target = np.zeros_like(at.x)
+            target[free] = self.regulariser.newton(
+                at.x[free], at.gradient[free], self.hessian(at.x, free), self._metric[free]
+            )
+            new = self._damped(at, target)
             if new is None:
                 break
             at = new
         return at
 
-    def _newton_step(self, at: _Point, hessian: Hessian) -> _Point | None:
-        """Take a Newton step; None where none helps, or too many coefficients would move.
-
-        Of many features those move whose coefficients are not zero.
-        """
-        is_small = len(at.x) <= _NEWTON_FEATURES
-        free = np.flatnonzero(self.curvature if is_small else at.x)
-        if not 0 < len(free) <= _NEWTON_FEATURES:
-            return None
-        target = np.zeros_like(at.x)
-        target[free] = self.regulariser.newton(
-            at.x[free], at.gradient[free], hessian(at.x, free), self._metric[free]
-        )
-        return self._damped(at, target)
-
     def _damped(self, at: _Point, target: Floats) -> _Point | None:
-        """Return the longest share of a step that brings the minimum nearer."""
+        """Return the longest share of a step that brings the minimum nearer, None without one."""
         highest = at.value + _ROUNDING * abs(at.value)
         for share in 0.5 ** np.arange(_DAMPINGS):
             moved = share * target + (1 - share) * at.x
@@ -212,10 +199,10 @@ class RegularisedProblem:
         """
         at, regulariser, metric = self._point(x), self.regulariser, self._metric
         recent = deque([at.value], _MEMORY)
-        unit = regulariser.radius / max(regulariser.norm(at.gradient / metric), 1e-300)
         # The metric is the curvature: a step of 1 is a natural one, however steep the start is.
-        shortest, longest = _SHORTEST * unit, _LONGEST * max(unit, 1.0)
-        rate = unit
+        size = max(regulariser.norm(at.gradient / metric), 1e-300)
+        rate = unit = min(regulariser.radius / size, 1.0)
+        shortest, longest = _SHORTEST * unit, _LONGEST
         while at.error > self.tol and rate >= shortest and not self._is_over:
             target = at.x - rate * at.gradient / metric
             new = self._point(regulariser.proximal_in(target, rate, metric))
@@ -233,26 +220,21 @@ class RegularisedProblem:
         return at.x
 
     def _lbfgs(self, start: Floats) -> Floats:
-        """Return the minimum without the ball, or an iterate far outside the ball."""
-        form = self.regulariser.smoothed(self.objective, self.curvature)
-        radius, end = self.regulariser.radius, None
+        """Return the minimum of a smooth function, by L-BFGS in the metric."""
+        regulariser = self.regulariser
+        scale = np.sqrt(without_zeros(self.curvature + regulariser.alpha))
 
-        def on_iterate(v: Floats, values: list[float]) -> bool:
-            nonlocal end
-            w = form.back(v)
-            size = self.regulariser.norm(w)
-            if len(values) in _ATTEMPTS and size <= radius:
-                at = self._newton(self._point(w))
-                end = at.x if at.error <= self.tol else None
-            return self._note(w, values[-1]) or end is not None or size > _FAR_OUT * radius
+        def function(v: Floats) -> tuple[float, Floats]:
+            value, gradient = self.objective(v / scale)
+            slopes = regulariser.subgradient(v / scale, gradient)
+            return value + regulariser.penalty(v / scale), slopes / scale
 
         found = minimise(
-            form.function,
-            form.forth(start),
+            function,
+            start * scale,
             max_iter=self.max_iter,
             tol=self.tol * float(self._at_zero[0]),
-            on_iterate=on_iterate,
-            residual=form.residual,
-            bounds=form.bounds,
+            on_iterate=lambda v, values: self._note(v / scale, values[-1]),
+            residual=lambda _, slopes: float(np.linalg.norm(slopes * scale)),
         )
-        return form.back(found.x) if end is None else end
+        return found.x / scale

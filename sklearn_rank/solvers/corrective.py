@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sklearn_rank._core.protocols import Candidate, Floats, Indices, Mask, Solution
 from sklearn_rank._core.validation import Number
-from sklearn_rank.solvers._bounded_newton import TwiceDifferentiable, bounded_newton
+from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers._solver import BoostingSolver
 
-if TYPE_CHECKING:
-    from sklearn_rank.solvers._chosen_columns import ChosenColumns
-
 __all__ = ["Corrective"]
 
-_ITERATIONS, _TOL = 200, 1e-10
+_OPTIONS: dict[str, Any] = {"max_iter": 200, "tol": 1e-10}
 """Iterations of a refit at most; relative decrease in one of them that ends it."""
 
 
@@ -27,10 +24,9 @@ class Corrective(BoostingSolver):
     """Greedy choice of stumps, with a refit of all chosen ones after each choice.
 
     For small models. A refit is the minimum over the coefficients of the chosen stumps, none of
-    which exceeds the longest step of boosting: by projected Newton steps where the second
-    derivatives are known and cheap (one list of two levels with the exponential loss, or with
-    few pairs), else by L-BFGS-B, which may end above the minimum at the kinks of the hinge loss:
-    the choice of the next stump then depends on rounding, and so on the order of the rows.
+    which exceeds the longest step of boosting, by L-BFGS-B. At the kinks of the hinge loss it may
+    end above the minimum: the choice of the next stump then depends on rounding, and so on the
+    order of the rows.
 
     Parameters
     ----------
@@ -67,8 +63,8 @@ class Corrective(BoostingSolver):
         descent = _Descent(problem)
         history, tol = record.history, problem.tol
         if history.steps:
-            known = np.array(history.steps), np.array(history.decreases)
-            descent.start_from(history.coordinates, *known)
+            credit = np.array(history.decreases)
+            descent.start_from(history.coordinates, np.array(history.steps), credit)
         steps = [(descent.add, max(0, record.n_left - descent.n_pairs_left))]
         if descent.n_pairs_left:
             steps += [(descent.add_pair, record.n_left), (descent.add, record.n_left)]
@@ -91,7 +87,7 @@ class Corrective(BoostingSolver):
 
 
 @dataclass(frozen=True, eq=False)
-class _Refit:
+class _Model:
     """Chosen weak rankers and their coefficients.
 
     Attributes
@@ -100,8 +96,6 @@ class _Refit:
         Their coordinates.
     coefficients : ndarray of shape (n_chosen,)
         Their coefficients.
-    bounds : list of (float, float)
-        The least and the largest that each coefficient may be.
     credit : ndarray of shape (n_chosen,)
         Decrease of the objective credited to each.
     columns : ChosenColumns
@@ -112,28 +106,25 @@ class _Refit:
 
     coordinates: list[int]
     coefficients: Floats
-    bounds: list[tuple[float, float]]
     credit: Floats
     columns: ChosenColumns
     value: float
 
-    def keep(self, places: Indices) -> _Refit:
+    def keep(self, places: Indices) -> _Model:
         """Return some of the weak rankers, with the value of all of them."""
-        return _Refit(
+        return _Model(
             [self.coordinates[place] for place in places],
             self.coefficients[places],
-            [self.bounds[place] for place in places],
             self.credit[places],
             self.columns.keep(places),
             self.value,
         )
 
-    def extended(self, coordinate: int, h: Mask, bounds: tuple[float, float]) -> _Refit:
+    def extended(self, coordinate: int, h: Mask) -> _Model:
         """Return the model with one more weak ranker, whose coefficient is 0."""
-        return _Refit(
+        return _Model(
             [*self.coordinates, coordinate],
             np.append(self.coefficients, 0.0),
-            [*self.bounds, bounds],
             np.append(self.credit, 0.0),
             self.columns.with_column(h),
             self.value,
@@ -151,7 +142,7 @@ class _Descent:
 
     Attributes
     ----------
-    model : _Refit
+    model : _Model
         What has been chosen.
     """
 
@@ -160,16 +151,14 @@ class _Descent:
         self._weak_rankers = problem.weak_rankers
         self._step_rule = problem.push_step()
         self._kept: set[int] = set()  # coordinates that no swap of the model replaces
-        from sklearn_rank.solvers._chosen_columns import ChosenColumns
-
         none, empty = ChosenColumns.none(problem), np.zeros(0)
-        self.model = _Refit([], empty, [], empty, none, self._value(none, empty))
+        self.model = _Model([], empty, empty, none, self._value(none, empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
         model = self.model
         for coordinate in coordinates:
-            model = model.extended(coordinate, self._values(coordinate), self._bounds(coordinate))
+            model = model.extended(coordinate, self._values(coordinate))
         model = replace(model, coefficients=coefficients, credit=credit)
         self._become(replace(model, value=self._value(model.columns, coefficients)))
 
@@ -195,11 +184,11 @@ class _Descent:
         A pair with which the objective does not fall is left, and the next one is sought.
         """
         before, problem = self.model, self._problem
-        gradient = before.columns.to_rows(self._state(before.columns, before.coefficients).gradient)
+        gradient = before.columns.to_rows(self._state(before).gradient)
         while self.n_pairs_left:
             after = before
             for one in self._weak_rankers.next_pair(gradient, problem.posing.power, problem.alpha):
-                after = after.extended(one, self._values(one), self._bounds(one))
+                after = after.extended(one, self._values(one))
             after = self._refit(after)
             if after.value < before.value:
                 self._become(after)
@@ -248,10 +237,9 @@ class _Descent:
                 return
         self._become(before)
 
-    def _search(self, at: _Refit, chosen: _Refit) -> Candidate | None:
+    def _search(self, at: _Model, chosen: _Model) -> Candidate | None:
         """Return the best weak ranker at a model that is none of those chosen, nor equal to one."""
-        columns = at.columns
-        gradient = columns.to_rows(self._state(columns, at.coefficients).gradient)
+        gradient = at.columns.to_rows(self._state(at).gradient)
         excluded = list(chosen.coordinates)
         while True:
             best = self._weak_rankers.search(gradient, self._problem.gain, excluded)
@@ -260,25 +248,30 @@ class _Descent:
                 return found
             excluded.append(found.index)
 
-    def _with(self, before: _Refit, candidate: Candidate) -> _Refit:
-        """Return the refitted model with one more weak ranker."""
-        h = self._weak_rankers.values(candidate)
-        model = before.extended(candidate.index, h, self._bounds(candidate.index))
-        columns, c = model.columns, model.coefficients
-        if self._with_hessian(columns) is None:  # a Newton step finds as much as boosting does
-            cells = columns.cells.preferences
-            longest = cells.largest_difference
-            rule = replace(self._step_rule, largest_difference=longest, rows=cells)
-            step = rule(self._state(columns, c), candidate, columns.values[:, -1])
-            low, high = model.bounds[-1]
-            model.coefficients[-1] = min(max(step, low), high)
+    def _with(self, before: _Model, candidate: Candidate) -> _Model:
+        """Return the refitted model with one more weak ranker, first with the step of boosting."""
+        model = before.extended(candidate.index, self._weak_rankers.values(candidate))
+        columns, (low, high) = model.columns, self._bounds([candidate.index])[0]
+        cells = columns.preferences
+        rule = replace(self._step_rule, largest_difference=cells.largest_difference, rows=cells)
+        step = rule(self._state(model), candidate, columns.values[:, -1])
+        model.coefficients[-1] = min(max(step, low), high)
         return self._refit(model)
 
-    def _refit(self, model: _Refit) -> _Refit:
-        """Return the model at the minimum over its coefficients, without those that are 0."""
+    def _refit(self, model: _Model) -> _Model:
+        """Return the model at the minimum over its coefficients, without those that are 0.
+
+        Of several processes the first finds the minimum.
+        """
         if not model.coordinates:
             return model
-        found = self._minimum(model)
+        start, bounds = model.coefficients, self._bounds(model.coordinates)
+
+        def solve(functions: Mapping[str, Any]) -> Solution:
+            return minimise(functions["objective"], start, bounds=bounds, **_OPTIONS)
+
+        objective = self._function(model.columns)
+        found: Solution = self._problem.preferences.lead(solve, {"objective": objective})
         assert found.credit is not None
         credit = model.credit + found.credit
         # What the step to the start of the refit brought, along the last one alone.
@@ -287,44 +280,28 @@ class _Descent:
         used = np.flatnonzero(found.x)
         return model if len(used) == len(found.x) else model.keep(used)
 
-    def _minimum(self, model: _Refit) -> Solution:
-        """Return the minimum over the coefficients, from those of the model.
-
-        Of several processes the first finds it.
-        """
-        start, options = model.coefficients, dict[str, Any](max_iter=_ITERATIONS, tol=_TOL)
-        known = self._with_hessian(model.columns)
-
-        def solve(functions: Mapping[str, Any]) -> Solution:
-            if known is not None:  # the cells of one list, which each process has
-                return bounded_newton(known, start, model.bounds, **options)
-            return minimise(functions["objective"], start, bounds=model.bounds, **options)
-
-        shared = {"objective": self._function(model.columns)}
-        return self._problem.preferences.lead(solve, shared)
-
-    def _become(self, model: _Refit) -> None:
+    def _become(self, model: _Model) -> None:
         """Make a model the present one, and tell weak rankers that keep count of it."""
         if hasattr(self._weak_rankers, "set_coefficients"):
             pairs = zip(model.coordinates, model.coefficients.tolist(), strict=True)
             self._weak_rankers.set_coefficients(dict(pairs))
         self.model = model
 
-    def _bounds(self, coordinate: int) -> tuple[float, float]:
-        """Return the bounds of the coefficient of a weak ranker."""
-        high = self._step_rule.longest
-        low = -high
+    def _bounds(self, coordinates: list[int]) -> list[tuple[float, float]]:
+        """Return the bounds of the coefficients of some weak rankers."""
+        low, high = np.full((2, len(coordinates)), [[-np.inf], [np.inf]])
         if hasattr(self._weak_rankers, "coefficient_limits"):
-            least, most = self._weak_rankers.coefficient_limits(np.array([coordinate]))
-            low, high = max(low, float(least[0])), min(high, float(most[0]))
-        return low, high
+            low, high = self._weak_rankers.coefficient_limits(np.array(coordinates))
+        longest = self._step_rule.longest
+        return list(zip(np.maximum(low, -longest), np.minimum(high, longest), strict=True))
 
     def _values(self, coordinate: int) -> Mask:
         return self._weak_rankers.values(Candidate(coordinate, 0.0))
 
-    def _state(self, columns: ChosenColumns, c: Floats) -> Any:
-        """Return the objective of the cells at the scores of some coefficients."""
-        return columns.cells.problem.state(columns.scores(c))
+    def _state(self, model: _Model) -> Any:
+        """Return the objective of the cells at the scores of a model."""
+        columns = model.columns
+        return columns.problem.state(columns.scores(model.coefficients))
 
     def _value(self, columns: ChosenColumns, c: Floats) -> float:
         """Return the objective at some coefficients, the same in all processes."""
@@ -332,12 +309,4 @@ class _Descent:
 
     def _function(self, columns: ChosenColumns) -> CoefficientObjective:
         """Return the objective of some columns, with the ridge, as a function of coefficients."""
-        objective = columns.cells.problem.objective
-        return CoefficientObjective(objective, columns, self._problem.alpha)
-
-    def _with_hessian(self, columns: ChosenColumns) -> TwiceDifferentiable | None:
-        """Return the function with its second derivatives, where they are known and cheap."""
-        if not columns.is_dense:
-            return None
-        find: Any = getattr(columns.cells.problem.objective, "by_coefficients", None)
-        return None if find is None else find(columns.dense, self._problem.alpha)
+        return CoefficientObjective(columns.problem.objective, columns, self._problem.alpha)

@@ -50,7 +50,7 @@ class LinearSolver(Solver):
 
 
 class RegularisedLBFGS(LinearSolver):
-    """L-BFGS over all queries, in a ball projected gradients; Newton steps for few features.
+    """L-BFGS over all queries, with a ball or kinks projected gradients; Newton for few features.
 
     Examples
     --------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank.solvers._lbfgs import Function
 
 _FLAT = 1e-10
 """Curvature, relative to the largest, of directions in which Newton's method does not move."""
@@ -38,10 +37,14 @@ class Regulariser(ABC):
         Strength, not negative.
     radius : float
         Largest norm of the coefficients; inf for no ball.
+    is_smooth : bool
+        Whether the penalty has a gradient everywhere.
     """
 
     alpha: float
     radius: float = np.inf
+
+    is_smooth: ClassVar[bool] = True
 
     @abstractmethod
     def norm(self, w: Floats) -> float:
@@ -52,12 +55,16 @@ class Regulariser(ABC):
         r"""Return :math:`\Omega(w)`."""
 
     @abstractmethod
-    def proximal(self, z: Floats, step: float) -> Floats:
-        r"""Return the minimiser of ``||w - z||^2 / 2 + step * penalty(w)`` in the ball."""
+    def shrunk(self, z: Floats, strength: Floats | float) -> Floats:
+        """Return the minimiser of ``(w - z)**2 / 2 + strength * penalty(w) / alpha``."""
 
     @abstractmethod
-    def shrunk(self, z: Floats, strength: Floats) -> Floats:
-        """Return the minimiser of ``(w - z)**2 / 2 + strength * penalty(w) / alpha``."""
+    def projected(self, w: Floats) -> Floats:
+        """Return the nearest coefficients in the ball."""
+
+    def proximal(self, z: Floats, step: float) -> Floats:
+        r"""Return the minimiser of ``||w - z||^2 / 2 + step * penalty(w)`` in the ball."""
+        return self.projected(self.shrunk(z, step * self.alpha))
 
     def proximal_in(self, z: Floats, step: float, metric: Floats) -> Floats:
         """Return `proximal`, with the squared distance weighted by a metric.
@@ -74,7 +81,8 @@ class Regulariser(ABC):
             return self.norm(self.shrunk(z, strength)) - self.radius
 
         root = brentq(excess, 0.0, highest, xtol=1e-300, rtol=1e-14, disp=False)
-        return self.inside(self.shrunk(z, (step * self.alpha + float(root)) / metric))
+        w = self.shrunk(z, (step * self.alpha + float(root)) / metric)
+        return w * (self.radius / self.norm(w))
 
     def inside(self, w: Floats) -> Floats:
         """Return w, made shorter where it is outside the ball."""
@@ -112,36 +120,6 @@ class Regulariser(ABC):
         `metric` scales.
         """
 
-    @abstractmethod
-    def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
-        """Return function plus penalty, without the ball, as a smooth function for L-BFGS.
-
-        Its variables are the coefficients, or their parts, scaled by the root of the curvature.
-        """
-
-
-@dataclass(frozen=True)
-class SmoothForm:
-    """A minimisation problem in other variables.
-
-    Attributes
-    ----------
-    function : Function
-        The function of these variables.
-    forth, back : callable
-        Map coefficients to the variables, and the variables to coefficients.
-    residual : callable
-        Maps variables and gradient to the length of the subgradient by the coefficients.
-    bounds : list of tuple or None
-        Bounds of the variables.
-    """
-
-    function: Function
-    forth: Callable[[Floats], Floats]
-    back: Callable[[Floats], Floats]
-    residual: Callable[[Floats, Floats], float]
-    bounds: list[tuple[float | None, float | None]] | None = None
-
 
 class Ridge(Regulariser):
     r"""The penalty :math:`\frac\alpha2 \|w\|_2^2` and the ball :math:`\|w\|_2 \le W`."""
@@ -154,13 +132,13 @@ class Ridge(Regulariser):
         """Return half of alpha times the squared norm."""
         return self.alpha / 2 * float(w @ w)
 
-    def proximal(self, z: Floats, step: float) -> Floats:
-        """Shrink, then project onto the ball."""
-        return self.inside(z / (1 + step * self.alpha))
-
-    def shrunk(self, z: Floats, strength: Floats) -> Floats:
+    def shrunk(self, z: Floats, strength: Floats | float) -> Floats:
         """Divide."""
         return z / (1 + strength)
+
+    def projected(self, w: Floats) -> Floats:
+        """Shorten."""
+        return self.inside(w)
 
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the gradient of the sum."""
@@ -187,25 +165,11 @@ class Ridge(Regulariser):
         step = np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0][: len(w)]
         return w - step / scale
 
-    def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
-        """Return the sum, which is smooth."""
-        scale = np.sqrt(without_zeros(curvature + self.alpha))
-
-        def function(v: Floats) -> tuple[float, Floats]:
-            w = v / scale
-            value, gradient = objective(w)
-            return value + self.penalty(w), self.subgradient(w, gradient) / scale
-
-        return SmoothForm(
-            function,
-            lambda w: w * scale,
-            lambda v: v / scale,
-            lambda _, gradient: float(np.linalg.norm(gradient * scale)),
-        )
-
 
 class Lasso(Regulariser):
     r"""The penalty :math:`\alpha \|w\|_1` and the ball :math:`\|w\|_1 \le W`."""
+
+    is_smooth = False
 
     def norm(self, w: Floats) -> float:
         """Return the l1 norm."""
@@ -215,9 +179,8 @@ class Lasso(Regulariser):
         """Return alpha times the norm."""
         return self.alpha * self.norm(w)
 
-    def proximal(self, z: Floats, step: float) -> Floats:
-        """Soft-threshold, then project onto the ball."""
-        w = self.shrunk(z, step * self.alpha)
+    def projected(self, w: Floats) -> Floats:
+        """Soft-threshold by what is too much."""
         if self.norm(w) <= self.radius:
             return w
         size = np.sort(np.abs(w))[::-1]
@@ -252,29 +215,6 @@ class Lasso(Regulariser):
         # Rounding leaves a number near zero where a coefficient leaves the path.
         knots[size <= _LEFT_OVER * size.max(axis=1, keepdims=True)] = 0.0
         return np.array([np.interp(self.radius, size.sum(axis=0), knot) for knot in knots])
-
-    def smoothed(self, objective: Function, curvature: Floats) -> SmoothForm:
-        """Return a function of positive and negative parts, which is smooth in their bounds."""
-        scales = np.sqrt(np.tile(without_zeros(curvature), 2))
-
-        def back(parts: Floats) -> Floats:
-            positive, negative = np.split(parts / scales, 2)
-            return np.asarray(positive - negative)
-
-        def function(parts: Floats) -> tuple[float, Floats]:
-            value, gradient = objective(back(parts))
-            slopes = np.concatenate([gradient, -gradient]) + self.alpha
-            return value + self.alpha * float((parts / scales).sum()), slopes / scales
-
-        def residual(parts: Floats, slopes: Floats) -> float:
-            upward, downward = np.split(slopes * scales, 2)
-            gradient = (upward - downward) / 2
-            return float(np.linalg.norm(self.subgradient(back(parts), gradient)))
-
-        def forth(w: Floats) -> Floats:
-            return np.concatenate([np.maximum(w, 0), np.maximum(-w, 0)]) * scales
-
-        return SmoothForm(function, forth, back, residual, [(0.0, None)] * len(scales))
 
 
 def without_zeros(curvature: Floats) -> Floats:

@@ -12,7 +12,7 @@ from sklearn_rank import ListNetLinear, RankBoost, metrics
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold, QueryShuffleSplit, check_query_leakage
 from sklearn_rank.objectives import pair_loss_and_gradient
-from sklearn_rank.plotting import PairContributionDisplay, RankedListDisplay, TopROCDisplay
+from sklearn_rank.plotting import RankedListDisplay, TopROCDisplay
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import monitoring
 
@@ -68,7 +68,6 @@ CALLS = {
     "recall_at_k": scored(metrics.recall_at_k, "sample_weight", k=2),
     "p_norm_push_loss": scored(metrics.p_norm_push_loss, p=2.0),
     "pair_loss_and_gradient": scored(pair_loss_and_gradient),
-    "gini_score": scored(metrics.gini_score),
     "ks_score": scored(metrics.ks_score),
     "ks_interval": scored(metrics.ks_interval, "qid", "sample_weight"),
     "gains_table": scored(monitoring.gains_table, "qid"),
@@ -131,11 +130,9 @@ CALLS = {
     "QueryMinMaxScaler": (partial(QueryMinMaxScaler().fit, X), {"qid": IDS}),
     "TopROCDisplay": scored(TopROCDisplay.from_predictions),
     "RankedListDisplay": scored(RankedListDisplay.from_predictions, "y_true"),
-    "PairContributionDisplay": scored(PairContributionDisplay.from_predictions, "qid"),
 }
 CALLS["RankedListDisplay"][0].keywords["y_true"] = Y
-for display in ("TopROCDisplay", "PairContributionDisplay"):  # which take classes of any kind
-    CALLS[display][1]["y_true"] = LABELS
+CALLS["TopROCDisplay"][1]["y_true"] = LABELS  # which takes classes of any kind
 NAMES = re.compile(
     r"\b(X|y|y_true|y_score|y_score_a|y_score_b|y_prob|qid|group|groups|fold|sample_weight|values_a"
     r"|values_b|reference_weight|current)\b"
@@ -198,7 +195,7 @@ def test_no_rows_are_said_so(function):
 @pytest.mark.parametrize("weight", [2.5, 3, np.float64(0.5), np.array(2.0)])
 def test_a_number_is_the_weight_of_every_row(weight):
     weights = np.full(N, float(weight))
-    for name in [*PAIRS, *CURVES, "gini_score", "ks_score"]:
+    for name in [*PAIRS, *CURVES, "ks_score"]:
         function = getattr(metrics, name)
         expected = function(Y, F, qid=QID, sample_weight=weights)
         np.testing.assert_array_equal(function(Y, F, qid=QID, sample_weight=weight), expected)

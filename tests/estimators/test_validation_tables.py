@@ -1,4 +1,4 @@
-"""Stability, gains, calibration, groups, KS and Gini against definitions that visit every row."""
+"""Stability, gains, calibration, groups, KS against definitions that visit every row."""
 
 import sys
 from functools import partial
@@ -12,7 +12,7 @@ from oracles import definitions as oracles
 from oracles import monitoring as naive
 from scipy.stats import binomtest, chi2, ks_2samp
 from scipy.stats.contingency import relative_risk
-from strategies import bipartite, one_list
+from strategies import one_list
 
 from sklearn_rank import metrics
 from sklearn_rank.scorecard import monitoring
@@ -205,7 +205,7 @@ def test_characteristics_of_frames_are_of_the_same_columns():
             monitoring.characteristic_stability(then, one)
 
 
-# KS and Gini --------------------------------------------------------------------------
+# KS -----------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:ks_2samp. Exact")  # its p-value, which is not used
@@ -217,14 +217,6 @@ def test_ks(problem):
     )
     sides = [metrics.ks_score(y, sign * problem.f) for sign in (1, -1)]
     assert max(sides) == approx(ks_2samp(problem.f[y > 0], problem.f[y == 0], method="exact")[0])
-
-
-@given(bipartite())
-def test_gini(problem):
-    y, options = events(problem), {"qid": problem.qid, "sample_weight": problem.w}
-    found = metrics.gini_score(y, problem.f, **options)
-    assert found == approx(2 * oracles.auc(problem.f, y, problem.qid, problem.w) - 1)
-    assert metrics.gini_score(y, -problem.f, **options) == approx(-found)
 
 
 def test_ks_of_queries():

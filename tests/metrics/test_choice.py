@@ -43,7 +43,7 @@ def area(y, score, fold, weight):
 def test_the_linear_term_is_the_derivative_by_the_weights(name, metric):
     y, score, fold = held_out(40, 2)
     draws, step = _Draws(y, None, fold), 1e-5
-    value, found = draws._linearised(name, score)
+    value, found = draws._influence(name, score)
     assert value == pytest.approx(metric(y, score, fold, np.ones(40)), abs=1e-12)
     expected = np.empty(40)
     for i in range(40):
@@ -60,7 +60,7 @@ def test_the_linear_term_is_the_derivative_by_the_weights(name, metric):
 def test_of_groups_no_constant_is_added_to_the_derivative(name, metric):
     y, score, fold = held_out(40, 2)
     group = np.arange(40) // 3
-    found = _Draws(y, None, fold, group)._with_derivatives(name, {"a": score})[1][0]
+    found = _Draws(y, None, fold, group).influences(name, {"a": score})[1][0]
     for k, one in enumerate(found):
         up, down = np.ones((2, 40)) + 1e-5 * np.outer([1, -1], group == k)
         change = metric(y, score, fold, up) - metric(y, score, fold, down)

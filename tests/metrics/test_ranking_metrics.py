@@ -646,7 +646,7 @@ def test_auc_of_queries(problem):
 def test_intervals_with_and_without_correction_meet_where_one_takes_over(monkeypatch):
     values = np.random.default_rng(0).exponential(size=5_000)  # skewness 2
     corrected = metrics.bootstrap_interval(values, random_state=0)
-    monkeypatch.setattr("sklearn_rank.metrics._comparison.MANY_VALUES", 4_999)
+    monkeypatch.setattr("sklearn_rank.metrics._confidence.MANY_VALUES", 4_999)
     plain = metrics.bootstrap_interval(values, random_state=0)
     error = values.std() / np.sqrt(len(values))
     assert corrected != plain

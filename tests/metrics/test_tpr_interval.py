@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles import metrics as naive
 from pytest import approx
 
-from sklearn_rank.metrics import _tpr_interval as private
+from sklearn_rank.metrics import _confidence as private
 from sklearn_rank.metrics import (
     bootstrap_interval,
     compare_rankings,
@@ -35,10 +35,10 @@ def draws(draw):
 def test_a_bootstrap_sample_counts_rows_as_weights_do(drawn, max_fpr):
     found, found_counts, other, counts = drawn
     limit = max_fpr * len(other)
-    ranking = private._Ranking.of(found, other)
-    (height,) = ranking.heights(found_counts[None], counts[None], limit)
     y, f = np.repeat([1, 0], [len(found), len(other)]), np.append(found, other)
-    assert height == approx(naive.tpr_at_fpr(y, f, np.append(found_counts, counts), max_fpr))
+    drawn = np.append(found_counts, counts)
+    (height,) = private._heights(f, len(found), drawn[None], limit)
+    assert height == approx(naive.tpr_at_fpr(y, f, drawn, max_fpr))
 
 
 def problem(n=200, seed=0):
@@ -116,7 +116,7 @@ def test_batches_change_nothing(monkeypatch):
     y, a, _ = problem()
     sizes = {}
     for size in (1, 10**9):
-        monkeypatch.setattr(private, "_BATCH_VALUES", size)
+        monkeypatch.setattr(private, "_CACHED_VALUES", size)
         sizes[size] = tpr_at_fpr_interval(y, a, n_resamples=400, random_state=0)
     assert sizes[1].low == approx(sizes[10**9].low, abs=0.03)
 

@@ -14,7 +14,6 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from printed import numbers
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -31,23 +30,17 @@ from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_score, precision_at_k, recall_at_k
 from sklearn_rank.models import Stumps
-from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.plotting import (
-    MarginDisplay,
-    PairContributionDisplay,
     RankedListDisplay,
     ScorecardDisplay,
     ShapeFunctionDisplay,
     TopROCDisplay,
 )
-from sklearn_rank.plotting._pair_contribution import shares_and_risks
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import Scorecard
 
-pytestmark = pytest.mark.slow
-
 RUDIN = np.array([-1, 1, -1, 1, -1, -1, 1, 1]), np.arange(1, 9) / 2
-FROM_PREDICTIONS = [TopROCDisplay, RankedListDisplay, PairContributionDisplay]
+FROM_PREDICTIONS = [TopROCDisplay, RankedListDisplay]
 
 
 @pytest.fixture(autouse=True)
@@ -298,92 +291,12 @@ def test_ranked_list_long_strip_is_averaged_and_max_k_cuts():
         display.plot(max_k=0)
 
 
-# MarginDisplay -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "wrap", [lambda one: one, lambda one: make_pipeline(StandardScaler(), one)]
-)
-def test_margin_curves(cancer, wrap):
-    estimator = wrap(RankBoost(n_estimators=10)).fit(*cancer)
-    fitted = estimator if isinstance(estimator, RankBoost) else estimator[-1]
-    display = MarginDisplay.from_estimator(estimator, xscale="log")
-    assert_array_equal(display.margin_line_.get_ydata(), fitted.margin_curve_)
-    assert_array_equal(display.smooth_margin_line_.get_ydata(), fitted.smooth_margin_curve_)
-    assert_array_equal(display.margin_line_.get_xdata(), np.arange(1, 11))
-    assert (display.smooth_margin <= display.margin).all()
-
-
-def test_margin_of_the_best_of_a_search(cancer):
-    search = GridSearchCV(RankBoost(n_estimators=3), {"learning_rate": [0.5, 1.0]}, cv=2)
-    display = MarginDisplay.from_estimator(search.fit(*cancer))
-    assert_array_equal(display.margin, search.best_estimator_.margin_curve_)
-    assert display.name == "RankBoost"
-
-
-def test_margin_displays_share_axes():
-    X, y = np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1]
-    first = MarginDisplay.from_estimator(SmoothMarginRanker(n_estimators=5, tol=0).fit(X, y))
-    second = MarginDisplay.from_estimator(RankBoost(n_estimators=1).fit(X, y), ax=first.ax_)
-    assert second.ax_ is first.ax_
-    styles = [line.get_linestyle() for display in (first, second) for line in lines_of(display)]
-    colours = [display.margin_line_.get_color() for display in (first, second)]
-    assert len({*colours}) == 2
-    assert len(styles) == 4
-    assert len(first.ax_.get_legend().get_texts()) == 4
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda ax: ax.axvline(3, label="chosen"),  # its heights are shares of the axes
-        lambda ax: ax.axvspan(1, 3, label="band"),
-        lambda ax: ax.fill_between([1, 5], [0, 0], [1, 1], label="band"),
-        lambda ax: ax.scatter([1], [np.nan], label="none"),
-        lambda ax: ax.plot([], [], label="in the legend only"),
-        lambda ax: ax.plot([0, 1], [3, 3], transform=ax.transAxes, label="shares"),
-    ],
-    ids=["axvline", "axvspan", "fill_between", "scatter", "empty", "axes"],
-)
-def test_margin_on_axes_that_hold_something_else(cancer, draw):
-    ranker = RankBoost(n_estimators=10).fit(*cancer)
-    expected = MarginDisplay.from_estimator(ranker).ax_.get_ylim()
-    ax = plt.subplots()[1]
-    draw(ax)
-    display = MarginDisplay.from_estimator(ranker, ax=ax)
-    assert_allclose(ax.get_ylim(), expected)
-    assert len(ax.get_legend().get_texts()) == 3
-    ax.axhline(display.margin.max() + 1, label="a bound")
-    MarginDisplay.from_estimator(ranker, ax=ax)
-    assert ax.get_ylim()[1] > display.margin.max() + 1
-
-
-def test_margin_without_a_legend(cancer):
-    ranker = RankBoost(n_estimators=10).fit(*cancer)
-    display = MarginDisplay.from_estimator(ranker, label="_nolegend_")
-    assert display.ax_.get_legend() is None
-    assert_allclose(display.ax_.get_ylim(), MarginDisplay.from_estimator(ranker).ax_.get_ylim())
-
-
-def lines_of(display):
-    return display.margin_line_, display.smooth_margin_line_
-
-
-def test_margin_refuses(cancer):
-    without = PNormPushRanker(n_estimators=3).fit(*cancer)
-    with pytest.raises(ValueError, match=r"needs margin_curve_.*PNormPushRanker has none"):
-        MarginDisplay.from_estimator(without)
-    with pytest.raises(NotFittedError):
-        MarginDisplay.from_estimator(RankBoost())
-    with pytest.raises(ValueError, match="xscale must be"):
-        MarginDisplay(margin=np.ones(2), smooth_margin=np.zeros(2)).plot(xscale="other")
-    with pytest.raises(ValueError, match="no rounds"):
-        empty = RankBoost(n_estimators=1).fit(*cancer)
-        empty.margin_curve_ = np.array([])
-        MarginDisplay.from_estimator(empty)
-
-
 # ShapeFunctionDisplay -------------------------------------------------------------------------
+
+
+def sum_of_functions(display, rows):
+    """Return the sum of all functions of a display, of rows as the ranker takes them."""
+    return display.intercept + sum(one(rows[:, one.feature]) for one in display.functions)
 
 
 def with_missing(X, seed=0):
@@ -411,8 +324,7 @@ def test_shape_functions_add_up_to_the_score(cancer, kind):
     rows[0] = np.nan
     is_graded = fitted.relevance == "graded"
     score = fitted.predict(rows) if is_graded else fitted.decision_function(rows)
-    total = display.contributions(rows).sum(axis=1) + display.intercept
-    assert_allclose(total, score, rtol=0, atol=1e-10)
+    assert_allclose(sum_of_functions(display, rows), score, rtol=0, atol=1e-10)
 
 
 def test_shape_function_at_its_thresholds_and_in_the_picture(cancer, ranker):
@@ -429,10 +341,11 @@ def test_shape_function_at_its_thresholds_and_in_the_picture(cancer, ranker):
             terms = zip(rules.feature, rules.threshold, alpha, strict=True)
             expected = sum(a * (middle > t) for j, t, a in terms if j == feature)
             assert value == pytest.approx(expected, abs=1e-12)
-        at = np.full((1, 6), display.thresholds[number][0])
-        assert display.contributions(at)[0, number] == display.values[number][0]
+        at = display.thresholds[number][:1]
+        assert display.functions[number](at) == display.values[number][0]
 
 
+@pytest.mark.slow
 def test_shape_functions_by_importance_with_names():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     fitted = RankBoost(n_estimators=30).fit(X, y)
@@ -455,8 +368,7 @@ def test_shape_function_marks_missing_values(cancer, ranker):
     display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
     number = list(display.features).index(2)
     assert display.missing_marks_[number].get_ydata() == display.missing[number]
-    nan_row = np.full((1, 6), np.nan)
-    assert display.contributions(nan_row)[0, number] == display.missing[number]
+    assert display.functions[number](np.array([np.nan])) == display.missing[number]
     complete = ShapeFunctionDisplay.from_estimator(ranker, cancer[0])
     assert complete.missing_marks_ == [None] * len(complete.features)
 
@@ -472,7 +384,7 @@ def test_shape_function_of_categories_and_special_codes(tmp_path):
         X, y
     )
     display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
-    total = display.contributions(X).sum(axis=1) + display.intercept
+    total = sum_of_functions(display, fitted.check_rows(X))
     assert_allclose(total, fitted.decision_function(X), atol=1e-12)
     of_kind, of_x = (display.names.index(name) for name in ("$_$", "x"))
     labels = [label.get_text() for label in display.axes_[of_kind].get_xticklabels()]
@@ -528,6 +440,7 @@ def test_shape_function_of_one_name(cancer):
     assert ShapeFunctionDisplay.from_estimator(ranker, features="age").names == ["age"]
 
 
+@pytest.mark.slow
 def test_shape_function_passes_queries_to_steps_that_request_them():
     data = make_queries(random_state=0)
     X, y, qid = data.data, data.target > 0, data.qid
@@ -542,13 +455,14 @@ def test_shape_function_passes_queries_to_steps_that_request_them():
     ranker = RankBoost(n_estimators=5).fit(scaled, y, qid=qid)
     expected = ShapeFunctionDisplay.from_estimator(ranker, scaled)
     assert_allclose(display.ranges, expected.ranges)
-    assert_allclose(display.contributions(scaled), expected.contributions(scaled))
+    for one, other in zip(display.functions, expected.functions, strict=True):
+        assert_allclose(one.values, other.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
-def test_counts_are_checked(number, cancer, ranker):
+def test_counts_are_checked(number, ranker):
     shapes = ShapeFunctionDisplay.from_estimator(ranker)
-    pairs = PairContributionDisplay.from_estimator(ranker, *cancer)
     texts, one = ["<= 1", "> 1"], np.ones(2)
     card = ScorecardDisplay(
         names=["x"], labels=[texts], points=[one], counts=[one], event_rates=[one]
@@ -556,7 +470,6 @@ def test_counts_are_checked(number, cancer, ranker):
     calls = [
         ("n_columns", shapes, shapes.plot),
         ("n_columns", card, card.plot),
-        ("max_rows", pairs, pairs.plot),
         ("max_features", shapes, lambda **of: shapes.from_estimator(ranker, **of)),
     ]
     for name, display, draw in calls:
@@ -565,105 +478,6 @@ def test_counts_are_checked(number, cancer, ranker):
         with pytest.raises(ValueError, match=match):
             draw(**{name: number})
         assert all(vars(display)[key] is value for key, value in before.items())
-
-
-# PairContributionDisplay -------------------------------------------------------------------------
-
-LOSS_OF = {
-    "zero_one": lambda m: float(m <= 0),
-    "exponential": lambda m: np.exp(-m),
-    "logistic": lambda m: np.log(1 + np.exp(-m)),
-    "hinge": lambda m: max(1 - m, 0.0),
-    "squared_hinge": lambda m: max(1 - m, 0.0) ** 2,
-    "least_squares": lambda m: (1 - m) ** 2,
-}
-
-
-def test_pair_contributions_of_the_paper():
-    """Rudin2009, Table 1."""
-    y, score = RUDIN
-    lists = {
-        "original": y,
-        "swap_on_bottom": y[[1, 0, *range(2, 8)]],
-        "swap_on_top": y[[*range(5), 6, 5, 7]],
-    }
-    for row, cells in numbers("Rudin2009", "table_1").items():
-        display = PairContributionDisplay.from_predictions(
-            lists[row], score, p=4, losses=tuple(cells)
-        )
-        assert_allclose(display.risk.ravel().round(2), list(cells.values()))
-
-
-@pytest.mark.parametrize("loss", LOSS_OF)
-def test_pair_contributions_by_loops(loss):
-    y, score, _, weight = random_rows(4, n=15)
-    powers = (1, 2.5, 6)
-    display = PairContributionDisplay.from_predictions(
-        y, score, p=powers, losses=loss, sample_weight=weight
-    )
-    keep = np.flatnonzero(weight > 0)
-    order = keep[np.argsort(-score[keep], kind="stable")]
-    assert_array_equal(display.score, score[order])
-    for index, p in enumerate(powers):
-        terms = np.zeros(len(order))
-        for place, k in enumerate(order):
-            pairs = [weight[i] * LOSS_OF[loss](score[i] - score[k]) for i in order if y[i] == 1]
-            terms[place] = weight[k] * sum(pairs) ** p if y[k] == 0 else 0.0
-        assert display.risk[0, index] == pytest.approx(terms.sum())
-        assert_allclose(display.share[0, index], terms / terms.sum(), atol=1e-14)
-        widths = [bar.get_width() for bar in display.bars_[0][index]]
-        assert_allclose(widths, display.share[0, index])
-
-
-def test_pair_contributions_at_the_extremes():
-    y, score = [1, 0, 0, 1], [-800.0, 800.0, 799.0, 0.0]
-    display = PairContributionDisplay.from_predictions(y, score, p=(1, 64, np.inf))
-    assert_allclose(display.share[0].sum(axis=1), 1)
-    assert display.share[0, 0, 0] == pytest.approx(1 / (1 + np.exp(-1)))
-    assert_array_equal(display.share[0, 2], [1, 0, 0, 0])
-    assert display.risk[0, 0] == np.inf
-    assert display.risk[1, 2] == pytest.approx(1600 + 800)
-    perfect = PairContributionDisplay.from_predictions([1, 0], [2, 1], losses="zero_one")
-    assert_array_equal(perfect.share, np.zeros((1, 2, 2)))
-    assert_array_equal(perfect.risk, np.zeros((1, 2)))
-
-
-@pytest.mark.parametrize("loss", LOSS_OF)
-def test_pair_contributions_visit_no_pair(loss, monkeypatch):
-    """Not even one: the losses of single margins are gone."""
-    rng = np.random.default_rng(0)
-    y, score = np.arange(100_000) % 2, rng.normal(size=100_000).round(3)
-    w = rng.integers(1, 4, 100_000).astype(float)
-    for kind in map(type, MARGIN_LOSSES.values()):
-        monkeypatch.delattr(kind, "value_and_derivative")
-    share, risk = shares_and_risks(score, w, y == 1, loss, [1.0, 4.0])
-    few = np.flatnonzero(y == 0)[:3]
-    inner = [w[y == 1] @ np.vectorize(LOSS_OF[loss])(score[y == 1] - score[k]) for k in few]
-    terms = w[few] * np.array(inner) ** 4.0
-    assert_allclose(share[1, few] * risk[1], terms, rtol=1e-8)
-
-
-def test_pair_contributions_show_the_largest_shares(cancer, ranker):
-    """On training rows the first 25 are all positives, which have no share."""
-    display = PairContributionDisplay.from_estimator(ranker, *cancer, losses="exponential")
-    assert display.is_positive[:25].all()
-    drawn = [[bar.get_width() for bar in bars] for bars in display.bars_[0]]
-    places = [int(label.get_text().split()[0]) - 1 for label in display.ax_.get_yticklabels()]
-    assert_allclose(drawn, display.share[0][:, places])
-    assert places == sorted(places)
-    rest = np.delete(display.share[0].max(axis=0), places)
-    assert rest.max() <= np.min(np.max(drawn, axis=0))
-    dotted = [line for line in display.ax_.lines if line.get_linestyle() == ":"]
-    assert len(dotted) == np.count_nonzero(np.diff(places) > 1)
-
-
-def test_pair_contributions_show_few_rows_of_a_long_list():
-    y, score, *_ = random_rows(8, n=200)
-    display = PairContributionDisplay.from_predictions(y, score, max_rows=10, losses="logistic")
-    assert len(display.bars_[0][0]) == 10
-    assert display.share.shape == (1, 2, 200)
-    hatches = {bars[0].get_hatch() for bars in display.bars_[0]}
-    assert len(hatches) == 2
 
 
 # All -------------------------------------------------------------------------
@@ -676,10 +490,6 @@ def test_pair_contributions_show_few_rows_of_a_long_list():
         (TopROCDisplay, {"max_fpr": 1.5}, "max_fpr must be a float"),
         (TopROCDisplay, {"xscale": "symlog"}, "xscale must be 'linear' or 'log'"),
         (TopROCDisplay, {"qid": RUDIN[0]}, "a query with rows of both classes"),
-        (PairContributionDisplay, {"p": 0.5}, r"p must be floats in \[1, inf\]"),
-        (PairContributionDisplay, {"p": ()}, r"p must be floats in \[1, inf\]"),
-        (PairContributionDisplay, {"p": np.nan}, r"p must be floats in \[1, inf\]"),
-        (PairContributionDisplay, {"losses": "cross_entropy"}, "losses must be among"),
     ],
 )
 def test_options_are_checked(kind, options, message):
@@ -687,23 +497,18 @@ def test_options_are_checked(kind, options, message):
         kind.from_predictions(*RUDIN, **options)
 
 
-def test_pair_contributions_need_finite_scores():
-    with pytest.raises(ValueError, match="must be finite"):
-        PairContributionDisplay.from_predictions([0, 1], [0, np.inf])
-
-
-@pytest.mark.parametrize("kind", [TopROCDisplay, PairContributionDisplay])
-def test_two_classes_are_needed(kind):
-    with pytest.raises(ValueError, match=f"{kind.__name__} needs two classes. The labels have 3"):
-        kind.from_predictions([0, 1, 2], [0, 1, 2])
+def test_two_classes_are_needed():
+    with pytest.raises(ValueError, match=r"TopROCDisplay needs two classes\. The labels have 3"):
+        TopROCDisplay.from_predictions([0, 1, 2], [0, 1, 2])
     with pytest.raises(ValueError, match="rows of both classes"):
-        kind.from_predictions([1, 1], [0, 1])
+        TopROCDisplay.from_predictions([1, 1], [0, 1])
 
 
 LABELS = [list("nynyn"), np.array(list("nynyn"), dtype=object), [False, True, False, True, False]]
 LABELS += [np.array(LABELS[0]) == "y", np.array([1, 2, 1, 2, 1], dtype="M8[D]")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", LABELS, ids=["str", "object", "list", "bool", "dates"])
 @pytest.mark.parametrize("weight", [None, 1e-150])
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)
@@ -725,11 +530,11 @@ def test_labels_without_order_or_missing_are_refused(kind, labels):
         kind.from_predictions(np.array(labels, dtype=object), [0, 1, 2])
 
 
-@pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay, MarginDisplay])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay])
 def test_names_with_dollars_are_drawn_as_they_are(kind, cancer, ranker, tmp_path):
     """Not as mathematics, which can't be drawn here."""
-    rows = () if kind is MarginDisplay else cancer
-    display = kind.from_estimator(ranker, *rows, name="in $_$")
+    display = kind.from_estimator(ranker, *cancer, name="in $_$")
     display.figure_.savefig(tmp_path / "named.png")
 
 
@@ -743,6 +548,7 @@ def test_bad_arrays(kind):
         kind.from_predictions([0, 1], [0, 1], sample_weight=[1, -1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)
 def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
     X, y = cancer
@@ -765,6 +571,7 @@ def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
         plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay])
 def test_from_estimator_passes_queries_to_steps_that_request_them(kind):
     data = make_queries(random_state=0)
@@ -777,6 +584,7 @@ def test_from_estimator_passes_queries_to_steps_that_request_them(kind):
         assert_array_equal(vars(first)[name], vars(second)[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TopROCDisplay, RankedListDisplay])
 def test_from_estimator_needs_the_queries_that_the_ranker_was_fitted_with(kind):
     data = make_queries(random_state=0)
@@ -812,9 +620,7 @@ def displays(cancer, ranker):
     return [
         TopROCDisplay.from_estimator(ranker, *cancer),
         RankedListDisplay.from_estimator(ranker, *cancer),
-        MarginDisplay.from_estimator(ranker),
         ShapeFunctionDisplay.from_estimator(ranker, cancer[0], max_features=2),
-        PairContributionDisplay.from_predictions(*RUDIN),
     ]
 
 
@@ -842,15 +648,13 @@ def pipeline_of(ranker, *, output="default"):
     return make_pipeline(transformer.set_output(transform=output), ranker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["default", "pandas"])
 def test_every_display_takes_a_pipeline(table, output):
     X, y = table
     pipeline = pipeline_of(RankBoost(n_estimators=20), output=output).fit(X, y)
     assert TopROCDisplay.from_estimator(pipeline, X, y).name == "RankBoost"
     assert RankedListDisplay.from_estimator(pipeline, X, y).name == "RankBoost"
-    pairs = PairContributionDisplay.from_estimator(pipeline, X, y)
-    assert_array_equal(pairs.score, -np.sort(-pipeline.decision_function(X)))
-    assert len(MarginDisplay.from_estimator(pipeline).margin) == 20
     shapes = ShapeFunctionDisplay.from_estimator(pipeline, X)
     assert set(shapes.names) <= {"colour_blue", "colour_green", "colour_red", "size", "age"}
     size = shapes.names.index("size")
@@ -859,13 +663,14 @@ def test_every_display_takes_a_pipeline(table, output):
     named = ShapeFunctionDisplay.from_estimator(pipeline, features=["colour_red"])
     assert named.names == ["colour_red"]
     rows = pipeline[:-1].transform(X)
-    score = shapes.contributions(rows).sum(axis=1) + shapes.intercept
+    score = sum_of_functions(shapes, np.asarray(rows, float))
     assert_allclose(score, pipeline.decision_function(X))
     card = Scorecard(PNormPushRanker(n_estimators=5), max_terms=4, p=None)
     display = ScorecardDisplay.from_estimator(pipeline_of(card, output=output).fit(X, y))
     assert set(display.names) <= {"colour_blue", "colour_green", "colour_red", "size", "age"}
 
 
+@pytest.mark.slow
 def test_names_where_transformers_give_none_and_in_nested_searches(table):
     X, y = table[0][["size", "age"]], table[1]
     nameless = make_pipeline(FunctionTransformer(np.asarray), RankBoost(n_estimators=5)).fit(X, y)
@@ -878,6 +683,7 @@ def test_names_where_transformers_give_none_and_in_nested_searches(table):
         ShapeFunctionDisplay.from_estimator(make_pipeline(LogisticRegression()).fit(X, y))
 
 
+@pytest.mark.slow
 def test_plotting_again_returns_the_display_and_changes_no_data(cancer, ranker):
     for display in displays(cancer, ranker):
         before = copy.deepcopy(data_of(display))
@@ -891,9 +697,10 @@ def test_plotting_again_returns_the_display_and_changes_no_data(cancer, ranker):
         assert display.ax_.get_ylabel()
 
 
+@pytest.mark.slow
 def test_legends_cover_no_data(cancer, ranker):
     """Legends of curves lie above the axes."""
-    for display in displays(cancer, ranker)[:3]:
+    for display in displays(cancer, ranker)[:2]:
         display.figure_.canvas.draw()
         legend = display.ax_.get_legend().get_window_extent()
         assert legend.y0 >= display.ax_.get_window_extent().y1 - 1
@@ -901,19 +708,9 @@ def test_legends_cover_no_data(cancer, ranker):
         assert legend.y1 <= display.figure_.bbox.y1
 
 
-def run_python(script):
-    command = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_importing_plotting_loads_no_matplotlib():
-    script = "import sys, sklearn_rank.plotting; print('matplotlib' in sys.modules)"
-    assert run_python(script) == "False"
-
-
+@pytest.mark.slow
 def test_a_missing_matplotlib_names_the_extra():
+    """Which is not imported before something is drawn."""
     script = """
 import sys
 class Absent:
@@ -927,25 +724,11 @@ try:
 except ImportError as error:
     print(error)
 """
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     expected = 'TopROCDisplay needs matplotlib. pip install "sklearn-rank[plot]" brings it.'
-    assert run_python(script) == expected
+    assert (done.stdout.strip(), done.returncode) == (expected, 0), done.stderr
 
 
 def test_plotting_is_found_from_the_package():
     assert sklearn_rank.plotting.TopROCDisplay is TopROCDisplay
-
-
-def test_pairs_that_are_not_drawn_are_told():
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    ranker = RankBoost(n_estimators=10, weak_ranker=Stumps(max_pairs=1)).fit(X, y)
-    with pytest.warns(UserWarning, match="does not draw the pairs of features"):
-        ShapeFunctionDisplay.from_estimator(ranker)
-
-
-def test_contributions_are_of_the_columns_by_name():
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["a", "b"])
-    ranker = RankBoost(n_estimators=5).fit(X, X["a"] > 0)
-    display = ShapeFunctionDisplay.from_estimator(ranker, X)
-    with pytest.raises(ValueError, match="feature names should match"):
-        display.contributions(X[["b", "a"]])

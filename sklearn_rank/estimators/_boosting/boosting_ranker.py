@@ -20,10 +20,10 @@ from sklearn_rank._core.validation import FLAG, Constraint, Number, check_size, 
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._boosting.bags import fit_bags
 from sklearn_rank.estimators._boosting.early_stopping import Phases
-from sklearn_rank.estimators._boosting.held_out import scorers
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History, Posing
 from sklearn_rank.estimators._boosting.record import Coefficients, FitRecord
 from sklearn_rank.estimators._boosting.rounds_ranker import RoundsRanker
+from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
     WEAK_RANKER,
     PairFunction,
@@ -234,7 +234,7 @@ class BoostingRanker(RoundsRanker):
             "validation_fraction (None: no early stopping)": fraction,
             _GIVEN: None if data.held_out is None else data.held_out.X.shape,
             "refit after early stopping": splits and self.refits,
-            "scoring": scorers().as_scorer(self.scoring).label if measures else None,
+            "scoring": as_scorer(self.scoring).label if measures else None,
             **self.stump_settings(),
         }
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -13,27 +12,12 @@ from sklearn_rank._core.distinct import distinct_rows, effective_rows
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._pair_sums import PairLoss
+from sklearn_rank.metrics.scorers import as_scorer
 
 _MOST_GROUPS = 20
 """Groups of rows or queries that the jackknife leaves out, one after the other."""
 
 Metric = Callable[[Floats], float]
-
-
-def scorers() -> Any:
-    """Return the module of scorers, imported when a metric is first asked for: few fits use one."""
-    return importlib.import_module("sklearn_rank.metrics.scorers")
-
-
-class Scoring:
-    """The constraint of `scoring`: a metric by name or a scorer."""
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return bool(scorers().SCORING.allows(value))
-
-    def __str__(self) -> str:
-        return str(scorers().SCORING)
 
 
 def n_of_rarer_class(rows: Rows) -> float:
@@ -48,7 +32,7 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
     Rows of weight zero are gone already, and weights of one are the same as none. Other
     weights are refused by the metrics that have none.
     """
-    scorer = scorers().as_scorer(scoring)
+    scorer = as_scorer(scoring)
     weight = None if np.all(rows.weight == 1) else rows.weight
 
     def metric(scores: Floats) -> float:

@@ -28,10 +28,10 @@ from sklearn_rank.base import BaseRanker
 from sklearn_rank.estimators._boosting.held_out import (
     HeldOutLoss,
     HeldOutMetric,
-    Scoring,
     Watched,
     metric_of_rows,
 )
+from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models.stumps import CATEGORICAL, Positions
 
 
@@ -80,7 +80,7 @@ class RoundsRanker(BaseRanker):
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
         "refit_stopped": FLAG,
-        "scoring": OrNone(Scoring()),
+        "scoring": OrNone(SCORING),
     }
 
     scoring: Any

@@ -285,6 +285,17 @@ def test_a_client_that_is_silent_ends_the_fit_on_the_first_worker(monkeypatch):
     boxes[1].check()
 
 
+def test_news_for_a_client_that_has_died_are_few(monkeypatch):
+    monkeypatch.setattr(_mailbox, "_MOST_NEWS", 5)
+    monkeypatch.setattr(_mailbox, "_BETWEEN_CHECKPOINTS", 0.0)
+    box = Mailbox(0, waits=False)
+    box.begin(lambda: {"of": "a model"})
+    for number in range(1, 21):
+        assert not box(number, 1.0)
+    assert [one.number for one in box.news()] == [16, 17, 18, 19, 20]
+    assert sum(one.attributes is not None for one in box.news()) <= 1
+
+
 def test_fits_are_stopped_and_asked_by_their_names():
     assert asyncio.run(exchange("none", 0, False, 0.0, 0.0)) == []
     with _mailbox.mailbox("f", 0, False) as box, _mailbox.mailbox("g", 0, False) as other:

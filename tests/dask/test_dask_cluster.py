@@ -22,7 +22,6 @@ from distributed import Client, LocalCluster, wait
 from distributed.utils import get_mp_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from test_pairs import OF_MIXED, mixed, with_pairs
 from xgboost.core import XGBoostError
 
 from sklearn_rank import (
@@ -140,20 +139,7 @@ def test_the_model_is_that_of_one_process(client):
     assert not _BOXES
 
 
-@pytest.mark.parametrize(
-    "ranker",
-    [RankBoost(n_estimators=12), PNormPushRanker(solver="corrective", alpha=0.01, n_estimators=4)],
-    ids=repr,
-)
-def test_pairs_of_features_are_those_of_one_process(client, ranker):
-    X, y = mixed(400)
-    ranker = with_pairs(ranker, 2, **OF_MIXED)
-    alone = clone(ranker).fit(X, y)
-    found = DaskRanker(ranker, client=client).fit(*chunked(3, X, y))
-    assert alone.pair_functions_
-    assert_same(found.estimator_, alone, alone.check_rows(X))
-
-
+@pytest.mark.slow
 def test_only_the_client_that_is_passed_is_used(client, monkeypatch):
     """Not the current one, which may be of another cluster, and need not be there at all."""
     used = []
@@ -181,6 +167,7 @@ def test_a_stored_ranker_has_no_client(client):
     np.testing.assert_array_equal(stored.predict(X), ranker.predict(X))
 
 
+@pytest.mark.slow
 def test_the_fitted_ranker_needs_no_dask(client, tmp_path):
     ranker, *_ = fit_on_chunks(RankBoost(n_estimators=3), client)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(ranker.estimator_))
@@ -215,6 +202,7 @@ def test_bad_rows_are_refused_and_nothing_is_left(client):
     assert not any(client.processing().values())
 
 
+@pytest.mark.slow
 def test_a_fit_that_refuses_its_rows_keeps_the_model(client):
     ranker, X, y = fit_on_chunks(RankBoost(n_estimators=3), client, 90)
     ranker.partial_estimator_ = partial = RankBoost()
@@ -229,7 +217,7 @@ def test_a_fit_that_refuses_its_rows_keeps_the_model(client):
         assert ranker.estimator_ is kept and ranker.partial_estimator_ is partial
 
 
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@pytest.mark.parametrize("relevance", ["binary", pytest.param("graded", marks=pytest.mark.slow)])
 def test_queries(client, relevance):
     X, y, weight = draw(n_levels=2 if relevance == "binary" else 4)
     qid = np.sort(np.random.default_rng(1).integers(0, 40, len(y))).astype("U2")
@@ -248,6 +236,7 @@ def test_queries(client, relevance):
         ranker.score(*rows[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sizes"), [(RankBoost, (11, 29)), (SmoothMarginRanker, (10, 10, 10, 10))]
 )
@@ -301,6 +290,7 @@ OF_CATEGORIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -335,6 +325,7 @@ def test_constraints_and_categories(client, name):
         assert found.score(X, rows["y"]) == pytest.approx(alone.score(frame, y), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_verbose(client, capsys):
     fit_on_chunks(RankBoost(n_estimators=5, verbose=2), client)
     lines = [line for line in capsys.readouterr().out.splitlines() if "RankBoost" in line]
@@ -350,6 +341,7 @@ SHORT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 def test_warnings_of_workers_are_issued_once_and_point_at_the_call_of_fit(client, name):
     X, y, _ = draw(120)
@@ -411,7 +403,9 @@ def test_a_callback_ends_the_fit(client):
     )
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("mine")])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), pytest.param(RuntimeError("mine"), marks=pytest.mark.slow)]
+)
 def test_an_interrupted_fit_keeps_what_it_has(client, error):
     X, y, _ = draw(200)
     ranker = DaskRanker(with_callback(Ender(7, error)), client=client)
@@ -449,18 +443,15 @@ OF_FOUR_ROUNDS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_workers", [1, 2, 5])
-@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_any_number_of_workers_and_partitions(n_workers, is_whole):
-    """Each estimator with both numbers of partitions, and by night with both for each cluster."""
+def test_any_number_of_workers_and_partitions(n_workers):
     X, y, weight = draw(900, seed=n_workers)
     y = np.where(np.arange(900) < 60, 1, y)  # the first partition has one class
     with local_cluster(n_workers) as cluster, Client(cluster) as client:
         for number, est in enumerate(OF_FOUR_ROUNDS):
             alone = clone(est).fit(X, y, sample_weight=weight)
-            for n_chunks in (1, 17) if is_whole else [(1, 17)[(number + n_workers) % 2]]:
-                dX, dy, dw = chunked(n_chunks, X, y, weight)
-                ranker = DaskRanker(est, client=client).fit(dX, dy, sample_weight=dw)
-                assert_same(ranker.estimator_, alone, X)
+            dX, dy, dw = chunked((1, 17)[(number + n_workers) % 2], X, y, weight)
+            ranker = DaskRanker(est, client=client).fit(dX, dy, sample_weight=dw)
+            assert_same(ranker.estimator_, alone, X)
 
 
 @pytest.mark.slow
@@ -726,22 +717,3 @@ def test_a_tracker_ends_with_the_process_that_started_it():
         assert waits.wait(timeout=60) == 1
     tracker.stop()
     tracker.stop(patience=1)  # more than once
-
-
-def test_news_for_a_silent_client_are_few(monkeypatch):
-    """It may have died: of the checkpoints the last is kept, and the worker leaves the fit."""
-    monkeypatch.setattr(_mailbox, "_MOST_NEWS", 5)
-    monkeypatch.setattr(_mailbox, "_BETWEEN_CHECKPOINTS", 0.0)
-    box = _mailbox.Mailbox(0, waits=False)
-    box.begin(lambda: {"of": "a model"})
-    for number in range(1, 21):
-        time.sleep(0.005)
-        assert not box(number, 1.0)
-    news = box.news()
-    assert [one.number for one in news] == [16, 17, 18, 19, 20]
-    assert sum(one.attributes is not None for one in news) == 1
-    box.check()
-    monkeypatch.setattr(_mailbox, "_CLIENT_SILENCE", 0.0)
-    with pytest.raises(PeerLostError, match="client of the fit does not answer"):
-        box.check()
-    _mailbox.Mailbox(1, waits=False).check()  # the client calls the first worker only

@@ -6,32 +6,44 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from shared_fits import Observer, make_model, run_together, unlabelled
 from sklearn.base import clone
-from tiers import crossed
 
-from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
+from sklearn_rank import (
+    KernelPairwiseSGDRanker,
+    ListNetLinear,
+    PNormPushRanker,
+    RankBoost,
+    SmoothMarginRanker,
+)
 from sklearn_rank._bins.binned_features import Binning, encode
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank.dask._fit_task import fit_rows
-from sklearn_rank.dask._partitioned_matrix import BinnedX
+from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.models import Stumps
 from sklearn_rank.solvers import Corrective
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 BOUNDED = Stumps(
     special_values={2: [0.25]}, thresholds={1: [0.1, 0.6]}, max_thresholds=4, max_features_used=2
 )
-RANKERS = {
-    "RankBoost": RankBoost(n_estimators=5),
-    "RankBoost, optimal": RankBoost(n_estimators=5, selection="optimal"),
-    "top": PNormPushRanker(p=4, n_estimators=5),
-    "bottom": PNormPushRanker(p=2, push="bottom", n_estimators=5),
-    "both": PNormPushRanker(p=3, push="both", n_estimators=6),
-    "features": RankBoost(n_estimators=5, weak_ranker="feature"),
-    "features, top": PNormPushRanker(p=4, n_estimators=5, weak_ranker="feature"),
-    "margin": SmoothMarginRanker(n_estimators=5),
+FOUR = {"n_estimators": 4}
+BOOSTERS = {
+    "RankBoost": RankBoost(**FOUR),
+    "RankBoost, optimal": RankBoost(**FOUR, selection="optimal"),
+    "top": PNormPushRanker(p=4, **FOUR),
+    "bottom": PNormPushRanker(p=2, push="bottom", **FOUR),
+    "both": PNormPushRanker(p=3, push="both", **FOUR),
+    "ir": PNormPushRanker(push="ir", **FOUR),
+    "margin": SmoothMarginRanker(**FOUR),
+    "features": PNormPushRanker(p=2, weak_ranker="feature", **FOUR),
     "constraints": RankBoost(n_estimators=8, monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED),
-    "bins": PNormPushRanker(n_estimators=5, weak_ranker=Stumps(min_bin_size=0.2, max_bins=4)),
+    "bins": PNormPushRanker(weak_ranker=Stumps(min_bin_size=0.2, max_bins=4), **FOUR),
+    "least squares": PNormPushRanker(p=4, loss="least_squares", **FOUR),
+    "logistic": PNormPushRanker(p=1, loss="logistic", **FOUR),
+    "logistic, both": PNormPushRanker(p=2, loss="logistic", push="both", **FOUR),
+    "logistic, features": PNormPushRanker(p=2, loss="logistic", weak_ranker="feature", **FOUR),
 }
 CORRECTIVE = {
     "exact": (PNormPushRanker(p=2, solver=Corrective(n_swaps=2)), None),
@@ -43,7 +55,31 @@ CORRECTIVE = {
 }
 """Rankers refitted after each choice, and the number of queries."""
 
+LBFGS = {"tol": 0, "n_estimators": 200, "alpha": 0.1, "solver": "lbfgs", "weak_ranker": "feature"}
+SGD = {"kernel": "linear", "alpha": 0.1, "tol": 1e-6}
+LINEAR = {
+    "lbfgs": (PNormPushRanker(p=2, **LBFGS), False),
+    "lbfgs, logistic": (PNormPushRanker(p=2, loss="logistic", **LBFGS), False),
+    "kernel": (KernelPairwiseSGDRanker(**SGD), False),
+    "kernel, least squares": (KernelPairwiseSGDRanker(loss="least_squares", **SGD), False),
+    "kernel, exponential": (KernelPairwiseSGDRanker(loss="exponential", **SGD), False),
+    "kernel, descent": (
+        KernelPairwiseSGDRanker(kernel="linear", solver="gd", alpha=0.1, max_iter=20),
+        False,
+    ),
+    "lists": (ListNetLinear(alpha=1e-2), True),
+    "lists, l1": (ListNetLinear(alpha=1e-2, penalty="l1"), True),
+    "lists, ball": (ListNetLinear(penalty=None, max_norm=1.5), True),
+    "lists, dcg": (ListNetLinear(loss="smoothed_dcg", alpha=1.0), True),
+}
+"""Linear models, and whether they have queries."""
+
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+
+
+def some_slow(names, *quick):
+    """Return the names as parameters, of which all but some are slow."""
+    return [pytest.param(one, marks=[] if one in quick else pytest.mark.slow) for one in names]
 
 
 def fit_together(ranker, X, y, qid, weight, part, size, tell=make_model, earlier=None):
@@ -80,6 +116,18 @@ def assert_same_model(together, alone):
             assert fitted["margin_"] == pytest.approx(alone.margin_, rel=1e-9, abs=1e-12)
 
 
+def assert_same_line(together, alone, tol=1e-4):
+    for fitted in together:
+        scale = np.abs(alone.coef_).max() + 1e-3
+        np.testing.assert_allclose(fitted["coef_"], alone.coef_, rtol=tol, atol=tol * scale)
+        np.testing.assert_array_equal(fitted["coef_"], together[0]["coef_"])
+        np.testing.assert_allclose(
+            fitted["_mean_contributions_"], alone._mean_contributions_, rtol=tol, atol=tol * scale
+        )
+        assert fitted["objective_curve_"][-1] == pytest.approx(alone.objective_curve_[-1], rel=1e-7)
+        assert "offset_" not in fitted or np.isfinite(fitted["offset_"])
+
+
 @st.composite
 def divided_rows(draw, *, n_levels=2, with_queries=False, with_missing=True):
     """Rows with ties, weights and missing values, and the process of each."""
@@ -93,6 +141,9 @@ def divided_rows(draw, *, n_levels=2, with_queries=False, with_missing=True):
     weight = random.integers(1, 4, n).astype(float) if draw(st.booleans()) else np.ones(n)
     if with_queries:
         qid = random.integers(0, 12, n)
+        # One process takes a single query for one list, with exact steps.
+        assume(sum(len(np.unique(y[qid == q])) > 1 for q in np.unique(qid)) > 1)
+        assume(len(np.unique(qid % size)) == size)
         return X, y, qid, weight, qid % size, size
     part = random.integers(0, size, n)
     if draw(st.booleans()):  # the first process has one class only
@@ -101,18 +152,41 @@ def divided_rows(draw, *, n_levels=2, with_queries=False, with_missing=True):
     return X, y, None, weight, part, size
 
 
-@pytest.mark.parametrize("name", RANKERS)
+@pytest.mark.parametrize(
+    "name", some_slow(BOOSTERS, "RankBoost", "both", "features", "margin", "constraints", "bins")
+)
 @given(data=st.data())
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_one_list_gives_the_same_model(name, data):
     rows = data.draw(divided_rows(with_missing="features" not in name))
-    alone = clone(RANKERS[name]).fit(rows[0], rows[1], sample_weight=rows[3])
-    together, _ = fit_together(RANKERS[name], *rows)
-    assert_same_model(together, alone)
+    alone = clone(BOOSTERS[name]).fit(rows[0], rows[1], sample_weight=rows[3])
+    assert_same_model(fit_together(BOOSTERS[name], *rows)[0], alone)
 
 
-@pytest.mark.parametrize("name", CORRECTIVE)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@pytest.mark.parametrize(
+    "name", some_slow([name for name in BOOSTERS if "optimal" not in name], "both")
+)
+@given(data=st.data())
+def test_queries_give_the_same_model(name, relevance, data):
+    ranker = clone(BOOSTERS[name]).set_params(relevance=relevance)
+    n_levels = 2 if relevance == "binary" else 4
+    rows = data.draw(
+        divided_rows(n_levels=n_levels, with_queries=True, with_missing="features" not in name)
+    )
+    alone = clone(ranker).fit(*rows[:2], qid=rows[2], sample_weight=rows[3])
+    assert_same_model(fit_together(ranker, *rows)[0], alone)
+
+
+@pytest.mark.parametrize("name", some_slow(["RankBoost", "top", "both", "margin"], "both"))
+@given(data=st.data())
+def test_grades_of_one_list_give_the_same_model(name, data):
+    ranker = clone(BOOSTERS[name]).set_params(relevance="graded")
+    rows = data.draw(divided_rows(n_levels=4))
+    alone = clone(ranker).fit(rows[0], rows[1], sample_weight=rows[3])
+    assert_same_model(fit_together(ranker, *rows)[0], alone)
+
+
+@pytest.mark.parametrize("name", some_slow(CORRECTIVE, "exact", "queries"))
 def test_refits_of_all_chosen_stumps_give_the_same_model(name):
     """The first process has rows of one class only, where there are no queries."""
     (ranker, n_queries), random, n = CORRECTIVE[name], np.random.default_rng(0), 160
@@ -136,37 +210,94 @@ def test_refits_of_all_chosen_stumps_give_the_same_model(name):
             assert fitted["offset_"] == pytest.approx(alone.offset_, rel=1e-5)
 
 
-@crossed(
-    tiers=("quick", "slow", "slow"),
-    name=[name for name in RANKERS if "optimal" not in name],
-    relevance=["binary", "graded"],
-)
+@pytest.mark.slow
 @given(data=st.data())
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_queries_give_the_same_model(name, relevance, data):
-    ranker = clone(RANKERS[name]).set_params(relevance=relevance)
-    n_levels = 2 if relevance == "binary" else 4
-    rows = data.draw(
-        divided_rows(n_levels=n_levels, with_queries=True, with_missing="features" not in name)
-    )
-    X, y, qid, weight, part, size = rows
-    n_paired = sum(len(np.unique(y[qid == q])) > 1 for q in np.unique(qid))
-    assume(n_paired > 1)  # one process takes a single query for one list, with exact steps
-    assume(len(np.unique(part)) == size)
-    alone = clone(ranker).fit(X, y, qid=qid, sample_weight=weight)
-    together, _ = fit_together(ranker, *rows)
-    assert_same_model(together, alone)
-
-
-@pytest.mark.parametrize("name", ["RankBoost", "top", "both", "margin"])
-@given(data=st.data())
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_grades_of_one_list_give_the_same_model(name, data):
-    ranker = clone(RANKERS[name]).set_params(relevance="graded")
-    rows = data.draw(divided_rows(n_levels=4))
+def test_all_stumps_at_once(data):
+    rows = data.draw(divided_rows())
+    ranker = PNormPushRanker(p=2, tol=1e-12, n_estimators=500, alpha="auto", solver="lbfgs")
     alone = clone(ranker).fit(rows[0], rows[1], sample_weight=rows[3])
-    together, _ = fit_together(ranker, *rows)
-    assert_same_model(together, alone)
+    for fitted in fit_together(ranker, *rows)[0]:
+        assert fitted["alpha_"] == pytest.approx(alone.alpha_, rel=1e-12)
+        assert fitted["objective_curve_"][-1] == pytest.approx(alone.objective_curve_[-1], rel=1e-8)
+
+
+@pytest.mark.parametrize("name", some_slow(LINEAR, "lbfgs", "kernel", "lists"))
+@given(data=st.data())
+def test_linear_models(name, data):
+    ranker, with_queries = LINEAR[name]
+    n_levels = 3 if with_queries else 2
+    rows = data.draw(divided_rows(n_levels=n_levels, with_queries=with_queries, with_missing=False))
+    alone = clone(ranker).fit(*rows[:2], qid=rows[2], sample_weight=rows[3])
+    assert_same_line(fit_together(ranker, *rows)[0], alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@given(data=st.data())
+def test_linear_kernels_of_queries(loss, data):
+    ranker = KernelPairwiseSGDRanker(
+        kernel="linear", loss=loss, alpha=0.1, relevance="graded", max_iter=10_000
+    )
+    rows = data.draw(divided_rows(n_levels=3, with_queries=True, with_missing=False))
+    alone = clone(ranker).fit(rows[0], rows[1], qid=rows[2], sample_weight=rows[3])
+    for fitted in fit_together(ranker, *rows)[0]:
+        assert fitted["objective_curve_"][-1] == pytest.approx(alone.objective_curve_[-1], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "with_queries"), [("kernel", True), ("lists", True), ("lbfgs", False)]
+)
+def test_partitions_are_never_put_together(name, with_queries):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(200, 4)), np.sort(rng.integers(0, 20, 200))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    ranker = clone(LINEAR[name][0]).set_params(relevance="binary")
+    alone = clone(ranker).fit(X, y, qid=qid if with_queries else None)
+    bounds = [0, np.searchsorted(qid, qid[60]), np.searchsorted(qid, 9), len(y)]
+
+    def fit(collective):
+        here = slice(*bounds[collective.rank : collective.rank + 2])
+        parts = PartitionedMatrix(np.array_split(X[here], [0, 17, 40]))
+        of_query = qid[here] if with_queries else None
+        rows = Rows(parts, y[here] == 1, of_query, np.ones(len(y[here])), np.array([0, 1]))
+        return fit_rows(clone(ranker), rows, collective, Observer(collective))
+
+    assert_same_line(run_together(3, fit)[0], alone)
+
+
+def test_partitions_act_as_one_matrix():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    rows, some = PartitionedMatrix(np.array_split(X, [0, 4, 4, 15])), np.array([7, 3, 19, 3])
+    left, right = np.arange(20.0), np.arange(3.0)
+    np.testing.assert_allclose(rows @ right, X @ right, rtol=1e-13)
+    np.testing.assert_allclose(left @ rows, left @ X, rtol=1e-13)
+    for key in (slice(3, 16), slice(5, 9), slice(9, 9), some, left > 7, np.s_[:, [1]]):
+        np.testing.assert_array_equal(rows[key], X[key])
+    np.testing.assert_array_equal(rows[2:6, [1]], X[2:6, [1]])
+    for axis in (0, None):
+        np.testing.assert_array_equal(rows.min(axis=axis), X.min(axis=axis))
+        np.testing.assert_array_equal(rows.max(axis=axis), X.max(axis=axis))
+    assert (rows.shape, len(rows)) == (X.shape, len(X))
+    assert np.shares_memory(rows[5:9], X)
+
+
+def test_a_listwise_loss_of_one_list_is_refused():
+    rows = np.random.default_rng(0).normal(size=(8, 2)), np.arange(8) % 2, None, np.ones(8)
+    with pytest.raises(ValueError, match="ListNetLinear on several processes needs qid"):
+        fit_together(ListNetLinear(), *rows, np.arange(8) // 4, 2)
+
+
+@pytest.mark.filterwarnings("ignore:eta0=1e")
+@pytest.mark.parametrize(
+    "ranker",
+    [clone(LINEAR["kernel, descent"][0]).set_params(eta0=1e9), LINEAR["lbfgs, logistic"][0]],
+)
+def test_scores_too_wide_end_the_fit_of_every_process(ranker):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)) * 1e9, np.arange(40) % 2
+    part = np.arange(40) % 3
+    with pytest.raises(ValueError, match="needs scores that differ by at most"):
+        fit_together(clone(ranker).set_params(alpha=1e-12), X, y, None, np.ones(40), part, 3)
 
 
 def test_a_round_needs_few_messages():
@@ -178,7 +309,7 @@ def test_a_round_needs_few_messages():
     assert (counts[1] - counts[0]) / 30 <= 6
 
 
-def test_many_rows_have_the_offset_of_all():
+def test_many_rows_have_the_offsets_of_all():
     """More rows than those from which the offsets of stages are found."""
     random = np.random.default_rng(0)
     X = random.normal(size=(20_000, 2))
@@ -186,14 +317,39 @@ def test_many_rows_have_the_offset_of_all():
     ranker = PNormPushRanker(p=4, n_estimators=5)
     alone = clone(ranker).fit(X, y)
     together, _ = fit_together(ranker, X, y, None, np.ones(20_000), np.arange(20_000) % 3, 3)
-    assert together[0]["offset_"] == pytest.approx(alone.offset_, rel=1e-9)
-    # Those of stages come from a sample, which has other rows here.
-    np.testing.assert_allclose(
-        together[0]["staged_offsets_"], alone.staged_offsets_, rtol=0, atol=0.2
-    )
+    for name in ("offset_", "staged_offsets_"):
+        np.testing.assert_allclose(together[0][name], getattr(alone, name), rtol=1e-9)
 
 
-def test_a_fit_goes_on_where_it_was_interrupted():
+@pytest.mark.parametrize("name", ["kernel", "lists", "lbfgs", "logistic"])
+def test_a_fit_that_was_interrupted_goes_on(name):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(120, 3)), np.repeat(np.arange(12), 10)
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    ranker = clone(BOOSTERS[name] if name in BOOSTERS else LINEAR[name][0])
+    ranker.set_params(relevance="binary")
+    alone = clone(ranker).fit(X, y, qid=qid)
+    rows = X, y, qid, np.ones(120), qid % 3, 3
+    known = {}
+
+    def tell(number, objective, attributes):
+        known[number] = attributes()
+        return number == 3
+
+    fit_together(ranker, *rows, tell=tell)
+    assert len(known) == 3
+    assert np.isfinite(known[3]["offset_"])
+    together, _ = fit_together(ranker, *rows, earlier=known[3])
+    before = known[3].get("objective_curve_", known[3].get("_progress_", {}).get("values", []))
+    assert len(before) >= 3 or isinstance(ranker, ListNetLinear)
+    np.testing.assert_array_equal(together[0]["objective_curve_"][: len(before)], before)
+    if hasattr(alone, "coef_"):
+        np.testing.assert_allclose(together[0]["coef_"], alone.coef_, rtol=1e-3, atol=1e-4)
+    else:
+        assert_same_model(together, alone)
+
+
+def test_a_fit_of_bins_goes_on_where_it_was_interrupted():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(300, 3)), random.random(300) < 0.4
     bins = Binning(64).find(unlabelled(X, np.ones(300)))

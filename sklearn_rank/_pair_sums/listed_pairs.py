@@ -81,18 +81,6 @@ class ListedPairLoss(Push):
         value, slope = self._weighted(self.preferences.differences(scores))
         return value, self._signed_sums(slope), self._sums(np.abs(slope))
 
-    @available_if(loss_has("second_derivative"))
-    def hessian_product(self, scores: Floats) -> Callable[[Floats], Floats]:
-        """Return the function that multiplies the Hessian at some scores with a vector."""
-        second = self._second(self.preferences.differences(scores))
-
-        def product(direction: Floats) -> Floats:
-            change = self.preferences.differences(direction)
-            change *= second
-            return self._signed_sums(change)
-
-        return product
-
     @available_if(loss_has("rounded"))
     def rounded(self, width: float) -> ListedPairLoss:
         """Return a smooth objective, at most ``width / 2`` below."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 
 from sklearn_rank._core.arrays import Floats, Indices
-from sklearn_rank._core.validation import check_weight
+from sklearn_rank._core.validation import check_finite, check_weight
+
+_LARGEST_ITEM = 2**53
+"""Whole numbers up to here are floats."""
 
 
 def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
@@ -16,15 +18,22 @@ def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
 
     `n_items` is the number of items, None where every index that is not negative is one.
     """
-    found = _as_columns(owner, pairs)
-    largest = np.iinfo(np.intp).max if n_items is None else n_items - 1
-    if found.min() < 0 or found.max() > largest:
-        number = int(np.argmax(((found < 0) | (found > largest)).any(axis=1)))
-        allowed = "not be negative" if n_items is None else f"be from 0 to {largest}, the rows of X"
+    found = np.zeros(0) if pairs is None else check_finite(pairs, "pairs")
+    if found.ndim != 2 or found.shape[1] != 2 or not len(found):
         raise ValueError(
-            f"The items of pairs of {owner} must {allowed}. Got {found[number].tolist()} in pair "
-            f"{number}."
+            f"pairs of {owner} must have shape (n_pairs, 2): the rows of winner and loser in X, "
+            f"which may be a PairTable instead. Got shape {found.shape}."
         )
+    largest = _LARGEST_ITEM if n_items is None else n_items - 1
+    is_item = (found >= 0) & (found <= largest) & (found == np.floor(found))
+    if not is_item.all():
+        number = int(np.argmin(is_item.all(axis=1)))
+        what = "" if n_items is None else ", the rows of X"
+        raise ValueError(
+            f"The items of pairs of {owner} must be whole numbers from 0 to {largest}{what}. Got "
+            f"{found[number].tolist()} in pair {number}; duel_pairs makes them from names."
+        )
+    found = found.astype(np.intp)
     is_same = found[:, 0] == found[:, 1]
     if is_same.any():
         number = int(np.argmax(is_same))
@@ -33,35 +42,6 @@ def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
             f"{found[number, 0]} twice in pair {number}."
         )
     return found
-
-
-def _as_columns(owner: str, pairs: Any) -> Indices:
-    """Return pairs as integers of shape (n_pairs, 2), whatever items they name."""
-    if pairs is None:
-        raise ValueError(
-            f"{owner} needs pairs, an array of shape (n_pairs, 2) with the rows of winner and "
-            "loser in X, or a PairTable in place of X. Got pairs=None."
-        )
-    try:
-        options: dict[str, Any] = {"ensure_2d": False, "ensure_min_samples": 0}
-        found = check_array(pairs, input_name="pairs", dtype=None, **options)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"pairs of {owner} must hold whole numbers. {error}") from error
-    if found.ndim != 2 or found.shape[1] != 2:
-        raise ValueError(
-            f"pairs of {owner} must have shape (n_pairs, 2), winner and loser. Got shape "
-            f"{found.shape}."
-        )
-    if not len(found):
-        raise ValueError(f"pairs of {owner} is empty: there is no pair.")
-    if found.dtype.kind == "f" and (found == np.floor(found)).all():
-        found = found.astype(np.intp)
-    if found.dtype.kind not in "iu":
-        raise ValueError(
-            f"pairs of {owner} must hold whole numbers, the rows of the items in X. Got values of "
-            f"type {found.dtype}; duel_pairs makes them from names."
-        )
-    return np.asarray(found)
 
 
 def check_weighted_pairs(

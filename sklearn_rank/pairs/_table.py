@@ -81,10 +81,6 @@ class PairTable:
         some.X, some.pairs = self.X, np.atleast_2d(self.pairs[key])
         return some
 
-    def __repr__(self) -> str:
-        n_items = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
-        return f"<PairTable of {len(self)} pairs of {n_items} items>"
-
 
 def items_and_pairs(X: Any, pairs: Any) -> tuple[Any, Any]:
     """Return items and pairs, passed as two arrays or as a table."""

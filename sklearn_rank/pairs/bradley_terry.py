@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._core.arrays import Floats, Indices, Values
-from sklearn_rank._core.given_pairs import GivenPairs
 from sklearn_rank._core.validation import (
     SMALLEST_WEIGHT,
     Constraint,
@@ -25,27 +25,8 @@ from sklearn_rank._core.validation import (
 )
 from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.objectives import ListedPairLoss
 from sklearn_rank.pairs._given import share_in_order
 from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions
-
-_LEAST_SHARE = 1e-30
-"""Of the mean curvature: less counts as that much where directions are scaled."""
-
-_SMALLEST_SHARE = 1e-10
-"""A step is halved no further than this: rounding then hides what it gains."""
-
-_LONGEST = 10.0
-"""Largest change of a score in a Newton step."""
-
-_ACCURACY = 1e-6
-"""Share of the squared gradient that conjugate gradients leave; less as the minimum is near."""
-
-_ROUNDING = 1e-16
-"""Less of the squared gradient is rounding."""
-
-_MOST_PRODUCTS = 10
-"""Products with the Hessian in a Newton step, by item; exact sums would need one."""
 
 
 class BradleyTerry(BaseEstimator):
@@ -63,7 +44,8 @@ class BradleyTerry(BaseEstimator):
     - s are the scores of the items, i and k two of them;
     - :math:`i_j` is the winner of pair j, :math:`k_j` its loser and :math:`w_j` its weight.
 
-    It is the linear model with the logistic loss whose features are the indicators of the items.
+    It is scikit-learn's `LogisticRegression` without intercept, whose features are the indicators
+    of the items: 1 for the winner, -1 for the loser.
 
     Parameters
     ----------
@@ -74,8 +56,8 @@ class BradleyTerry(BaseEstimator):
         finite scores.
     max_iter : int in [1, inf), default=100
         Maximum number of Newton steps.
-    tol : float in (0, inf), default=1e-10
-        Stop when no score changes by more than this in a Newton step.
+    tol : float in (0, inf), default=1e-13
+        Stop when no derivative of the objective is larger than this.
 
     Attributes
     ----------
@@ -117,7 +99,7 @@ class BradleyTerry(BaseEstimator):
         "tol": Number(0, closed="neither"),
     }
 
-    def __init__(self, *, alpha: float = 0.0, max_iter: int = 100, tol: float = 1e-10) -> None:
+    def __init__(self, *, alpha: float = 0.0, max_iter: int = 100, tol: float = 1e-13) -> None:
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
@@ -157,13 +139,10 @@ class BradleyTerry(BaseEstimator):
         pairs, weight = merge_votes(duels.pairs, sample_weight=share)
         used, place = np.unique(pairs, return_inverse=True)  # items of weight zero are gone
         items, pairs = duels.names[used], place.reshape(-1, 2)
-        above, below = (np.ascontiguousarray(pairs[:, side]) for side in (0, 1))
-        is_connected = _is_strongly_connected(above, below, len(items))
-        known = GivenPairs(len(items), above, below, weight)
-        scores, n_iter, is_over = _newton(
-            ListedPairLoss(known, "logistic"), float(self.alpha), self.max_iter, self.tol
-        )
-        self._warn(is_connected, is_over)
+        is_connected = _is_strongly_connected(pairs, len(items))
+        options = float(self.alpha), self.max_iter, self.tol
+        scores, n_iter = _logistic_scores(pairs, weight, *options)
+        self._warn(is_connected, is_over=n_iter < self.max_iter)
         self.items_, self.scores_ = items, scores - scores.mean()
         self.is_connected_, self.n_iter_ = is_connected, n_iter
         return self
@@ -233,9 +212,9 @@ class BradleyTerry(BaseEstimator):
         """
         check_is_fitted(self)
         duels = duel_pairs(*_columns(X), sample_weight=sample_weight)
-        used, place = np.unique(duels.pairs, return_inverse=True)  # not items of weight zero
-        pairs = place.reshape(-1, 2)
-        return share_in_order(self.predict(duels.names[used]), pairs, duels.weight)
+        names = duels.names[duels.pairs.ravel()]  # without those of weight zero
+        pairs = np.arange(len(names)).reshape(-1, 2)
+        return share_in_order(self.predict(names), pairs, duels.weight)
 
     def _warn(self, is_connected: bool, is_over: bool) -> None:
         """Warn of scores that are not those of the minimum."""
@@ -276,68 +255,33 @@ def _columns(X: Any) -> tuple[Values, Values]:
     return (first, second) if hasattr(X, "dtype") else (first.tolist(), second.tolist())
 
 
-def _is_strongly_connected(above: Indices, below: Indices, n_items: int) -> bool:
+def _is_strongly_connected(pairs: Indices, n_items: int) -> bool:
     """Whether there is a path of wins from each item to each other."""
     # SciPy 1.11 finds no components of a graph with indices of 64 bits.
-    ends = above.astype(np.int32), below.astype(np.int32)
-    graph = coo_array((np.ones(len(above)), ends), shape=(n_items, n_items))
-    n_parts = connected_components(graph.tocsr(), connection="strong", return_labels=False)
+    ends = tuple(pairs.astype(np.int32).T)
+    graph = csr_array((np.ones(len(pairs)), ends), shape=(n_items, n_items))
+    n_parts = connected_components(graph, connection="strong", return_labels=False)
     return int(n_parts) == 1
 
 
-def _newton(
-    loss: ListedPairLoss, alpha: float, max_iter: int, tol: float
-) -> tuple[Floats, int, bool]:
-    """Return scores, the number of Newton steps, and whether the last one was below `tol`."""
-    scores = np.zeros(loss.preferences.n_rows)
-
-    def value(s: Floats) -> float:
-        return loss.value(s) + alpha / 2 * float(s @ s)
-
-    for n_iter in range(1, max_iter + 1):
-        at, gradient, diagonal = loss.value_gradient_curvature(scores)
-        at += alpha / 2 * float(scores @ scores)
-        gradient += alpha * scores
-        step = _newton_step(loss.hessian_product(scores), alpha, diagonal, gradient)
-        size = float(np.abs(step).max())
-        if size > _LONGEST:  # where the loss is nearly flat, so far from a minimum
-            step *= _LONGEST / size
-        fall, share = -float(gradient @ step), 1.0
-        # Near the minimum a whole step gains less than rounding: there is nothing to compare.
-        while size > np.sqrt(tol) and share > _SMALLEST_SHARE:
-            if value(scores + share * step) <= at - share * fall / 4:
-                break
-            share /= 2
-        scores = scores + share * step
-        if size <= tol:
-            return scores, n_iter, True
-    return scores, max_iter, False
-
-
-def _newton_step(
-    hessian_product: Callable[[Floats], Floats], alpha: float, diagonal: Floats, gradient: Floats
-) -> Floats:
-    """Return the Newton step, by conjugate gradients with the diagonal as preconditioner.
-
-    Without a ridge the Hessian takes constants to zero: a term for their mean, in which gradients
-    have no part, makes it definite.
-    """
-    n, middle = len(gradient), float(diagonal.mean())
-    # Scores that run away leave no curvature: squares of the directions must stay finite.
-    inverse = 1.0 / np.maximum(diagonal + alpha, max(_LEAST_SHARE * middle, np.finfo(float).tiny))
-    step, residual = np.zeros_like(gradient), -gradient
-    direction = residual * inverse
-    square = first = float(residual @ direction)
-    accuracy = _ACCURACY * max(min(1.0, first), _ROUNDING)
-    for _ in range(_MOST_PRODUCTS * n):
-        change = hessian_product(direction) + alpha * direction + middle * direction.mean()
-        curvature = float(direction @ change)
-        if not (square > accuracy * first and curvature > 0):
-            break
-        length = square / curvature
-        step += length * direction
-        residual -= length * change
-        scaled = residual * inverse
-        before, square = square, float(residual @ scaled)
-        direction = scaled + square / before * direction
-    return np.asarray(step - step.mean())
+def _logistic_scores(
+    pairs: Indices, weight: Floats, alpha: float, max_iter: int, tol: float
+) -> tuple[Floats, int]:
+    """Return scores and the number of Newton steps, by logistic regression on signed indicators."""
+    n_pairs, n_items = len(pairs), int(pairs.max()) + 1
+    row = np.arange(n_pairs).repeat(2)
+    sign = np.tile([1.0, -1.0], n_pairs)
+    wins = csr_array((sign, (row, pairs.ravel())), shape=(n_pairs, n_items))
+    model = LogisticRegression(
+        C=1 / (alpha * weight.sum()) if alpha else np.inf,
+        fit_intercept=False,
+        solver="newton-cg",
+        max_iter=max_iter,
+        tol=tol,
+    )
+    # Each duel from both sides: the classifier needs two classes.
+    won = np.repeat([1, 0], n_pairs)
+    with catch_warnings():
+        simplefilter("ignore")  # `fit` warns in terms of duels
+        model.fit(vstack([wins, -wins]), won, sample_weight=np.tile(weight / 2, 2))
+    return model.coef_[0], int(model.n_iter_[0])

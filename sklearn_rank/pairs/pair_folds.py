@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapreplace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,6 @@ from sklearn_rank._core.validation import (
     Constraint,
     Number,
     check_parameters,
-    check_qid,
 )
 from sklearn_rank.pairs._given import check_pairs, unique_pairs
 from sklearn_rank.pairs._table import PairTable
@@ -29,12 +29,11 @@ class PairKFold(BaseCrossValidator):
     ----------
     n_splits : int in [2, inf), default=5
         Number of folds.
-    keep : {"pairs", "items", "groups"}, default="pairs"
+    keep : {"pairs", "items"}, default="pairs"
         What is never on both sides. "pairs": the same two items, whoever won; this tells how well
         known items are ordered. "items": an item; this tells how well new items are ordered. A
         test fold has the pairs whose items are both new; pairs of a new item and a known one are
-        in neither part. "groups": a group, such as an annotator, a visitor or a day, which
-        `groups` names.
+        in neither part.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -47,6 +46,7 @@ class PairKFold(BaseCrossValidator):
     See Also
     --------
     PairTable : Items and pairs as one object, which scikit-learn's searches take as X.
+    sklearn.model_selection.GroupKFold : Keeps annotators, visitors or days on one side.
 
     Examples
     --------
@@ -62,12 +62,9 @@ class PairKFold(BaseCrossValidator):
     93 and 25 pairs, with 0 items in both
     """
 
-    # Requested by default: `groups` has no other meaning.
-    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
-
     _allowed: ClassVar[dict[str, Constraint]] = {
         "n_splits": Number(2, integer=True),
-        "keep": Choice(("pairs", "items", "groups")),
+        "keep": Choice(("pairs", "items")),
         "random_state": SEED,
     }
 
@@ -85,10 +82,8 @@ class PairKFold(BaseCrossValidator):
         ----------
         X : PairTable or array-like of shape (n_pairs, 2)
             The pairs.
-        y : object, default=None
-            Not used; scikit-learn's tools pass it.
-        groups : array-like of shape (n_pairs,), default=None
-            Group of each pair, with ``keep="groups"``.
+        y, groups : object, default=None
+            Not used; scikit-learn's tools pass them.
 
         Returns
         -------
@@ -96,12 +91,7 @@ class PairKFold(BaseCrossValidator):
             Sorted positions of the pairs of both parts.
         """
         pairs = X.pairs if isinstance(X, PairTable) else check_pairs("PairKFold", X, None)
-        if (groups is not None) != (self.keep == "groups"):
-            raise ValueError(
-                "groups of PairKFold are for keep='groups', which needs them. Got "
-                f"keep={self.keep!r} and {'no ' if groups is None else ''}groups."
-            )
-        folds = self._folds(pairs, groups)
+        folds = self._folds(pairs)
         # Not a generator itself, so that invalid input is an error here, not at the first split.
         splits = [self._split(folds, number) for number in range(self.n_splits)]
         for number, parts in enumerate(splits):
@@ -127,11 +117,9 @@ class PairKFold(BaseCrossValidator):
         """
         return self.n_splits
 
-    def _folds(self, pairs: Indices, groups: Any) -> Indices:
+    def _folds(self, pairs: Indices) -> Indices:
         """Return the fold of both items of each pair, of shape (n_pairs, 2)."""
-        if self.keep == "groups":
-            code = check_qid(groups, len(pairs), "groups")
-        elif self.keep == "items":
+        if self.keep == "items":
             code = np.unique(pairs, return_inverse=True)[1].reshape(-1)
         else:
             code = unique_pairs(pairs, ordered=False)[1]
@@ -145,15 +133,11 @@ class PairKFold(BaseCrossValidator):
         random = check_random_state(self.random_state)
         order = random.permutation(len(size))
         order = order[np.argsort(-size[order], kind="stable")]
-        fold, filled = np.empty(len(size), dtype=np.intp), np.zeros(self.n_splits)
-        n_large = int(np.count_nonzero(size > 1))
-        for one in order[:n_large]:
-            fold[one] = np.argmin(filled)
-            filled[fold[one]] += size[one]
-        # Those of one pair, which may be most, at once: to the lowest of the places left.
-        n_left = len(order) - n_large
-        places = (filled + np.arange(n_left)[:, None]).ravel()
-        fold[order[n_large:]] = np.argsort(places, kind="stable")[:n_left] % self.n_splits
+        fold = np.empty(len(size), dtype=np.intp)
+        smallest = [(0, number) for number in range(self.n_splits)]  # a heap
+        for one in order:
+            filled, fold[one] = smallest[0]
+            heapreplace(smallest, (filled + size[one], fold[one]))
         by_pair = fold[code]
         return by_pair.reshape(-1, 2) if self.keep == "items" else np.column_stack([by_pair] * 2)
 

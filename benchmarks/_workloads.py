@@ -24,14 +24,12 @@ from sklearn_rank.objectives import (
     ListLoss,
     PairLoss,
 )
-from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json, monitoring
 
 QUERY = 100
 """Rows of a query."""
 
 RESAMPLES = 99
 LONGEST = 10_000_000
-FUNCTIONS = {**vars(metrics), **vars(monitoring)}
 ONE_LIST, QUERIES = "one list", f"queries of {QUERY} rows"
 FIT, PREDICT = "fit", "scores of as many rows"
 
@@ -172,7 +170,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {"p_norm_push_loss": {"p": 4}}
 
 def scored_calls(name: str, n_rows: int) -> Calls:
     """Return a metric of relevance and scores."""
-    metric = partial(FUNCTIONS[name], **ARGUMENTS.get(name, {}))
+    metric = partial(getattr(metrics, name), **ARGUMENTS.get(name, {}))
     return {
         ONE_LIST: partial(metric, *draw_list(n_rows)),
         QUERIES: partial(metric, *draw_grades(n_rows), qid=query_ids(n_rows)),
@@ -182,7 +180,7 @@ def scored_calls(name: str, n_rows: int) -> Calls:
 def resampled_calls(name: str, n_arrays: int, n_rows: int) -> Calls:
     """Return a comparison of the values of queries, of which there are as many as rows."""
     arrays = np.random.default_rng(0).random((n_arrays, n_rows))
-    compare = partial(FUNCTIONS[name], n_resamples=RESAMPLES, random_state=0)
+    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
     return {f"{RESAMPLES} resamples": partial(compare, *arrays)}
 
 
@@ -211,7 +209,7 @@ def top_calls(name: str, n_rankings: int, n_rows: int) -> Calls:
     """Return a resampled figure of the top of one list, of one or two rankings."""
     y, scores = draw_list(n_rows)
     noise = np.random.default_rng(1).standard_normal((n_rankings, n_rows))
-    compare = partial(FUNCTIONS[name], n_resamples=RESAMPLES, random_state=0)
+    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
     return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(compare, y, *(scores + noise))}
 
 
@@ -224,47 +222,11 @@ def choice_calls(n_rows: int) -> Calls:
     return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(choose, y, rankings)}
 
 
-def table_calls(name: str, n_rows: int) -> Calls:
-    """Return a table or a figure of one list."""
-    y, scores = draw_list(n_rows)
-    rng = np.random.default_rng(1)
-    others = scores + 0.1 * rng.standard_normal(n_rows)
-    bins = np.digitize(np.column_stack([scores, others]), (-1, 0, 1))
-    calls = {
-        "calibration_table": (y, 1 / (1 + np.exp(-scores))),
-        "characteristic_stability": (bins, bins[::-1]),
-        "group_report": (y, scores, rng.integers(0, 3, n_rows)),
-        "period_table": (y, scores, rng.integers(0, 3, n_rows)),
-        "vintage_table": (y, scores, rng.integers(0, 3, n_rows)),
-        "population_stability_index": (scores, others),
-        "stability_table": (scores, others),
-    }
-    return {ONE_LIST: partial(FUNCTIONS[name], *calls.get(name, (y, scores)))}
+def interval_calls(n_rows: int) -> Calls:
+    """Return the interval of the Kolmogorov-Smirnov distance of one list."""
+    return {ONE_LIST: partial(metrics.ks_interval, *draw_list(n_rows))}
 
 
-def validation_calls(n_rows: int) -> Calls:
-    """Return the validation of a card of two variables."""
-    y, scores = draw_list(n_rows)
-    X = np.column_stack([scores, np.random.default_rng(1).standard_normal(n_rows)])
-    variables = (Variable(f"x{j}", j, (-1, 0, 1, 0), (-0.5, 0.5)) for j in range(2))
-    card = card_to_json(Card(tuple(variables), 0, 0, (0, 1), 2))
-    rows = Scorecard.from_json(card), X, np.asarray(y, dtype=int)
-    call = partial(monitoring.validation_tables, *rows, n_resamples=RESAMPLES)
-    return {f"{ONE_LIST}, {RESAMPLES} resamples": call}
-
-
-TABLES = (
-    "calibration_table",
-    "characteristic_stability",
-    "cutoff_table",
-    "gains_table",
-    "group_report",
-    "ks_interval",
-    "period_table",
-    "population_stability_index",
-    "stability_table",
-    "vintage_table",
-)
 RESAMPLED = "rows are queries here, which are drawn many times"
 RESAMPLED_ROWS = "rows are drawn many times"
 OTHERS = {
@@ -299,16 +261,15 @@ OTHERS = {
         100_000,
         RESAMPLED_ROWS,
     ),
-    "validation_tables": Workload("metrics", "validation_tables", validation_calls),
-    **{name: Workload("metrics", name, partial(table_calls, name)) for name in TABLES},
+    "ks_interval": Workload("metrics", "ks_interval", interval_calls),
 }
 """Functions that are no metric of relevance and scores."""
 
 
 def of_metrics() -> Iterator[Workload]:
-    """Yield every metric, and every function of `sklearn_rank.scorecard.monitoring`."""
-    for name in [*metrics.__all__, *monitoring.__all__]:
-        function = FUNCTIONS[name]
+    """Yield every metric."""
+    for name in metrics.__all__:
+        function = getattr(metrics, name)
         if inspect.isclass(function):
             continue
         if name in OTHERS:

@@ -16,7 +16,7 @@ from cards import column_names
 
 from sklearn_rank._core.validation import is_missing
 from sklearn_rank.scorecard import to_sql
-from sklearn_rank.scorecard.forms._sql.dialects import DIALECTS
+from sklearn_rank.scorecard._sql_dialects import DIALECTS
 
 ROW = "number of the row"
 """Name of the column that the result is sorted by."""
@@ -53,7 +53,7 @@ class Database:
     def answers(self, card, X, **options):
         """Return the rows of the result, with names, for a table that has the rows of X."""
         quote, cursor = DIALECTS[self.dialect].name, self.connection.cursor()
-        names, kinds = column_names(card), {j: card.kind_of(j) for j in card.features}
+        names, kinds = column_names(card), {one.column: one.kind for one in card.variables}
         declared = [f"{quote(ROW)} {type_of(self.dialect, 'row')}"]
         declared += [
             f"{quote(names[j])} {type_of(self.dialect, kind)}" for j, kind in kinds.items()

@@ -78,7 +78,7 @@ for name in sklearn_rank.__all__:
     ranker = getattr(sklearn_rank, name)(relevance="graded")
     ranker.fit(data.data, data.target, qid=data.qid).score(data.data, data.target, qid=data.qid)
 from sklearn_rank.scorecard import Scorecard
-Scorecard(p=1).fit(data.data, data.target > 0).predict_risk(data.data)
+Scorecard().fit(data.data, data.target > 0).predict_proba(data.data)
 print("done")
 """
     assert run_python(script) == "done"

@@ -14,16 +14,14 @@ import sqlite3
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from sklearn_rank.cli import main
-from sklearn_rank.scorecard import Card, Variable, to_html, to_pmml, to_sql
+from sklearn_rank.scorecard import Card, Variable, to_html, to_sql
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "guide" / "security.md"
@@ -119,19 +117,6 @@ def test_names_run_nothing_in_sql(name):
         (row,) = database.execute(to_sql(card, "sqlite", table="t")).fetchall()
         assert row[0] == 2
         assert database.execute("SELECT count(*) FROM t").fetchone() == (1,)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_names_are_texts_of_pmml(name):
-    """The document declares nothing and reads back the name; what XML can't hold is refused."""
-    card = replace(card_of(name), adverse="low")
-    if "\x1b" in name:
-        with pytest.raises(ValueError, match="XML cannot hold all characters"):
-            to_pmml(card)
-        return
-    text = to_pmml(card)
-    assert "<!" not in text
-    assert name in {one.get("name") for one in ElementTree.fromstring(text).iter()}
 
 
 class Loads(HTMLParser):

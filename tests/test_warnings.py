@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from contextvars import copy_context
 
 import numpy as np
 import pytest
@@ -19,8 +18,6 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
-from sklearn_rank._core.warnings import IS_TAKEN
-from sklearn_rank.scorecard import Scorecard
 
 X = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0], [1.5, 0.5], [2.5, 2.5]])
 Y = np.array([0, 0, 1, 1, 1, 0])
@@ -70,33 +67,6 @@ def test_a_warning_points_at_the_call_of_fit(source, around):
         model.fit(X, Y)
 
     assert caught_from(call) == (__file__, line_of(call), category)
-
-
-def test_a_thread_may_take_warnings_but_not_those_of_fits_to_folds():
-    """As a worker does, which hands them to the client. One is of the fit to all rows."""
-    taken, context = [], copy_context()
-    context.run(IS_TAKEN.set, lambda *note: taken.append(note) is None)
-    card = Scorecard(SmoothMarginRanker(n_estimators=2), cv=2, n_repeats=1, random_state=0)
-    random = np.random.default_rng(0)
-    X = random.standard_normal((120, 3))
-    context.run(card.fit, X, X[:, 0] + random.standard_normal(120) > 0)
-    assert [category for _, category in taken] == [ConvergenceWarning]
-
-
-def test_other_warnings_of_fits_to_folds_are_taken_too(monkeypatch):
-    fit_rows, taken, context = SmoothMarginRanker.fit_rows, [], copy_context()
-
-    def noted(self, *rows):
-        sklearn_rank._core.warnings.warn("odd", UserWarning)
-        return fit_rows(self, *rows)
-
-    monkeypatch.setattr(SmoothMarginRanker, "fit_rows", noted)
-    context.run(IS_TAKEN.set, lambda *note: taken.append(note) is None)
-    card = Scorecard(SmoothMarginRanker(n_estimators=2), cv=2, n_repeats=1, random_state=0)
-    random = np.random.default_rng(0)
-    X = random.standard_normal((120, 3))
-    context.run(card.fit, X, X[:, 0] + random.standard_normal(120) > 0)
-    assert ("odd", UserWarning) in taken
 
 
 def test_a_warning_about_another_version_points_at_the_call_that_loads(monkeypatch):

@@ -37,7 +37,6 @@ MODULES = {
     "sklearn_rank.models.stumps": "Stumps",
     "sklearn_rank.engines": "Engines",
     "sklearn_rank.scorecard": "Scorecards",
-    "sklearn_rank.scorecard.monitoring": "Monitoring of scorecards",
     "sklearn_rank.export.onnx": "ONNX",
     "sklearn_rank.export.search_engines": "Models for search engines",
     "sklearn_rank.dask": "Dask",

@@ -20,7 +20,6 @@ from sklearn_rank.cli._tables.dataset import Dataset, model_data
 from sklearn_rank.cli._tables.errors import InputError, count, noting
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
-from sklearn_rank.scorecard.forms._points_table import no_formula
 
 _N_REASONS = 3
 _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold
@@ -163,15 +162,20 @@ def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
     what = f"{name}: the model is damaged; it can't explain the scores"
     with noting([], what, (Exception,)):  # its arrays may be anything
         rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
-        names = ranker.terms_ if is_card else X.columns  # a card has pairs of columns, too
+        names = ranker.variables_ if is_card else X.columns
         columns = np.arange(len(names)) if is_card else _columns_of_features(model.pipeline, X)
         given, parts = explain(rows), np.zeros((len(names), len(X)))
         np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
     order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
-    shown = np.asarray([no_formula(str(name)) for name in names], dtype=object)[order]
+    shown = np.asarray([_no_formula(str(name)) for name in names], dtype=object)[order]
     values, texts = np.take_along_axis(parts, order, axis=0), np.vectorize("{:+.3g}".format)
     reasons = np.where(values == 0, "", shown + " " + texts(values).astype(object))
     return {f"reason_{number}": of_rows for number, of_rows in enumerate(reasons, 1)}
+
+
+def _no_formula(text: str) -> str:
+    """Return a text that a spreadsheet shows as it is; the apostrophe can be removed again."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "'")) else text
 
 
 def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:

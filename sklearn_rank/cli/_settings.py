@@ -177,7 +177,7 @@ class ExportCard:
 
     Example: sklearn-rank card export card.json --to sql -o card.sql
 
-    --to FORM  sql, pmml, csv, xlsx, html, text, onnx.
+    --to FORM  sql, html, text, onnx.
     --output FILE  File to write; default: the terminal.
     """
 

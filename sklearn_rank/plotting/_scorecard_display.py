@@ -13,14 +13,11 @@ from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank.plotting._predictions import ranker_and_rows
 from sklearn_rank.plotting.drawing import COLOURS, check_count, import_matplotlib, panels, shortened
 
-_BAR = 0.21
-"""Height of a bin in inches."""
+_BAR, _TITLE_ROOM = 0.21, 0.62
+"""Heights of a bin and of a title in inches."""
 
 _FONT = 8.0
-_TITLE_ROOM = 0.62
 _LONGEST_LABEL, _LONGEST_TITLE = 34, 48
-_LONGEST_COLUMN, _COLUMN_ROOM = 30, 1.3
-"""Of the labels above a grid: characters, and height in inches."""
 
 _COUNT_PLACE, _RATE_PLACE = 42, 98
 """Right ends of the columns of text, in points to the right of the axes."""
@@ -29,8 +26,6 @@ _COUNT_PLACE, _RATE_PLACE = 42, 98
 @dataclass(kw_only=True, eq=False, repr=False)
 class ScorecardDisplay:
     """Plot the points of a scorecard, with counts and event rates of the bins.
-
-    A pair of variables is a grid of its cells, coloured by their points, which stand in them.
 
     Parameters
     ----------
@@ -43,14 +38,11 @@ class ScorecardDisplay:
     counts, event_rates : sequence of ndarray
         Weight of the training rows in each bin, and share of ``classes_[1]`` among them. NaN
         where unknown.
-    grids : sequence of tuple or None, default=()
-        Of each pair the labels of its rows and of its columns; None for a variable. Empty: no
-        pairs.
 
     Attributes
     ----------
-    bars_ : list of matplotlib BarContainer or AxesImage
-        One for each variable: bars; of a pair the image.
+    bars_ : list of matplotlib BarContainer
+        One for each variable.
     axes_ : ndarray of matplotlib Axes
         One for each variable.
     ax_, figure_ : matplotlib Axes and Figure
@@ -76,7 +68,6 @@ class ScorecardDisplay:
     points: Sequence[Values]
     counts: Sequence[Floats]
     event_rates: Sequence[Floats]
-    grids: Sequence[tuple[list[str], list[str]] | None] = ()
 
     @classmethod
     def from_estimator(
@@ -119,26 +110,26 @@ class ScorecardDisplay:
             raise ValueError(
                 f"{cls.__name__} draws a fitted Scorecard. Got {type(scorecard).__name__}."
             )
-        if scorecard.card_.feature_names is not None:
+        card = scorecard.card_
+        if card.feature_names is not None:
             names = None
-        known = {
-            one.name if names is None else " × ".join(str(names[j]) for j in one.columns): one
-            for one in scorecard.card_.terms
+        by_name = {
+            variable.name if names is None else str(names[variable.column]): variable.listed()
+            for variable in card.variables
         }
-        wanted = list(known) if variables is None else list(variables)
-        if not wanted or not set(wanted) <= set(known):
+        wanted = list(by_name) if variables is None else list(variables)
+        if not wanted or not set(wanted) <= set(by_name):
             raise ValueError(
-                f"{cls.__name__} draws variables of the card, at least one of {list(known)}. "
+                f"{cls.__name__} draws variables of the card, at least one of {list(by_name)}. "
                 f"Got {wanted}."
             )
-        bins = [known[name].listed() for name in wanted]
+        bins = [by_name[name] for name in wanted]
         display = cls(
             names=wanted,
-            labels=[[one.label for one in of_one] for of_one in bins],
-            points=[np.array([one.points for one in of_one]) for of_one in bins],
-            counts=[np.array([one.count for one in of_one]) for of_one in bins],
-            event_rates=[np.array([one.event_rate for one in of_one]) for of_one in bins],
-            grids=[known[name].line_labels() for name in wanted],
+            labels=[[line.label for line in lines] for lines in bins],
+            points=[np.array([line.points for line in lines]) for lines in bins],
+            counts=[np.array([line.count for line in lines]) for lines in bins],
+            event_rates=[np.array([line.event_rate for line in lines]) for lines in bins],
         )
         return display.plot(ax, **options)
 
@@ -161,86 +152,46 @@ class ScorecardDisplay:
             With `axes_`, `ax_`, `figure_` and `bars_` set.
         """
         check_count(type(self).__name__, n_columns=n_columns)
-        grids = list(self.grids) or [None] * len(self.points)
-        n_lines = [
-            len(points) if grid is None else len(grid[0])
-            for points, grid in zip(self.points, grids, strict=True)
-        ]
-        starts = range(0, len(n_lines), n_columns)
-        tallest = [max(n_lines[start : start + n_columns]) for start in starts]
-        has_grid = [any(grids[start : start + n_columns]) for start in starts]
+        n_bins = list(map(len, self.points))
+        starts = range(0, len(n_bins), n_columns)
+        tallest = [max(n_bins[start : start + n_columns]) for start in starts]
         self.axes_ = panels(
             type(self).__name__,
             ax,
-            len(n_lines),
+            len(n_bins),
             n_columns=n_columns,
             size=(5.2, 0.0),
-            row_heights=[
-                _TITLE_ROOM + _BAR * number + _COLUMN_ROOM * is_grid
-                for number, is_grid in zip(tallest, has_grid, strict=True)
-            ],
+            row_heights=[_TITLE_ROOM + _BAR * number for number in tallest],
         )
-        self.bars_: list[Any] = []
         ends = np.concatenate([[0], *self.points])
         room = 0.17 * (np.ptp(ends) or 1)
+        self.bars_: list[Any] = []
         for number, panel in enumerate(self.axes_):
             # Without given axes every panel of a row is as tall as the longest of them.
-            n_shown = n_lines[number] if ax is not None else tallest[number // n_columns]
-            grid = grids[number]
-            if grid is not None:
-                self._draw_grid(panel, number, *grid, np.abs(ends).max())
-            else:
-                step = 1 if ax is None else _label_step(panel, n_shown)
-                self._draw_variable(panel, number, step, bar_options)
-                panel.set_xlim(ends.min() - room, ends.max() + room)
-            panel.set_ylim(n_shown - 0.4, -0.6)
+            n_lines = n_bins[number] if ax is not None else tallest[number // n_columns]
+            step = 1 if ax is None else _label_step(panel, n_lines)
+            self._draw_variable(panel, number, step, bar_options)
+            panel.set_xlim(ends.min() - room, ends.max() + room)
+            panel.set_ylim(n_lines - 0.4, -0.6)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
-
-    def _draw_grid(
-        self, panel: Any, number: int, rows: list[str], columns: list[str], largest: float
-    ) -> None:
-        """Draw the cells of a pair, with their points inside."""
-        colours = import_matplotlib(type(self).__name__, "colors")
-        scale = colours.LinearSegmentedColormap.from_list("", [COLOURS[1], "white", COLOURS[0]])
-        cells = np.reshape(self.points[number], (len(rows), len(columns)))
-        largest = largest or 1.0
-        image = panel.imshow(cells, cmap=scale, vmin=-largest, vmax=largest, aspect="auto")
-        self.bars_.append(image)
-        for (i, j), one in np.ndenumerate(cells):
-            text = f"{one:+d}" if one else "0"
-            colour = "white" if abs(one) > 0.6 * largest else "black"
-            panel.text(j, i, text, ha="center", va="center", fontsize=_FONT, color=colour)
-        labels = [shortened(one, _LONGEST_LABEL) for one in rows]
-        panel.set_yticks(range(len(rows)), labels, fontsize=_FONT, parse_math=False)
-        labels = [shortened(one, _LONGEST_COLUMN) for one in columns]
-        panel.xaxis.tick_top()
-        style = {"rotation": 35, "ha": "left", "rotation_mode": "anchor", "parse_math": False}
-        panel.set_xticks(range(len(columns)), labels, fontsize=_FONT, **style)
-        self._write_title(panel, number)
-        panel.tick_params(left=False, top=False)
-        panel.spines[:].set_visible(False)
-
-    def _write_title(self, panel: Any, number: int) -> None:
-        title = shortened(self.names[number], _LONGEST_TITLE)
-        panel.set_title(title, fontsize=_FONT + 2, loc="left", pad=14, parse_math=False)
 
     def _draw_variable(
         self, panel: Any, number: int, step: int, bar_options: dict[str, Any]
     ) -> None:
         points = np.asarray(self.points[number])
         places = np.arange(len(points))
-        colours = [COLOURS[0] if one >= 0 else COLOURS[1] for one in points]
-        style = {"height": 0.72, "color": colours, **bar_options}
-        bars = panel.barh(places, points, **style)
-        texts = [f"{one:+d}" if one else "0" for one in points]
+        colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in points]
+        bars = panel.barh(places, points, **{"height": 0.72, "color": colours, **bar_options})
+        texts = [f"{value:+d}" if value else "0" for value in points]
         shown = [text if place % step == 0 else "" for place, text in enumerate(texts)]
         panel.bar_label(bars, shown, padding=3, fontsize=_FONT)
         self.bars_.append(bars)
         panel.axvline(0.0, color="0.4", linewidth=1.0)
-        labels = [shortened(one, _LONGEST_LABEL) for one in self.labels[number]]
+        labels = [shortened(label, _LONGEST_LABEL) for label in self.labels[number]]
         panel.set_yticks(places[::step], labels[::step], fontsize=_FONT, parse_math=False)
-        self._write_title(panel, number)
+        title = shortened(self.names[number], _LONGEST_TITLE)
+        panel.set_title(title, fontsize=_FONT + 2, loc="left", pad=14, parse_math=False)
         panel.tick_params(left=False, bottom=False, labelbottom=False)
         panel.spines[:].set_visible(False)
         for place in places[::step]:

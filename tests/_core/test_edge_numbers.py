@@ -24,7 +24,7 @@ from sklearn_rank import (
 )
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES, PUSHES
-from sklearn_rank.scorecard import Scorecard, monitoring
+from sklearn_rank.scorecard import Scorecard
 from sklearn_rank.solvers import Corrective
 
 pytestmark = [
@@ -228,7 +228,7 @@ FORMS = {
     "trees, p=1e6": (BoostedTreesRanker, {"n_estimators": 4, "loss": "exponential", "p": 1e6}),
     "LightGBM": (BoostedTreesRanker, {"n_estimators": 4, "engine": "lightgbm"}),
     "trees of lists": (BoostedTreesRanker, {"n_estimators": 4, "loss": "ndcg"}),
-    "Scorecard": (Scorecard, {"p": 2, "cv": 2, "max_terms": 3}),
+    "Scorecard": (Scorecard, {"cv": 2, "max_terms": 3}),
 }
 
 NUMBERS = (
@@ -365,18 +365,12 @@ METRIC_CASES = {
     **{f"grades: {name}": {"grades": value} for name, value in RELEVANCES.items()},
 }
 
-FUNCTIONS = {**vars(metrics), **vars(monitoring)}
-OF_OTHER_THINGS = ("ranking_scorer", "p_norm_push_loss", "validation_tables")
+FUNCTIONS = vars(metrics)
+OF_OTHER_THINGS = ("ranking_scorer", "p_norm_push_loss")
 MAY_BE_INFINITE = {
-    "cutoff_table": "the cut above which no row is",
-    "gains_table": "the limits of bands of infinite scores",
     "ks_interval": "the cut, where scores are infinite",
-    "period_table": "the mean of scores whose sum overflows",
-    "vintage_table": "the limits of the outer bands",
     "p_norm_push_loss": "where the loss overflows",
     "ranking_margin": "where the difference of two scores overflows",
-    "stability_table": "the limits of the outer bins",
-    "group_report": "ends of intervals of weights far below one",
 }
 OTHER_ARGUMENTS = {
     "precision_at_k": {"k": 5},
@@ -396,7 +390,7 @@ RESAMPLED = ("bootstrap_interval", "compare_rankings")
 METRICS = {
     **{
         name: (name, OTHER_ARGUMENTS.get(name, {}))
-        for name in [*metrics.__all__, *monitoring.__all__]
+        for name in metrics.__all__
         if name.islower() and name not in (*OF_OTHER_THINGS, *RESAMPLED)
     },
     **PUSH_LOSSES,
@@ -419,19 +413,10 @@ def arguments(name, case):
     if "weight" in case and "sample_weight" not in known:
         return None
     options = {} if "weight" not in case else {"sample_weight": case["weight"]}
-    if name == "characteristic_stability":
-        two = [np.column_stack([np.asarray(scores), F]), np.column_stack([F, F])]
-        return two, options
-    if "reference" in known and "y_true" not in known:
-        return [scores, F], options
-    if name in ("group_report", "period_table", "vintage_table"):
-        return [labels, scores, QID], options
     if name == "choose_ranking":
         return [labels, {"a": scores, "b": F[::-1]}], options
     if name.startswith("compare"):
         return [labels, scores, F[::-1]], options
-    if name == "calibration_table" and "scores" not in case:
-        scores = 1 / (1 + np.exp(-F))
     if "qid" in known and "y" not in case:
         options["qid"] = QID
     return [labels, scores], options

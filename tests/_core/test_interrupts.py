@@ -30,7 +30,7 @@ N_THREADS = 8
 
 MODELS = {
     **{ranker.__name__: (ranker, cheap(ranker, 5)) for ranker in RANKERS},
-    "Scorecard": (Scorecard, {"p": 2, "alpha": 0.01, "cv": 2, "max_terms": 2, "max_pairs": 0}),
+    "Scorecard": (Scorecard, {"cv": 2, "max_terms": 2}),
 }
 
 

@@ -314,7 +314,7 @@ def test_a_card_is_printed_stored_and_ranks(capsys):
     run("card old.csv --target bad --drop q -o card.json --points -4:6", *CARD)
     said = capsys.readouterr().out
     assert "SCORECARD: a high total means yes" in said
-    assert re.search(r"held out \(5 folds\): AUC 0\.[89]\d\d; \d+ % of class 'yes' before", said)
+    assert re.search(r"held out: AUC 0\.[89]\d\d; mean height .* 0\.\d\d\d, of class 'yes'", said)
     scorecard = Scorecard.from_json(Path("card.json").read_text())
     assert scorecard.classes_.tolist() == ["no", "yes"]
     assert max(max(one.points) for one in scorecard.card_.variables) <= 6
@@ -333,34 +333,6 @@ def test_a_card_is_printed_stored_and_ranks(capsys):
     assert " 0." in capsys.readouterr().out
     chosen = ranked("card.json new.csv --fdr 0.2 --calibration other.csv")["selected"]
     assert 0 < chosen.sum() < 45
-
-
-def test_reasons_of_a_card_with_pairs():
-    a, b, c, d = np.random.default_rng(0).normal(size=(4, 600)).round(2)
-    risk = 2.0 * (a * b > 0) - 1.5 * (a * d > 0) + 1.2 * c
-    frame = pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "y": np.where(risk > 1, "yes", "no")})
-    frame.to_csv("pairs.csv", index=False)
-    run("card pairs.csv --target y -o pairs.json --param p=2 --param max_pairs=4")
-    card = Scorecard.from_json(Path("pairs.json").read_text()).card_
-    assert card.pairs
-    found = ranked("pairs.json pairs.csv --explain")
-    names = [card.term_name(one) for one in card.terms]
-    points = card.points(found[["a", "b", "c", "d"]])
-    for row, of_row in enumerate(points):
-        reasons = [found[f"reason_{number}"][row] for number in (1, 2, 3)]
-        told = {text.rsplit(" ", 1)[0]: int(text.rsplit(" ", 1)[1]) for text in reasons if text}
-        known = dict(zip(names, of_row.tolist(), strict=True))
-        assert told.items() <= known.items()
-        assert sorted(map(abs, told.values())) == sorted(filter(None, map(abs, of_row)))[-3:]
-
-
-def test_a_row_that_the_card_refuses_is_no_damage(capsys):
-    run("card old.csv --target bad --drop q -o card.json --param unseen=refuse", *CARD)
-    frame = pd.read_csv("new.csv")
-    frame.assign(a=frame["a"].where(frame.index > 0, "unseen")).to_csv("odd.csv", index=False)
-    message = fails("rank card.json odd.csv -o out.csv", capsys)
-    assert "can't score the rows: The scorecard refuses values" in message
-    assert "damaged" not in message
 
 
 def test_options_of_a_card(capsys):
@@ -394,23 +366,23 @@ def test_a_card_from_python_ranks_tables(capsys):
     y = frame.pop("bad") == "yes"
     frame["a"] = frame["a"].astype("category")
     frame["a_b"] = (frame["a_b"] == "x").map({True: 7, False: 8}).astype("category")
-    scorecard = Scorecard(max_terms=4, p=1, cv=2, random_state=0).fit(frame, y)
+    scorecard = Scorecard(max_terms=4, cv=2, random_state=0).fit(frame, y)
     Path("card.json").write_text(scorecard.to_json())
     frame.to_csv("frame.csv", index=False)
     found = ranked("card.json frame.csv")
     assert_array_equal(found["score"], np.sort(scorecard.decision_function(frame))[::-1])
 
 
-@pytest.mark.parametrize("form", ["sql", "pmml", "csv", "html", "text", "xlsx", "onnx"])
+@pytest.mark.parametrize("form", ["sql", "html", "text", "onnx"])
 def test_exports(form, capsys):
-    run("card old.csv --target bad --drop q -o card.json --param adverse=high", *CARD)
+    run("card old.csv --target bad --drop q -o card.json", *CARD)
     capsys.readouterr()
     suffix = "txt" if form == "text" else form
     run(f"card export card.json --to {form} -o out.{suffix}")
     assert capsys.readouterr().out == f"out.{suffix}: written\n"
     content = Path(f"out.{suffix}").read_bytes()
     assert b'"kinds"' not in content
-    if form in ("xlsx", "onnx"):
+    if form == "onnx":
         assert "needs -o FILE" in fails(f"card export card.json --to {form}", capsys)
         return
     run(f"card export card.json --to {form}")
@@ -431,7 +403,7 @@ def test_bad_input_of_cards(capsys):
     message = fails("rank no.json new.csv -o -", capsys)
     assert "no.json: is not a card, which sklearn-rank card writes. The scorecard" in message
     assert "no.json: is not a card" in fails("card export no.json --to sql", capsys)
-    assert "the forms are sql, pmml" in fails("card export no.json --to doc", capsys)
+    assert "the forms are sql, html" in fails("card export no.json --to doc", capsys)
     run(line, *CARD)
     content = json.loads(Path("card.json").read_text())
     content["details"]["table"] = '{"kind": 1}'

@@ -14,7 +14,6 @@ from sklearn_rank.model_selection import QueryKFold, QueryShuffleSplit, check_qu
 from sklearn_rank.objectives import pair_loss_and_gradient
 from sklearn_rank.plotting import RankedListDisplay, TopROCDisplay
 from sklearn_rank.preprocessing import QueryMinMaxScaler
-from sklearn_rank.scorecard import monitoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -70,33 +69,6 @@ CALLS = {
     "pair_loss_and_gradient": scored(pair_loss_and_gradient),
     "ks_score": scored(metrics.ks_score),
     "ks_interval": scored(metrics.ks_interval, "qid", "sample_weight"),
-    "gains_table": scored(monitoring.gains_table, "qid"),
-    "calibration_table": (
-        partial(monitoring.calibration_table, Y, F / 4),
-        {"y_prob": {**SCORES, "large": F}, "sample_weight": WEIGHTS},
-    ),
-    "group_report": (
-        partial(monitoring.group_report, Y, F, QID),
-        {"y_true": RELEVANCES, "y_score": SCORES, "group": IDS, "sample_weight": WEIGHTS},
-    ),
-    "stability_table": (
-        partial(monitoring.stability_table, reference=F, current=F),
-        {
-            "reference": {name: SCORES[name] for name in ("table", "cube", "number", "text")},
-            "current": {name: SCORES[name] for name in ("table", "cube", "number", "text")},
-            "reference_weight": WEIGHTS,
-            "sample_weight": WEIGHTS,
-        },
-    ),
-    "characteristic_stability": (
-        partial(monitoring.characteristic_stability, reference=X, current=X),
-        {
-            "reference": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},
-            "current": {name: SCORES[name] for name in ("cube", "number", "text", "nan")},
-            "reference_weight": WEIGHTS,
-            "sample_weight": WEIGHTS,
-        },
-    ),
     "auc_interval": (
         partial(metrics.auc_interval, y_true=Y, y_score=F, qid=QID, fold=None),
         {"y_true": RELEVANCES, "y_score": SCORES, "qid": IDS, "fold": IDS},

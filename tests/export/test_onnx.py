@@ -364,17 +364,6 @@ def test_a_category_of_a_scorecard_may_be_missing_in_a_table_of_floats(kind):
     assert_array_equal(found, card.decision_function(full))
 
 
-def test_a_row_that_a_scorecard_refuses_has_no_label():
-    X, y = make_rows("plain", 15)
-    card = fit(Scorecard(RankBoost(**FEW), cv=2, unseen="refuse"), X, y)
-    rows = np.vstack([X, np.full((1, 3), np.nan)])
-    with pytest.raises(ValueError, match="refuse"):
-        card.predict(rows)
-    found = run(to_onnx(card, X[:1]), rows)
-    assert list(found) == ["scores"]
-    assert_array_equal(found["scores"], [*card.decision_function(X), np.nan])
-
-
 @pytest.mark.parametrize("scaler", [[], [NumberScaler()]])
 def test_a_column_transformer(scaler, imputer_of_doubles):
     X, y = frame()
@@ -505,7 +494,8 @@ def test_an_old_opset_is_refused():
 def test_the_converter_of_imputers_is_replaced_on_request_only(request):
     X, y = make_rows("missing", 9)
     imputer = SimpleImputer().fit(X)
-    fit(Scorecard(RankBoost(**FEW), cv=2), X, y).to_onnx()
+    card = fit(Scorecard(RankBoost(**FEW), cv=2), X, y)
+    importlib.import_module("sklearn_rank.export.onnx").to_onnx(card)
     assert [node.op_type for node in to_onnx(imputer, X[:1]).graph.node] == ["Imputer"]
     request.getfixturevalue("imputer_of_doubles")
     assert_array_equal(run(to_onnx(imputer, X[:1]), X)["variable"], imputer.transform(X))

@@ -26,7 +26,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_rank import PNormPushRanker
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.model_selection.conformal import select_head
-from sklearn_rank.scorecard import Scorecard
 
 
 class FirstColumn(BaseEstimator):
@@ -235,14 +234,6 @@ def test_a_class_to_find_by_the_alphabet_alone_is_named(cancer, wrap):
         warnings.simplefilter("error")  # nothing is changed by a fit that such an error ends
         selector.fit(X, names)
     assert vars(selector) == before
-
-
-def test_a_card_that_knows_its_bad_end_does_not_choose_the_class_to_find(cancer):
-    X, y = cancer
-    names = np.array(["fraud", "genuine"])[y.to_numpy()]
-    selector = ConformalSelector(Scorecard(max_terms=2, max_pairs=0, cv=2))
-    with pytest.warns(UserWarning, match="^ConformalSelector ranks 'genuine' above 'fraud'"):
-        selector.fit(X, names)
 
 
 def test_a_class_that_a_ranker_has_named_is_not_named_again(cancer):

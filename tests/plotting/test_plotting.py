@@ -665,7 +665,7 @@ def test_every_display_takes_a_pipeline(table, output):
     rows = pipeline[:-1].transform(X)
     score = sum_of_functions(shapes, np.asarray(rows, float))
     assert_allclose(score, pipeline.decision_function(X))
-    card = Scorecard(PNormPushRanker(n_estimators=5), max_terms=4, p=None)
+    card = Scorecard(PNormPushRanker(n_estimators=5), max_terms=4, cv=2)
     display = ScorecardDisplay.from_estimator(pipeline_of(card, output=output).fit(X, y))
     assert set(display.names) <= {"colour_blue", "colour_green", "colour_red", "size", "age"}
 

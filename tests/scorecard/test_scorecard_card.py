@@ -1,13 +1,19 @@
-"""The card as plain data: bins, labels, points and totals."""
+"""The card as plain data: bins, labels, points and totals; thresholds with few digits."""
+
+from decimal import Decimal
+from math import inf, nextafter
 
 import numpy as np
 import pandas as pd
 import pytest
+from cards import cards, rows_of, values_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_rank.scorecard.card import Card, _shortened, probability
-from sklearn_rank.scorecard.terms import Variable, number_text
+from sklearn_rank._core.validation import is_missing
+from sklearn_rank.scorecard import Card, Variable
+from sklearn_rank.scorecard._variables import short_thresholds, shortest_decimal
+from sklearn_rank.scorecard.terms import number_text
 
 AGE = Variable("age", 1, (-2, 0, 3, 1, -1), thresholds=(25.5, 40.0), special=(-99.0,))
 JOB = Variable("job", 3, (2, -1, 0), groups=(("clerk", "smith, black"), ("none",)))
@@ -17,49 +23,71 @@ CARD = Card((AGE, JOB), 4, 0, ("good", "bad"), 4, NAMES)
 
 def slow_bin(variable, value):
     """Return the bin of a value, by the definition."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    if is_missing(value):
         return variable.n_values + len(variable.special)
     if value in variable.special:
         return variable.n_values + variable.special.index(value)
     if variable.groups is not None:
         found = [number for number, group in enumerate(variable.groups) if value in group]
         return found[0] if found else variable.n_bins - 1
-    return sum(value > one for one in variable.thresholds)
+    return sum(value > threshold for threshold in variable.thresholds)
 
 
-numbers = st.one_of(
-    st.sampled_from([-99.0, 25.5, 40.0, np.nextafter(40, 0), np.nextafter(40, 50), np.nan, np.inf]),
-    st.floats(),
-)
+@given(cards(), st.integers(0, 99))
+def test_totals_are_the_sum_of_the_points_of_the_bins(card, seed):
+    X = rows_of(card, seed)
+    expected = [
+        card.intercept + sum(one.points[slow_bin(one, row[one.column])] for one in card.variables)
+        for row in X.tolist()
+    ]
+    assert card.totals(X).tolist() == expected
 
 
-@given(
-    st.lists(numbers, max_size=20), st.lists(st.floats(allow_nan=False), max_size=3, unique=True)
-)
-def test_bins_of_numbers(values, thresholds):
-    thresholds = tuple(sorted(thresholds))
-    variable = Variable("x", 0, (), thresholds=thresholds, special=(-99.0, 40.0))
-    x = np.array([*values, *thresholds], dtype=float)
-    assert variable.bins(x).tolist() == [slow_bin(variable, one) for one in x.tolist()]
-    objects = np.array([None if np.isnan(one) else one for one in x] + [pd.NA], dtype=object)
-    expected = [slow_bin(variable, one) for one in x.tolist()] + [variable.n_bins - 1]
-    assert variable.bins(objects).tolist() == expected
+@pytest.mark.parametrize("variable", CARD.variables)
+def test_values_of_reach_every_bin(variable):
+    """Guard against a generator of rows that leaves bins out."""
+    x = np.array(values_of(variable), dtype=object)
+    assert set(variable.bins(x).tolist()) == set(range(len(variable.points)))
 
 
-@pytest.mark.parametrize(
-    "groups", [(("a", "b"), ("c",)), ((1, 2), (3,)), ((1.5, 2.0), (3.0,)), ((True,), (False,))]
-)
-def test_bins_of_categories(groups):
-    variable = Variable("x", 0, (), groups=groups)
-    values = [*groups[0], *groups[1], None, np.nan, "unseen", 77]
-    x = np.array(values, dtype=object)
-    assert variable.bins(x).tolist() == [slow_bin(variable, one) for one in values]
+def test_missing_values_of_pandas_are_missing():
+    x = np.array([41.0, None, np.nan, pd.NA], dtype=object)
+    assert AGE.bins(x).tolist() == [2, 4, 4, 4]
+
+
+def test_codes_beside_categories_have_bins_of_their_own():
+    grade = Variable("grade", 0, (1, 2, 9, 3, 4), special=(-99.0,), groups=((1.0,), (2.0,)))
+    card = Card((grade,), 0, 0, (0, 1), 1)
+    assert card.totals([[1.0], [2.0], [-99.0], [np.nan], [7.0]]).tolist() == [1, 2, 9, 3, 4]
 
 
 def test_labels():
     assert AGE.labels() == ["<= 25.5", "> 25.5 and <= 40", "> 40", "is -99", "missing"]
     assert JOB.labels() == ['clerk, "smith, black"', "none", "missing", "any other"]
     assert Variable("x", 0, (1, 0)).labels() == ["any value", "missing"]
+    codes = Variable("x", 0, (-1, 2, 0), special=(-99.0,))
+    assert codes.labels() == ["any other value", "is -99", "missing"]
+    unseen = Variable("x", 0, (1, 0), counts=(3.0, 0.0), events=(1.0, 0.0))
+    assert unseen.labels() == ["any value", "missing (not seen in training)"]
+
+
+def test_a_category_that_reads_like_another_bin_is_in_quotes():
+    groups = (("clerk",), ("missing",), ("cook", "any other"), ("clerk (not seen in training)",))
+    job = Variable("job", 0, (3, 1, 2, 4, 5, 6), groups=groups)
+    expected = ["clerk", '"missing"', 'cook, "any other"', '"clerk (not seen in training)"']
+    assert job.labels() == [*expected, "missing", "any other"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind"),
+    [
+        *((None, "number"), ((("a",), ("b",)), "str"), (((True,), (False,)), "bool")),
+        *((((True,), (3,)), "int"), (((1,), (2,)), "int"), (((1,), (2.5,)), "float")),
+    ],
+)
+def test_the_kind_of_the_values_of_a_variable(groups, kind):
+    bins = {"thresholds": (1.5,)} if groups is None else {"groups": groups}
+    assert Variable("x", 0, points=(1, 2, 0), **bins).kind == kind
 
 
 @pytest.mark.parametrize("value", [1e22, 1e-300, 0.1 + 0.2, -5.0, 123456789.0, 2.0**60])
@@ -67,7 +95,7 @@ def test_a_number_reads_as_itself(value):
     assert float(number_text(value)) == value
 
 
-def test_points_and_totals():
+def test_points_and_totals_of_tables():
     X = pd.DataFrame(
         {
             "id": [1, 2, 3, 4],
@@ -77,21 +105,24 @@ def test_points_and_totals():
         }
     )
     expected = [[-2, 2], [3, -1], [1, 0], [-1, 0]]
-    assert CARD.points(X).tolist() == expected
-    assert CARD.totals(X).tolist() == [4 + sum(row) for row in expected]
     for same in (
+        X,
         X[["job", "age"]],
         X.to_numpy(),
         X.to_numpy().tolist(),
         X.astype({"job": "category"}),
     ):
         assert CARD.points(same).tolist() == expected
+    assert Card((), 7, 0, (0, 1), 3).totals(np.zeros((2, 3))).tolist() == [7, 7]
 
 
 def test_tables_that_cannot_be_scored():
     X = pd.DataFrame({"id": [1], "age": [3.0], "rate": [1.0]})
     with pytest.raises(ValueError, match=r"needs the columns \['job'\], which X lacks"):
         CARD.points(X)
+    wide = pd.DataFrame(np.zeros((1, 23)), columns=[f"c{j}" for j in range(23)])
+    with pytest.raises(ValueError, match=r"'c19'\] and 3 more\."):
+        CARD.points(wide)
     with pytest.raises(ValueError, match="X has 3 features, but the scorecard is expecting 4"):
         CARD.points(X.to_numpy())
     with pytest.raises(ValueError, match="two dimensions"):
@@ -100,21 +131,71 @@ def test_tables_that_cannot_be_scored():
         CARD.points([[1, "old", 3, "none"]])
 
 
-def test_a_card_without_variables():
-    card = Card((), 7, 0, (0, 1), 3)
-    assert card.totals(np.zeros((2, 3))).tolist() == [7, 7]
-
-
 def test_probability_is_interpolated_and_clamped():
     risk = ((0.0, 0.1, 0.0, 0.2), (2.0, 0.3, 0.2, 0.4), (5.0, 0.9, 0.8, 1.0))
     card = Card((), 0, 0, (0, 1), 1, risk=risk)
-    assert probability(card, [-9, 0, 1, 2, 5, 99]) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.9, 0.9])
+    assert card.probability([-9, 0, 1, 2, 5, 99]) == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.9, 0.9])
     with pytest.raises(ValueError, match="no risk table"):
-        probability(CARD, [0])
+        CARD.probability([0])
 
 
-def test_long_lists_of_names_are_cut_in_messages():
-    names = [f"x{number}" for number in range(23)]
-    assert _shortened(names) == f"{names[:20]} and 3 more"
-    assert _shortened(names[:20]) == f"{names[:20]}"
-    assert _shortened(names, 22) == f"{names[:22]} and 1 more"
+# Thresholds ----------------------------------------------------------------------------
+
+TINY = 5e-324
+HUGE = 1.7976931348623157e308
+
+finite = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-1e6, 1e6),
+    st.integers(-1000, 1000).map(float),
+    st.sampled_from([0.0, -0.0, TINY, -TINY, HUGE, -HUGE, 0.1, 0.1 + 0.2]),
+)
+
+
+def n_digits(value):
+    """Return the number of significant digits of the shortest decimal of a float."""
+    return len(Decimal(repr(value)).normalize().as_tuple().digits) if value else 0
+
+
+@given(finite, st.one_of(finite, st.just(inf), st.integers(1, 5)))
+def test_decimals_lie_between_and_have_no_more_digits(low, high):
+    if isinstance(high, int):  # that many floats further
+        steps, high = high, low
+        for _ in range(steps):
+            high = nextafter(high, inf)
+    low, high = min(low, high), max(low, high)
+    if low in (high, inf):
+        return
+    found = shortest_decimal(low, high)
+    assert low <= found < high
+    assert n_digits(found) <= n_digits(low)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (12.3, 12.9, 12.3),  # 12.3 is the least of those with one digit after the point
+        (12.34, 12.9, 12.4),
+        (12.34, 97.0, 20.0),
+        (95.0, 105.0, 100.0),
+        (-3.7, 2.0, 0.0),
+        (-3.7, -1.2, -3.0),
+        (1e-300, 1.0, 0.1),
+        (TINY, 2 * TINY, TINY),
+        (7.3, inf, 10.0),
+        (HUGE, inf, HUGE),
+        (nextafter(40, 50), 41.0, 40.1),
+        (123456.0, 123457.0, 123456.0),
+    ],
+)
+def test_shortest_decimals(low, high, expected):
+    assert shortest_decimal(low, high) == expected
+
+
+@given(st.lists(finite, min_size=1, max_size=12), st.lists(finite, max_size=5, unique=True))
+def test_thresholds_divide_the_same_values(values, thresholds):
+    values = np.array([*values, np.nan])
+    thresholds = np.unique(np.array(thresholds, dtype=float))
+    found = short_thresholds(thresholds, values)
+    assert (found[1:] > found[:-1]).all()
+    np.testing.assert_array_equal(values > found[:, None], values > thresholds[:, None])

@@ -12,9 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_rank import RankBoost
 from sklearn_rank.plotting import ScorecardDisplay
-from sklearn_rank.scorecard import Axis, Card, Pair, Variable
-
-pytestmark = pytest.mark.slow
+from sklearn_rank.scorecard import Card, Variable
 
 
 @pytest.fixture(autouse=True)
@@ -42,22 +40,7 @@ LONG = Variable(
 PLAIN = Variable("no counts", 1, (-2, 3), groups=(("a",),))
 
 
-def pair(name, other, n_rows, n_columns):
-    rng = np.random.default_rng(n_rows)
-    first = Axis(name, 0, tuple(range(n_rows - 1)))
-    groups = tuple((f"category {j}", f"another long category {j}") for j in range(n_columns))
-    second = Axis(other, 1, groups=groups)
-    n_bins = first.n_bins * second.n_bins
-    counts = np.zeros((first.n_bins, second.n_bins))
-    counts[:-1, :-2] = 5
-    return Pair(
-        first, second, tuple(rng.integers(-5, 6, n_bins).tolist()), tuple(counts.ravel().tolist())
-    )
-
-
 CARDS = {
-    "pairs": [number("age", 0, 3), pair("age", "job", 4, 4), pair("a" * 60, "$x_2$" * 9, 3, 4)],
-    "one pair": [pair("age", "job", 2, 2)],
     "one": [number("age", 0, 3)],
     "many bins": [number("income", 0, 40), number("age", 1, 2)],
     "ten": [number(f"variable {j}", j, j % 6, (-99.0, -98.0)[: j % 3]) for j in range(10)],
@@ -67,10 +50,7 @@ CARDS = {
 
 
 def fitted(variables):
-    pairs = tuple(one for one in variables if isinstance(one, Pair))
-    alone = tuple(one for one in variables if not isinstance(one, Pair))
-    names = tuple(f"x{j}" for j in range(10))
-    card = Card(alone, 1, 0, (0, 1), 10, names, pairs=pairs)
+    card = Card(tuple(variables), 1, 0, (0, 1), 10, tuple(f"x{j}" for j in range(10)))
     return SimpleNamespace(card_=card)
 
 
@@ -100,6 +80,7 @@ def overlapping(figure):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CARDS)
 def test_no_text_lies_on_another_or_outside(name):
     display = ScorecardDisplay.from_estimator(fitted(CARDS[name]))
@@ -144,22 +125,6 @@ def test_bars_and_texts_are_those_of_the_card():
             assert (f"{points:+d}" if points else "0") in texts
     limits = {ax.get_xlim() for ax in display.axes_}
     assert len(limits) == 1
-
-
-def test_cells_and_texts_are_those_of_the_pair():
-    of_one = pair("age", "job", 4, 3)
-    display = ScorecardDisplay.from_estimator(fitted([number("debt", 2, 3), of_one]))
-    bars, image = display.bars_
-    assert len(bars) == 5
-    assert_array_equal(image.get_array(), of_one.grid)
-    ax = display.axes_[1]
-    expected = [f"{one:+d}" if one else "0" for one in of_one.points]
-    assert [one.get_text() for one in ax.texts] == expected
-    rows, columns = of_one.line_labels()
-    assert rows[-1] == "missing (not seen in training)"
-    assert columns[-2:] == ["missing (not seen in training)", "any other (not seen in training)"]
-    assert [one.get_text() for one in ax.get_yticklabels()] == rows
-    assert image.norm.vmin == -image.norm.vmax
 
 
 def test_unknown_counts_are_not_drawn():

@@ -7,8 +7,8 @@ extra ``onnx`` brings what is needed.
 
 from importlib.util import find_spec
 
+from sklearn_rank.export.onnx._card_graph import to_onnx
 from sklearn_rank.export.onnx._converters import register_converters
-from sklearn_rank.scorecard.forms.card_graph import to_onnx
 
 __all__ = ["register_converters", "to_onnx"]
 

@@ -17,8 +17,10 @@ from sklearn_rank.estimators.list_net_linear import ListNetLinear
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
+from sklearn_rank.export.onnx._card_graph import card_totals
 from sklearn_rank.export.onnx._column_graph import columns_of
 from sklearn_rank.export.onnx._ensemble_graph import ensemble_scores
+from sklearn_rank.export.onnx._graph import import_onnx
 from sklearn_rank.export.onnx._imputer import register_imputer
 from sklearn_rank.export.onnx._operator_graph import (
     GraphInput,
@@ -41,9 +43,7 @@ from sklearn_rank.export.search_engines.tree_arrays import (
     trees_of_lightgbm,
     trees_of_xgboost,
 )
-from sklearn_rank.scorecard.forms.card_graph import card_totals
-from sklearn_rank.scorecard.forms.onnx_graph import import_onnx
-from sklearn_rank.scorecard.scorecard import Scorecard
+from sklearn_rank.scorecard import Scorecard, Variable
 
 
 def register_converters(*, imputer: bool = False) -> None:
@@ -53,7 +53,7 @@ def register_converters(*, imputer: bool = False) -> None:
     ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
     are `label`, the result of `predict`, in binary mode, and `scores`, the result of
     `decision_function` (of `predict` with ``relevance="graded"``), of shape (n_rows,), in double
-    precision. A `Scorecard` that refuses rows has no `label`, and gives these rows the score NaN.
+    precision.
 
     Parameters
     ----------
@@ -126,8 +126,7 @@ def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) ->
     alias = import_onnx("to_onnx", "skl2onnx").get_model_alias(type(model))
     operator = scope.declare_local_operator(alias, model)
     operator.inputs = inputs
-    refuses = isinstance(model, Scorecard) and model.card_.unseen == "refuse"
-    if getattr(model, "relevance", "binary") == "binary" and not refuses:
+    if getattr(model, "relevance", "binary") == "binary":
         operator.outputs.append(scope.declare_local_variable("label", missing_type=True))
     operator.outputs.append(scope.declare_local_variable("scores", missing_type=True))
     _set_types(operator)
@@ -201,12 +200,14 @@ def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> 
     """Return totals less the cut."""
     holder = [(one, number) for one in inputs for number in range(one.n_columns)]
 
-    def column_of(axis: Any, kind: str) -> tuple[str, str]:
-        one, number = holder[axis.column]
+    def column_of(variable: Variable) -> tuple[str, str]:
+        kind = variable.kind
+        one, number = holder[variable.column]
         if one.is_text != (kind == "str"):
             wanted = "strings" if kind == "str" else "numbers"
             raise ValueError(
-                f"{graph.owner} takes {wanted} for {axis.name!r}. Input {one.name!r} has others."
+                f"{graph.owner} takes {wanted} for {variable.name!r}. "
+                f"Input {one.name!r} has others."
             )
         values = graph.node("Gather", one.name, [number], axis=1)
         if one.is_text:

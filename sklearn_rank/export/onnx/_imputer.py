@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 
 from sklearn_rank.export.onnx._column_graph import columns_of
+from sklearn_rank.export.onnx._graph import import_onnx
 from sklearn_rank.export.onnx._operator_graph import OperatorGraph, graph_inputs
-from sklearn_rank.scorecard.forms.onnx_graph import import_onnx
 
 _ALIAS = "SklearnSimpleImputer"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._core.protocols import Values
-from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder, import_onnx
+from sklearn_rank.export.onnx._graph import GraphBuilder, import_onnx
 
 _OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
 _ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}

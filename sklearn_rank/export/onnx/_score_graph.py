@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._core.protocols import Floats
+from sklearn_rank.export.onnx._graph import GraphBuilder
 from sklearn_rank.models import FeatureBins, PairFunction, StepFunction
-from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder
 
 _SHORT = 10 * float(np.finfo(np.float64).eps)
 """Lengths below this are one for scikit-learn, which divides by them."""

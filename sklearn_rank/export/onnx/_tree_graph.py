@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._core.protocols import Values
+from sklearn_rank.export.onnx._graph import GraphBuilder
 from sklearn_rank.export.search_engines.tree_arrays import TreeArrays
-from sklearn_rank.scorecard.forms.onnx_graph import GraphBuilder
 
 _INFINITE = 1e300
 """LightGBM writes an infinite threshold, which parts missing values from others, as this number."""

@@ -1,0 +1,155 @@
+"""The ONNX graph of a scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_rank._core.protocols import Values
+from sklearn_rank.export.onnx._graph import GraphBuilder, import_onnx
+from sklearn_rank.scorecard import Card, Scorecard, Variable
+
+_TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
+"""Types of columns of categories; all others are floats of the wanted size."""
+
+
+def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "score") -> Any:
+    """Return an ONNX model that computes the total of each row.
+
+    A card of numbers alone has one input "X" of shape (n_rows, n_features). A card with
+    categories has an input of shape (n_rows, 1) for each feature that it needs, called as
+    it is, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
+    values. NaN is missing, and so is an empty string, unless the card names it as a category;
+    columns of int64 have no missing values. Floats are compared as float64, those of float32
+    after conversion, which is exact: the totals are those of the card for the same X. Infinity
+    lies in the outermost range.
+
+    Parameters
+    ----------
+    card : Card or Scorecard
+        The scorecard; an estimator must be fitted.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the inputs that are floats.
+    name : str, default="score"
+        Name of the output of shape (n_rows,), of type int64.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Of opset 15 and, with categories that are strings, opset 2 of ai.onnx.ml. Totals are those
+        of the card, not less its cut.
+
+    Raises
+    ------
+    ImportError
+        Without onnx, which the extra "onnx" brings.
+    ValueError
+        When `dtype` is another one, or an input is called `name`.
+
+    Examples
+    --------
+    >>> from sklearn_rank.export.onnx import to_onnx
+    >>> from sklearn_rank.scorecard import Card, Variable
+    >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
+    >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
+    >>> model = to_onnx(card)
+    >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
+    (['X'], ['score'])
+    """
+    import_onnx("to_onnx")
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"The dtype of to_onnx must be 'float64' or 'float32'. Got {dtype!r}.")
+    if isinstance(card, Scorecard):
+        check_is_fitted(card)
+        card = card.card_
+    graph = GraphBuilder(prefix=f"{name}/")
+    kinds = {card.column_name(variable): variable.kind for variable in card.variables}
+    has_categories = bool(set(kinds.values()) - {"number"})
+    inputs = list(kinds) if has_categories else ["X"]
+    if name in inputs or not all([name, *inputs]):
+        raise ValueError(
+            f"The output and all inputs must have names, which differ: the output is called "
+            f"{name!r}, the inputs {inputs}. Pass another name."
+        )
+    if has_categories:
+        for column, kind in kinds.items():
+            graph.add_input(column, np.dtype(_TYPES.get(kind, dtype)), 1)
+    else:
+        graph.add_input("X", np.dtype(dtype), card.n_features)
+
+    def column_of(variable: Variable) -> tuple[str, str]:
+        if has_categories:
+            values = card.column_name(variable)
+        else:
+            values = graph.node("Gather", "X", [variable.column], axis=1)
+        is_single = variable.kind not in _TYPES and dtype != "float64"
+        return graph.cast(values, np.float64) if is_single else values, variable.kind
+
+    total = card_totals(graph, card, inputs[0], column_of)
+    graph.node("Identity", total, output=name)
+    return graph.model(name, np.int64)
+
+
+def card_totals(
+    graph: GraphBuilder,
+    card: Card,
+    first_input: str,
+    column_of: Callable[[Variable], tuple[str, str]],
+) -> str:
+    """Return the totals of a card.
+
+    `column_of` maps a variable to its values and their kind, which is "float" where integers or
+    truth values come as floats. Values have the shape (n_rows, 1): double for "number" and
+    "float", int64 for "int" and "bool", strings for "str".
+    """
+    n_rows = graph.node("Shape", first_input, start=0, end=1)
+    total = graph.node("Expand", np.array([card.intercept], dtype=np.int64), n_rows)
+    for variable in card.variables:
+        points = np.array(variable.points, dtype=np.int64)
+        bins = _bins(graph, variable, *column_of(variable))
+        total = graph.node("Add", total, graph.node("Gather", points, bins))
+    return total
+
+
+def _bins(graph: GraphBuilder, variable: Variable, values: str, kind: str) -> str:
+    """Return the bins of a variable, from values of shape (n_rows, 1)."""
+    lines, other = variable.listed(), variable.n_bins - 1
+    bin_of = [(value, number) for number, line in enumerate(lines) for value in line.values]
+    if kind == "number":
+        is_above = graph.node("Greater", values, np.array(variable.thresholds, dtype=np.float64))
+        bins = _sum_where(graph, is_above, [1] * len(variable.thresholds), 0)
+        flat = graph.node("Squeeze", values, [1])
+        for code, number in bin_of:
+            is_code = graph.node("Equal", flat, [float(code)])
+            bins = graph.node("Where", is_code, [number], bins)
+    elif kind == "str":
+        # An empty string is missing, unless it is a category.
+        bins_of = {"": variable.missing, **dict(bin_of)}
+        return graph.node(
+            "LabelEncoder",
+            graph.node("Squeeze", values, [1]),
+            domain="ai.onnx.ml",
+            keys_strings=list(bins_of),
+            values_int64s=list(bins_of.values()),
+            default_int64=other,
+        )
+    else:
+        listed: Values = np.array(
+            [value for value, _ in bin_of], dtype=_TYPES.get(kind, np.float64)
+        )
+        is_equal = graph.node("Equal", values, listed)
+        bins = _sum_where(graph, is_equal, [number - other for _, number in bin_of], other)
+        if kind != "float":
+            return bins
+        flat = graph.node("Squeeze", values, [1])
+    return graph.node("Where", graph.node("IsNaN", flat), [variable.missing], bins)
+
+
+def _sum_where(graph: GraphBuilder, is_true: str, gains: list[int], start: int) -> str:
+    """Return start plus the gains where a condition of shape (n_rows, n_gains) holds."""
+    added = graph.node("Where", is_true, np.array(gains, dtype=np.int64), [0])
+    total = graph.node("ReduceSum", added, [1], keepdims=0)
+    return graph.node("Add", total, [start])

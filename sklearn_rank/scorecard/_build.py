@@ -1,0 +1,160 @@
+"""A card made of a fitted ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.release import __version__
+from sklearn_rank._core.rows import Rows
+from sklearn_rank.models import as_model
+from sklearn_rank.scorecard._neutral import with_mean_points, with_neutral_points
+from sklearn_rank.scorecard._risk_curve import RiskCurve, moments, with_risk
+from sklearn_rank.scorecard._scaling import Rounded, minmax_points, round_steps, scaled_points
+from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.scorecard._variables import make_variables
+from sklearn_rank.scorecard.card import Card
+
+_TOP = 0.05
+"""Share of the negatives up to which the partial area goes."""
+
+
+def build_card(
+    ranker: Any, data: Rows, points: tuple[int, int] | None, scaling: Any, held_out: Rows | None
+) -> Card:
+    """Return the card of a fitted ranker.
+
+    Parameters
+    ----------
+    ranker : ranker
+        Of stumps, in binary mode.
+    data : Rows
+        The training rows, equal ones as one, categories as codes.
+    points : (int, int) or None
+        Least and greatest points of a bin.
+    scaling : None, "minmax" or dict
+        As in `Scorecard`.
+    held_out : Rows or None
+        Rows with standardised totals of cards made without them, for the curve of risk; None for
+        the training rows.
+    """
+    training = BinnedTraining.of(ranker, data)
+    unrounded = Rounded(
+        training.centred, *training.best_multiplier(training.totals(training.centred), 1.0)
+    )
+    rounded = unrounded if points is None else round_steps(training, points)
+    tables, intercept, curve = list(rounded.tables), 0, None
+    if isinstance(scaling, dict):
+        curve = _curve(training, data, held_out, training.totals(tables), n_slopes=1)
+        tables, intercept = scaled_points(tables, curve.line(), scaling)
+        curve = curve.on_scale(scaling)
+    elif scaling == "minmax":
+        tables = minmax_points(tables)
+    tables = with_mean_points(training, tables)
+    totals = training.totals(tables) + intercept
+    near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
+    loss = training.best_multiplier(totals, near)[1]
+    if curve is None:
+        curve = _curve(training, data, held_out, totals)
+    names = getattr(ranker, "feature_names_in_", None)
+    card = Card(
+        make_variables(ranker, data, tables),
+        intercept,
+        cut=0,
+        classes=tuple(ranker.classes_.tolist()),
+        n_features=int(ranker.n_features_in_),
+        feature_names=None if names is None else tuple(names.tolist()),
+        details={
+            **_settings(ranker, points, scaling),
+            "training_loss_of_the_ranker": unrounded.loss,
+            "training_loss_of_the_card": loss,
+            **_rows(data, held_out),
+        },
+    )
+    points_of_rows = {
+        int(step.feature): np.asarray(table)[bins]
+        for step, table, bins in zip(training.steps, tables, training.bins, strict=True)
+    }
+    card = with_neutral_points(card, curve, totals, training.weight, points_of_rows)
+    return with_risk(card, curve, totals, keeps_points=scaling is not None)
+
+
+def _ratio_of_ranges(before: Sequence[Any], after: Sequence[Any]) -> float:
+    """Return the sum of the ranges of former points by that of new ones."""
+    old, new = (sum(float(np.ptp(table)) for table in tables) for tables in (before, after))
+    return old / new if old and new else 1.0
+
+
+def _curve(
+    training: BinnedTraining,
+    data: Rows,
+    held_out: Rows | None,
+    totals: Floats,
+    n_slopes: int | None = None,
+) -> RiskCurve:
+    """Return the curve of probabilities at totals, calibrated on rows held out."""
+    mean, deviation = moments(totals, training.weight)
+    if held_out is None:
+        z, is_upper, weight = (totals - mean) / deviation, training.is_upper, training.weight
+        total = float(weight.sum())
+    else:
+        z, is_upper, weight = held_out.X[:, 0], held_out.y, held_out.weight
+        total = float(data.weight.sum())
+    # Weights below one say nothing about the number of rows.
+    weight = weight * (number_of_rows(data.weight) / total)
+    return RiskCurve.fit(z, is_upper, weight, mean, deviation, n_slopes)
+
+
+def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict[str, Any]:
+    """Return what the card states of its making."""
+    low, high = points or (None, None)
+    names, signs = (
+        getattr(ranker, "feature_names_in_", None),
+        ranker.stump_settings()["monotonic_cst"],
+    )
+    called = {j: f"x{j}" if names is None else str(names[j]) for j in signs}
+    words = {1: "rising", -1: "falling"}
+    stumps: Any = as_model(ranker.weak_ranker)
+    alpha = getattr(ranker, "alpha", None)
+    odds = scaling if isinstance(scaling, dict) else {}
+    return {
+        "made_by": f"sklearn_rank {__version__}",
+        "made_on": datetime.now(UTC).date().isoformat(),
+        "ranker": type(ranker).__name__,
+        "p": float(ranker.p) if hasattr(ranker, "p") else None,
+        "ridge": alpha if isinstance(alpha, str | None) else float(alpha),
+        "most_terms": stumps.max_thresholds,
+        "smallest_bin": float(stumps.min_bin_size),
+        "monotone": ", ".join(f"{called[j]} {words[sign]}" for j, sign in signs.items()) or None,
+        "lowest_points": low,
+        "highest_points": high,
+        "scaling": "pdo" if odds else scaling,
+        **{name: float(odds[name]) for name in ("pdo", "score", "odds") if odds},
+    }
+
+
+def _rows(data: Rows, held_out: Rows | None) -> dict[str, Any]:
+    """Return what the card states of its rows."""
+    figures = {}
+    if held_out is not None and held_out.qid is None and len(np.unique(held_out.y)) == 2:
+        y, totals = held_out.y, held_out.X[:, 0]
+        auc = partial(roc_auc_score, y, totals, sample_weight=held_out.weight)
+        # scikit-learn brings the area to a scale on which chance is one half and the best 1.
+        least, most = _TOP**2 / 2, _TOP
+        area = least + (most - least) * (2 * auc(max_fpr=_TOP) - 1)
+        figures = {"held_out_auc": float(auc()), "held_out_pauc_5": float(area / _TOP)}
+    return {
+        "training_rows": float(data.weight.sum()),
+        "training_rows_of_the_upper_class": float(data.weight[data.y].sum()),
+        "base_rate": float(data.weight[data.y].sum() / data.weight.sum()),
+        "queries": data.qid is not None,
+        "risk_rows": "training rows" if held_out is None else "rows held out",
+        **figures,
+    }

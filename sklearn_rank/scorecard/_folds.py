@@ -1,0 +1,136 @@
+"""Rows with the totals of cards that were made without them."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rank._core.lots import Lots
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.validation import check_column
+from sklearn_rank.model_selection import QueryKFold, split_queries
+from sklearn_rank.scorecard._neutral import with_mean_points
+from sklearn_rank.scorecard._risk_curve import moments
+from sklearn_rank.scorecard._scaling import round_steps
+from sklearn_rank.scorecard._training import BinnedTraining
+
+Fold = tuple[Indices, Indices]
+"""The rows to fit and those held out."""
+
+
+def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[Fold]]:
+    """Return rows, some of them in parts, and folds of them; no folds of too few rows.
+
+    Without queries the folds are stratified by class, and rows with the same features are dealt
+    as `Lots` says; else they are of whole queries. There are no more folds than rows of the
+    rarer class, or queries.
+
+    Parameters
+    ----------
+    data : Rows
+        The rows, equal ones as one.
+    n_folds : int
+        Number of folds.
+    random_state : int, RandomState or None
+        Divides the rows.
+    """
+    lots = Lots(data) if data.qid is None else None
+    n_lists = lots.count_by_level().min() if lots is not None else data.qid.max() + 1
+    n_folds = int(min(n_folds, n_lists))
+    if n_folds < 2:
+        return data, []
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    if lots is not None:
+        rows, fold = lots.folds(n_folds, seed)
+    else:
+        rows, fold = data, np.empty(len(data.y), dtype=np.intp)
+        splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
+        for number, (_, test) in enumerate(splitter.split(data.y, data.y, qid=data.qid)):
+            fold[test] = number
+    folds = [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(n_folds)]
+    return rows, [fold for fold in folds if _has_pairs(rows, *fold)]
+
+
+def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[Fold]:
+    """Return the folds of a splitter, or given ones, without rows of weight zero."""
+    y = check_column(y, "y")
+    splitter = check_cv(cv, y, classifier=True)
+    splits = split_queries(splitter, np.zeros((len(y), 1)), y, qid=qid, groups=qid)
+    place = np.full(len(y), -1)
+    place[data.position] = np.arange(len(data.position))
+    try:
+        folds = [(place[train], place[test]) for train, test in splits]
+    except (IndexError, TypeError) as error:
+        raise ValueError(
+            f"cv of Scorecard must yield pairs of arrays with indices of the {len(y)} rows, for "
+            f"training and for test. {error}"
+        ) from error
+    folds = [(train[train >= 0], test[test >= 0]) for train, test in folds]
+    return [fold for fold in folds if _has_pairs(data, *fold)]
+
+
+def _has_pairs(data: Rows, train: Indices, test: Indices) -> bool:
+    """Whether the rows to fit and those held out have a comparable pair each."""
+    return all(len(rows) and data.take(rows).preferences.is_paired.any() for rows in (train, test))
+
+
+def held_out_totals(
+    ranker: Any, data: Rows, folds: list[Fold], points: tuple[int, int] | None, n_jobs: Any
+) -> Rows | None:
+    """Return rows whose one feature is their standardised total by a card made without them.
+
+    It is the total less the mean over the training rows of that card, by their standard
+    deviation. Of several such cards it is the first. None without folds.
+
+    Parameters
+    ----------
+    ranker : ranker
+        It has validated the data.
+    data : Rows
+        The rows.
+    folds : list of (ndarray, ndarray)
+        The rows to fit and those held out.
+    points : (int, int) or None
+        Least and greatest points of a bin.
+    n_jobs : int or None
+        Processes.
+    """
+    if not folds:
+        return None
+    totals = Parallel(n_jobs=n_jobs)(
+        delayed(_totals_of_fold)(ranker, data, *fold, points) for fold in folds
+    )
+    rows = np.concatenate([test for _, test in folds])
+    rows, first = np.unique(rows, return_index=True)
+    return replace(data.take(rows), X=np.concatenate(totals)[first, np.newaxis])
+
+
+def _totals_of_fold(
+    ranker: Any, data: Rows, train: Indices, test: Indices, points: tuple[int, int] | None
+) -> Floats:
+    """Return standardised totals of test rows, by the card of a ranker fitted to others."""
+    rows, fitted = data.take(train).with_moderate_weights(), copy(ranker)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted.set_fitted(fitted.fit_rows(rows))
+    training = BinnedTraining.of(fitted, rows)
+    tables = training.centred if points is None else round_steps(training, points).tables
+    tables = with_mean_points(training, tables)
+
+    def totals(of_rows: Indices) -> Floats:
+        X, found = data.X[of_rows], np.zeros(len(of_rows))
+        for step, table in zip(training.steps, tables, strict=True):
+            found += np.asarray(table)[step.bins_of_rows(X)]
+        return found
+
+    mean, deviation = moments(totals(train), data.weight[train])
+    return (totals(test) - mean) / deviation

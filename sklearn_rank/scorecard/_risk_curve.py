@@ -1,0 +1,338 @@
+"""The probability of the upper class at each total: a logistic curve with one or more slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank.scorecard._logistic_fit import KNOTS, SHARP, basis_of, fit_increasing, targets
+from sklearn_rank.scorecard.card import MADE_FOR, Card
+
+N_REDRAWN = 300
+"""Number of times that the rows are redrawn."""
+
+CANDIDATES = (2, 4, 6)
+"""Numbers of slopes that are tried."""
+
+_ROWS_OF_A_SLOPE = 10
+
+_SEED = 20_261_123
+NORMAL = 1.959963984540054
+"""The quantile of the normal distribution for intervals of 95 %."""
+
+_NODES = 40
+"""Rows whose totals differ by less than this part of the deviation are redrawn as one group."""
+
+_SCATTERS = np.linspace(0, 2, 101)
+
+RiskTable = tuple[tuple[float, float, float, float], ...]
+"""Rows of total, probability, and the ends of its interval."""
+
+_MOST_DRAWN = 1e15
+"""Rows of a group whose number is drawn at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    r"""The probability of the upper class as an increasing function of the total.
+
+    .. math:: \log\frac{p}{1 - p} = a - b_1 h(k_1 - z)
+        + \sum_{j=2}^{K-1} b_j \bigl(h(z - k_{j-1}) - h(z - k_j)\bigr) + b_K h(z - k_{K-1}),
+        \qquad z = \frac{T - m}{s}, \quad h(u) = \frac{\log(1 + e^{c u})}{c}, \quad b_j \ge 0
+
+    where
+
+    - T is the total, and m and s its mean and standard deviation over the training rows;
+    - :math:`b_1, \ldots, b_K` are slopes of the log odds: :math:`b_1` far below the knot
+      :math:`k_1`, :math:`b_j` between two knots, :math:`b_K` far above the last. They are equal in
+      a plain logistic curve; a model that is pushed at the top is not on one scale everywhere.
+    - There are 2, 4 or 6 slopes, whichever number has the least Akaike criterion, twice the number
+      of coefficients less twice the log likelihood; of 4 and 6 only those are tried for which each
+      class has ten rows for each slope. The knots are 0; -1, 0 and 1; or -2, -1, 0,
+      1 and 2. c is 1 for two slopes, and 2 for more, whose knots are nearer. Where the total is on
+      a scale of odds there is one slope, and the log odds are :math:`a + b z`.
+
+    It is the maximum likelihood fit with the targets of Platt, :math:`(N_+ + 1) / (N_+ + 2)` and
+    :math:`1 / (N_- + 2)` in place of 1 and 0, so that it is finite for separated classes.
+
+    The interval of 95 % at a total is for the probability of the rows with that total. It ends at
+
+    .. math:: L \pm \sqrt{d_\pm^2 + (1.96\, \tau)^2}
+
+    where
+
+    - L is the log odds of the curve;
+    - :math:`d_+` and :math:`d_-` are how far the quantiles .975 and .025 of the curves of 300
+      bootstrap samples, with as many slopes, are from it. A sample redraws the rows: each counts
+      as often as a Poisson variable with its weight as mean. The generator has a fixed seed: the
+      interval follows from the rows.
+    - :math:`\tau` is the scatter of single totals about the curve, for a total sums up rows of
+      different kinds and the curve is smooth. It is the root of the posterior mean of
+      :math:`\tau^2`, with all :math:`\tau` from 0 to 2 alike before, given groups of neighbouring
+      totals with
+
+      .. math:: \frac{O - E}{V} \sim N\left(0, \tau^2 + 1 / V\right)
+
+      where O is the number of rows of the upper class, E the number by the curve, and V the sum
+      of p (1 - p), at least 1 in each group.
+
+    This :math:`\tau` is the same at all totals. Where the true log odds bend more sharply than the
+    curve can, or become flat, the probability at a total may lie outside its interval. More rows do
+    not cure that: they make the interval narrower, and the curve keeps its shape.
+
+    Attributes
+    ----------
+    mean, deviation : float
+        m and s.
+    coefficients : ndarray of shape (1 + n_slopes,)
+        a and the slopes.
+    changes : ndarray of shape (300, 1 + n_slopes)
+        Coefficients of the bootstrap samples less those of the rows.
+    scatter : float
+        :math:`\tau`.
+
+    References
+    ----------
+    Defined here. Poisson bootstrap: Chamandy, N. et al. (2012), Estimating uncertainty for
+    massive data streams. Criterion: Akaike, H. (1974), A new look at the statistical model
+    identification. Groups that vary about a curve: Williams, D. A. (1982),
+    Extra-binomial variation in logistic linear models.
+    """
+
+    mean: float
+    deviation: float
+    coefficients: Floats
+    changes: Floats
+    scatter: float
+
+    @classmethod
+    def fit(
+        cls,
+        standardised: Floats,
+        positive: Mask,
+        weight: Floats,
+        mean: float,
+        deviation: float,
+        n_slopes: int | None = None,
+    ) -> RiskCurve:
+        """Fit the curve to totals in units of z, with some number of slopes or the best one."""
+        of_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
+        tried = [
+            fit_increasing(basis_of(standardised, one), *targets(*of_class))[0]
+            for one in (_candidates(*of_class) if n_slopes is None else (n_slopes,))
+        ]
+        coefficients = min(tried, key=partial(_criterion, standardised, *of_class))
+        n_slopes = len(coefficients) - 1
+        nodes = _Nodes.of(standardised, positive, weight)
+        scatter = nodes.scatter(expit(basis_of(nodes.z, n_slopes) @ coefficients))
+        return cls(mean, deviation, coefficients, nodes.changes(coefficients), scatter)
+
+    def line(self) -> tuple[float, float]:
+        """Return a and b of the log odds a + b T of a curve with one slope."""
+        constant, slope = self.coefficients / (1.0, self.deviation)
+        return float(constant - slope * self.mean), float(slope)
+
+    def formula(self) -> str:
+        """Return the log odds as a formula of the total T."""
+        if len(self.coefficients) == 2:
+            constant, slope = self.line()
+            return f"log odds = {constant:.5g} + {slope:.5g} T"
+        z = f"z = (T {_signed(-self.mean)}) / {self.deviation:.5g}"
+        if len(self.coefficients) == 3:
+            a, below, above = self.coefficients
+            return f"log odds = {a:.5g} - {below:.5g} ln(1 + e^-z) + {above:.5g} ln(1 + e^z), {z}"
+        constant, first, bends = self._bends()
+        terms = [f"log odds = {constant:.5g} + {first:.5g} z"]
+        terms += [
+            f"{_signed(bend)} ln(1 + e^({SHARP:g} (z {_signed(-knot)})))" for knot, bend in bends
+        ]
+        return f"{' '.join(terms)}, {z}"
+
+    def _bends(self) -> tuple[float, float, list[tuple[float, float]]]:
+        """Return a constant, the first slope, and by how much it bends at each knot.
+
+        The log odds are the constant plus the slope times z plus ln(1 + exp(c (z - knot))) times
+        the bend at each knot; for more than two slopes.
+        """
+        constant, *slopes = self.coefficients.tolist()
+        knots = KNOTS[len(slopes)]
+        bends = (np.diff(slopes) / SHARP).tolist()
+        return constant - slopes[0] * knots[0], slopes[0], list(zip(knots, bends, strict=True))
+
+    def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:
+        """Return the curve of totals T on a scale that this curve, of one slope, has set.
+
+        Its log odds are those that the scale states, ``log(odds) + (T - score) log(2) / pdo``.
+        """
+        factor = scaling["pdo"] / np.log(2)
+        constant, slope = self.coefficients
+        mean = scaling["score"] + factor * (float(constant) - np.log(scaling["odds"]))
+        return replace(self, mean=float(mean), deviation=float(factor * slope) or 1.0)
+
+    def at(self, totals: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the probability at some totals, and the ends of its interval of 95 %."""
+        z = (totals - self.mean) / self.deviation
+        basis = basis_of(z, len(self.coefficients) - 1)
+        log_odds = basis @ self.coefficients
+        ends = np.quantile(self.changes @ basis.T, [0.025, 0.975], axis=0)
+        apart = np.maximum([-ends[0], ends[1]], 0)
+        below, above = np.hypot(apart, NORMAL * self.scatter)
+        return expit(log_odds), expit(log_odds - below), expit(log_odds + above)
+
+    def chance(self, totals: Floats) -> Floats:
+        """Return the probability at some totals."""
+        basis = basis_of((totals - self.mean) / self.deviation, len(self.coefficients) - 1)
+        return np.asarray(expit(basis @ self.coefficients))
+
+    def table(self, totals: Floats) -> RiskTable:
+        """Return the rows of a risk table."""
+        risk, low, high = self.at(totals)
+        risk = np.maximum.accumulate(risk)  # rounding may differ from row to row
+        columns = (totals, risk, np.minimum(low, risk), np.maximum(high, risk))
+        return tuple(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _signed(number: float) -> str:
+    """Return a number to add, with its sign apart."""
+    return f"{'-' if number < 0 else '+'} {abs(number):.5g}"
+
+
+def _candidates(events: Floats, others: Floats) -> list[int]:
+    """Return the numbers of slopes to try: two, and more with ten rows of each class for each."""
+    rows = min(float(events.sum()), float(others.sum())) * (1 + 1e-9)
+    return [one for one in CANDIDATES if one == CANDIDATES[0] or _ROWS_OF_A_SLOPE * one <= rows]
+
+
+def _criterion(z: Floats, events: Floats, others: Floats, coefficients: Floats) -> float:
+    """Return the Akaike criterion of a curve, rounded so that ties go to fewer slopes."""
+    log_odds = basis_of(z, len(coefficients) - 1) @ coefficients
+    likelihood = float((events * log_odds - (events + others) * np.logaddexp(0, log_odds)).sum())
+    return round(2 * len(coefficients) - 2 * likelihood, 6)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Rows with nearly equal totals, summed up.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_nodes,)
+        Their mean total, increasing.
+    events, others : ndarray of shape (n_nodes,)
+        Weight of the rows of the upper class, and of the lower class.
+    """
+
+    z: Floats
+    events: Floats
+    others: Floats
+
+    @classmethod
+    def of(cls, z: Floats, positive: Mask, weight: Floats) -> _Nodes:
+        node = np.unique(np.round(_NODES * z), return_inverse=True)[1].ravel()
+        size, moment, events = (
+            np.bincount(node, one) for one in (weight, weight * z, weight * positive)
+        )
+        others: Floats = np.maximum(size - events, 0)
+        return cls(moment / size, events.astype(np.float64), others)
+
+    def changes(self, coefficients: Floats) -> Floats:
+        """Return the coefficients of bootstrap samples less those of the rows themselves."""
+        random, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
+        redrawn = [
+            # Of more rows than can be drawn the share that changes is beyond double precision.
+            np.where(one > _MOST_DRAWN, one, random.poisson(np.minimum(one, _MOST_DRAWN), shape))
+            for one in (self.events, self.others)
+        ]
+        events = np.vstack([self.events, redrawn[0]])
+        others = np.vstack([self.others, redrawn[1]])
+        basis = basis_of(self.z, len(coefficients) - 1)
+        found = fit_increasing(basis, *targets(events, others), near=coefficients)
+        return found[1:] - found[0]
+
+    def scatter(self, chance: Floats) -> float:
+        """Return the deviation of the log odds of groups from those of the curve."""
+        size = self.events + self.others
+        parts = np.column_stack([self.events, size * chance, size * chance * (1 - chance)])
+        group = _groups(parts[:, 2])
+        observed, expected, variance = (np.bincount(group, one) for one in parts.T)
+        residual = (observed - expected) / variance
+        total = _SCATTERS[:, np.newaxis] ** 2 + 1 / variance
+        likelihood = -0.5 * (np.log(total) + residual**2 / total).sum(axis=1)
+        chance = np.exp(likelihood - likelihood.max())
+        return float(np.sqrt((chance * _SCATTERS**2).sum() / chance.sum()))
+
+
+def _groups(variance: Floats) -> Indices:
+    """Return the group of each node; neighbours are one until their variances sum to 1."""
+    group, held, number = np.zeros(len(variance), dtype=np.intp), 0.0, 0
+    for node, one in enumerate(variance.tolist()):
+        group[node] = number
+        held += one
+        if held >= 1 - 1e-9:
+            number, held = number + 1, 0.0
+    return np.minimum(group, max(number - 1, 0))
+
+
+def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: bool) -> Card:
+    """Return a card with the risk table of a curve, and with the cut at one half.
+
+    The table has the totals of the rows, and the least and the greatest that there are.
+
+    Parameters
+    ----------
+    card : Card
+        The points.
+    curve : RiskCurve
+        Of its totals.
+    totals : ndarray
+        Those of the rows.
+    keeps_points : bool
+        False: the intercept is such that the cut is 0.
+    """
+    ends = [card.intercept + sum(end(one.points) for one in card.variables) for end in (min, max)]
+    risk = curve.table(np.union1d(totals, np.array(ends, dtype=np.float64)))
+    cut = cut_of(risk)
+    if not keeps_points:
+        curve = replace(curve, mean=curve.mean - cut)
+        risk = tuple((total - cut, chance, low, high) for total, chance, low, high in risk)
+        card, cut = replace(card, intercept=card.intercept - cut), 0
+    details = {
+        **card.details,
+        "risk_curve": curve.formula(),
+        "risk_interval": f"95 %, from {N_REDRAWN} curves of redrawn rows",
+        "risk_scatter": curve.scatter,
+        MADE_FOR: card.fingerprint(),
+    }
+    return replace(card, risk=risk, cut=cut, details=details)
+
+
+def moments(values: Floats, weight: Floats) -> tuple[float, float]:
+    """Return the weighted mean and standard deviation; 1 in place of a deviation of 0."""
+    total = float(weight.sum())
+    mean = float((values * weight).sum()) / total
+    variance = float(((values - mean) ** 2 * weight).sum()) / total
+    return mean, float(np.sqrt(variance)) if variance > 0 else 1.0
+
+
+def cut_of(risk: Sequence[tuple[float, float, float, float]]) -> int:
+    """Return the largest integer total with a risk of at most one half.
+
+    Between the totals of the table the risk is interpolated. Where all are more likely than
+    not, it is the integer below the first total; where none is, the last total.
+    """
+    totals, chance = np.array(risk, dtype=np.float64).T[:2]
+    likely = np.flatnonzero(chance > 0.5)
+    if not len(likely):
+        return int(totals[-1])
+    last = int(likely[0]) - 1
+    if last < 0:
+        return int(totals[0]) - 1
+    rise, run = chance[last + 1] - chance[last], totals[last + 1] - totals[last]
+    near = np.floor(totals[last] + (0.5 - chance[last]) / rise * run) + np.arange(-1, 2)
+    return int(near[np.interp(near, totals, chance) <= 0.5].max())

@@ -1,0 +1,171 @@
+"""Integer points: rounded at the best of many scales, to double the odds, or from 0 to 100."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.validation import Described, Number
+from sklearn_rank._core.warnings import warn
+from sklearn_rank.scorecard._training import BinnedTraining
+
+_TOLERANCE = 1e-9
+_N_SCALES, _N_CLIPPED = 36, 10
+"""Scales up to the one at which the widest variable fills the range, and beyond it."""
+
+_LARGEST = 100
+_KEYS = {
+    "pdo": Number(0, 1e6, closed="right"),
+    "score": Number(-1e9, 1e9),
+    "odds": Number(0, closed="neither"),
+}
+
+
+def _is_scaling(value: Any) -> bool:
+    if isinstance(value, dict):
+        return set(value) == set(_KEYS) and all(_KEYS[key].allows(value[key]) for key in _KEYS)
+    return value is None or (isinstance(value, str) and value == "minmax")
+
+
+SCALING = Described(
+    "None, 'minmax' or a dict with the keys 'pdo', a float in (0, 1e6], 'score', a float in "
+    "[-1e9, 1e9], and 'odds', a float in (0, inf)",
+    _is_scaling,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """Tables in place of step functions.
+
+    Attributes
+    ----------
+    tables : list of ndarray
+        Points by bin, for each step function: integers, but for ``points=None``.
+    multiplier : float
+        Factor that brings totals back to the scores of the ranker.
+    loss : float
+        The objective at that multiple of the totals.
+    """
+
+    tables: list[Any]
+    multiplier: float
+    loss: float
+
+
+def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
+    r"""Return integer points whose totals have the least objective, of many scales.
+
+    Points are :math:`\lfloor c \, (v_b - v_r) + 1/2 \rfloor` with v the values of a step
+    function, r its bin with most rows and c one scale for all, clipped to the range of points.
+    Totals T are compared at the multiplier that undoes the scale, by J(T / c) with J the
+    objective of the ranker. So a table is judged as an approximation of the ranker's own: a
+    search for integers with an even smaller J would undo the ranker's ridge.
+
+    Parameters
+    ----------
+    training : BinnedTraining
+        The training rows, and the step functions to round.
+    points : (int, int)
+        Least and greatest points of a bin.
+    """
+    span = max((float(np.ptp(step.values)) for step in training.steps), default=0.0)
+    scales = np.ones(1)
+    if span > 0:
+        ends = np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)
+        scales = np.concatenate(ends) * ((points[1] - points[0] + 0.49) / span)
+    found = [_scaled(training, scale, points) for scale in scales]
+    # The first of those whose losses differ by no more than rounding errors.
+    least = min(one.loss for one in found)
+    return next(one for one in found if one.loss <= least + _TOLERANCE * max(1.0, abs(least)))
+
+
+def _scaled(training: BinnedTraining, scale: float, points: tuple[int, int]) -> Rounded:
+    """Return step functions times a scale, rounded, with the objective at 1 / scale."""
+    tables = [_in_range(nearest(scale * one), points) for one in training.centred]
+    return Rounded(tables, 1 / scale, training.objective(training.totals(tables), 1 / scale))
+
+
+def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
+    """Return points shifted as little as makes them fit in the range, then clipped."""
+    low, high = points
+    shift = max(0, low - int(table.min())) + min(0, high - int(table.max()))
+    return np.clip(table + shift, low, high)
+
+
+def scaled_points(
+    tables: Sequence[Floats | Indices], line: tuple[float, float], scaling: dict[str, Any]
+) -> tuple[list[Indices], int]:
+    r"""Return points and an intercept by which a number of points doubles the odds.
+
+    Points v become the nearest integer to B v with :math:`B = b \, \text{pdo} / \ln 2`, where
+    the log odds are a + b T of the totals T of the former points.
+
+    Parameters
+    ----------
+    tables : list of ndarray
+        Points by bin.
+    line : (float, float)
+        a and b.
+    scaling : dict
+        "pdo" points double the odds, which are "odds" at the total "score".
+    """
+    constant, slope = line
+    factor = scaling["pdo"] / np.log(2)
+    ranges = [slope * float(np.ptp(table)) for table in tables]
+    leaves_points = any(nearest(factor * one) for one in ranges)
+    # Between the lowest and the highest total the odds do not even double: no pdo is to blame.
+    if not leaves_points and sum(ranges) < np.log(2):
+        warn(
+            "scaling of Scorecard leaves no points: the ranker orders held-out rows hardly better "
+            "than chance, so that the odds are the same everywhere.",
+            ConvergenceWarning,
+        )
+    elif not leaves_points:
+        raise ValueError(
+            f"scaling={scaling!r} of Scorecard leaves no points: by the calibration on held-out "
+            f"folds the log odds change by {slope:.3g} for each point of the unscaled card. Use a "
+            "larger pdo."
+        )
+    start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
+    points, intercept = [nearest(factor * slope * table) for table in tables], nearest(start)
+    # What all bins of a variable have is part of the intercept.
+    common = [int(one[0]) if np.ptp(one) == 0 else 0 for one in points]
+    points = [one - shift for one, shift in zip(points, common, strict=True)]
+    return points, int(intercept) + sum(common)
+
+
+def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
+    """Return points by which the least possible total is 0 and the greatest 100.
+
+    The least points of each variable are 0. Its greatest are its share of the sum of all
+    ranges, rounded so that they sum to 100 (by the method of largest remainders).
+    """
+    spans = np.array([float(np.ptp(table)) for table in tables])
+    if not spans.any():
+        return [np.zeros(len(table), dtype=np.intp) for table in tables]
+    largest = _shares(spans / spans.sum())
+    return [
+        nearest(int(most) * (table - table.min()) / (span or 1.0))
+        for table, span, most in zip(tables, spans, largest, strict=True)
+    ]
+
+
+def _shares(share: Floats) -> Indices:
+    """Return integers that sum to 100, near 100 times some shares that sum to one."""
+    exact = share * _LARGEST
+    whole = np.floor(exact + _TOLERANCE)
+    left = _LARGEST - int(whole.sum())
+    order = np.argsort(-np.round(exact - whole, 9), kind="stable")
+    whole[order[:left]] += 1
+    return whole.astype(np.intp)
+
+
+def nearest(values: Any) -> Indices:
+    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
+    return np.asarray(np.floor(values + (0.5 + _TOLERANCE))).astype(np.intp)

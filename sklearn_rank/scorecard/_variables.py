@@ -1,0 +1,138 @@
+"""The variables of a card: bins with equal points merged, thresholds of few digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows
+from sklearn_rank.models import StepFunction
+from sklearn_rank.scorecard.terms import Variable
+
+_EXACT = Context(prec=800)  # holds every float, from 5e-324 to 1.8e308
+
+
+def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[Variable, ...]:
+    """Return the variables with points other than zero, by column.
+
+    Parameters
+    ----------
+    ranker : ranker
+        Fitted, of stumps.
+    data : Rows
+        The training rows, categories as codes.
+    tables : list of ndarray of int
+        Points of each bin of each step function of the ranker.
+    """
+    names = getattr(ranker, "feature_names_in_", None)
+    variables = []
+    for step, table in zip(ranker.step_functions_, tables, strict=True):
+        j = int(step.feature)
+        if not table.any():
+            continue
+        bins_of = _of_numbers if step.bins.categories is None else _of_categories
+        fields, bins = bins_of(ranker, step, table, data.X[:, j])
+        upper = data.weight * np.asarray(data.y, dtype=bool)
+        n_bins = len(fields["points"])
+        variables.append(
+            Variable(
+                name=f"x{j}" if names is None else str(names[j]),
+                column=j,
+                counts=tuple(np.bincount(bins, data.weight, n_bins).tolist()),
+                events=tuple(np.bincount(bins, upper, n_bins).tolist()),
+                **fields,
+            )
+        )
+    return tuple(sorted(variables, key=lambda variable: variable.column))
+
+
+def _of_numbers(
+    ranker: Any, step: StepFunction, table: Indices, x: Floats
+) -> tuple[dict[str, Any], Indices]:
+    """Return points and bins of a feature of numbers, and the bin of each row.
+
+    Neighbouring bins with equal points are one. Thresholds that the user has given stay.
+    """
+    bins = step.bins
+    is_step = np.diff(table[: bins.n_values]) != 0
+    thresholds = bins.thresholds[is_step]
+    if int(step.feature) not in ranker.stump_settings()["thresholds"]:
+        thresholds = short_thresholds(thresholds, x[~np.isin(x, bins.special)])
+    kept = np.concatenate([[True], is_step, np.ones(bins.n_bins - bins.n_values, dtype=bool)])
+    fields = {
+        "points": tuple(table[kept].tolist()),
+        "thresholds": tuple(thresholds.tolist()),
+        "special": tuple(bins.special.tolist()),
+    }
+    return fields, Variable("", 0, **fields).bins(x)
+
+
+def _of_categories(
+    ranker: Any, step: StepFunction, table: Indices, x: Floats
+) -> tuple[dict[str, Any], Indices]:
+    """Return points and categories of a feature, and the bin of each row.
+
+    Groups with equal points are one, and come in the order of their points; ordered levels are
+    one if they are neighbours, and come in their order. Categories that were too few for a bin of
+    the ranker have the points of missing values.
+    """
+    bins, j = step.bins, int(step.feature)
+    assert bins.categories is not None
+    is_missing = np.isnan(x)
+    codes = np.unique(x[~is_missing].astype(np.intp))
+    bin_of_code = np.where(bins.categories < 0, bins.missing, bins.categories)[codes]
+    if bins.ordered:
+        run = np.cumsum(np.concatenate([[True], np.diff(table) != 0]))
+        _, first, group = np.unique(run[bin_of_code], return_index=True, return_inverse=True)
+        points = table[bin_of_code[first]]
+    else:
+        points, group = np.unique(table[bin_of_code], return_inverse=True)
+    group = group.ravel()
+    rank = ranker.stump_settings()["category_order"].get(j)
+    order = np.argsort(codes if rank is None else np.asarray(rank)[codes], kind="stable")
+    values = ranker.category_codes_.categories[j].tolist()
+    groups: list[list[Any]] = [[] for _ in points]
+    for code, number in zip(codes[order], group[order], strict=True):
+        groups[number].append(values[code])
+    group_of_code = np.zeros(len(bins.categories), dtype=np.intp)
+    group_of_code[codes] = group
+    number = np.full(len(x), len(points))
+    number[~is_missing] = group_of_code[x[~is_missing].astype(np.intp)]
+    missing = int(table[bins.missing])
+    points = (*points.tolist(), missing, missing)
+    return {"points": points, "groups": tuple(map(tuple, groups))}, number
+
+
+def shortest_decimal(low: float, high: float) -> float:
+    """Return the number in ``[low, high)`` with the fewest digits after rounding.
+
+    It is the smallest multiple of a power of ten that is at least `low`, for the greatest
+    power with one below `high`. `low` is finite and below `high`.
+    """
+    start = Decimal(repr(low))
+    end = abs(start) if np.isinf(high) else max(abs(start), abs(Decimal(repr(high))))
+    last = start.as_tuple().exponent
+    assert isinstance(last, int)
+    for exponent in range(max(end.adjusted() + 1, last), last, -1):
+        unit = Decimal(1).scaleb(exponent)
+        rounded = float(start.quantize(unit, rounding=ROUND_CEILING, context=_EXACT))
+        if low <= rounded < high:
+            return rounded + 0.0  # 0 for -0
+    return low + 0.0
+
+
+def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
+    """Return increasing thresholds with few digits that divide the same training values.
+
+    Each is between the threshold and the next greater value of training, or the next
+    threshold where that is nearer.
+    """
+    present = np.unique(values[~np.isnan(values)])
+    after = np.append(present, np.inf)[np.searchsorted(present, thresholds, side="right")]
+    high = np.minimum(after, np.append(thresholds[1:], np.inf))
+    ranges = zip(thresholds.tolist(), high.tolist(), strict=True)
+    return np.array([shortest_decimal(low, end) for low, end in ranges], dtype=np.float64)

@@ -1,1 +1,0 @@
-"""What happens to a card after its fit: editing, recalibration, comparison with another."""

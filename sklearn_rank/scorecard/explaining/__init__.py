@@ -1,1 +1,0 @@
-"""Why a row has its total, and which changes would give it another."""

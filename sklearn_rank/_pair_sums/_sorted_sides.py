@@ -58,7 +58,8 @@ class SortedSides:
             n_above += len(self.order) - self.n_upper
             n_above -= np.arange(len(self.order), dtype=np.int32)
             return above, n_above * float(b[0])
-        return running_masses(*self.weights(a, b))
+        above, below = self.weights(a, b)
+        return np.cumsum(above, out=above), np.cumsum(below[::-1], out=below[::-1])[::-1]
 
     def split(self, values: Floats) -> tuple[Floats, Floats]:
         """Return values of the sorted rows to the upper and to the lower rows."""
@@ -73,11 +74,6 @@ def sort_sides(
     sort = sort or MovingOrder()
     x, order = sort(places)
     return x, SortedSides(order, order < n_upper, np.diff(x), n_upper, sort.threads)
-
-
-def running_masses(above: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """Make weights, in place, those of the upper rows up to each place, of the lower from it on."""
-    return np.cumsum(above, out=above), np.cumsum(below[::-1], out=below[::-1])[::-1]
 
 
 def integral(gap: Floats, mass: Floats) -> Floats:

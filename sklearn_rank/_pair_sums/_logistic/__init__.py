@@ -8,17 +8,13 @@ decays:
     log(1 + exp(z)) = max(z, 0) + l(z)     l(z)  <= exp(-|z|), even
 
 The derivative of the sigmoid, sigmoid(z) sigmoid(-z), has a remainder only. There are two
-methods:
+methods, of which the cheaper is taken:
 
 - *grid*: the rows become weights on a uniform grid, by local polynomial interpolation,
   and the remainder is a convolution. The sums of sigmoid derivatives are the derivatives
   of the polynomials. The cost is that of the rows and of the intervals.
-- *sweep*: where rows are so far apart that most intervals would be empty, all rows are sorted,
-  and each is compared with those after it until they are too far away. Crowded stretches of
-  the axis are left to a grid.
-
-Before either, stretches without any row are shortened, exactly (`shorten_gaps`). The
-cheaper method is taken.
+- *scan*: the rows are sorted, and the remainder is a sum of exponentials, which scans sum up. The
+  cost is that of the rows, wherever they lie.
 
 Rows of several processes are summed by one grid, as it is: the weights of the nodes are added up
 over the processes, and each interpolates at its own rows.
@@ -30,13 +26,13 @@ import numpy as np
 
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import ALL_HERE
 from sklearn_rank._core.sums import Sums as RowSums
-from sklearn_rank._pair_sums._logistic._axis import shared_axis, short_axis, shorten_gaps
 from sklearn_rank._pair_sums._logistic._cheapest import cheapest, shared_grid
-from sklearn_rank._pair_sums._logistic._grid import ListOnGrid, grid_curvatures, grid_sums
+from sklearn_rank._pair_sums._logistic._grid import Grid, ListOnGrid, grid_sums
 from sklearn_rank._pair_sums._logistic._logistic_sums import ERROR, Sums
 from sklearn_rank._pair_sums._logistic._row_exponentials import RowExponentials
-from sklearn_rank._pair_sums._logistic._sweep import by_sweep
+from sklearn_rank._pair_sums._logistic._scan import SortedRows, scan_sums
 from sklearn_rank._pair_sums.group_sums import PairSums
 
 __all__ = [
@@ -90,25 +86,22 @@ def logistic_curvatures(
     error: float = ERROR,
     threads: ThreadPool | None = None,
 ) -> tuple[Floats, Floats]:
-    """Return the sums of sigmoid'(z) alone: of each upper row, times b, and of each lower, times a.
-
-    On a grid they cost less than half of all sums, and are as exact as the others.
-    """
-    axis = shorten_gaps(f, a, g, b)
-    grid = cheapest(axis, error)
-    if grid is None:
-        sums = by_sweep(axis, a, b, error, 2)
-        return sums.upper_sums[1], sums.lower_sums[1]
-    return grid_curvatures(axis, a, b, grid, threads or ThreadPool())
+    """Return the sums of sigmoid'(z): of each upper row, times b, and of each lower, times a."""
+    sums = _evaluate(f, a, g, b, 2, error, threads, None)
+    return sums.upper_sums[1], sums.lower_sums[1]
 
 
 def logistic_part(
     f: Floats, g: Floats, error: float = ERROR, threads: ThreadPool | None = None
 ) -> ListOnGrid | None:
-    """Return several sums by one grid; None where there is none, or the axis needs weights."""
-    axis = short_axis(f, g)
-    grid = None if axis is None else cheapest(axis, error)
-    return None if axis is None or grid is None else ListOnGrid(axis, grid, threads or ThreadPool())
+    """Return several sums by one grid; None where there is none."""
+    grid = _grid_of(f, g, error)
+    return None if grid is None else ListOnGrid(f, g, grid, threads or ThreadPool())
+
+
+def _grid_of(f: Floats, g: Floats, error: float) -> Grid | None:
+    low, high = min(f.min(), g.min()), max(f.max(), g.max())
+    return cheapest(float(low), float(high), len(f) + len(g), error)
 
 
 def _evaluate(
@@ -122,17 +115,15 @@ def _evaluate(
     rows: RowSums | None,
 ) -> Sums:
     """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
-    if rows is not None:
-        axis, n_rows = shared_axis(f, g, rows)
-        shared = shared_grid(axis, n_rows, error)
-        return grid_sums(axis, a, b, shared, n_orders, threads or ThreadPool(), rows)
-    axis = shorten_gaps(f, a, g, b)
-    grid = cheapest(axis, error)
+    threads = threads or ThreadPool()
+    grid = shared_grid(f, g, rows, error) if rows else _grid_of(f, g, error)
+    if grid is not None:
+        return grid_sums(f, a, g, b, grid, n_orders, threads, rows or ALL_HERE)
+    in_order = SortedRows(f, a, g, b)
+    grid = cheapest(0.0, in_order.length + 1.0, len(f) + len(g), error)
     if grid is None:
-        sums = by_sweep(axis, a, b, error, n_orders)
-    else:
-        sums = grid_sums(axis, a, b, grid, n_orders, threads or ThreadPool())
-    if axis.ramp is None:
-        return sums
-    heights = sums.heights if n_orders else sums.heights + axis.ramp
-    return sums._replace(value=sums.value + float(b @ axis.ramp), heights=heights)
+        return scan_sums(in_order, error, n_orders)
+    f, g, ramp = in_order.without_gaps()
+    sums = grid_sums(f, a, g, b, grid, n_orders, threads)
+    heights = sums.heights if n_orders else sums.heights + ramp
+    return sums._replace(value=sums.value + float(b @ ramp), heights=heights)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_rank._pair_sums._logistic._axis import Axis
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.sums import Sums
 from sklearn_rank._pair_sums._logistic._grid import TILE, Grid
 from sklearn_rank._pair_sums._logistic._logistic_sums import REACH
 
@@ -23,66 +24,61 @@ class _Fineness(NamedTuple):
 
 
 _FINENESSES = (
-    _Fineness(1 / 128, 4, 2.2e-11),
     _Fineness(1 / 128, 6, 1e-14),
     _Fineness(1 / 32, 8, 1e-14),
     _Fineness(1 / 8, 12, 3e-14),
     _Fineness(1 / 8, 10, 7e-13),
-    _Fineness(1 / 8, 8, 2.2e-11),
-    _Fineness(1 / 4, 10, 6e-10),
-    _Fineness(1 / 4, 8, 5e-9),
-    _Fineness(3 / 8, 10, 2.6e-8),
 )
 
 # Nanoseconds on one machine. Only their ratios matter, and only roughly.
 _PER_ROW_AND_DEGREE, _PER_INTERVAL_AND_DEGREE, _PER_SORTED_ROW = 2.8, 8.0, 25.0
 _PER_KERNEL_INTERVAL = 100.0
-_PER_SWEPT_ROW = 140.0
+_PER_SCANNED_ROW, _SCAN = 250.0, 300e3
 
-_MOST_INTERVALS = 1 << 20
-"""Intervals of a grid that processes share: the weights of their nodes are a message of 16 MB."""
+_LONGEST = 131072.0
+"""Longest axis of a grid: the weights of its nodes, in messages between processes, are 16 MB."""
 
 
-def cheapest(axis: Axis, allowed: float) -> Grid | None:
-    """Return the cheapest grid, or None where a sweep over sorted rows costs less.
+def cheapest(low: float, high: float, n_rows: int, allowed: float) -> Grid | None:
+    """Return the cheapest grid, or None where scans of sorted rows cost less.
 
     `allowed` is the share of a row's pairs by which its sums may be wrong.
     """
-    cost, grid = cheapest_grid(axis, allowed)
-    return grid if cost <= _PER_SWEPT_ROW * (len(axis.f) + len(axis.g)) else None
+    if not high - low < _LONGEST:
+        return None
+    cost, grid = _cheapest_grid(low, high, n_rows, allowed)
+    return grid if cost <= _SCAN + _PER_SCANNED_ROW * n_rows else None
 
 
-def shared_grid(axis: Axis, n_rows: int, allowed: float) -> Grid:
-    """Return the cheapest grid for rows of several processes, of which one has `n_rows`.
+def shared_grid(f: Floats, g: Floats, rows: Sums, allowed: float) -> Grid:
+    """Return the cheapest grid for rows of several processes.
 
     Raises
     ------
     ValueError
-        When it has too many intervals.
+        When their scores are spread too widely.
     """
-    widest = _MOST_INTERVALS * max(one.step for one in _FINENESSES if one.error * 8 <= allowed)
-    if not axis.high - axis.low <= widest:
+    low = min((float(x.min()) for x in (f, g) if len(x)), default=np.inf)
+    high = max((float(x.max()) for x in (f, g) if len(x)), default=-np.inf)
+    low, high, n_rows = rows.smallest(np.array([low, -high, -(len(f) + len(g))])) * [1, -1, -1]
+    if not high - low <= _LONGEST:
         raise ValueError(
             "The logistic loss of one list on several processes needs scores that differ by at "
-            f"most {widest:g}. Got scores from {axis.low:g} to {axis.high:g}: bring the features "
+            f"most {_LONGEST:g}. Got scores from {low:g} to {high:g}: bring the features "
             "to similar ranges, or use another loss."
         )
-    return cheapest_grid(axis, allowed, n_rows)[1]
+    return _cheapest_grid(float(low), float(high), int(n_rows), allowed)[1]
 
 
-def cheapest_grid(axis: Axis, allowed: float, n_rows: int | None = None) -> tuple[float, Grid]:
-    """Return the cost of the cheapest grid, and the grid; by default for the rows of the axis."""
-    length = axis.high - axis.low
-    n_rows = len(axis.f) + len(axis.g) if n_rows is None else n_rows
+def _cheapest_grid(low: float, high: float, n_rows: int, allowed: float) -> tuple[float, Grid]:
+    """Return the cost of the cheapest grid, and the grid."""
     best: list[tuple[float, Grid]] = []
     for step, degree, error in _FINENESSES:
-        n_intervals = length / step + 1
-        # The error of a pair decays with its distance as the kernel does.
-        if error * 8 * axis.density <= allowed:
-            cost = degree * (_PER_ROW_AND_DEGREE * n_rows + _PER_INTERVAL_AND_DEGREE * n_intervals)
+        n_intervals = (high - low) / step + 1
+        if error * 8 <= allowed:
+            per_row = _PER_ROW_AND_DEGREE * degree + _PER_SORTED_ROW * (n_intervals > TILE)
+            cost = per_row * n_rows + _PER_INTERVAL_AND_DEGREE * degree * n_intervals
             cost += _PER_KERNEL_INTERVAL * min(2 * REACH / step, 2 * n_intervals)
-            cost += _PER_SORTED_ROW * n_rows if n_intervals > TILE else 0.0
-            origin = float(np.floor(axis.low / step) * step)
-            size = int((axis.high - origin) / step) + 1
-            best.append((cost, Grid(origin, step, size, degree)))
+            origin = float(np.floor(low / step) * step)
+            best.append((cost, Grid(origin, step, int((high - origin) / step) + 1, degree)))
     return min(best, key=lambda found: found[0])

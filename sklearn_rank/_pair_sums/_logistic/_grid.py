@@ -14,7 +14,6 @@ from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import ALL_HERE
 from sklearn_rank._core.sums import Sums as RowSums
-from sklearn_rank._pair_sums._logistic._axis import Axis
 from sklearn_rank._pair_sums._logistic._logistic_sums import REACH, Sums
 from sklearn_rank._pair_sums._logistic._sorted_rows import Memory, RowsByPanel
 from sklearn_rank._pair_sums._row_histogram import Histogram
@@ -110,10 +109,6 @@ class Grid:
         ramp = np.concatenate([[0.0], np.cumsum(np.cumsum(nodal[:-1]))])
         return self.step * ramp + self._convolved(nodal, even_rest)
 
-    def curvature_sums(self, nodal: Floats) -> Floats:
-        """Return, at each node, the sum of weight * sigmoid'(z)."""
-        return self._convolved(nodal, lambda z: expit(z) * expit(-z))
-
     def _convolved(self, nodal: Floats, rest: Callable[[Floats], Floats]) -> Floats:
         reach = min(int(REACH / self.step), self.n_nodes)
         kernel = rest(self.step * np.arange(-reach, reach + 1))
@@ -191,8 +186,9 @@ class _SideOnGrid:
 
 
 def grid_sums(
-    axis: Axis,
+    f: Floats,
     a: Floats,
+    g: Floats,
     b: Floats,
     grid: Grid,
     n_orders: int,
@@ -200,8 +196,8 @@ def grid_sums(
     rows: RowSums = ALL_HERE,
 ) -> Sums:
     """Return the sums by a grid, over the rows of all processes."""
-    above = _SideOnGrid.of(grid, axis.f, a, threads)
-    below = _SideOnGrid.of(grid, axis.g, b, threads)
+    above = _SideOnGrid.of(grid, f, a, threads)
+    below = _SideOnGrid.of(grid, g, b, threads)
     upper = above.to_nodes()
     if not n_orders:
         upper = rows.total(upper)
@@ -224,10 +220,10 @@ class ListOnGrid(KeptSums):
 
     rows = slice(None)
 
-    def __init__(self, axis: Axis, grid: Grid, threads: ThreadPool) -> None:
-        self._grid, self.n_upper = grid, len(axis.f)
+    def __init__(self, f: Floats, g: Floats, grid: Grid, threads: ThreadPool) -> None:
+        self._grid, self.n_upper = grid, len(f)
         self._above, self._below = (
-            _SideOnGrid.of(grid, x, np.ones(len(x)), threads) for x in (axis.f, axis.g)
+            _SideOnGrid.of(grid, x, np.ones(len(x)), threads) for x in (f, g)
         )
         self._forget()
 
@@ -250,20 +246,6 @@ class ListOnGrid(KeptSums):
             slopes[1:] *= sign  # z falls with the upper row's score
             found.update(enumerate(slopes, start=1))
         return [found[order] for order in orders]
-
-
-def grid_curvatures(
-    axis: Axis, a: Floats, b: Floats, grid: Grid, threads: ThreadPool
-) -> tuple[Floats, Floats]:
-    """Return the sums of the derivative of the sigmoid, of the upper and of the lower rows."""
-    above = _SideOnGrid.of(grid, axis.f, a, threads)
-    below = _SideOnGrid.of(grid, axis.g, b, threads)
-    upper, lower = above.to_nodes(), below.to_nodes()
-    of_upper = above.interpolate(grid.curvature_sums(lower))[0]
-    of_lower = below.interpolate(grid.curvature_sums(upper))[0]
-    for sums in (of_upper, of_lower):
-        np.maximum(sums, 0.0, out=sums)  # rounding where no row is near
-    return of_upper, of_lower
 
 
 def _convolved_in_blocks(values: Floats, kernel: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank.cli._crossval import most_folds
-from sklearn_rank.cli._output import progress, show_notes, write_content
-from sklearn_rank.cli._settings import ExportCard, MakeCard
+from sklearn_rank.cli._output import Output, progress, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table
 from sklearn_rank.cli._tables.columns import CATEGORY, NUMBER, Schema, check_schema
 from sklearn_rank.cli._tables.dataset import least_hashes, pooled_hashes, training_data
 from sklearn_rank.cli._tables.errors import InputError, listing, noting
 from sklearn_rank.cli._tables.kinds import FEW_VALUES
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
     Card,
@@ -50,10 +50,10 @@ _FORMS: dict[str, tuple[str, Callable[[Card], str | bytes]]] = {
 """The end of the names of files, and what writes the content, by the name of a form."""
 
 
-def card(settings: MakeCard) -> None:
+def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     """Fit a scorecard, print it with held-out figures, and store it."""
     notes: list[str] = []
-    data, seed = training_data(settings.table, notes), settings.table.seed
+    data, seed = training_data(table, notes), table.seed
     if data.schema.positive is None:
         raise InputError("a card tells two classes apart; --relevance graded has more")
     dates, known = list(data.X.select_dtypes("datetime")), data.schema.categories
@@ -65,12 +65,12 @@ def card(settings: MakeCard) -> None:
     if not data.X.shape[1]:
         raise InputError(f"{data.name}: no column is left for a card")
     for option in ("monotone", "special"):
-        for name, values in getattr(settings, option).items():
+        for name, values in options[option].items():
             if name not in data.X.columns:
                 what = f"the features are {listing(data.X.columns)}"
                 raise InputError(f"--{option} {name}={values[0]:g}: {what}")
     with progress("fitting"):
-        unfitted = _unfitted(settings)
+        unfitted = _unfitted(seed, **options)
         if data.has_own_folds and isinstance(unfitted.cv, int):
             unfitted.set_params(cv=most_folds(data, unfitted.cv, seed))
         with noting(notes, "card"):
@@ -84,26 +84,33 @@ def card(settings: MakeCard) -> None:
     stored = replace(scorecard.card_, classes=classes, details=details)
     rows = pooled_hashes([least_hashes(data.X[scorecard.variables_])])
     details = {**details, _TABLE: json.dumps(asdict(replace(data.schema, rows=rows)))}
-    with settings.output.writing() as temporary:
+    with output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)
     print(f"{data.summary()}\n\n{to_text(stored)}\n{_held_out(details, positive)}")
-    print(f"{settings.output}: stored")
+    print(f"{output}: stored")
 
 
-def _unfitted(settings: MakeCard) -> Scorecard:
-    """Return a scorecard with the parameters of the settings."""
-    monotone = {name: values[-1] for name, values in settings.monotone.items()}
+def _unfitted(
+    seed: int,
+    max_terms: int,
+    points: tuple[int, int],
+    monotone: Mapping[str, list[float]],
+    special: Mapping[str, list[float]],
+    param: Mapping[str, Any],
+) -> Scorecard:
+    """Return a scorecard with the parameters of the options."""
+    signs = {name: values[-1] for name, values in monotone.items()}
     unfitted = Scorecard(
-        points=settings.points,
-        max_terms=settings.max_terms,
-        monotonic_cst=monotone or None,
-        random_state=settings.table.seed,
+        points=points,
+        max_terms=max_terms,
+        monotonic_cst=signs or None,
+        random_state=seed,
     )
     ranker = unfitted.default_ranker()
-    stumps = Stumps(special_values=settings.special or None)
+    stumps = Stumps(special_values=special or None)
     unfitted.set_params(ranker=ranker.set_params(weak_ranker=stumps))
-    for name, value in settings.param.items():
+    for name, value in param.items():
         parts = unfitted, ranker, stumps
         owner = next((part for part in parts if name in part.get_params(deep=False)), None)
         if owner is None:
@@ -153,16 +160,15 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
     return Pipeline([("card", Scorecard.from_json(card_to_json(card_of_table(stored))))]), schema
 
 
-def export(settings: ExportCard) -> None:
+def export(card: str, to: str, output: Output | None) -> None:
     """Write a card in another form."""
-    form, output = settings.to, settings.output
-    if form not in _FORMS:
-        raise InputError(f"--to {form}: the forms are {listing(_FORMS)}")
-    suffix, content_of = _FORMS[form]
+    if to not in _FORMS:
+        raise InputError(f"--to {to}: the forms are {listing(_FORMS)}")
+    suffix, content_of = _FORMS[to]
     if output is not None and output.path.suffix.lower() != suffix:
         raise InputError(f"{output}: the name of this output must end in {suffix}")
-    if output is None and form == "onnx":
-        raise InputError(f"--to {form} needs -o FILE{suffix}")
-    with noting([], settings.card, (ValueError, ImportError)):
-        content = content_of(_read(settings.card)[0])
+    if output is None and to == "onnx":
+        raise InputError(f"--to {to} needs -o FILE{suffix}")
+    with noting([], card, (ValueError, ImportError)):
+        content = content_of(_read(card)[0])
     write_content(content, output)

@@ -13,60 +13,60 @@ from typing import Any
 import numpy as np
 
 import sklearn_rank
-from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli import _contest, _metrics, _rankers
 from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._metrics import heading
 from sklearn_rank.cli._output import Output, print_table, progress, show_notes, write_json
-from sklearn_rank.cli._settings import Compare, Evaluate
 from sklearn_rank.cli._store import load_model, model_scores
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._tables.errors import InputError, import_extra
-from sklearn_rank.metrics.held_out import Comparison, Labels, Measured
+from sklearn_rank.cli._tables.options import Folds, Reading, TableOptions
+from sklearn_rank.metrics.held_out import Labels, Measured
 from sklearn_rank.metrics.intervals import of_difference
 
 
-def compare(settings: Compare) -> None:
+def compare(
+    table: TableOptions,
+    folds: Folds,
+    metrics: list[str],
+    json: Output | None,
+    plot: Output | None,
+    output: Output | None,
+) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    shown = settings.shown
-    rankers = _rankers.rankers_of(settings)
-    _metrics.choose_metrics(shown.metrics, None)
-    data = training_data(settings.table, notes)
-    contest = _contest.hold(settings, rankers, data, notes, list(shown.metrics))
-    if settings.output is not None:
-        _contest.store(contest, settings.output)
-    if shown.plot is not None:
-        rows, scores = contest.found.rows, {name: contest.scores[name] for name in contest.order}
-        _plot_comparison(shown.plot, rows, scores, contest.table, data.summary())
+    rankers = _rankers.rankers_of(table, folds)
+    _metrics.choose_metrics(metrics, None)
+    data = training_data(table, notes)
+    contest = _contest.hold(folds, rankers, data, notes, metrics)
+    if output is not None:
+        _contest.store(contest, output)
+    if plot is not None:
+        _plot_comparison(plot, contest)
     content = show(contest, notes)
-    print(f"\nnext: {_contest.next_command(contest, settings.output)}")
-    if shown.json is not None:
-        write_json(shown.json, _summary(data) | content)
+    print(f"\nnext: {_contest.next_command(contest, table.data, bool(metrics), output)}")
+    if json is not None:
+        write_json(json, _summary(data) | content)
 
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     """Print notes, the sentence and the table; return their record in the JSON."""
-    found, folds, data = contest.found, contest.settings.folds, contest.data
+    found, folds, data = contest.found, contest.folds, contest.data
     sentence = _contest.sentence(contest)
-    n_folds = folds.cv * folds.repeats
-    show_notes(notes + _notes_of_folds(found.warnings, n_folds))
+    show_notes(notes + _notes_of_folds(found.warnings, folds.cv))
     seconds = {k: Measured(float(np.mean(one)), None, one) for k, one in contest.seconds.items()}
     columns = {heading(name): _metrics.cells(column) for name, column in contest.table.items()}
     columns["fit s"] = {name: f"{seconds[name].mean:.2g}" for name in contest.order}
-    about = _footnotes(contest.table, found.chosen, data, n_folds, found.rows.ratio)
-    rounds = ", ".join(f"{name} {n}" for name, n in found.rounds.items() if name in contest.order)
-    about += f" Rounds by their mean loss in the folds: {rounds}." if rounds else ""
-    about += _contest.about_order(contest) + _contest.about_ensemble(contest)
-    print_table(data.summary(), columns, about, sentence)
-    content: dict[str, Any] = {"repeats": folds.repeats, "periods": _show_periods(contest)}
-    content |= {"cv": folds.cv, "seed": contest.settings.table.seed, "params": dict(folds.param)}
-    content |= {"first": contest.order[0], "best_at_the_top": sentence}
-    searched = [[*setting, n] for setting, n in found.chosen.items()]
-    content |= {"searched": searched, "rounds": found.rounds}
+    print_table(data.summary(), columns, _footnotes(contest), sentence)
+    content: dict[str, Any] = {"periods": _show_periods(contest), "cv": folds.cv, "seed": data.seed}
+    content |= {"params": dict(folds.param), "first": contest.order[0], "rounds": found.rounds}
+    content |= {"best_at_the_top": sentence}
+    content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
     measured = {**contest.table, "seconds": seconds}
-    names = next(iter(measured.values()))
-    content["results"] = {k: {x: one[k].as_json() for x, one in measured.items()} for k in names}
+    content["results"] = {
+        name: {key: column[name].as_json() for key, column in measured.items()}
+        for name in contest.order
+    }
     return content
 
 
@@ -82,36 +82,42 @@ def _notes_of_folds(warnings: Mapping[tuple[str, str], int], n_folds: int) -> li
     ]
 
 
-def evaluate(settings: Evaluate) -> None:
+def evaluate(
+    model: str,
+    data: str,
+    reading: Reading,
+    metrics: list[str],
+    json: Output | None,
+    plot: Output | None,
+) -> None:
     """Evaluate a stored model on rows with a target."""
     notes: list[str] = []
-    shown = settings.shown
-    _metrics.choose_metrics(shown.metrics, None)
-    model = load_model(settings.model, notes)
-    data = model_data(settings.data, model.schema, settings.reading, notes, labelled=True)
+    _metrics.choose_metrics(metrics, None)
+    loaded = load_model(model, notes)
+    tested = model_data(data, loaded.schema, reading, notes, labelled=True)
     with progress("evaluating"):
-        rows = Labels(data.y.astype(float), data.qid)
-        scores = model_scores(model, data.X, settings.model, notes)
-        names = _metrics.choose_metrics(shown.metrics, data)
+        rows = Labels(tested.y.astype(float), tested.qid)
+        scores = model_scores(loaded, tested.X, model, notes)
+        names = _metrics.choose_metrics(metrics, tested)
         found = {name: _metrics.measure(name, rows, scores) for name in names}
-    if shown.plot is not None and not (rows.y > 0).any():
-        raise InputError(f"{data.name}: --plot needs a row with a relevance above 0")
+    if plot is not None and not (rows.y > 0).any():
+        raise InputError(f"{tested.name}: --plot needs a row with a relevance above 0")
     show_notes(notes)
-    title = f"{model.ranker} on {data.summary()}"
+    title = f"{loaded.ranker} on {tested.summary()}"
     column = _metrics.cells({heading(name): one for name, one in found.items()})
-    about = _metrics.about_intervals(data, found.values()) + _metrics.about_names(found)
+    about = _metrics.about_intervals(tested, found.values()) + _metrics.about_names(found)
     print_table(title, {"": column}, about)
-    if shown.json is not None:
-        content = {**_summary(data), "model": settings.model, "ranker": model.ranker}
+    if json is not None:
+        content = {**_summary(tested), "model": model, "ranker": loaded.ranker}
         content["results"] = {name: one.as_json() for name, one in found.items()}
-        write_json(shown.json, content)
-    if shown.plot is not None:  # the labels down the ranked list, with precision and recall
+        write_json(json, content)
+    if plot is not None:  # the labels down the ranked list, with precision and recall
         from sklearn_rank.plotting import RankedListDisplay
 
         figure = _new_figure(title, 8.5, 4.4)
         draw = RankedListDisplay.from_predictions
         draw(rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots())
-        _save(figure, shown.plot)
+        _save(figure, plot)
 
 
 def _summary(data: Dataset) -> dict[str, Any]:
@@ -123,21 +129,23 @@ def _summary(data: Dataset) -> dict[str, Any]:
     return {"version": sklearn_rank.__version__, "data": data.name, **sizes, **of_schema}
 
 
-def _footnotes(
-    table: Comparison, searched: Any, data: Dataset, n_folds: int, ratio: float | None
-) -> str:
-    found = [one for column in table.values() for one in column.values()]
-    folds = f"{n_folds} {'folds' if data.time is None else 'periods, after those learned from'}"
-    about = f"Rows held out in {folds}. {_metrics.about_intervals(data, found, ratio)}"
-    if any(one.below_best for one in found):
+def _footnotes(contest: Contest) -> str:
+    data, found, table = contest.data, contest.found, contest.table
+    cells = [one for column in table.values() for one in column.values()]
+    unit = "folds" if data.time is None else "periods, after those learned from"
+    about = f"Rows held out in {contest.folds.cv} {unit}. "
+    about += _metrics.about_intervals(data, cells, found.rows.ratio)
+    if any(one.below_best for one in cells):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
     about += _metrics.about_names(table)
     if data.schema.weight is not None:
         about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
-    if searched:
-        chosen = ", ".join(f"{name} {one} ({n})" for (name, one), n in searched.most_common())
+    if found.chosen:
+        chosen = ", ".join(f"{name} {one} ({n})" for (name, one), n in found.chosen.most_common())
         about += f" Chosen in the training rows of each fold: {chosen}."
-    return about
+    rounds = ", ".join(f"{name} {n}" for name, n in found.rounds.items() if name in contest.order)
+    about += f" Rounds by their mean loss in the folds: {rounds}." if rounds else ""
+    return about + _contest.about_order(contest)
 
 
 def _show_periods(contest: Contest) -> dict[str, Any]:
@@ -146,14 +154,14 @@ def _show_periods(contest: Contest) -> dict[str, Any]:
     if time is None:
         return {}
     rows, column, best = found.rows, contest.table[metric], contest.order[0]
-    fold = np.asarray(rows.fold)
-    parts = [fold == number for number in np.unique(fold)]
+    parts = [rows.fold == number for number in range(contest.folds.cv)]
     starts = [str(time[found.place][part].min()) for part in parts]
     width = next(n for n in (16, 19, 26, 29) if len({one[:n] for one in starts}) == len(parts))
     starts = [start[:width].removesuffix("T00:00").removesuffix(".0") for start in starts]
-    values = np.transpose([one.folds for one in column.values()])
-    texts = [dict(zip(column, map("{:.3f}".format, one), strict=True)) for one in values]
-    cells = dict(zip(starts, texts, strict=True))
+    cells = {
+        start: {name: f"{one.folds[k]:.3f}" for name, one in column.items()}
+        for k, start in enumerate(starts)
+    }
     ends = [(rows.take(part), contest.scores[best][part]) for part in (parts[0], parts[-1])]
     first, last = (_metrics.measure(metric, *end) for end in ends)
     warning = f"Too few independent rows, or no interval of {metric}, to tell whether it falls."
@@ -169,23 +177,30 @@ def _show_periods(contest: Contest) -> dict[str, Any]:
     return {"metric": metric, "from": starts, "warning": warning}
 
 
-def _plot_comparison(
-    output: Output, rows: Labels, scores: Mapping[str, Floats], table: Comparison, title: str
-) -> None:
+def _plot_comparison(output: Output, contest: Contest) -> None:
     """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
+    rows, title, table = contest.found.rows, contest.data.summary(), contest.table
     shown = {k: column for k, column in table.items() if all(c.interval for c in column.values())}
     if rows.qid is None and np.unique(rows.y).size == 2:
         from sklearn_rank.plotting import TopROCDisplay
 
         figure = _new_figure(title, 6.5, 5.5)
         axes = figure.subplots()
-        for name, one in scores.items():
+        for name in contest.order:
             # Different models scored the folds: the curve is the mean over folds.
-            display = TopROCDisplay.from_predictions
-            display(rows.y == rows.y.max(), one, qid=rows.fold, name=name, max_fpr=0.1, ax=axes)
+            how = {"qid": rows.fold, "name": name, "max_fpr": 0.1, "ax": axes}
+            TopROCDisplay.from_predictions(rows.y == rows.y.max(), contest.scores[name], **how)
     elif shown:
-        figure = _new_figure(title, 2.4 + 2.4 * len(shown), 1.6 + 0.32 * len(scores))
-        _draw_intervals(figure.subplots(1, len(shown), sharey=True, squeeze=False)[0], shown)
+        figure = _new_figure(title, 2.4 + 2.4 * len(shown), 1.6 + 0.32 * len(contest.order))
+        panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        for panel, (metric, column) in zip(panels, shown.items(), strict=True):
+            means = np.array([one.mean for one in column.values()])
+            ends = np.transpose([one.interval for one in column.values()])
+            panel.errorbar(means, list(column), xerr=abs(ends - means), fmt="o")
+            panel.set_title(heading(metric), fontsize="medium")
+            panel.locator_params(axis="x", nbins=4)
+        panels[0].invert_yaxis()
+        figure.supxlabel("Lines: 95 % intervals.", fontsize="medium")
     else:
         raise InputError("--plot needs two classes in one list, or metrics with intervals")
     _save(figure, output)
@@ -202,19 +217,3 @@ def _new_figure(title: str, width: float, height: float) -> Any:
 def _save(figure: Any, output: Output) -> None:
     with output.writing() as temporary:
         figure.savefig(temporary)
-
-
-def _draw_intervals(panels: Any, table: Comparison) -> None:
-    """Draw one panel for each metric; open circles are significantly worse than the best."""
-    for panel, (key, column) in zip(panels, table.items(), strict=True):
-        for place, one in enumerate(column.values()):
-            panel.plot(one.interval, [place, place], color="C0")
-            panel.plot(one.mean, place, "o", color="C0", mfc="white" if one.is_worse else "C0")
-        panel.axvline(max(one.mean for one in column.values()), color="0.6", linewidth=1, zorder=1)
-        panel.set_title(heading(key), fontsize="medium")
-        panel.locator_params(axis="x", nbins=4)
-    names = list(next(iter(table.values())))
-    panels[0].set_yticks(range(len(names)), names)
-    panels[0].set_ylim(len(names) - 0.5, -0.5)
-    about = "Lines: 95 % intervals. Open: worse than the best."
-    panels[0].figure.supxlabel(about, fontsize="medium")

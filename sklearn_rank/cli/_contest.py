@@ -18,13 +18,19 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
-from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank.cli import _crossval, _metrics, _rankers
-from sklearn_rank.cli._crossval import HeldOut, cross_validate, held_out_rows, search
+from sklearn_rank._core.protocols import Floats
+from sklearn_rank.cli import _metrics, _rankers
+from sklearn_rank.cli._crossval import (
+    HeldOut,
+    cross_validate,
+    fit_pipeline,
+    held_out_rows,
+    search,
+)
 from sklearn_rank.cli._output import Output, progress, write_json
-from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.cli._tables.dataset import Dataset
-from sklearn_rank.cli._tables.errors import InputError, listing, noting
+from sklearn_rank.cli._tables.errors import InputError, noting
+from sklearn_rank.cli._tables.options import Folds
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking
 from sklearn_rank.metrics.held_out import Comparison
@@ -41,57 +47,45 @@ _OF_COMPARE = ("--metrics", "--json", "--plot", "--output", "-o", "--force")
 class Contest:
     """Models, what they reached on rows held out, and the ensemble, by weights of other folds."""
 
-    settings: Compare | Train
+    folds: Folds
     data: Dataset
     metrics: list[str]
-    has_metrics: bool  # that were asked for
     scoring: str | None  # of choice and ensemble; None: the top of one list, and a little of all
     pipelines: dict[str, Pipeline]  # unfitted
     found: HeldOut
 
     @cached_property
-    def selections(self) -> list[Selection]:
-        """The ensemble in each repetition of the folds; none if it can't be selected."""
-        rows, relevance, weight = self.found.rows, self.data.schema.relevance, self.data.weight
-        y = rows.y > 0 if relevance == "binary" else rows.y
-        weight = np.ones(len(y)) if weight is None else weight[self.found.place]
-        labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
-        kinds = {k: scoring_method(one) == "predict_proba" for k, one in self.pipelines.items()}
-        repetition, place = self.repetition, self.found.place
-        # Folds that are periods, with an embargo, learn from fewer rows than all others.
-        fitted = {k: np.isin(place, rows) for k, rows in enumerate(self.found.training)}
-        parts = [np.flatnonzero(repetition == one) for one in np.unique(repetition)]
-        scores = {name: self.found.scores[name] for name in self.pipelines}
-        try:
-            return [
-                select_members(
-                    {name: one[part] for name, one in scores.items()},
-                    labels.take(part),
-                    of_probability=kinds,
-                    scoring=self.scoring,
-                    fitted_to={fold: one[part] for fold, one in fitted.items()},
-                )
-                for part in parts
-            ]
-        except ValueError:  # such as a metric that a fold lacks
-            return []
-
-    @property
-    def repetition(self) -> Indices:
-        """The repetition of the folds that held out each row."""
-        return np.asarray(self.found.rows.fold) // self.settings.folds.cv
+    def selection(self) -> Selection | None:
+        """The ensemble; None if it can't be selected."""
+        rows, place, weight = self.found.rows, self.found.place, self.data.weight
+        y = rows.y > 0 if self.data.schema.relevance == "binary" else rows.y
+        weight = np.ones(len(y)) if weight is None else weight[place]
+        with suppress(ValueError):  # such as a metric that a fold lacks
+            return select_members(
+                {name: self.found.scores[name] for name in self.pipelines},
+                HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid),
+                of_probability={
+                    name: scoring_method(one) == "predict_proba"
+                    for name, one in self.pipelines.items()
+                },
+                scoring=self.scoring,
+                # Folds that are periods, with an embargo, learn from fewer rows than all others.
+                fitted_to={k: np.isin(place, one) for k, one in enumerate(self.found.training)},
+            )
+        return None
 
     @cached_property
     def weights(self) -> dict[str, float]:
         """Those of the members of the ensemble, the largest first."""
-        found = pd.DataFrame([one.weights for one in self.selections]).mean()
-        return dict(found[found > 0].sort_values(ascending=False, kind="stable"))
+        found = self.selection.weights if self.selection else {}
+        order = sorted(found, key=lambda name: -found[name])
+        return {name: found[name] for name in order if found[name] > 0}
 
     @cached_property
     def scores(self) -> dict[str, Floats]:
         """Scores of the rows held out, those of the ensemble, too."""
-        found = [one.nearly_honest_scores for one in self.selections]
-        ensemble = {ENSEMBLE: np.concatenate(found)} if found else {}
+        chosen = self.selection
+        ensemble = {ENSEMBLE: chosen.nearly_honest_scores} if chosen else {}
         return {**self.found.scores, **ensemble}
 
     @cached_property
@@ -104,13 +98,13 @@ class Contest:
     @cached_property
     def choice(self) -> RankingChoice | None:
         """The choice among the models; None where bootstrap samples can't repeat it."""
-        rows, place, group = self.found.rows, self.found.place, None
-        if rows.ratio is not None:
-            if rows.qid is not None or np.isnan(rows.ratio):
+        rows, group = self.found.rows, self.data.group
+        if group is not None:
+            if rows.qid is not None or self.data.time is not None:
                 return None
-            group = place if self.data.group is None else self.data.group[place]
+            group = group[self.found.place]
         how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group}
-        how |= {"criterion": self.scoring, "preferred": ENSEMBLE if self.selections else None}
+        how |= {"criterion": self.scoring, "preferred": ENSEMBLE if self.selection else None}
         for metric in (self.top, None):  # None: the criterion, where the metric can't be resampled
             with suppress(ValueError):
                 return choose_ranking(
@@ -140,7 +134,7 @@ class Contest:
 
 
 def hold(
-    settings: Compare | Train,
+    folds: Folds,
     rankers: dict[str, Any],
     data: Dataset,
     notes: list[str],
@@ -148,20 +142,20 @@ def hold(
     stored: str | None = None,
 ) -> Contest:
     """Cross-validate models, or read what they reached."""
-    folds, metrics = settings.folds, _metrics.choose_metrics(asked, data)
-    n_rows = len(data.y) * (folds.cv - 1) // folds.cv
+    metrics = _metrics.choose_metrics(asked, data)
     if not folds.rankers:
+        n_rows = len(data.y) * (folds.cv - 1) // folds.cv
         kernel, has_grades = folds.param.get("kernel"), _metrics.has_grades(data)
         _rankers.leave_out(rankers, notes, kernel, n_rows, has_grades=has_grades)
-    models = {**_rankers.baselines(data, settings.table.seed, notes), **rankers}
+    models = {**_rankers.baselines(data, notes), **rankers}
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     top = _metrics.top_metric(metrics)
     scoring = top if asked or data.qid is not None else None
     if stored:
-        found = _read(stored, settings, data, scoring)
+        found = _read(stored, folds, data, scoring)
     else:
-        found = cross_validate(pipelines, data, top, settings)
-    return Contest(settings, data, metrics, bool(asked), scoring, pipelines, found)
+        found = cross_validate(pipelines, data, top, folds)
+    return Contest(folds, data, metrics, scoring, pipelines, found)
 
 
 def sentence(contest: Contest) -> str:
@@ -193,52 +187,48 @@ def sentence(contest: Contest) -> str:
 
 
 def about_order(contest: Contest) -> str:
-    """Return a footnote on what the table is sorted by."""
+    """Return footnotes on what the table is sorted by, and on the members of the ensemble."""
     criterion = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     if contest.choice is None or contest.scoring is not None:
         criterion = _metrics.heading(contest.top)
     elif contest.data.schema.relevance == "graded":
         criterion = "AUC"
-    unless = ", the ensemble first unless one is better by more than its standard error"
-    has_ensemble = contest.choice is not None and contest.selections
-    return f" Sorted by {criterion}{unless if has_ensemble else ''}."
-
-
-def about_ensemble(contest: Contest) -> str:
-    """Return a footnote on the members of the ensemble."""
-    members = ", ".join(f"{100 * weight:.0f} % {name}" for name, weight in contest.weights.items())
-    of = "other folds" if contest.data.time is None else "earlier periods, in the first equal ones"
-    return f" {ENSEMBLE.capitalize()}: {members}; weights of {of}." if members else ""
+    about = f" Sorted by {criterion}"
+    if contest.choice is not None and contest.selection:
+        about += ", the ensemble first unless one is better by more than its standard error"
+    if contest.weights:
+        members = ", ".join(f"{100 * share:.0f} % {one}" for one, share in contest.weights.items())
+        of = "other folds" if contest.data.time is None else "earlier periods, at first equal"
+        about += f". {ENSEMBLE.capitalize()}: {members}; weights of {of}"
+    return f"{about}."
 
 
 def fit_first(contest: Contest, notes: list[str]) -> tuple[Pipeline, str]:
     """Fit what is first to all rows; return it and the parameters that a search chose."""
-    data, settings, name = contest.data, contest.settings, contest.order[0]
+    data, found, name = contest.data, contest.found, contest.order[0]
     pipelines, told = dict(contest.pipelines), []
     for one in contest.weights if name == ENSEMBLE else [name]:
-        pipelines[one], chosen = search(pipelines[one], data, contest.top, settings)
+        pipelines[one], chosen = search(pipelines[one], data, contest.top, contest.folds)
         told += [f"{chosen} of {one}" if name == ENSEMBLE else chosen] * bool(chosen)
-        if one in contest.found.rounds:
-            pipelines[one].set_params(ranker__n_estimators=contest.found.rounds[one])
+        if one in found.rounds:
+            pipelines[one].set_params(ranker__n_estimators=found.rounds[one])
     with progress(f"fitting {name}"), noting(notes, name):
         if name != ENSEMBLE:
-            notes += _crossval.fit_pipeline(pipelines[name], data, name)
+            notes += fit_pipeline(pipelines[name], data, name)
             return pipelines[name], ", ".join(told)
-        found, columns = contest.found, {"fold": contest.found.rows.fold, **contest.found.scores}
-        held_out = pd.DataFrame(columns, index=found.place)[contest.repetition == 0]
         # Rows that no fold held out have the fold -1.
+        held_out = pd.DataFrame({"fold": found.rows.fold, **found.scores}, index=found.place)
         held_out = held_out.reindex(range(len(data.y)), fill_value=-1)
         how: dict[str, Any] = {"scoring": contest.scoring, "relevance": data.schema.relevance}
-        ensemble = RankingEnsemble([*pipelines.items()], random_state=settings.table.seed, **how)
+        ensemble = RankingEnsemble([*pipelines.items()], random_state=data.seed, **how)
         scores = {key: held_out[key].to_numpy() for key in pipelines}
         given = {"qid": data.qid, "sample_weight": data.weight, "fold": held_out["fold"].to_numpy()}
         ensemble.fit_selected(data.X, data.y, out_of_fold=scores, **given)
     return Pipeline([("ranker", ensemble)]), ", ".join(told)
 
 
-def next_command(contest: Contest, output: Output | None) -> str:
+def next_command(contest: Contest, data: str | None, asked: bool, output: Output | None) -> str:
     """Return the command that fits what is first, in the words of this one."""
-    data = contest.settings.table.data
     if data is None:
         return "sklearn-rank compare YOUR.csv --target COLUMN"
     words, kept = iter(click.get_current_context().find_root().obj[1:]), []
@@ -248,51 +238,50 @@ def next_command(contest: Contest, output: Output | None) -> str:
             kept.append(word)
         elif not equals and option != "--force":
             next(words)
-    kept += ["--metric", contest.top] if contest.has_metrics else []
+    kept += ["--metric", contest.top] if asked else []
     kept += ["--best", str(output)] if output else ["--best"]
     model = f"{Path(data).name.partition('.')[0].strip('-') or 'model'}.skops"
     return f"sklearn-rank train {' '.join(map(quote, kept))} -o {quote(model)}"
 
 
-def _key(settings: Compare | Train, data: Dataset, scoring: str | None) -> dict[str, Any]:
-    """Return a hash of the rows, and what else the results depend on."""
+def _key(folds: Folds, data: Dataset, scoring: str | None) -> dict[str, str]:
+    """Return hashes of the rows, and of the options that the results depend on."""
     rows = hashlib.sha256(repr(data.schema).encode())
     hashed = pd.util.hash_pandas_object(data.X, index=False)
     for one in (hashed, data.y, data.qid, data.weight, data.time, data.group):
         rows.update(b"-" if one is None else np.ascontiguousarray(one).tobytes())
-    options = {**asdict(settings.folds), "seed": settings.table.seed, "metric": scoring}
-    options |= {"embargo": data.embargo, "n_jobs": None}
-    key = {"rows": rows.hexdigest(), "version": sklearn_rank.__version__, **options}
-    return dict(json.loads(json.dumps(key, default=str)))
+    options = {**asdict(folds), "n_jobs": None, "seed": data.seed, "metric": scoring}
+    options |= {"embargo": data.embargo}
+    key = {name: json.dumps(one, default=str) for name, one in options.items()}
+    return {"rows": rows.hexdigest(), "version": sklearn_rank.__version__, **key}
 
 
 def store(contest: Contest, output: Output) -> None:
     """Store what the models reached on rows held out."""
-    key = _key(contest.settings, contest.data, contest.scoring)
     found = contest.found
-    content: dict[str, Any] = {"format": _FORMAT, "key": key, "seconds": found.seconds}
+    content: dict[str, Any] = {"format": _FORMAT, "seconds": found.seconds, "rounds": found.rounds}
+    content["key"] = _key(contest.folds, contest.data, contest.scoring)
     content["scores"] = {name: one.tolist() for name, one in found.scores.items()}
     content["chosen"] = [[*setting, n] for setting, n in found.chosen.items()]
-    content["rounds"] = found.rounds
     write_json(output, content)
 
 
-def _read(path: str, settings: Compare | Train, data: Dataset, scoring: str | None) -> HeldOut:
+def _read(path: str, folds: Folds, data: Dataset, scoring: str | None) -> HeldOut:
     """Return the results of a stored run; InputError if it is of other rows or options."""
-    _, found = held_out_rows(data, settings)
+    _, found = held_out_rows(data, folds.cv)
     with noting([], f"{path}: is not a run stored by compare -o", (Exception,)):
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        form = content.get("format") if isinstance(content, dict) else None
+        form = dict(content).get("format")
         if form != _FORMAT:
             raise ValueError(f"its format must be {_FORMAT!r}; it is {form!r}")
-        key, chosen = dict(content["key"]), content["chosen"]
+        key = dict(content["key"])
         scores = {name: np.array(one, dtype=float) for name, one in content["scores"].items()}
-        chosen = Counter({(name, setting): n for name, setting, n in chosen})
+        chosen = Counter({(name, setting): n for name, setting, n in content["chosen"]})
         seconds, rounds = dict(content["seconds"]), dict(content["rounds"])
         found = replace(found, scores=scores, seconds=seconds, chosen=chosen, rounds=rounds)
-    now = _key(settings, data, scoring)
-    other = [f"--{name}".replace("_", "-") for name, one in now.items() if key.get(name) != one]
+    now = _key(folds, data, scoring)
+    other = [name for name, one in now.items() if key.get(name) != one]
     if other:
-        what = "rows" if "--rows" in other else listing(other)
+        what = "rows" if "rows" in other else ", ".join(f"--{one}" for one in other)
         raise InputError(f"{path}: was stored for other {what}; run compare again")
     return found

@@ -21,9 +21,9 @@ import sklearn_rank
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.cli._output import progress
 from sklearn_rank.cli._rankers import has_rounds
-from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.errors import InputError, noting
+from sklearn_rank.cli._tables.options import Folds
 from sklearn_rank.metrics.held_out import Labels, have_pair, value
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
@@ -42,12 +42,12 @@ class HeldOut:
     """Scores of rows by models that were fitted without them, and how the fits went, by name."""
 
     rows: Labels
-    place: Indices  # of each in the table, which `--repeats` has several times
+    place: Indices  # of each in the table
     training: list[Indices]  # places of the rows that each fold learned from
-    scores: dict[str, Floats]
-    seconds: dict[str, list[float]]
-    warnings: Counter[tuple[str, str]]  # the number of folds with each
-    chosen: Counter[tuple[str, str]]  # that of folds in which a search chose these parameters
+    scores: dict[str, Floats] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    warnings: Counter[tuple[str, str]] = field(default_factory=Counter)  # number of folds with each
+    chosen: Counter[tuple[str, str]] = field(default_factory=Counter)  # of folds, by a search
     # Of boosters, after which the mean loss of the folds was smallest.
     rounds: dict[str, int] = field(default_factory=dict)
 
@@ -92,62 +92,61 @@ def most_folds(data: Dataset, most: int, seed: int) -> list[Fold]:
     return make_folds(data, 2, seed)
 
 
-def held_out_rows(data: Dataset, settings: Compare | Train) -> tuple[list[Fold], HeldOut]:
-    """Return the folds of all repetitions, and the rows held out, without scores."""
-    cv, repeats, seed = settings.folds.cv, settings.folds.repeats, settings.table.seed
-    if data.time is not None and repeats > 1:
-        raise InputError("--repeats draws folds at random, which --time does not")
-    folds = [fold for one in range(repeats) for fold in make_folds(data, cv, seed + one)]
+def held_out_rows(data: Dataset, n_folds: int) -> tuple[list[Fold], HeldOut]:
+    """Return the folds, and the rows held out in the order of the table, without scores."""
+    folds = make_folds(data, n_folds, data.seed)
     place = np.concatenate([test for _, test in folds])
-    fold = np.repeat(np.arange(len(folds)), [len(test) for _, test in folds])
-    order = np.lexsort((place, fold // cv))  # that of the table, in each repetition
-    place, fold = place[order], fold[order]
-    tested, ratio = data.take(place), None
-    if data.group is not None or repeats > 1:
-        ratio = 1 / (cv - 1) if data.time is None else np.nan
+    fold = np.repeat(np.arange(n_folds), [len(test) for _, test in folds])
+    order = np.argsort(place)
+    place, fold, ratio = place[order], fold[order], None
+    if data.group is not None:  # rows of a group are not independent; neither are periods
+        ratio = 1 / (n_folds - 1) if data.time is None else np.nan
+    tested = data.take(place)
     rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
-    return folds, HeldOut(rows, place, [train for train, _ in folds], {}, {}, Counter(), Counter())
+    return folds, HeldOut(rows, place, [train for train, _ in folds])
 
 
 def cross_validate(
-    pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, settings: Compare | Train
+    pipelines: Mapping[str, Pipeline], data: Dataset, metric: str, options: Folds
 ) -> HeldOut:
     """Fit each pipeline on each fold and score the rows held out."""
-    folds, found = held_out_rows(data, settings)
+    folds, found = held_out_rows(data, options.cv)
     fold = np.asarray(found.rows.fold)
-    fits: dict[str, list[tuple[int, Pipeline]]] = {}
+    fits: dict[str, list[Pipeline]] = {}
     runs = list(itertools.product(pipelines, range(len(folds))))
-    task = delayed(_run_fold)
     tasks = [
-        task(f"{name}, fold {k + 1}", pipelines[name], data, folds[k], metric, settings)
+        delayed(_run_fold)(
+            f"{name}, fold {k + 1}", pipelines[name], data, folds[k], metric, options
+        )
         for name, k in runs
     ]
     try:
         with progress("cross-validating", total=len(tasks)) as advance:
-            results = Parallel(n_jobs=settings.folds.n_jobs, return_as="generator")(tasks)
-            for (name, k), found_one in zip(runs, results, strict=True):
-                fitted, scores, seconds, lines, chosen = found_one
+            results = Parallel(n_jobs=options.n_jobs, return_as="generator")(tasks)
+            for (name, k), (fitted, scores, seconds, lines, chosen) in zip(
+                runs, results, strict=True
+            ):
                 if scores is not None:
                     found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
                 found.seconds.setdefault(name, []).append(seconds)
                 found.warnings.update((name, line) for line in lines)
                 found.chosen.update([(name, chosen)] if chosen else [])
-                fits.setdefault(name, []).append((k, fitted))
+                fits.setdefault(name, []).append(fitted)
                 advance()
     except InputError as error:  # perhaps of a parameter that not all rankers take
-        if not settings.folds.param or len(settings.folds.rankers) == 1:
+        if not options.param or len(options.rankers) == 1:
             raise
         hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
         raise InputError(f"{str(error).removesuffix('.')}; {hint}") from error
     for name, of_folds in fits.items():
-        curves = [_loss_curve(pipeline) for _, pipeline in of_folds]
+        curves = [_loss_curve(pipeline) for pipeline in of_folds]
         if all(map(len, curves)):
             found.rounds[name] = best_round(curves)
-        known = found.scores.setdefault(name, np.empty(len(fold)))
-        for (k, pipeline), curve in zip(of_folds, curves, strict=True):
+        scores = found.scores.setdefault(name, np.empty(len(fold)))
+        for k, (pipeline, curve) in enumerate(zip(of_folds, curves, strict=True)):
             if len(curve):
                 rows = data.X.iloc[folds[k][1]]
-                known[fold == k] = _scores_of_round(pipeline, rows, found.rounds.get(name))
+                scores[fold == k] = _scores_of_round(pipeline, rows, found.rounds.get(name))
     return found
 
 
@@ -174,7 +173,7 @@ def _scores_of_round(pipeline: Pipeline, X: Any, n_rounds: int | None) -> Floats
 
 
 def _run_fold(
-    name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, settings: Compare | Train
+    name: str, pipeline: Pipeline, data: Dataset, fold: Fold, metric: str, options: Folds
 ) -> tuple[Pipeline, Floats | None, float, list[str], str]:
     """Return the model, scores of the rows held out, seconds, warnings and chosen parameters.
 
@@ -183,9 +182,9 @@ def _run_fold(
     training, tested = data.take(fold[0]), data.take(fold[1])
     start = time.perf_counter()
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
-        pipeline, chosen = search(pipeline, training, metric, settings)
+        pipeline, chosen = search(pipeline, training, metric, options)
         # What a search chose may differ between folds, and so do their rounds.
-        can_watch = not chosen and has_rounds(pipeline[-1], settings.folds.param)
+        can_watch = not chosen and has_rounds(pipeline[-1], options.param)
         watches = can_watch and have_pair(tested.y, tested.qid)
         warnings = fit_pipeline(pipeline, training, name, tested if watches else None)
     seconds = time.perf_counter() - start
@@ -201,7 +200,7 @@ def fit_pipeline(
     Rows that stop boosting are those of validation. Without these a ranker draws them at random:
     where rows have groups or a time, other groups or the last period choose the rounds here.
     """
-    *_, (_, model) = pipeline.steps
+    model = pipeline[-1]
     is_ranker = type(model).__name__ in sklearn_rank.__all__
     y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
     given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
@@ -226,17 +225,15 @@ def fit_pipeline(
     return list(dict.fromkeys(short if "was RankBoost's" in line else line for line in lines))
 
 
-def search(
-    unfitted: Pipeline, data: Dataset, metric: str, settings: Compare | Train
-) -> tuple[Pipeline, str]:
+def search(unfitted: Pipeline, data: Dataset, metric: str, options: Folds) -> tuple[Pipeline, str]:
     """Return a pipeline, unfitted, with parameters chosen in two times three folds, and these.
 
     Of the settings, in the order given, the first is taken whose metric is within one standard
     error of the best: the error, over folds, of the mean difference from the best.
     """
-    pipelines, model, seed = {}, unfitted[-1], settings.table.seed
+    pipelines, model = {}, unfitted[-1]
     name, names = type(model).__name__, model.get_params()
-    grid = {key: values for key, values in settings.folds.search.items() if key in names}
+    grid = {key: values for key, values in options.search.items() if key in names}
     for values in itertools.product(*grid.values()):
         setting = dict(zip(grid, values, strict=True))
         given = {f"ranker__{key}": value for key, value in setting.items()}
@@ -245,8 +242,8 @@ def search(
     if len(pipelines) == 1:
         return next(iter(pipelines.values())), next(iter(pipelines))
     found = []
-    seeds = (seed, seed + 1) if data.time is None else (seed,)
-    for train, test in (fold for one in seeds for fold in make_folds(data, 3, one)):
+    seeds = (data.seed, data.seed + 1) if data.time is None else (data.seed,)
+    for train, test in (fold for seed in seeds for fold in make_folds(data, 3, seed)):
         fitted, held_out = data.take(train), data.take(test)
         for told, pipeline in pipelines.items():
             one = clone(pipeline)

@@ -1,67 +1,35 @@
-"""The command line: options and commands, made of the classes of settings and their docstrings.
+"""The command line: the options of each command, and the function that a command calls.
 
-A command is a function of a module of its own, imported when it runs: ``--help`` and a mistyped
-option do not wait for scikit-learn and pandas.
+That is in a module of its own, imported when the command runs: ``--help`` and a mistyped option do
+not wait for scikit-learn and pandas.
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import click
 
 import sklearn_rank
-from sklearn_rank.cli import _settings
 from sklearn_rank.cli._output import checked_output
 from sklearn_rank.cli._tables.errors import InputError, import_extra, listing
+from sklearn_rank.cli._tables.options import Folds, Reading, TableOptions
 
-_ARGUMENTS = ("data", "model", "card")
-_INPUTS = (*_ARGUMENTS, "validation", "calibration")
-
-
-def _by(parse: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return the keyword by which click parses an option with a function."""
-    return {"callback": lambda context, option, given: parse(given)}
-
-
-_SHARE = {"type": click.FloatRange(0, 1, min_open=True, max_open=True)}
-_KINDS: dict[str, dict[str, Any]] = {
-    "relevance": {"type": click.Choice(["binary", "graded"]), "default": "binary"},
-    "decimal": {"type": click.Choice([".", ","])},
-    "seed": {"type": click.IntRange(0), "default": 0},
-    "name": {"default": "model"},
-    "cv": {"type": click.IntRange(2), "default": 5},
-    "repeats": {"type": click.IntRange(1), "default": 1},
-    "embargo": {"type": click.FloatRange(0), "default": 0.0},
-    "n_jobs": {"type": int, **_by(_settings.parse_n_jobs)},
-    "max_terms": {"type": click.IntRange(1), "default": 10},
-    "points": {"default": "-5:5", **_by(_settings.parse_points)},
-    "top": {"type": click.IntRange(1)},
-    "fdr": _SHARE,
-    "calibrate": _SHARE,
-    "rankers": _by(_settings.split),
-    "metrics": _by(_settings.split),
-    "param": _by(_settings.parse_param),
-    "search": _by(_settings.parse_search),
-    "monotone": _by(partial(_settings.parse_by_column, "--monotone")),
-    "special": _by(partial(_settings.parse_by_column, "--special")),
-}
-_NEEDED = {(_settings.Rank, "output"), (_settings.ExportCard, "to"), (_settings.ExportModel, "to")}
-_SUFFIXES = {"json": (".json",), "plot": (".png", ".pdf", ".svg")}
+_RANKERS = ", ".join(sklearn_rank.__all__)
+_PICTURES = (".png", ".pdf", ".svg")
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
-_TEXTS = {
-    "data": "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines "
-    "(.jsonl) or svmlight/LETOR (.txt, .svm, .letor); text may be .gz, and - is standard input.",
-    "model": "MODEL was written by train or card.",
-    "rankers": ", ".join(sklearn_rank.__all__),
-}
+_INPUTS = ("model", "card", "validation", "calibration", "best")
+_EPILOG = (
+    "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
+    "svmlight/LETOR (.txt, .svm, .letor); text may be .gz, and - is standard input. MODEL was "
+    "written by train or card."
+)
 
 
 @click.group(
@@ -85,94 +53,337 @@ def run(words: list[str]) -> None:
     except click.exceptions.Exit:  # --help and --version
         return
     except click.UsageError as error:
-        raise InputError(_explain(error)) from error
+        message = error.format_message().removesuffix(".")
+        if isinstance(error, click.NoSuchOption) and error.ctx:
+            known = [one.opts[-1] for one in error.ctx.command.params if "--" in one.opts[-1]]
+            guess = f"did you mean {error.possibilities[0]}? " if error.possibilities else ""
+            message = f"unknown option {error.option_name}; {guess}"
+            message += f"the options are {listing(known, 99)}"
+        if "extra argument" in message:
+            message += "; an option takes several values as a,b (--drop a,b) or when repeated"
+        if "command" in message:
+            message = f"{message.partition('. ')[0]}; the commands are {listing(commands.commands)}"
+        raise InputError(message[0].lower() + message[1:]) from error
 
 
-def _explain(error: click.UsageError) -> str:
-    """Return the message on a wrong word of a command line, and on those allowed."""
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        known = [name for one in error.ctx.command.params for name in one.opts if "--" in name]
-        guess = f"did you mean {error.possibilities[0]}? " if error.possibilities else ""
-        command = error.ctx.info_name
-        option = error.option_name + ("" if command == "sklearn-rank" else f" of {command}")
-        return f"unknown option {option}; {guess}the options are {listing(known, 99)}"
-    message = error.format_message().removesuffix(".")
-    if "extra argument" in message:
-        message += "; an option takes several values as a,b (--drop a,b) or when it is repeated"
-    if "Missing command" in message or "No such command" in message:
-        message = f"{message.partition('. ')[0]}; the commands are {listing(commands.commands)}"
-    return message[0].lower() + message[1:]
-
-
-def _command(name: str, home: str, kind: type, *suffixes: str) -> None:
-    """Add a command: the function of its last word in the module `home` takes settings of a kind.
+def _call(home: str, suffixes: Iterable[str], *, force: bool, **given: Any) -> None:
+    """Check the files of a command, then call the function of its last word in a module.
 
     `suffixes` are those of its output, in which "-" is the terminal.
     """
-
-    def call(force: bool, **values: Any) -> None:
-        inputs = {key: values[key] for key in _INPUTS if values.get(key) is not None}
-        inputs |= {"best": values["best"]} if values.get("best") else {}
-        for key, path in inputs.items():
-            if not (os.path.exists(path) or (key == "data" and path == "-")):
-                raise InputError(f"{path}: no such file")
-        import_extra("pandas")  # imported by name at the top of modules
-        for key, ends in {**_SUFFIXES, "output": suffixes}.items():
-            if key in values:
-                values[key] = checked_output(values[key], ends, inputs.values(), force=force)
-        module = importlib.import_module(f"sklearn_rank.cli.{home}")
-        getattr(module, name.rsplit(maxsplit=1)[-1])(_made(kind, values))
-
-    about, _ = _described(kind)
-    force = click.Option(["--force"], is_flag=True, help="Overwrite files that exist.")
-    params = sorted([*_params(kind), force], key=lambda one: isinstance(one, click.Option))
-    params[0].required = kind is not _settings.Compare  # which has an example
-    commands.add_command(click.Command(name, callback=call, params=params, help=about))
+    data = given.get("data")
+    inputs = [path for path in (data, *map(given.get, _INPUTS)) if path]
+    for path in inputs:
+        if not (os.path.exists(path) or path == data == "-"):
+            raise InputError(f"{path}: no such file")
+    import_extra("pandas")  # imported by name at the top of modules
+    for key, ends in (("json", (".json",)), ("plot", _PICTURES), ("output", suffixes)):
+        if key in given:
+            given[key] = checked_output(given[key], ends, inputs, force=force)
+    for key, kind in (("reading", Reading), ("table", TableOptions), ("folds", Folds)):
+        names = [one.name for one in fields(kind)]
+        if given.keys() >= set(names):
+            given[key] = kind(**{name: given.pop(name) for name in names})
+    name = click.get_current_context().info_name or ""
+    module = importlib.import_module(f"sklearn_rank.cli.{home}")
+    getattr(module, name.rpartition(" ")[2])(**given)
 
 
-def _described(kind: type) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return the docstring of settings without its options, and metavar and help of these."""
-    # Python -OO keeps the options, without help.
-    text = inspect.cleandoc(kind.__doc__ or "").format(**_TEXTS)
-    about, *lines = re.split(r"\n--", re.sub(r"\n    +", " ", text))
-    options = {}
-    for line in lines:
-        words, _, what = line.partition("  ")
-        name, _, metavar = words.partition(" ")
-        options[name] = (metavar, what.strip())
-    return about.strip(), options
+# The values of options ---------------------------------------------------------------------------
 
 
-def _params(kind: type) -> Iterator[click.Parameter]:
-    """Yield the arguments and options of settings, those of shared ones in their place."""
-    described = _described(kind)[1]
-    for one in fields(kind):
-        name, form = one.name.replace("_", "-"), str(one.type)
-        if is_dataclass(one.default):
-            yield from _params(type(one.default))
-        elif one.name in _ARGUMENTS:
-            yield click.Argument([one.name])
-        else:
-            metavar, about = described.get(name, (None, None))
-            how: dict[str, Any] = {"is_flag": True} if form == "bool" else {"metavar": metavar}
-            how["multiple"] = form.startswith(("Sequence", "Mapping"))
-            how |= _KINDS.get(one.name, {})
-            is_needed = form == "Output" or (kind, name) in _NEEDED
-            names = ["-o"] * (name == "output") + [f"--{name}"]
-            yield click.Option(names, help=about, required=is_needed, **how)
+def _split(values: Iterable[str]) -> list[str]:
+    """Return the values of an option that is repeated or has several, separated by commas."""
+    return [part for value in values for part in value.split(",") if part]
 
 
-def _made(kind: type, values: Mapping[str, Any]) -> Any:
-    """Return settings of a kind; a field that holds settings is made of the same values."""
-    given = {one.name: one.default for one in fields(kind)}
-    given |= {name: _made(type(one), values) for name, one in given.items() if is_dataclass(one)}
-    return kind(**given | {name: values[name] for name in given.keys() & values.keys()})
+def parse_value(text: str) -> Any:
+    """Parse a value: none, true, false, a number, or else text."""
+    named = {"none": None, "true": True, "false": False}
+    if text.lower() in named:
+        return named[text.lower()]
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
-_command("compare", "_compare", _settings.Compare, ".json", "-")
-_command("train", "_train", _settings.Train, ".skops")
-_command("rank", "_rank", _settings.Rank, *_TABLES)
-_command("evaluate", "_compare", _settings.Evaluate)
-_command("export", "_export", _settings.ExportModel, "", "-")
-_command("card", "_cards", _settings.MakeCard, ".json")
-_command("card export", "_cards", _settings.ExportCard, "", "-")
+def _by_name(option: str, texts: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"{option} {text}: must read NAME=VALUE, such as p=8")
+        if name == "relevance":
+            raise InputError(f"{option} {text}: use --relevance {value}")
+        if name in found:
+            raise InputError(f"{option} {text}: {name!r} is given twice")
+        found[name] = value
+    return found
+
+
+def _parse_param(texts: Iterable[str]) -> dict[str, Any]:
+    return {name: parse_value(text) for name, text in _by_name("--param", texts).items()}
+
+
+def _parse_search(texts: Iterable[str]) -> dict[str, list[Any]]:
+    given = _by_name("--search", texts).items()
+    return {name: [parse_value(one) for one in _split([values])] for name, values in given}
+
+
+def _parse_by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for text in _split(texts):
+        name, _, value = text.rpartition("=")
+        try:
+            found.setdefault(name, []).append(float(value))
+        except ValueError:
+            raise InputError(f"{option} {text}: must read COL=NUMBER") from None
+    return found
+
+
+def _parse_points(text: str) -> tuple[int, int]:
+    try:
+        low, high = map(int, text.split(":"))
+    except ValueError:
+        raise InputError(f"--points {text}: must read LOW:HIGH, as -5:5") from None
+    return low, high
+
+
+# The options -------------------------------------------------------------------------------------
+
+Decorator = Callable[..., Any]
+
+
+def _option(names: str, metavar: str, about: str, parse: Any = None, **how: Any) -> Decorator:
+    """Return an option: one whose metavar ends in points may be repeated."""
+    how["callback"] = (lambda context, option, value: parse(value)) if parse else None
+    multiple = metavar.endswith("...")
+    return click.option(*names.split(), metavar=metavar, help=about, multiple=multiple, **how)
+
+
+def _flag(name: str, about: str) -> Decorator:
+    return click.option(name, is_flag=True, help=about)
+
+
+def _from(least: float) -> dict[str, Any]:
+    """Return the keyword of an option that is a number from `least` on."""
+    return {"type": (click.IntRange if isinstance(least, int) else click.FloatRange)(least)}
+
+
+def _output(metavar: str, about: str, *, required: bool = True) -> Decorator:
+    return _option("-o --output", metavar, about, required=required)
+
+
+_SHARE = {"type": click.FloatRange(0, 1, min_open=True, max_open=True)}
+_KINDS = {"type": click.Choice(["binary", "graded"]), "default": "binary"}
+_ONLY_KEPT = "No feature unless --keep names it."
+_EMBARGO = "Rows up to N before a period are not learned from; of dates in days; default: 0."
+_METRICS = (
+    "auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, map@k, mrr, err, r_precision, push@p, "
+    "where a is a share of the negatives (0.05), k a number of rows and p the power of the push."
+)
+_MAY_DATA = click.argument("data", required=False)
+_DATA, _MODEL, _CARD = (click.argument(name) for name in ("data", "model", "card"))
+_FORCE = _flag("--force", "Overwrite files that exist.")
+_TO_TERMINAL = _output("FILE", "File to write; default: the terminal.", required=False)
+_PARAM = partial(_option, "--param", "NAME=VALUE...", parse=_parse_param)
+_READING = (
+    _option("--decimal", "MARK", "Decimal mark, . or ,; default: found.", type=click.Choice(".,")),
+    _option("--sep", "MARK", "What separates cells, such as ; or tab; default: found."),
+    _option("--encoding", "NAME", "Encoding of text, such as latin-1; default: UTF-8."),
+    _flag("--no-header", "The first line holds data; columns are called c1, c2, and so on."),
+    _option("--missing", "VALUE...", "Text or number that means missing, such as unknown or -999."),
+    _flag("--skip-unlabelled", "Leave out rows that need a target and have none."),
+)
+_TABLE = (
+    _option("--target", "COL", "Column that says what belongs on top."),
+    _option("--qid", "COL", "Column with the query of each row; default: one list."),
+    _option("--weight", "COL", "Column of row weights for fitting; metrics count rows once."),
+    _option("--positive", "VALUE", "Class on top; default: by its name (yes, 1), or the greater."),
+    _option("--relevance", "KIND", "binary (default), or graded: more is better.", **_KINDS),
+    _option("--drop", "COL,...", "Columns not to use."),
+    _option("--keep", "COL,...", "Columns to use that would be left out, such as row numbers."),
+    _option("--category", "COL,...", "Columns of numbers that are codes, not amounts."),
+    _option("--time", "COL", f"Dates or numbers: folds are periods. {_ONLY_KEPT}"),
+    _option("--embargo", "N", _EMBARGO, default=0.0, **_from(0.0)),
+    _option("--group", "COL", f"Customers or the like, whole in folds. {_ONLY_KEPT}"),
+    _option("--seed", "N", "Random seed; default: 0.", default=0, **_from(0)),
+    *_READING,
+)
+_FOLDS = (
+    _option("--rankers", "NAME,...", f"Of {_RANKERS}; default: those that suit the rows.", _split),
+    _PARAM("Parameters, such as p=8, of every ranker that has them."),
+    _option("--search", "NAME=VALUE,...", "Choose in the training rows: p=1,4,16.", _parse_search),
+    _option("--cv", "K", "Number of folds; default: 5.", default=5, **_from(2)),
+    _option("--n-jobs", "N", "Folds to fit at once; default: 1.", type=int, default=1),
+)
+_SHOWN = (
+    _option("--metrics", "NAME,...", _METRICS, _split),
+    _option("--json", "FILE", "Also write every number (.json)."),
+    _option("--plot", "FILE", "Also draw a picture (.png, .pdf, .svg)."),
+)
+_RUN = _output("RUN", "File of what the models reached (.json), for train --best.", required=False)
+
+
+# The commands ------------------------------------------------------------------------------------
+
+
+def _command(name: str, home: str, suffixes: Sequence[str], *options: Decorator) -> Decorator:
+    """Return a decorator that makes a command of a docstring: it calls a function of `home`."""
+
+    def add(described: Callable[[], None]) -> Callable[[], None]:
+        call = partial(_call, home, suffixes)
+        for option in reversed([*options, _FORCE]):
+            call = option(call)
+        about = {"help": described.__doc__, "epilog": _EPILOG}
+        commands.command(name, **about)(call)
+        return described
+
+    return add
+
+
+@_command("compare", "_compare", (".json", "-"), _MAY_DATA, *_TABLE, *_FOLDS, *_SHOWN, _RUN)
+def _compare() -> None:
+    """Cross-validate rankers beside the usual models as they come.
+
+    Without DATA: an example. Held-out metrics with 95 % intervals; a star marks what is worse than
+    the best by more than noise.
+
+    Example: sklearn-rank compare loans.csv --target late --positive yes
+    """
+
+
+@_command(
+    "train",
+    "_train",
+    (".skops",),
+    _DATA,
+    *_TABLE,
+    *_FOLDS,
+    _option("--ranker", "NAME", f"Of {_RANKERS}, or a model that compare shows beside them."),
+    _option(
+        "--best",
+        "[RUN]",
+        "Fit what compare puts first, by folds, or by a run that compare -o stored.",
+    ),
+    _option("--metric", "NAME", "What --search and --best compare by, of the metrics of compare."),
+    _option("--validation", "FILE", "Rows that decide when boosting stops."),
+    _option("--calibrate", "SHARE", "Rows to hold out for rank --fdr, such as 0.25.", **_SHARE),
+    _output("MODEL", "Model file (.skops)."),
+)
+def _train() -> None:
+    """Fit a ranker to all rows and store it; default: PNormPushRanker.
+
+    Example: sklearn-rank train loans.csv --target late -o loans.skops
+    """
+
+
+@_command(
+    "rank",
+    "_rank",
+    _TABLES,
+    _MODEL,
+    _DATA,
+    *_READING,
+    _option("--top", "N", "Write the first N rows of each list only.", **_from(1)),
+    _flag(
+        "--explain",
+        "Add what adds most to each score, or takes most from it, as reason_1 to reason_3.",
+    ),
+    _option(
+        "--fdr",
+        "SHARE",
+        "Add a column selected: the longest head with at most this expected share of false alarms.",
+        **_SHARE,
+    ),
+    _option(
+        "--calibration", "FILE", "Labelled rows for --fdr, none of which the model was fitted to."
+    ),
+    _output("OUT", "Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal."),
+)
+def _rank() -> None:
+    """Order the rows of a table, best first within each query.
+
+    It writes the columns of DATA, score, and rank within the query.
+
+    Example: sklearn-rank rank loans.skops new.csv -o ranked.csv
+    """
+
+
+@_command("evaluate", "_compare", (), _MODEL, _DATA, *_READING, *_SHOWN)
+def _evaluate() -> None:
+    """Measure a model on rows whose target is known, with 95 % intervals.
+
+    Example: sklearn-rank evaluate loans.skops test.csv
+    """
+
+
+@_command(
+    "export",
+    "_export",
+    ("", "-"),
+    _MODEL,
+    _option("--to", "FORM", "ranklib, xgboost, linear.", required=True),
+    _flag("--drop-constant", "Leave out the constant of a linear model."),
+    _TO_TERMINAL,
+)
+def _export() -> None:
+    """Write a model in a form that Elasticsearch or OpenSearch reads.
+
+    Example: sklearn-rank export model.skops --to xgboost -o model.json
+
+    Its features are those of the search engine: the table it was trained on must be of numbers,
+    without missing values that the model has learned from.
+    """
+
+
+@_command(
+    "card",
+    "_cards",
+    (".json",),
+    _DATA,
+    *_TABLE,
+    _option("--max-terms", "N", "Most terms of the card; default: 10.", default=10, **_from(1)),
+    _option(
+        "--points",
+        "LOW:HIGH",
+        "Range of the points of a term; default: -5:5.",
+        _parse_points,
+        default="-5:5",
+    ),
+    _option(
+        "--monotone",
+        "COL=1,...",
+        "Columns whose points only rise (1) or only fall (-1).",
+        partial(_parse_by_column, "--monotone"),
+    ),
+    _option(
+        "--special",
+        "COL=-999,...",
+        "Numbers that are codes, which get points of their own.",
+        partial(_parse_by_column, "--special"),
+    ),
+    _PARAM("Parameters of Scorecard or its ranker, such as p=4."),
+    _output("CARD", "File of the card (.json)."),
+)
+def _card() -> None:
+    """Fit a scorecard, a table of points, print it and store it.
+
+    Example: sklearn-rank card loans.csv --target late --max-terms 10 -o card.json
+    """
+
+
+@_command(
+    "card export",
+    "_cards",
+    ("", "-"),
+    _CARD,
+    _option("--to", "FORM", "sql, html, text, onnx.", required=True),
+    _TO_TERMINAL,
+)
+def _card_export() -> None:
+    """Write a scorecard in another form.
+
+    Example: sklearn-rank card export card.json --to sql -o card.sql
+    """

@@ -12,12 +12,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask
-from sklearn_rank.cli._output import progress, show_notes
-from sklearn_rank.cli._settings import Rank
+from sklearn_rank.cli._output import Output, progress, show_notes
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
 from sklearn_rank.cli._tables.errors import InputError, count, noting
+from sklearn_rank.cli._tables.options import Reading
 from sklearn_rank.metrics.scorers import scores_of
 from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
 
@@ -25,30 +25,38 @@ _N_REASONS = 3
 _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold
 
 
-def rank(settings: Rank) -> None:
+def rank(
+    model: str,
+    data: str,
+    reading: Reading,
+    *,
+    top: int | None,
+    explain: bool,
+    fdr: float | None,
+    calibration: str | None,
+    output: Output | None,
+) -> None:
     """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
-    output, reading = settings.output, settings.reading
-    if settings.calibration is not None and settings.fdr is None:
+    if calibration is not None and fdr is None:
         raise InputError("--calibration goes with --fdr, the share of false alarms allowed")
-    model = load_model(settings.model, notes)
-    how = model.schema, reading, notes
-    data = model_data(settings.data, *how, labelled=False)
+    loaded = load_model(model, notes)
+    how = loaded.schema, reading, notes
+    rows = model_data(data, *how, labelled=False)
     with progress("ranking"):
-        scores = model_scores(model, data.X, settings.model, notes)
+        scores = model_scores(loaded, rows.X, model, notes)
         added: dict[str, Any] = {}
-        if settings.fdr is not None:
-            _check_one_list(model.schema, "--fdr")
-            known = model.calibration
-            if settings.calibration is not None:
-                other = model_data(settings.calibration, *how, labelled=True)
-                known = calibration(model.pipeline, other)
-            added["selected"] = _select(scores, known, settings.fdr, settings.model, notes)
-        if settings.explain:
-            added |= _reasons(model, data.X, settings.model)
+        if fdr is not None:
+            _check_one_list(loaded.schema, "--fdr")
+            known = loaded.calibration
+            if calibration is not None:
+                known = calibrated(loaded.pipeline, model_data(calibration, *how, labelled=True))
+            added["selected"] = _select(scores, known, fdr, model, notes)
+        if explain:
+            added |= _reasons(loaded, rows.X, model)
     ending = "" if output is None else output.path.name.lower().removesuffix(".gz")
     is_text = not ending.endswith(".parquet")
-    ranked = _ranked(data, scores, added, settings.top, keeps_text=is_text)
+    ranked = _ranked(rows, scores, added, top, keeps_text=is_text)
     if output is None:
         show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
@@ -60,9 +68,9 @@ def rank(settings: Rank) -> None:
             with noting([], f"{output}: Parquet can't hold the table", _REFUSED):
                 ranked.to_parquet(temporary, engine="pyarrow", index=False)
     show_notes(notes)
-    lists = "one list" if data.qid is None else count(data.qid.max() + 1, "query")
-    written = f", {len(ranked)} written" if len(ranked) < len(data.X) else ""
-    print(f"{output}: {count(len(data.X), 'row')} ranked in {lists}{written}")
+    lists = "one list" if rows.qid is None else count(rows.qid.max() + 1, "query")
+    written = f", {len(ranked)} written" if len(ranked) < len(rows.X) else ""
+    print(f"{output}: {count(len(rows.X), 'row')} ranked in {lists}{written}")
 
 
 def _ranked(
@@ -102,17 +110,17 @@ def _typed(data: Dataset) -> Any:
     return rows
 
 
-def hold_out(data: Dataset, share: float, seed: int) -> tuple[Dataset, Dataset]:
+def hold_out(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
     """Return the rows to fit to and those that calibrate, drawn without regard to the class."""
     _check_one_list(data.schema, "--calibrate")
     if data.has_own_folds:
         what = "--calibrate draws rows at random, without regard to --time and --group"
         raise InputError(f"{what}; rank --calibration takes a file of rows held out by you")
-    parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=seed)
+    parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=data.seed)
     return data.fitted_part(np.sort(parts[0])), data.take(np.sort(parts[1]))
 
 
-def calibration(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
+def calibrated(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
     """Return the calibration rows as a model stores them."""
     negatives = scores_of(pipeline, data.X)[data.y == 0]
     return {"negatives": negatives.tolist(), "n_rows": len(data.y)}

@@ -16,11 +16,11 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 import sklearn_rank
-from sklearn_rank.cli._settings import Compare, Train
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.errors import InputError, import_extra, listing
 from sklearn_rank.cli._tables.kinds import FEW_VALUES
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
@@ -69,18 +69,20 @@ def _unfitted(name: str, seed: int, *, is_graded: bool) -> Any:
     return trees(random_state=seed, max_depth=None if name == HISTOGRAMS else 1)
 
 
-def rankers_of(settings: Compare | Train) -> dict[str, Any]:
+def rankers_of(table: TableOptions, folds: Folds) -> dict[str, Any]:
     """Return the unfitted rankers of a comparison; those named are checked."""
-    named = choose_rankers(settings.folds.rankers)
-    rankers = make_rankers(named or sklearn_rank.__all__, settings)
+    if folds.n_jobs == 0:
+        raise InputError("--n-jobs 0: must be a number of jobs, or -1 for all cores")
+    named = choose_rankers(folds.rankers)
+    rankers = make_rankers(named or sklearn_rank.__all__, table, folds)
     if named:
         check_engine(rankers)
     return rankers
 
 
-def make_rankers(names: Iterable[str], settings: Compare | Train) -> dict[str, Any]:
-    """Return unfitted rankers; each gets those of the settings that are parameters of it."""
-    params, grid, table = settings.folds.param, settings.folds.search, settings.table
+def make_rankers(names: Iterable[str], table: TableOptions, folds: Folds) -> dict[str, Any]:
+    """Return unfitted rankers; each gets those of the options that are parameters of it."""
+    params, grid = folds.param, folds.search
     is_graded = table.relevance == "graded"
     rankers = {name: _unfitted(name, table.seed, is_graded=is_graded) for name in names}
     for ranker in rankers.values():
@@ -145,12 +147,12 @@ def _check(engine: str, owner: str) -> None:
         raise InputError(str(error)) from error
 
 
-def baselines(data: Dataset, seed: int, notes: list[str]) -> dict[str, Any]:
+def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
     """Return the baselines of a comparison."""
     is_graded, models = data.schema.relevance == "graded", {}
     for name in BASELINES:
         with suppress(InputError):  # no LightGBM
-            models[name] = _unfitted(name, seed, is_graded=is_graded)
+            models[name] = _unfitted(name, data.seed, is_graded=is_graded)
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
         notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")

@@ -10,75 +10,86 @@ from sklearn_rank._core.callbacks import observed
 from sklearn_rank.cli import _contest, _crossval, _rankers
 from sklearn_rank.cli._compare import show
 from sklearn_rank.cli._metrics import choose_metrics
-from sklearn_rank.cli._output import progress, show_notes
-from sklearn_rank.cli._rank import calibration, hold_out
-from sklearn_rank.cli._settings import Folds, Train
+from sklearn_rank.cli._output import Output, progress, show_notes
+from sklearn_rank.cli._rank import calibrated, hold_out
 from sklearn_rank.cli._store import Model, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._tables.errors import InputError, count, with_name
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 
 
-def train(settings: Train) -> None:
+def train(
+    table: TableOptions,
+    folds: Folds,
+    ranker: str | None,
+    best: str | None,
+    metric: str | None,
+    validation: str | None,
+    calibrate: float | None,
+    output: Output,
+) -> None:
     """Fit one ranker to all rows and store it."""
     notes: list[str] = []
-    table, validation, held_out = settings.table, None, None
-    rankers = _checked(settings)
-    metrics = [settings.metric] if settings.metric else []
+    given = {"ranker": ranker, "validation": validation, "metric": metric, "calibrate": calibrate}
+    rankers = _checked(table, folds, best, given)
+    metrics, held_out, watched = [metric] if metric else [], None, None
     choose_metrics(metrics, None)
     data = training_data(table, notes)
-    if settings.calibrate is not None:
-        data, held_out = hold_out(data, settings.calibrate, table.seed)
-    if settings.validation is not None:
+    if calibrate is not None:
+        data, held_out = hold_out(data, calibrate)
+    if validation is not None:
         how = {"labelled": True, "weighted": True}
-        validation = model_data(settings.validation, data.schema, table.reading, notes, **how)
+        watched = model_data(validation, data.schema, table.reading, notes, **how)
     metric = choose_metrics(metrics, data)[-1]
-    if settings.best is None:
-        ((name, ranker),) = rankers.items()
-        pipeline, chosen = _fit(name, ranker, data, validation, metric, settings, notes)
+    if best is None:
+        ((name, model),) = rankers.items()
+        pipeline, chosen = _fit(name, model, data, watched, metric, folds, notes)
     else:
-        contest = _contest.hold(settings, rankers, data, notes, metrics, settings.best)
+        contest = _contest.hold(folds, rankers, data, notes, metrics, best)
         show(contest, notes)
         print()
         notes.clear()  # they are shown
         name, (pipeline, chosen) = contest.order[0], _contest.fit_first(contest, notes)
-    stored = None if held_out is None else calibration(pipeline, held_out)
-    save_model(Model(pipeline, name, data.schema, stored), settings.output)
+    stored = None if held_out is None else calibrated(pipeline, held_out)
+    save_model(Model(pipeline, name, data.schema, stored), output)
     show_notes(notes)
     if chosen:
-        folds = "2 times 3 folds" if data.time is None else "3 periods"
-        print(f"--search chose {chosen} ({metric} in {folds})")
+        of = "2 times 3 folds" if data.time is None else "3 periods"
+        print(f"--search chose {chosen} ({metric} in {of})")
     model = pipeline[-1]
     stops = hasattr(model, "refit_stopped") and model.n_iter_no_change is not None
-    stopped = f", {model.n_iter_} rounds" if stops or settings.validation else ""
-    print(f"{settings.output}: {name} fitted on {data.summary()}{stopped}")
+    stopped = f", {model.n_iter_} rounds" if stops or validation else ""
+    print(f"{output}: {name} fitted on {data.summary()}{stopped}")
     if held_out is not None:
         print(f"{count(len(held_out.y), 'row')} held out for rank --fdr")
 
 
-def _checked(settings: Train) -> dict[str, Any]:
+def _checked(
+    table: TableOptions, folds: Folds, best: str | None, given: dict[str, Any]
+) -> dict[str, Any]:
     """Return the unfitted ranker, or with --best those to compare; InputError for what clashes."""
-    if settings.best is None:
-        if settings.folds.rankers:
+    if best is None:
+        if folds.rankers:
             raise InputError("--rankers goes with --best; --ranker names the one to fit")
-        for name, option in {"cv": "--cv", "repeats": "--repeats", "n_jobs": "--n-jobs"}.items():
-            if getattr(settings.folds, name) != getattr(Folds, name):
+        for name, option in {"cv": "--cv", "n_jobs": "--n-jobs"}.items():
+            if getattr(folds, name) != getattr(Folds, name):
                 raise InputError(f"{option} goes with --best; --search has folds of its own")
-        if settings.metric and not settings.folds.search:
+        if given["metric"] and not folds.search:
             raise InputError("--metric goes with --search, or with --best")
-        named = settings.ranker or _rankers.DEFAULT
-        (name,) = _rankers.choose_rankers([named], _rankers.BASELINES)
-        rankers = _rankers.make_rankers([name], settings)
+        names = [given["ranker"] or _rankers.DEFAULT]
+        (name,) = _rankers.choose_rankers(names, _rankers.BASELINES)
+        rankers = _rankers.make_rankers([name], table, folds)
         _rankers.check_engine(rankers)
-        if settings.validation is not None and not hasattr(rankers[name], "n_iter_no_change"):
+        if given["validation"] is not None and not hasattr(rankers[name], "n_iter_no_change"):
             raise InputError(f"--validation: {name} has no rounds that it could stop")
         return rankers
     for option in ("ranker", "validation"):
-        if getattr(settings, option) is not None:
+        if given[option] is not None:
             raise InputError(f"--{option} does not go with --best, which compares models by folds")
-    if settings.best and settings.calibrate is not None:
+    if best and given["calibrate"] is not None:
         what = "the rows that --calibrate holds out had a part in that run; use --best alone"
-        raise InputError(f"--best {settings.best}: {what}")
-    return _rankers.rankers_of(settings)
+        raise InputError(f"--best {best}: {what}")
+    return _rankers.rankers_of(table, folds)
 
 
 def _fit(
@@ -87,13 +98,13 @@ def _fit(
     data: Dataset,
     validation: Dataset | None,
     metric: str,
-    settings: Train,
+    folds: Folds,
     notes: list[str],
 ) -> tuple[Pipeline, str]:
     """Fit one model; return it and the parameters that a search chose."""
-    _rankers.stop_early(ranker, settings.folds.param, data, is_given=validation is not None)
+    _rankers.stop_early(ranker, folds.param, data, is_given=validation is not None)
     pipeline = _rankers.pipeline_for(ranker, data.schema)
-    pipeline, chosen = _crossval.search(pipeline, data, metric, settings)
+    pipeline, chosen = _crossval.search(pipeline, data, metric, folds)
     ranker = pipeline[-1]
     n_iter = ranker.get_params().get("n_estimators", getattr(ranker, "max_iter", None))
     with (

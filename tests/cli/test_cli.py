@@ -516,7 +516,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([], ["missing command; the commands are compare, train, rank, evaluate, export, card"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
         (["--fast"], ["unknown option --fast", "--version"]),
-        ([*COMPARE, "--folds", "3"], ["unknown option --folds of compare", "--cv", "--rankers"]),
+        ([*COMPARE, "--folds", "3"], ["unknown option --folds", "--cv", "--rankers"]),
         (
             ["train", "loans.csv", "more.csv", "-o", "m.skops"],
             ["got unexpected extra argument (more.csv)", "--drop a,b"],

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -141,10 +140,9 @@ def test_names_of_metrics():
 def contest(y, scores, **more):
     """A contest without an ensemble, of models in two folds."""
     rows = Labels(y, None, np.arange(len(y)) % 2)
-    given = {"found": HeldOut(rows, np.arange(len(y)), [], scores, {}, Counter(), Counter())}
-    given |= {"metrics": ["auc"], "has_metrics": True, "scoring": "auc", "settings": None}
-    held = _contest.Contest(data=None, pipelines={}, **given)
-    held.__dict__["selections"] = []  # known already
+    found, data = HeldOut(rows, np.arange(len(y)), [], scores), SimpleNamespace(group=None)
+    held = _contest.Contest(None, data, ["auc"], "auc", {}, found)
+    held.__dict__["selection"] = None  # known already
     return held
 
 
@@ -406,8 +404,8 @@ def feature_frame_of(path, model):
     return model_data(path, model.schema, Reading(), [], labelled=False).X
 
 
-def test_an_ensemble_of_queries_and_of_repeated_folds(folder, capsys):
-    for more in (GRADED, [*BINARY, "--repeats", "2"], [*BINARY, "--weight", "w"]):
+def test_an_ensemble_of_queries_and_of_weighted_rows(folder, capsys):
+    for more in (GRADED, [*BINARY, "--weight", "w"]):
         folder.assign(w=1 + folder.index % 2).to_csv("rows.csv", index=False)
         drop = [] if "w" in more else ["--drop", "w"]
         argv = [*more, *drop, *TWO]

@@ -1,12 +1,9 @@
-"""Parts of the command line, each alone: options made of settings, refusals, and what is held."""
+"""Parts of the command line, each alone: options, refusals, and what is held."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,14 +16,13 @@ from libraries import need
 from sklearn.base import is_classifier, is_regressor
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli import _contest, _main, _parser, _rankers, _settings, _store
+from sklearn_rank.cli import _contest, _main, _parser, _rankers, _store
 from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._output import Output, checked_output
-from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.errors import InputError
 from sklearn_rank.cli._tables.kinds import FEW_VALUES
-from sklearn_rank.cli._tables.options import TableOptions
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 
 RNG = np.random.default_rng(0)
 
@@ -49,89 +45,32 @@ BASIC = ["rows.csv", "--target", "late", "--drop", "day"]
 # ---------------------------------------------------------------------------- options
 
 
-@dataclass(frozen=True)
-class Shared:
-    """What two commands share.
-
-    --repeats N  How often,
-        at most; default: 1.
-    """
-
-    repeats: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """Order some rows.
-
-    {data} That is all.
-
-    --output FILE  Where to write it (.csv).
-    --drop-it NAME,...  Columns to leave out.
-    --given NAME=VALUE...  Values.
-    --dry  Do nothing.
-    """
-
-    data: str
-    shared: Shared = Shared()
-    output: Output
-    drop_it: Sequence[str] = ()
-    given: Mapping[str, str] = field(default_factory=dict)
-    dry: bool = False
+def test_the_help_of_a_command_names_all_that_it_takes():
+    command = _parser.commands.commands["train"]
+    text = " ".join(command.get_help(click.Context(command)).split())
+    assert text.startswith("Usage: [OPTIONS] DATA Fit a ranker to all rows and store it")
+    assert "DATA is a table: CSV" in text
+    assert re.search(r"-o, --output MODEL .*?\[required\]", text)
+    for name in ("--target COL", "--decimal MARK", "--cv K", "--best [RUN]", "--force"):
+        assert name in text
 
 
-@pytest.fixture
-def order(monkeypatch):
-    """Add a command, and return what it was called with."""
-    called = []
-    module = SimpleNamespace(order=called.append)
-    monkeypatch.setattr(_parser, "commands", click.Group())
-    monkeypatch.setitem(sys.modules, "sklearn_rank.cli._orders", module)
-    _parser._command("order", "_orders", Order, ".csv", "-")
-    return called
+def test_options_say_their_defaults():
+    for command in _parser.commands.commands.values():
+        for one in command.params:
+            said = re.search(r"default: ([\d.]+)\.?$", getattr(one, "help", None) or "")
+            if said:
+                assert float(said[1]) == one.default
 
 
-def call(words):
-    with _parser.commands.make_context("x", words.split()) as context:
-        _parser.commands.invoke(context)
-
-
-def test_options_are_the_fields_of_settings():
-    data, repeats, output, drop, given, dry = _parser._params(Order)
-    assert (data.opts, repeats.opts) == (["data"], ["--repeats"])
-    assert isinstance(data, click.Argument)
-    assert (output.opts, output.required) == (["-o", "--output"], True)
-    assert output.help == "Where to write it (.csv)."
-    assert (drop.opts, drop.multiple, drop.metavar) == (["--drop-it"], True, "NAME,...")
-    assert (given.multiple, given.required, given.help) == (True, False, "Values.")
-    assert (dry.opts, dry.is_flag, dry.multiple) == (["--dry"], True, False)
-    assert (repeats.metavar, repeats.default) == ("N", 1)
-    assert repeats.help == "How often, at most; default: 1."
-
-
-def test_the_help_of_a_command_is_that_of_its_settings(order):
-    command = _parser.commands.commands["order"]
-    assert command.help.startswith("Order some rows.\n\nDATA is a table: CSV")
-    assert command.help.endswith("That is all.")
-    assert [type(one) for one in command.params] == [click.Argument] + 6 * [click.Option]
-    assert command.params[0].required
-    text = command.get_help(click.Context(command))
-    assert re.search(r"-o, --output FILE .*\[required\]", text)
-    assert re.search(r"--force +Overwrite files that exist\.", text)
-
-
-def test_a_command_calls_its_function_with_settings(order):
-    call("order rows.csv -o out.csv --drop-it a --dry")
-    output = Output(Path("out.csv"))
-    assert order == [Order(data="rows.csv", output=output, drop_it=("a",), given=(), dry=True)]
+def test_files_of_a_command_are_checked_before_it_runs(capsys):
     for words, message in (
-        ("order none.csv -o out.csv", "none.csv: no such file"),
-        ("order rows.csv -o out.txt", "out.txt: the name of this output must end in .csv"),
-        ("order rows.csv -o rows.csv --force", "rows.csv: is an input of this command"),
+        ("train none.csv --target late -o m.skops", "none.csv: no such file"),
+        ("train rows.csv --target late -o out.txt", "output must end in .skops"),
+        ("train rows.csv --target late -o m.skops --validation v.csv", "v.csv: no such file"),
+        ("rank rows.csv rows.csv -o rows.csv --force", "rows.csv: is an input of this command"),
     ):
-        with pytest.raises(InputError, match=re.escape(message)):
-            call(words)
-    assert len(order) == 1
+        assert message in fails(words, capsys)
 
 
 def test_outputs_that_can_not_be_written():
@@ -159,11 +98,9 @@ def test_outputs_that_can_not_be_written():
         ("rank m.skops rows.csv -o o.csv --top 0", "'--top': 0 is not in the range x>=1"),
         ("rank m.skops rows.csv -o o.csv --fdr 1", "'--fdr': 1.0 is not in the range 0<x<1"),
         ("compare rows.csv --target late --cv 1", "'--cv': 1 is not in the range x>=2"),
-        ("compare rows.csv --target late --repeats 0", "'--repeats': 0 is not in the range x>=1"),
         ("compare rows.csv --target late --seed -1", "'--seed': -1 is not in the range x>=0"),
         ("card rows.csv --target late -o c.json --max-terms 0", "'--max-terms': 0 is not in"),
         ("train rows.csv --target late -o m.skops --cv 3", "--cv goes with --best"),
-        ("train rows.csv --target late -o m.skops --repeats 2", "--repeats goes with --best"),
         ("train rows.csv --target late -o m.skops --n-jobs 2", "--n-jobs goes with --best"),
         ("train rows.csv --target late -o m.skops --metric auc", "--metric goes with --search"),
     ],
@@ -271,12 +208,10 @@ def test_forty_categories_are_columns_and_one_more_are_letters(folder, more, mon
     assert ("text 0" in columns) == bool(more)
 
 
-def contest_of(**folds):
-    table = TableOptions("rows.csv", target="late", drop=["day"])
-    chosen = Folds(cv=2, rankers=("RankBoost",), **folds)
-    settings = Compare(table=table, folds=chosen, output=None)
+def contest_of():
+    data = training_data(TableOptions("rows.csv", target="late", drop=["day"]), [])
     rankers = {"RankBoost": RankBoost(n_estimators=3)}
-    return _contest.hold(settings, rankers, training_data(table, []), [], [])
+    return _contest.hold(Folds(cv=2, rankers=("RankBoost",)), rankers, data, [], [])
 
 
 def test_a_contest_without_an_ensemble(monkeypatch):
@@ -287,10 +222,10 @@ def test_a_contest_without_an_ensemble(monkeypatch):
 
     monkeypatch.setattr(_contest, "select_members", refuse)
     contest = contest_of()
-    assert (contest.selections, contest.weights) == ([], {})
+    assert (contest.selection, contest.weights) == (None, {})
     assert set(contest.scores) == set(contest.found.scores) == set(contest.seconds)
     assert set(contest.order) == set(contest.pipelines)
-    assert _contest.about_ensemble(contest) == ""
+    assert "nsemble" not in _contest.about_order(contest)
     of_one_list = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
     assert _contest.about_order(contest) == f" Sorted by {of_one_list}."
 
@@ -317,7 +252,7 @@ def test_the_first_is_compared_with_the_other_kind(monkeypatch):
 
 def test_values_of_parameters_are_words_numbers_or_texts():
     texts = ["none", "True", "FALSE", "3", "-2.5", "1e-3", "inf", "auto", ""]
-    found = [_settings._value(text) for text in texts]
+    found = [_parser.parse_value(text) for text in texts]
     assert found == [None, True, False, 3, -2.5, 0.001, np.inf, "auto", ""]
     assert [type(one) for one in found[1:4]] == [bool, bool, int]
 
@@ -343,18 +278,12 @@ def test_the_first_of_a_contest_is_fitted_with_the_rounds_of_the_folds(monkeypat
 
 
 def test_without_a_choice_the_order_is_that_of_the_metric(monkeypatch):
-    assert contest_of(repeats=2).choice is not None
-    seen = {}
-
-    def choose(y, scores, *, group, n_resamples, **more):
-        seen.update(group=group, n_resamples=n_resamples)
+    def choose(y, scores, **how):
         raise ValueError
 
     monkeypatch.setattr(_contest, "choose_ranking", choose)
-    contest = contest_of(repeats=2)
+    contest = contest_of()
     assert contest.choice is None
-    assert (seen["group"] == contest.found.place).all()  # a row of several repetitions is one
-    assert seen["n_resamples"] == 499
     column = contest.table[contest.top]
     assert contest.order == sorted(column, key=lambda name: -column[name].mean)
 
@@ -364,7 +293,7 @@ def test_the_stored_run_is_read_as_it_was():
     contest.found.chosen["RankBoost", "p=1"] = 2
     contest.found.rounds["RankBoost"] = 7
     _contest.store(contest, Output(Path("run.json")))
-    found = _contest._read("run.json", contest.settings, contest.data, contest.scoring)
+    found = _contest._read("run.json", contest.folds, contest.data, contest.scoring)
     assert (found.rounds, found.chosen) == (contest.found.rounds, contest.found.chosen)
     assert found.seconds == contest.found.seconds
     for name, one in contest.found.scores.items():

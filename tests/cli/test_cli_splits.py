@@ -1,8 +1,7 @@
 """Folds of the command line that keep to time, to groups, or are drawn several times."""
 
 import json
-import re
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,15 +16,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli import _settings
 from sklearn_rank.cli._compare import _show_periods
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, most_folds
 from sklearn_rank.cli._metrics import cells, compare_with_best, measure
-from sklearn_rank.cli._settings import Compare, Folds
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import training_data
-from sklearn_rank.cli._tables.options import TableOptions
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels
 from sklearn_rank.metrics.intervals import of_difference, over_folds
@@ -89,54 +86,34 @@ def test_groups_are_whole(folder):
         assert not set(data.group[train]) & set(data.group[test])
 
 
-def test_the_help_says_the_defaults():
-    found = {}
-    for options in (*vars(_settings).values(), TableOptions):
-        if is_dataclass(options):
-            known = {one.name.replace("_", "-"): one.default for one in fields(options)}
-            for text in re.split(r"\n\s*--", options.__doc__)[1:]:
-                said = re.search(r"default: ([\d.]+)\.(?:\n|$)", text)
-                name = text.split()[0]
-                found |= {name: (float(said[1]), known[name])} if said else {}
-    assert {"cv", "repeats", "max-terms", "seed"} <= set(found)
-    assert all(default in (said, MISSING) for said, default in found.values())
-
-
 @pytest.mark.parametrize("chosen", ["", "n_estimators"])
 def test_rows_held_out_are_watched_unless_a_search_has_chosen(folder, chosen):
     data = data_of(drifting_table(300)[["a", "b", "c", "late"]])
     folds = Folds(search={chosen: [4, 5]} if chosen else {})
     fold = make_folds(data, 3, 0)[0]
     pipeline = Pipeline([("as it is", "passthrough"), ("ranker", RankBoost(n_estimators=5))])
-    settings = Compare(folds=folds, output=None)
-    fitted, scores, _, _, said = _run_fold("x", pipeline, data, fold, "auc", settings)
+    fitted, scores, _, _, said = _run_fold("x", pipeline, data, fold, "auc", folds)
     assert bool(said) == bool(chosen)
     # Those that are watched have a curve of losses, from which all folds choose the round.
     assert hasattr(fitted[-1], "validation_losses_") == (not chosen) == (scores is None)
 
 
 @pytest.mark.parametrize(
-    ("options", "repeats", "ratio"),
-    [({}, 1, None), ({}, 2, 1 / 3), ({"group": "customer"}, 1, 1 / 3), ({"time": "day"}, 1, None)],
+    ("options", "ratio"), [({}, None), ({"group": "customer"}, 1 / 3), ({"time": "day"}, None)]
 )
-def test_intervals_are_over_folds_where_rows_are_drawn_again_or_in_groups(
-    folder, options, repeats, ratio
-):
-    data = data_of(drifting_table(300), **options)
-    settings = Compare(folds=Folds(cv=4, repeats=repeats), output=None)
-    folds, found = held_out_rows(data, settings)
-    assert len(folds) == 4 * repeats
+def test_intervals_are_over_folds_where_rows_are_in_groups(folder, options, ratio):
+    folds, found = held_out_rows(data_of(drifting_table(300), **options), 4)
+    assert len(folds) == 4
     assert found.rows.ratio == ratio
 
 
-@pytest.mark.parametrize("has_metrics", [True, False])
-def test_the_next_command_has_the_metric_where_one_was_asked_for(has_metrics):
-    settings = SimpleNamespace(table=SimpleNamespace(data="t.csv"))
-    contest = SimpleNamespace(settings=settings, top="map", has_metrics=has_metrics)
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_next_command_has_the_metric_where_one_was_asked_for(asked):
+    contest = SimpleNamespace(top="map")
     words = ["compare", "t.csv", "--target", "late", "--metrics", "map,auc", "--force"]
     with click.Context(click.Command("compare"), obj=words):
-        found = next_command(contest, None)
-    metric = " --metric map" if has_metrics else ""
+        found = next_command(contest, "t.csv", asked, None)
+    metric = " --metric map" if asked else ""
     assert found == f"sklearn-rank train t.csv --target late{metric} --best -o t.skops"
 
 
@@ -155,7 +132,6 @@ def test_queries_are_whole_in_time(folder):
     ("words", "message"),
     [
         ("--embargo 3", "--embargo needs --time"),
-        ("--time c --repeats 2", "--repeats draws folds at random, which --time does not"),
         ("--time day --embargo 400", "no row is left to train on for period 1, from 2024"),
         ("--time dya", "no column 'dya' for --time; did you mean 'day'?"),
         ("--time few --cv 2", "--cv 2: RollingOriginSplit needs at least 3 different moments"),
@@ -316,6 +292,7 @@ def test_the_warning_of_a_fall_is_of_the_first_model(folder):
     for order in (["falling", "steady"], ["steady", "falling"]):
         data = SimpleNamespace(time=np.datetime64("2026-01-01") + np.arange(600))
         known = {"metrics": ["auc"], "found": found, "table": table, "scores": scores}
+        known["folds"] = Folds(cv=2)
         periods = _show_periods(SimpleNamespace(data=data, order=order, **known))
         assert periods["from"] == ["2026-01-01", "2026-10-28"]
         assert ("Warning: falling has" in periods["warning"]) == (order[0] == "falling")
@@ -324,18 +301,14 @@ def test_the_warning_of_a_fall_is_of_the_first_model(folder):
 def test_the_ensemble_of_a_period_knows_no_later_one(folder):
     """Its weights come from rows that its models could learn from; in the first they are equal."""
     data = data_of(drifting_table(400), time="day", embargo=30.0)
-    settings = SimpleNamespace(
-        folds=SimpleNamespace(cv=4, repeats=1), table=SimpleNamespace(seed=0)
-    )
     models = {name: LinearSVC() for name in "abc"}
     scores = data.y * np.array([[1], [0.5], [-1]]) + np.random.default_rng(0).normal(size=(3, 400))
 
     def found(y):
-        held_out = held_out_rows(replace(data, y=y), settings)[1]
+        held_out = held_out_rows(replace(data, y=y), 4)[1]
         of_models = dict(zip(models, scores[:, held_out.place], strict=True))
         held_out = replace(held_out, scores=of_models)
-        given = {"metrics": ["auc"], "has_metrics": True, "scoring": None}
-        contest = Contest(settings, data, pipelines=models, found=held_out, **given)
+        contest = Contest(Folds(cv=4), data, ["auc"], None, models, held_out)
         return contest.scores[ENSEMBLE], held_out
 
     before, held_out = found(data.y)
@@ -385,14 +358,13 @@ def test_without_drift_there_is_no_warning(folder, capsys):
         assert found["periods"]["warning"] == ""
 
 
-def test_repeats_and_groups_say_where_intervals_come_from(folder, capsys):
+def test_groups_say_where_intervals_come_from(folder, capsys):
     drifting_table(400).to_csv("rows.csv", index=False)
-    found = results("--drop", "day", "--group", "customer", "--repeats", "2", "--cv", "3")
+    found = results("--drop", "day", "--group", "customer", "--cv", "3")
     one = found["results"]["RankBoost"]["auc"]
-    assert len(one["folds"]) == 6
     np.testing.assert_allclose(one["interval"], over_folds(np.array(one["folds"]), 1 / 2)[:2])
     printed = capsys.readouterr().out
-    assert "Rows held out in 6 folds. [low, high]: 95 % interval over folds" in printed
+    assert "Rows held out in 3 folds. [low, high]: 95 % interval over folds" in printed
     results("--time", "day", "--group", "customer")
     printed = capsys.readouterr().out
     assert "Too few independent rows, or no interval of auc, to tell" in printed

@@ -53,6 +53,7 @@ class Dataset:
     time: Any = None  # of the rows, which folds are to respect
     group: Indices | None = None  # of the rows, whole in folds
     embargo: float = 0.0
+    seed: int = 0
 
     @property
     def has_own_folds(self) -> bool:
@@ -105,7 +106,7 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
-    data = replace(data, group=query_codes(table, roles.group))
+    data = replace(data, group=query_codes(table, roles.group), seed=options.seed)
     rows, summaries = pooled_hashes([least_hashes(data.X)]), column_summaries(data.X)
     schema = replace(with_categories(schema, data.X), rows=rows, summaries=summaries)
     return replace(data, schema=schema)

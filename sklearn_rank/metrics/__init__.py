@@ -24,22 +24,25 @@ from sklearn_rank.metrics._confidence import (
     compare_tpr_at_fpr,
     tpr_at_fpr_interval,
 )
-from sklearn_rank.metrics._err import err_score
-from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
-from sklearn_rank.metrics._list_sums import (
-    ranking_margin,
-    reciprocal_log_rank_sum,
-    reciprocal_rank_sum,
-)
 from sklearn_rank.metrics._ndcg import ndcg_score
-from sklearn_rank.metrics._pair_metrics import auc_score
-from sklearn_rank.metrics._partial_auc import partial_auc_score, tpr_at_fpr_score
-from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
-from sklearn_rank.metrics._push_metrics import (
+from sklearn_rank.metrics._pair_metrics import (
+    auc_score,
     heights,
     max_height_loss,
     p_norm_push_loss,
+    ranking_margin,
+    reciprocal_log_rank_sum,
+    reciprocal_rank_sum,
     reverse_heights,
+)
+from sklearn_rank.metrics._partial_auc import partial_auc_score, tpr_at_fpr_score
+from sklearn_rank.metrics._places import (
+    average_precision,
+    err_score,
+    precision_at_k,
+    r_precision,
+    recall_at_k,
+    reciprocal_rank,
 )
 from sklearn_rank.metrics._two_classes import KSInterval, ks_interval, ks_score
 from sklearn_rank.metrics.intervals import BootstrapInterval, RankingComparison

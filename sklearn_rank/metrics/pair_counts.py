@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.protocols import Floats, Mask
 from sklearn_rank._core.sums import nested_runs
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
@@ -64,6 +64,8 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
     """
     counts = PairCounts(*(np.zeros(len(rows.score)) for _ in range(3)))
     level = np.unique(rows.y, return_inverse=True)[1].ravel()
+    if level.max() == 1 and rows.query.max() == 0 and np.all(rows.weight == 1):
+        return _of_two_classes(rows.score, level == 1, margin)
     by_key = np.argsort(rows.score, kind="stable")
     n_digits = max(1, int(level.max()).bit_length())
     for digit in range(n_digits):
@@ -85,3 +87,14 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
         counts.lower[row] += groups.shift(not_higher, 0.0)[tie]
         counts.tied[row] += tied[tie]
     return counts
+
+
+def _of_two_classes(score: Floats, is_above: Mask, margin: float) -> PairCounts:
+    """Return the counts of one list of two classes without weights, by a sort of one of them."""
+    below = np.flatnonzero(~is_above)
+    below = below[np.argsort(score[below])]
+    above = np.sort(score[is_above])
+    lower, not_higher = np.zeros((2, len(score)))
+    lower[below] = np.searchsorted(above, score[below] + margin, side="left")
+    not_higher[below] = np.searchsorted(above, score[below] + margin, side="right")
+    return PairCounts(np.where(is_above, 0.0, len(above)), lower, not_higher - lower)

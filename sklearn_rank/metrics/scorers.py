@@ -16,13 +16,17 @@ from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 
 from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.validation import Described, Number, check_qid_given, is_upper_label
-from sklearn_rank.metrics._err import err_score
-from sklearn_rank.metrics._first_relevant import average_precision, reciprocal_rank
 from sklearn_rank.metrics._ndcg import ndcg_score
-from sklearn_rank.metrics._pair_metrics import auc_score
+from sklearn_rank.metrics._pair_metrics import auc_score, p_norm_push_loss
 from sklearn_rank.metrics._partial_auc import MAX_FPR, partial_auc_score, tpr_at_fpr_score
-from sklearn_rank.metrics._precision import precision_at_k, r_precision, recall_at_k
-from sklearn_rank.metrics._push_metrics import p_norm_push_loss
+from sklearn_rank.metrics._places import (
+    average_precision,
+    err_score,
+    precision_at_k,
+    r_precision,
+    recall_at_k,
+    reciprocal_rank,
+)
 
 __all__ = ["ranking_scorer"]
 

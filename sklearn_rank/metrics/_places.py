@@ -1,0 +1,532 @@
+"""Metrics of the places of relevant rows: precision, recall, average precision, first places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.validation import Choice, Constraint, Number, check_parameters
+from sklearn_rank.metrics._ranked import (
+    QueryMean,
+    RankedQueries,
+    check_not_negative,
+    divide,
+    rank_queries,
+)
+
+_K = Number(1, integer=True)
+
+
+def _hits(ranked: RankedQueries, k: Indices) -> Floats:
+    """Return the expected number of relevant rows among the first k of each query."""
+    share = ranked.relevant / ranked.ties.length
+    places = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
+    return ranked.queries.reduce(np.add, share * places)
+
+
+def precision_at_k(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int = 10,
+    divide_by: str = "rows",
+    qid: Any = None,
+    query_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the share of relevant rows among the first k, the mean over queries.
+
+    .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has n
+    rows. Tied rows count as the mean over their orders. XGBoost divides as here; trec_eval divides
+    by k in lists of fewer than k rows too: ``divide_by="k"``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    k : int >= 1, default=10
+        Cut-off.
+    divide_by : {"rows", "k"}, default="rows"
+        What is divided by in a query with fewer than k rows: its number of "rows", or "k", so that
+        the value stays below 1. The same in longer queries.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry2008 (tied rows).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import precision_at_k
+    >>> precision_at_k([1, 0, 1, 0], [4, 3, 2, 1], k=2)
+    0.5
+    >>> precision_at_k([1, 0, 0, 0], [2, 1, 1, 2], k=1)
+    0.5
+    >>> precision_at_k([1, 1], [2, 1], k=4), precision_at_k([1, 1], [2, 1], k=4, divide_by="k")
+    (1.0, 0.5)
+    """
+    allowed: dict[str, Constraint] = {"k": _K, "divide_by": Choice(("rows", "k"))}
+    check_parameters("precision_at_k", {"k": k, "divide_by": divide_by}, allowed)
+    mean = QueryMean.checked("precision_at_k", average, empty, query_weight, qid, y_true)
+    ranked = rank_queries(y_true, y_score, qid)
+    places = np.minimum(k, ranked.query_rows.length)
+    values = _hits(ranked, places) / (places if divide_by == "rows" else k)
+    return mean.of(values, ranked.n_relevant > 0)
+
+
+def recall_at_k(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int = 10,
+    qid: Any = None,
+    query_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the share of the relevant rows that are among the first k, the mean over queries.
+
+    .. math:: \mathrm{recall}_k = \frac{1}{R} \sum_{t \le k} 1[y_{(t)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
+    relevant rows. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    k : int >= 1, default=10
+        Cut-off.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry2008 (tied rows).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import recall_at_k
+    >>> recall_at_k([1, 0, 1, 0], [4, 3, 2, 1], k=3)
+    1.0
+    """
+    check_parameters("recall_at_k", {"k": k}, {"k": _K})
+    mean = QueryMean.checked("recall_at_k", average, empty, query_weight, qid, y_true)
+    ranked = rank_queries(y_true, y_score, qid)
+    places = np.minimum(k, ranked.query_rows.length)
+    values = divide(_hits(ranked, places), ranked.n_relevant)
+    return mean.of(values, ranked.n_relevant > 0)
+
+
+def r_precision(
+    y_true: Any,
+    y_score: Any,
+    *,
+    qid: Any = None,
+    query_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the precision at R in queries with R relevant rows, the mean over queries.
+
+    .. math:: \frac{1}{R} \sum_{t \le R} 1[y_{(t)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row at rank t. At this cut-off
+    precision and recall are equal. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry2008 (tied rows).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import r_precision
+    >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])
+    0.5
+    """
+    mean = QueryMean.checked("r_precision", average, empty, query_weight, qid, y_true)
+    ranked = rank_queries(y_true, y_score, qid)
+    values = divide(_hits(ranked, ranked.n_relevant), ranked.n_relevant)
+    return mean.of(values, ranked.n_relevant > 0)
+
+
+def average_precision(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    divide_by: str = "attainable",
+    qid: Any = None,
+    query_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the average precision; its mean over queries is MAP.
+
+    .. math:: \mathrm{AP}_k = \frac{1}{\min(R, k)} \sum_{t \le k: y_{(t)} > 0}
+        \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
+
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
+    relevant rows; without a cut-off the sum is divided by R. Tied rows count as the mean over their
+    orders: of n tied rows, r of them relevant, after N rows with :math:`R_N` relevant ones, the one
+    at rank N + t adds
+
+    .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
+
+    Without ties and cut-off it equals scikit-learn's ``average_precision_score``, which treats tied
+    rows as one step of the curve. At a cut-off XGBoost and LightGBM divide by the smaller of R and
+    k, as by default here, so that the best list has 1; trec_eval's ``map_cut`` divides by R.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    k : int >= 1 or None, default=None
+        Cut-off: relevant rows after rank k add nothing. None: no cut-off.
+    divide_by : {"attainable", "relevant"}, default="attainable"
+        "attainable": the number of relevant rows that k ranks can hold, the smaller of R and k.
+        "relevant": R, as trec_eval does. The same without `k`.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry2008 (tied rows).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import average_precision
+    >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1])
+    0.75
+    >>> average_precision([1, 0], [1, 1])
+    0.75
+    >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1], k=1)
+    1.0
+    >>> average_precision([1, 0, 0, 1], [4, 3, 2, 1], k=1, divide_by="relevant")
+    0.5
+    """
+    allowed = {"divide_by": Choice(("attainable", "relevant"))}
+    check_parameters("average_precision", {"divide_by": divide_by}, allowed)
+    mean = QueryMean.checked("average_precision", average, empty, query_weight, qid, y_true, k=k)
+    ranked = rank_queries(y_true, y_score, qid)
+    ties, r = ranked.ties, ranked.relevant
+    running = np.cumsum(r) - r
+    relevant_before = running - ranked.queries.spread(running[ranked.queries.start])
+    t = ties.positions  # 0, 1, ... in each tie group
+    precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
+    precision += ties.spread(relevant_before + 1)
+    place = ties.spread(ranked.before + 1) + t
+    precision /= place
+    precision *= ties.spread(r / ties.length)
+    n_relevant = ranked.n_relevant
+    if k is not None:
+        precision[place > k] = 0.0
+        n_relevant = np.minimum(n_relevant, k) if divide_by == "attainable" else n_relevant
+    total = ranked.query_rows.reduce(np.add, precision)
+    values = np.minimum(divide(total, n_relevant), 1.0)
+    return mean.of(values, ranked.n_relevant > 0)
+
+
+def reciprocal_rank(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    qid: Any = None,
+    query_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the reciprocal rank of the first relevant row; its mean over queries is MRR.
+
+    .. math:: \mathrm{RR} = 1 / \min \{t : y_{(t)} > 0\}
+
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query. Tied rows
+    count as the mean over their orders: among n tied rows, r of them relevant, the first
+    relevant one comes at rank t with probability
+    :math:`\binom{n - t}{r - 1} / \binom{n}{r}`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    k : int >= 1 or None, default=None
+        Cut-off: 0 when the first relevant row comes after rank k. None: no cut-off.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    References
+    ----------
+    McSherry2008 (tied rows).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import reciprocal_rank
+    >>> reciprocal_rank([0, 1, 0, 1], [4, 3, 2, 1])
+    0.5
+    >>> reciprocal_rank([0, 1], [1, 1])
+    0.75
+    """
+    mean = QueryMean.checked("reciprocal_rank", average, empty, query_weight, qid, y_true, k=k)
+    ranked = rank_queries(y_true, y_score, qid)
+    has_relevant = ranked.n_relevant > 0
+    relevant_ties = np.flatnonzero(ranked.relevant)
+    first = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
+    values = np.zeros(len(has_relevant))
+    if len(first):
+        values[has_relevant] = _expected_reciprocal(
+            ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
+        )
+    return mean.of(values, has_relevant)
+
+
+def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
+    """Return the expected reciprocal place of the first of r relevant among n tied rows.
+
+    The probability that it comes in place t is a product of ratios of neighbouring
+    probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
+    """
+    length = n - r + 1  # later than that the first of r relevant rows can't come
+    lists = Groups(np.cumsum(length) - length, int(length.sum()))
+    t = lists.positions
+    ratio = 1.0 - lists.spread(r - 1) / (lists.spread(n) - t)
+    ratio[lists.start] = r / n
+    place = lists.spread(before + 1) + t
+    terms = lists.scan(np.multiply, ratio, 1.0) * ratio / place
+    if k is not None:
+        terms[place > k] = 0.0
+    return lists.reduce(np.add, terms)
+
+
+def err_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: int | None = None,
+    max_relevance: float | None = None,
+    qid: Any = None,
+    query_weight: Any = None,
+    average: str | None = "mean",
+    empty: str | int = "skip",
+) -> float | Floats:
+    r"""Compute the expected reciprocal rank (ERR), the mean over queries.
+
+    .. math:: \mathrm{ERR} = \sum_{t \le k} \frac{1}{t} \, q_{(t)}
+        \prod_{s < t} \bigl(1 - q_{(s)}\bigr), \qquad
+        q = \frac{2^y - 1}{2^{y_{\max}}}
+
+    where :math:`q_{(t)}` is the probability that the row at rank t of its query satisfies
+    the reader, who stops at the first such row. Tied rows count as the mean over their orders.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance, non-negative; rows above 0 are relevant.
+    y_score : array-like of shape (n_samples,)
+        Scores, greater is better. Infinite scores are allowed, NaN is not.
+    k : int >= 1 or None, default=None
+        Cut-off: only the first k ranks count. None: all.
+    max_relevance : float > 0 or None, default=None
+        Highest possible grade :math:`y_{\max}`. None: the highest of `y_true` over all
+        queries; give a number to compare parts of a data set.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    query_weight : dict, array-like of shape (n_samples,) or None, default=None
+        Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
+        one number for each row, the same in all rows of a query. None: 1 for all.
+    average : {"mean"} or None, default="mean"
+        "mean": the mean over queries. None: one value for each query.
+    empty : {"skip", 0, 1}, default="skip"
+        Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        Between 0 and 1, greater is better. With ``average=None`` one value for each
+        query in the order of the sorted ids.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is not allowed, scores are NaN, or every query is skipped.
+
+    Notes
+    -----
+    The probability that none of the first t of n tied rows satisfies the reader is an elementary
+    symmetric mean of their :math:`1 - q`. A tie group takes O(n min(n, k)) time: set `k` when
+    tens of thousands of rows are tied.
+
+    References
+    ----------
+    Chapelle2009 (the measure).
+
+    Examples
+    --------
+    >>> from sklearn_rank.metrics import err_score
+    >>> err_score([1, 0, 1], [3, 2, 1]) == 1 / 2 + 1 / 3 / 4
+    True
+    """
+    allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
+    check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
+    mean = QueryMean.checked("err_score", average, empty, query_weight, qid, y_true, k=k)
+    ranked = rank_queries(y_true, y_score, qid)
+    check_not_negative("err_score", ranked.relevance)
+    highest = float(ranked.relevance.max())
+    top = highest if max_relevance is None else float(max_relevance)
+    if highest > top:
+        raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
+    unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
+    values = _expected_reciprocal_stop(ranked, unsatisfied, ranked.depth(k))
+    return mean.of(values, ranked.n_relevant > 0)
+
+
+def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
+    """Return the expected reciprocal place of the stop, 0 after place k, over all tied orders.
+
+    The stop is in place t of a tie group with probability ``M_(t-1) - M_t``, M_t being the
+    mean over orders of the product of the first t of `unsatisfied`.
+    """
+    start, n, before = ranked.ties.start, ranked.ties.length, ranked.before
+    inside = 1.0 - unsatisfied[start]
+    inside /= before + 1
+    inside[before >= k] = 0.0
+    none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
+    # Tie groups of one size are the columns of one matrix: few sizes occur, but many groups.
+    for size in np.unique(n[(n > 1) & (before < k)]):
+        groups = np.flatnonzero((n == size) & (before < k))
+        rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
+        means = _symmetric_means(rows, min(int(size), k))
+        place = before[groups] + np.arange(1, len(means))[:, np.newaxis]
+        stops = np.where(place <= k, (means[:-1] - means[1:]) / place, 0.0)
+        inside[groups] = stops.sum(axis=0)
+    reached = ranked.queries.scan(np.multiply, none_satisfies, 1.0)
+    return ranked.queries.reduce(np.add, reached * inside)
+
+
+def _symmetric_means(values: Floats, degree: int) -> Floats:
+    """Return the elementary symmetric means of degree t = 0, ..., degree of each column.
+
+    The mean of degree t is that of the products of t of the values. With each further value it
+    becomes a convex combination of two earlier means, without cancellation.
+    """
+    means = np.zeros((degree + 1, values.shape[1]))
+    means[0] = 1.0
+    t = np.arange(1, degree + 1)[:, np.newaxis]
+    for count, value in enumerate(values, start=1):
+        share = np.minimum(t / count, 1.0)
+        means[1:] = (1.0 - share) * means[1:] + share * value * means[:-1]
+    return means

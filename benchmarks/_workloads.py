@@ -222,11 +222,6 @@ def choice_calls(n_rows: int) -> Calls:
     return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(choose, y, rankings)}
 
 
-def interval_calls(n_rows: int) -> Calls:
-    """Return the interval of the Kolmogorov-Smirnov distance of one list."""
-    return {ONE_LIST: partial(metrics.ks_interval, *draw_list(n_rows))}
-
-
 RESAMPLED = "rows are queries here, which are drawn many times"
 RESAMPLED_ROWS = "rows are drawn many times"
 OTHERS = {
@@ -261,7 +256,6 @@ OTHERS = {
         100_000,
         RESAMPLED_ROWS,
     ),
-    "ks_interval": Workload("metrics", "ks_interval", interval_calls),
 }
 """Functions that are no metric of relevance and scores."""
 

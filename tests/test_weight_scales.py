@@ -91,7 +91,7 @@ def test_streams_of_any_scale_of_the_weights():
 
 
 RATIOS = [
-    *(metrics.auc_score, metrics.ks_score, metrics.ranking_margin),
+    *(metrics.auc_score, metrics.ranking_margin),
     *(metrics.partial_auc_score, metrics.tpr_at_fpr_score),
 ]
 SUMS = [metrics.heights, metrics.reverse_heights, metrics.max_height_loss]

@@ -44,14 +44,12 @@ from sklearn_rank.metrics._places import (
     recall_at_k,
     reciprocal_rank,
 )
-from sklearn_rank.metrics._two_classes import KSInterval, ks_interval, ks_score
 from sklearn_rank.metrics.intervals import BootstrapInterval, RankingComparison
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 __all__ = [
     "AUCInterval",
     "BootstrapInterval",
-    "KSInterval",
     "RankingChoice",
     "RankingComparison",
     "auc_interval",
@@ -64,8 +62,6 @@ __all__ = [
     "compare_tpr_at_fpr",
     "err_score",
     "heights",
-    "ks_interval",
-    "ks_score",
     "max_height_loss",
     "ndcg_score",
     "p_norm_push_loss",

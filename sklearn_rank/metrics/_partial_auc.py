@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,8 +94,8 @@ def partial_auc_score(
     >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=1)
     0.75
     """
-    given = (y_true, y_score, qid, sample_weight, query_weight, average, empty)
-    return _measure_upto(max_fpr, "partial_auc_score", _mean_height, *given)
+    owner, arrays = "partial_auc_score", (y_true, y_score, qid, sample_weight, query_weight)
+    return _measure(owner, _mean_height, max_fpr, *arrays, average, empty)
 
 
 def tpr_at_fpr_score(
@@ -176,19 +175,14 @@ def tpr_at_fpr_score(
     >>> tpr_at_fpr_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.4)
     0.5
     """
-    given = (y_true, y_score, qid, sample_weight, query_weight, average, empty)
-    return _measure_upto(max_fpr, "tpr_at_fpr_score", _height_at, *given)
+    owner, arrays = "tpr_at_fpr_score", (y_true, y_score, qid, sample_weight, query_weight)
+    return _measure(owner, _height_at, max_fpr, *arrays, average, empty)
 
 
-def _measure_upto(max_fpr: Any, owner: str, measure: Any, *given: Any) -> float | Floats:
-    """Check the false positive rate, and measure the curves up to it."""
-    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
-    return measure_curves(owner, partial(measure, max_fpr=float(max_fpr)), *given)
-
-
-def measure_curves(
+def _measure(
     owner: str,
-    measure: Callable[[Groups, Floats, Floats], tuple[Floats, Floats]],
+    measure: Callable[[Groups, Floats, Floats, float], tuple[Floats, Floats]],
+    max_fpr: Any,
     y_true: Any,
     y_score: Any,
     qid: Any,
@@ -197,12 +191,13 @@ def measure_curves(
     average: str | None,
     empty: str | int,
 ) -> float | Floats:
-    """Measure the ROC curve of each query, and average over queries.
+    """Measure the ROC curve of each query up to `max_fpr`, and average over queries.
 
     `measure` gets the queries, over tie groups by descending score, and the weights of the
     relevant rows and of the others in each tie group. It returns a numerator and a denominator
     for each query; the latter is 0 in queries of one class, which have no curve.
     """
+    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     mean = QueryMean.checked(owner, average, empty, query_weight, qid, y_true)
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     are_classes = np.isin(rows.score, (0, 1)).all() and np.ptp(rows.score) == 1
@@ -213,7 +208,7 @@ def measure_curves(
     relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))
-    part, whole = measure(ranked.queries, found, other)
+    part, whole = measure(ranked.queries, found, other, float(max_fpr))
     share = np.minimum(divide(part, whole), 1.0)
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all weigh nothing is absent: it is not even empty.

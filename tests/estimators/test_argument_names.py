@@ -67,8 +67,6 @@ CALLS = {
     "recall_at_k": scored(metrics.recall_at_k, "sample_weight", k=2),
     "p_norm_push_loss": scored(metrics.p_norm_push_loss, p=2.0),
     "pair_loss_and_gradient": scored(pair_loss_and_gradient),
-    "ks_score": scored(metrics.ks_score),
-    "ks_interval": scored(metrics.ks_interval, "qid", "sample_weight"),
     "auc_interval": (
         partial(metrics.auc_interval, y_true=Y, y_score=F, qid=QID, fold=None),
         {"y_true": RELEVANCES, "y_score": SCORES, "qid": IDS, "fold": IDS},
@@ -167,7 +165,7 @@ def test_no_rows_are_said_so(function):
 @pytest.mark.parametrize("weight", [2.5, 3, np.float64(0.5), np.array(2.0)])
 def test_a_number_is_the_weight_of_every_row(weight):
     weights = np.full(N, float(weight))
-    for name in [*PAIRS, *CURVES, "ks_score"]:
+    for name in [*PAIRS, *CURVES]:
         function = getattr(metrics, name)
         expected = function(Y, F, qid=QID, sample_weight=weights)
         np.testing.assert_array_equal(function(Y, F, qid=QID, sample_weight=weight), expected)

@@ -76,7 +76,6 @@ every_cut_off = pytest.mark.parametrize(("metric", "definition"), CUT_OFF.values
 PER_QUERY = {name: metric for name, (metric, _) in CUT_OFF.items()} | {
     "partial_auc": metrics.partial_auc_score,
     "tpr_at_fpr": metrics.tpr_at_fpr_score,
-    "ks_score": metrics.ks_score,
 }
 every_per_query = pytest.mark.parametrize("metric", PER_QUERY.values(), ids=PER_QUERY)
 PAIR = {

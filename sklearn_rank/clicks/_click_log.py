@@ -1,8 +1,7 @@
-"""Checks of the columns of a click log."""
+"""Checks of the columns of a click log, and ranks of its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,41 +32,32 @@ def check_rows(rows: Any, allowed: str, end: int = 2**53, name: str = "row") -> 
     return number.astype(np.intp)
 
 
-def propensity_of_rows(owner: str, propensity: Any, position: Indices) -> Floats:
-    """Return the propensity of the position of each row.
+def check_chances(
+    owner: str, values: Any, name: str, n_least: int, *, positive: bool = False
+) -> Floats:
+    """Return probabilities, at least so many."""
+    found = check_finite(values, name)
+    wrong = found[(found <= 0 if positive else found < 0) | (found > 1)]
+    if found.ndim != 1 or len(found) < n_least or len(wrong):
+        low = "above 0" if positive else "at least 0"
+        got = f"{wrong[0]:g}" if len(wrong) else f"shape {found.shape}"
+        raise ValueError(
+            f"{name} of {owner} must have one dimension and {n_least} numbers, {low} and at most "
+            f"1. Got {got}."
+        )
+    return found
 
-    Parameters
-    ----------
-    owner : str
-        Whose argument it is, for messages.
-    propensity : array-like or mapping
-        Of positions 1, 2, ..., or by position.
-    position : ndarray of shape (n_rows,)
-        Positions from 1.
-    """
-    known, code = np.unique(position, return_inverse=True)
-    if isinstance(propensity, Mapping):
-        unknown = [one for one in known.tolist() if one not in propensity]
-        values = [0.0 if one in unknown else propensity[one] for one in known.tolist()]
-        of_known = check_finite(np.array(values, dtype=object), "propensity")
-    else:
-        listed = check_finite(propensity, "propensity")
-        if listed.ndim != 1:
-            raise ValueError(
-                f"propensity of {owner} must have one dimension, one number for each of the "
-                f"positions 1, 2, ... Got shape {listed.shape}."
-            )
-        unknown = known[known > len(listed)].tolist()
-        of_known = listed[np.minimum(known, len(listed)) - 1]
-    if unknown:
-        raise ValueError(
-            f"propensity of {owner} must have a number for every position. Not for {unknown}."
-        )
-    is_wrong = ~((of_known > 0) & (of_known <= 1))
-    if is_wrong.any():
-        number = int(np.argmax(is_wrong))
-        raise ValueError(
-            f"propensity of {owner} must be above 0 and at most 1. Got {of_known[number]:g} at "
-            f"position {known[number]}. Divide those in proportion to a position by the largest."
-        )
-    return np.asarray(of_known[code.ravel()])
+
+def propensity_of_rows(owner: str, propensity: Any, position: Indices) -> Floats:
+    """Return the propensity of the position, from 1, of each row."""
+    n_positions = int(position.max())
+    found = check_chances(owner, propensity, "propensity", n_positions, positive=True)
+    return np.asarray(found[position - 1])
+
+
+def ranks_in_queries(scores: Floats, code: Indices) -> Indices:
+    """Return the rank of each row in its query, from 0; ties in the order of the rows."""
+    order, length = np.lexsort((-scores, code)), np.bincount(code)
+    rank = np.empty(len(code), dtype=np.intp)
+    rank[order] = np.arange(len(code)) - np.repeat(np.cumsum(length) - length, length)
+    return rank

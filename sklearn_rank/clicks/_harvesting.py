@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,9 +19,7 @@ _ADDED = 0.5
 _MOST_STEPS, _MOST_HALVINGS, _LONGEST_STEP = 60, 40, 2.0
 
 
-def pair_counts(
-    shown: Floats, clicked: Floats, starts: Indices | None = None
-) -> tuple[Floats, Floats]:
+def pair_counts(shown: Floats, clicked: Floats, starts: Any = (0,)) -> tuple[Floats, Floats]:
     r"""Return clicks and impressions by pair of positions, groups weighted alike on both sides.
 
     .. math:: C_{kk'} = \sum_g \frac{n_{gk'}}{n_{gk} + n_{gk'}} c_{gk}, \qquad
@@ -32,25 +31,23 @@ def pair_counts(
     ----------
     shown, clicked : ndarray of shape (n_groups, n_positions)
         n and c.
-    starts : ndarray of shape (n_parts,), default=None
-        The first group of each of several parts, which are summed apart. None: one sum.
+    starts : array-like of shape (n_parts,), default=(0,)
+        The first group of each part; parts are summed apart.
 
     Returns
     -------
-    clicks, impressions : ndarray of shape ([n_parts,] n_positions, n_positions)
+    clicks, impressions : ndarray of shape (n_parts, n_positions, n_positions)
         C and N, with 0 on the diagonal.
     """
     n_positions = shown.shape[1]
-    n_parts = 1 if starts is None else len(starts)
-    clicks, impressions = np.zeros((2, n_parts, n_positions, n_positions))
+    clicks, impressions = np.zeros((2, len(starts), n_positions, n_positions))
     for k in range(n_positions if len(shown) else 0):
         both = shown[:, [k]] + shown
         share = np.divide(shown, both, out=np.zeros_like(shown), where=both > 0)
         share[:, k] = 0
-        first = np.zeros(1, dtype=np.intp) if starts is None else starts
-        clicks[:, k] = np.add.reduceat(clicked[:, [k]] * share, first, axis=0)
-        impressions[:, k] = np.add.reduceat(shown[:, [k]] * share, first, axis=0)
-    return (clicks[0], impressions[0]) if starts is None else (clicks, impressions)
+        clicks[:, k] = np.add.reduceat(clicked[:, [k]] * share, starts, axis=0)
+        impressions[:, k] = np.add.reduceat(shown[:, [k]] * share, starts, axis=0)
+    return clicks, impressions
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,22 +101,15 @@ class Interventions:
     def sums(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return clicks and impressions by pair of positions, given weights of the queries.
 
-        Of shape (n_samples, n_positions, n_positions) for weights (n_samples, n_queries), all at
-        once where no group is in two queries; without samples for (n_queries,).
+        Of shape (n_samples, n_positions, n_positions) for weights (n_samples, n_queries).
         """
-        if self._by_query is not None:
+        if self._by_query is not None:  # all samples at once
             queries, *counts = self._by_query
-            clicks, impressions = (np.tensordot(weights[..., queries], one, 1) for one in counts)
+            clicks, impressions = (np.tensordot(weights[:, queries], one, 1) for one in counts)
             return clicks, impressions
-        if weights.ndim == 1:
-            return pair_counts(*self.cells.by_group(weights, self.n_positions))
-        both = [self.sums(one) for one in weights]
-        return np.array([one for one, _ in both]), np.array([one for _, one in both])
-
-    @property
-    def total(self) -> tuple[Floats, Floats]:
-        """Clicks and impressions by pair of positions of the whole log."""
-        return self.sums(np.ones(self.cells.n_queries))
+        both = [pair_counts(*self.cells.by_group(one, self.n_positions)) for one in weights]
+        clicks, impressions = (np.concatenate(one) for one in zip(*both, strict=True))
+        return clicks, impressions
 
     @property
     def n_impressions(self) -> Floats:

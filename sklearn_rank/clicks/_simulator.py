@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn_rank._core.validation import (
     check_qid,
     check_relevance,
 )
+from sklearn_rank.clicks._click_log import check_chances, ranks_in_queries
 
 _ALLOWED: dict[str, Constraint] = {
     "n_impressions": Number(1, integer=True),
@@ -142,31 +142,34 @@ def make_clicks(
         raise ValueError(f"y of make_clicks must hold grades of at least 0. Got {grades.min():g}.")
     if examination is not None and model != "position":
         raise ValueError("examination of make_clicks goes with model='position'. Got 'cascade'.")
-    looked = _examination(examination, n_shown) if model == "position" else None
+    looked = 1 / np.arange(1, n_shown + 1) if model == "position" else None
+    if examination is not None:
+        looked = check_chances("make_clicks", examination, "examination", n_shown, positive=True)
+        looked = looked[:n_shown]
     random = check_random_state(random_state)
-    lists = _Lists.drawn(_tops(table, code, n_shown), n_impressions, random)
-    rows, group = lists.rows, lists.rows
+    tops = _tops(table, code, n_shown)
+    ranker = random.randint(tops.shape[0], size=n_impressions)
+    query = random.randint(tops.shape[1], size=n_impressions)
+    rows = group = tops[ranker, query]
     if swap:
-        places, other = _swapped(lists, random)
+        places, other = _swapped(rows, random)
         rows = np.take_along_axis(rows, places, axis=1)
         group = other[:, np.newaxis] * n_shown + places
     attractive = _attraction(grades, noise)
     chance = attractive[rows] + (1 - attractive[rows]) * trust / np.arange(1, n_shown + 1)
     clicks = _clicks(np.where(rows >= 0, chance, 0), looked, stop, random)
-    return _as_bunch(lists, rows, group, clicks, attraction=attractive, examination=looked)
-
-
-def _examination(examination: Any, n_shown: int) -> Floats:
-    """Return the probability of looking at each position."""
-    if examination is None:
-        return 1 / np.arange(1, n_shown + 1)
-    found = check_finite(examination, "examination")
-    if found.shape != (n_shown,) or not ((found > 0) & (found <= 1)).all():
-        raise ValueError(
-            f"examination of make_clicks must have {n_shown} numbers above 0 and at most 1, one "
-            f"for each position. Got {examination!r}."
-        )
-    return found
+    impression, place = np.nonzero(rows >= 0)
+    return Bunch(
+        row=rows[impression, place],
+        impression=impression,
+        qid=query[impression],
+        ranker=ranker[impression],
+        position=place + 1,
+        click=clicks[impression, place].astype(np.intp),
+        group=group[impression, place],
+        attraction=attractive,
+        examination=looked,
+    )
 
 
 def _attraction(grades: Floats, noise: float) -> Floats:
@@ -183,49 +186,22 @@ def _tops(scores: Floats, code: Indices, n_shown: int) -> Indices:
 
     -1 where a query has fewer rows.
     """
-    size = np.bincount(code)
-    start = np.cumsum(size) - size
-    tops = np.full((len(scores), len(size), n_shown), -1, dtype=np.intp)
+    tops = np.full((len(scores), int(code.max()) + 1, n_shown), -1, dtype=np.intp)
     for of_ranker, one in zip(tops, scores, strict=True):
-        order = np.lexsort((-one, code))
-        place = np.arange(len(code)) - start[code[order]]
-        is_shown = place < n_shown
-        of_ranker[code[order][is_shown], place[is_shown]] = order[is_shown]
+        rank = ranks_in_queries(one, code)
+        shown = np.flatnonzero(rank < n_shown)
+        of_ranker[code[shown], rank[shown]] = shown
     return tops
 
 
-@dataclass(frozen=True, eq=False)
-class _Lists:
-    """The lists that are shown, before rows change places.
-
-    Attributes
-    ----------
-    ranker, query : ndarray of shape (n_impressions,)
-        Who made each list, and for which query.
-    rows : ndarray of shape (n_impressions, n_shown)
-        The rows; -1 where there is none.
-    """
-
-    ranker: Indices
-    query: Indices
-    rows: Indices
-
-    @classmethod
-    def drawn(cls, tops: Indices, n_impressions: int, random: Any) -> _Lists:
-        """Draw rankers and queries with equal chances."""
-        ranker = random.randint(tops.shape[0], size=n_impressions)
-        query = random.randint(tops.shape[1], size=n_impressions)
-        return cls(ranker, query, tops[ranker, query])
-
-
-def _swapped(lists: _Lists, random: Any) -> tuple[Indices, Indices]:
+def _swapped(rows: Indices, random: Any) -> tuple[Indices, Indices]:
     """Swap the first row with another one, or not, with equal chances.
 
     Returns the place in the list of what each position shows, of shape (n_impressions, n_shown),
     and the place that may have been swapped, 0 in lists of one row.
     """
-    n_impressions, n_shown = lists.rows.shape
-    length = (lists.rows >= 0).sum(axis=1)
+    n_impressions, n_shown = rows.shape
+    length = (rows >= 0).sum(axis=1)
     drawn = random.random_sample(n_impressions) * np.maximum(length - 1, 0)
     other = np.where(length > 1, 1 + drawn.astype(np.intp), 0)
     places = np.tile(np.arange(n_shown), (n_impressions, 1))
@@ -242,18 +218,3 @@ def _clicks(chance: Floats, looked: Floats | None, stop: float, random: Any) -> 
     ends = is_attractive & (random.random_sample(chance.shape) < stop)
     ended_before = np.cumsum(ends, axis=1) - ends
     return np.asarray(is_attractive & (ended_before == 0))
-
-
-def _as_bunch(lists: _Lists, rows: Indices, group: Indices, clicks: Mask, **known: Any) -> Bunch:
-    """Return the rows shown, by impression and position."""
-    impression, place = np.nonzero(rows >= 0)
-    return Bunch(
-        row=rows[impression, place],
-        impression=impression,
-        qid=lists.query[impression],
-        ranker=lists.ranker[impression],
-        position=place + 1,
-        click=clicks[impression, place].astype(np.intp),
-        group=group[impression, place],
-        **known,
-    )

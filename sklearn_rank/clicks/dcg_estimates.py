@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -22,7 +21,12 @@ from sklearn_rank._core.validation import (
     check_positions,
     check_qid,
 )
-from sklearn_rank.clicks._click_log import check_clicks, check_rows, propensity_of_rows
+from sklearn_rank.clicks._click_log import (
+    check_chances,
+    check_clicks,
+    check_rows,
+    ranks_in_queries,
+)
 from sklearn_rank.clicks.propensity import PositionPropensity
 
 _OWNER = "dcg_from_clicks"
@@ -144,17 +148,15 @@ def dcg_from_clicks(
         Scores by the new ranker of all rows that it could show. Ties are in the order of the rows.
     qid : array-like of shape (n_samples,)
         Query of each entry of `y_score`.
-    propensity : array-like, dict, PositionPropensity or callable
+    propensity : array-like or PositionPropensity
         Propensities :math:`\alpha` of positions 1, 2, ... They must be chances, not only
         proportional to them, or V has the same unknown factor. A `PositionPropensity` estimates
         them from this log, with `row` as groups, and anew in each bootstrap sample, so that the
         interval holds their uncertainty; its own bootstrap is not used, estimates above 1 count
         as 1, and where a sample does not tell one it is that of the whole log. It gets no features:
-        the log of one ranker needs numbers, such as those that it was fitted to before with X. Any
-        other function gets an array of rows of the log and returns propensities estimated from
-        them; it is called for each bootstrap sample.
+        the log of one ranker needs numbers, such as those that it was fitted to before with X.
     offset : array-like or None, default=None
-        :math:`\beta`, in [0, 1). None: no trust bias.
+        :math:`\beta` of positions 1, 2, ..., in [0, 1]. None: no trust bias.
     method : {"ips", "snips", "dr"}, default="ips"
         Inverse propensities, the same self-normalised, or doubly robust.
     attraction : array-like of shape (n_samples,) or None, default=None
@@ -218,23 +220,30 @@ def dcg_from_clicks(
     given = (method, k, clip, min_overlap, n_bootstrap, random_state)
     check_parameters(_OWNER, dict(zip(_ALLOWED, given, strict=True)), _ALLOWED)
     log = _read(clicks, position, row, impression, y_score, qid, k)
-    predicted = _predictions(method, attraction, len(log.discount))
-    rng = check_random_state(random_state)
-    weights = _draws(rng, log.n_queries, n_bootstrap)
-    columns = clicks, position, row, log.query_of_row
-    propensities = _propensities(propensity, columns, weights)
-    alpha = propensity_of_rows(_OWNER, next(propensities), log.position)
-    beta = np.zeros(len(alpha)) if offset is None else _offsets(offset, log.position)
-    _refuse(log, min_overlap)
-    rule = _Rule(method, clip, predicted, beta)
-    numbers = rule.of_queries(log, alpha)
-    sums = [_value(method, np.ones(log.n_queries) @ numbers)]
-    for weight, again in zip(weights[1:], propensities, strict=True):
-        if again is not propensity:
-            numbers = rule.of_queries(log, propensity_of_rows(_OWNER, again, log.position))
-        sums.append(_value(method, weight @ numbers))
+    predicted = _predictions(method, attraction, log)
+    n_positions = int(log.position.max())
+    beta = np.zeros(n_positions)
+    if offset is not None:
+        beta = check_chances(_OWNER, offset, "offset", n_positions)
+    weights = _draws(check_random_state(random_state), log.n_queries, n_bootstrap)
+    if isinstance(propensity, PositionPropensity):
+        columns = clicks, position, row, log.query_of_row
+        found = np.minimum(propensity.by_weight(*columns, weights.astype(np.float64)), 1.0)
+        # What a sample does not tell, mostly positions of which it shows nothing, as in the log.
+        propensities = np.where(found > 0, found, found[0])
+    else:
+        given = check_chances(_OWNER, propensity, "propensity", n_positions, positive=True)
+        propensities = given[np.newaxis]
+    overlap = _overlap(log, min_overlap)
+    place = log.position - 1
+    rule = _Rule(method, clip, predicted, beta[place])
+    numbers = (rule.of_queries(log, alpha[place]) for alpha in propensities)
+    if len(propensities) == 1:
+        numbers = repeat(next(numbers))
+    sums = [_value(method, w @ one) for w, one in zip(weights, numbers, strict=False)]
     low, high = np.quantile(sums[1:], _LEVEL) if n_bootstrap else (np.nan, np.nan)
-    return ClickEstimate(sums[0], float(low), float(high), *_diagnostics(log, rule, alpha))
+    rest = _diagnostics(log, rule, propensities[0, place])
+    return ClickEstimate(sums[0], float(low), float(high), rest[0], overlap, *rest[1:])
 
 
 def _draws(rng: Any, n_queries: int, n_bootstrap: int) -> Indices:
@@ -248,32 +257,6 @@ def _draws(rng: Any, n_queries: int, n_bootstrap: int) -> Indices:
         for _ in range(n_bootstrap)
     ]
     return np.array([np.ones(n_queries, dtype=np.intp), *drawn])
-
-
-def _propensities(propensity: Any, columns: tuple[Any, ...], weights: Indices) -> Iterator[Any]:
-    """Yield the propensities for each row of weights of the queries; the given ones as they are.
-
-    Parameters
-    ----------
-    propensity
-        As in `dcg_from_clicks`.
-    columns : tuple
-        Clicks, positions, rows and the number of the query of each row of the log.
-    weights : ndarray of shape (1 + n_bootstrap, n_queries)
-        How often each query is drawn; in the first row once.
-    """
-    if isinstance(propensity, PositionPropensity):
-        clicks, position, row, query = columns
-        found = propensity.by_weight(clicks, position, row, query, weights.astype(np.float64))
-        found = np.minimum(found, 1.0)
-        # What a sample does not tell, mostly positions of which it shows nothing, as in the log.
-        yield from np.where(found > 0, found, found[0])
-    elif callable(propensity):
-        query = columns[-1]
-        for weight in weights:
-            yield propensity(np.repeat(np.arange(len(query)), weight[query]))
-    else:
-        yield from repeat(propensity, len(weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,6 +312,8 @@ def _read(
     if (query_of != query_of[first][list_of]).any():
         raise ValueError(f"impression of {_OWNER} must be of one query each. One has rows of two.")
     known, query_of_row = np.unique(query_of, return_inverse=True)
+    rank = ranks_in_queries(scores, code)
+    discount = np.where(rank < k, 1 / np.log2(2.0 + rank), 0.0)
     in_log, n_positions = np.isin(code, known), int(place.max()) + 1
     cell, shown = np.unique(chosen * n_positions + place, return_counts=True)
     return _Log(
@@ -337,65 +322,36 @@ def _read(
         shown.astype(np.float64),
         query_of_row,
         np.bincount(chosen, clicked, len(scores)).astype(np.float64),
-        np.where(in_log, _discounts(scores, code, k), 0.0),
+        np.where(in_log, discount, 0.0),
         np.where(in_log, np.searchsorted(known, code), 0),
         np.bincount(query_of_row[first], minlength=len(known)).astype(np.float64),
     )
 
 
-def _discounts(scores: Floats, code: Indices, k: int) -> Floats:
-    """Return the discount of the rank of each row in its query; ties in the order of the rows."""
-    order, length = np.lexsort((-scores, code)), np.bincount(code)
-    rank = np.arange(len(code)) - np.repeat(np.cumsum(length) - length, length)
-    found = np.empty(len(code))
-    found[order] = np.where(rank < k, 1.0 / np.log2(2.0 + rank), 0.0)
-    return found
-
-
-def _predictions(method: str, attraction: Any, n_rows: int) -> Floats:
+def _predictions(method: str, attraction: Any, log: _Log) -> Floats:
     if (method == "dr") != (attraction is not None):
         raise ValueError(
             f"attraction of {_OWNER} must be given with method='dr', and with no other. "
             f"Got method={method!r}."
         )
     if attraction is None:
-        return np.zeros(n_rows)
-    found = check_finite(attraction, "attraction")
-    outside = found[(found < 0) | (found > 1)]
-    if found.shape != (n_rows,) or len(outside):
-        got = f"{outside[0]:g}" if len(outside) else f"shape {found.shape}"
-        raise ValueError(
-            f"attraction of {_OWNER} must hold {n_rows} numbers in [0, 1], one for each entry of "
-            f"y_score. Got {got}."
-        )
+        return np.zeros(len(log.discount))
+    found = check_chances(_OWNER, attraction, "attraction", len(log.discount))
+    check_lengths(y_score=log.discount, attraction=found)
     return found
 
 
-def _offsets(offset: Any, position: Indices) -> Floats:
-    """Return the offset of each of some positions."""
-    found, needed = check_finite(offset, "offset"), int(position.max())
-    if found.ndim != 1 or len(found) < needed or found.min() < 0 or found.max() >= 1:
-        raise ValueError(
-            f"offset of {_OWNER} must hold a number in [0, 1) for each of the positions 1 to "
-            f"{needed}. Got {offset!r}."
-        )
-    return np.asarray(found[position - 1])
-
-
-def _refuse(log: _Log, min_overlap: float) -> None:
-    """Raise ValueError where the log shows too few of the rows that count."""
-    overlap = _overlap(log)
+def _overlap(log: _Log, min_overlap: float) -> float:
+    """Return the share of the discounts of rows in the log; ValueError if it is too small."""
+    mass = log.discount * log.impressions[log.query]
+    overlap = float(mass[log.by_row(1.0) > 0].sum() / mass.sum())
     if not overlap or overlap < min_overlap:
         raise ValueError(
             f"The log can't tell the DCG of this ranker: rows with {overlap:.0%} of its discounts "
             f"were shown, min_overlap of {_OWNER} asks for {min_overlap:.0%}. Let another ranker "
             "or swaps show them."
         )
-
-
-def _overlap(log: _Log) -> float:
-    mass = log.discount * log.impressions[log.query]
-    return float(mass[log.by_row(1.0) > 0].sum() / mass.sum())
+    return overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,8 +387,8 @@ def _value(method: str, sums: Floats) -> float:
     return float(value * mass / stands if method == "snips" and stands else value)
 
 
-def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, float, int, float, float]:
-    """Return the kind of the estimate, and what the overlap of both rankers is."""
+def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, int, float, float]:
+    """Return the kind of the estimate, the number of unseen rows, and how large weights are."""
     mean, counts = log.by_row(alpha), log.discount > 0
     seen = counts & (mean > 0)
     n_unseen = int((counts & ~seen).sum())
@@ -443,4 +399,4 @@ def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, float, int
         kind = "lower bound" if rule.method == "ips" else "biased"
     weight, times = log.discount[seen] * inverse, log.by_row(1.0)[seen]
     effective = (times @ weight) ** 2 / (times @ weight**2)
-    return kind, _overlap(log), n_unseen, float(inverse.max()), float(effective)
+    return kind, n_unseen, float(inverse.max()), float(effective)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -193,11 +194,14 @@ class PositionPropensity(BaseEstimator):
             The estimator.
         """
         with unchanged_on_error(self):
-            check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
-            attraction = self._attraction(group, X)
-            if X is not None:  # the texts of row numbers are sorted otherwise
-                group = check_floats(group, "group")
-            return self._fitted(*self._checked(clicks, position, group, qid), attraction)
+            log = self._prepared(clicks, position, group, qid, X)
+            random, n_queries = check_random_state(self.random_state), log.cells.n_queries
+            drawn = random.poisson(1.0, (self.n_bootstrap, n_queries)).astype(np.float64)
+            found = self._estimates(log, np.vstack([np.ones((1, n_queries)), drawn]))
+            self.propensity_ = found[0]
+            self.interval_ = _interval(found[1:]) if self.n_bootstrap else None
+            self.method_, self.n_impressions_ = log.method, log.pairs.n_impressions
+        return self
 
     def by_weight(
         self, clicks: Any, position: Any, group: Any, qid: Any, weights: Floats
@@ -221,11 +225,17 @@ class PositionPropensity(BaseEstimator):
             tells one: a position without impressions ("em"), or one that no pairs of positions
             with clicks connect to the first ("harvesting").
         """
+        return self._estimates(self._prepared(clicks, position, group, qid, None), weights)
+
+    def _prepared(self, clicks: Any, position: Any, group: Any, qid: Any, X: Any) -> _Log:
+        """Return the checked log, summed up, and how its propensities are estimated."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
-        attraction = self._attraction(group, None)
+        attraction = self._attraction(group, X)
+        if X is not None:  # the texts of row numbers are sorted otherwise
+            group = check_floats(group, "group")
         cells, n_positions = self._checked(clicks, position, group, qid)
         pairs = Interventions.of(cells, n_positions)
-        return self._estimates(self._method_for(pairs), cells, pairs, weights, attraction)
+        return _Log(cells, pairs, self._method_for(pairs), attraction)
 
     def _attraction(self, group: Any, X: Any) -> Attraction | None:
         """Return the function of features that "em" fits in each iteration; None without one."""
@@ -268,23 +278,12 @@ class PositionPropensity(BaseEstimator):
                 )
         return Cells.of(is_clicked, place, of_group, of_query), n_positions
 
-    def _fitted(self, cells: Cells, n_positions: int, attraction: Attraction | None) -> Self:
-        """Estimate from cells; set the fitted attributes."""
-        pairs = Interventions.of(cells, n_positions)
-        method = self._method_for(pairs)
-        random = check_random_state(self.random_state)
-        weights = _poisson(random, self.n_bootstrap, cells.n_queries)
-        found = self._estimates(method, cells, pairs, weights, attraction)
-        self.propensity_ = found[0]
-        self.interval_ = _interval(found[1:]) if len(found) > 1 else None
-        self.method_, self.n_impressions_ = method, pairs.n_impressions
-        return self
-
     def _method_for(self, pairs: Interventions) -> str:
         """Return the method in use; raise ValueError where the log has too few groups for it."""
         if self.method == "em":
             return "em"
-        last_part, last_shown = (int(parts(counts).max()) for counts in pairs.total)
+        whole = np.ones((1, pairs.cells.n_queries))
+        last_part, last_shown = (int(parts(counts[0]).max()) for counts in pairs.sums(whole))
         if not last_part:
             return "harvesting"
         if self.method == "auto" and not last_shown:
@@ -297,34 +296,32 @@ class PositionPropensity(BaseEstimator):
             "determine those of positions that no group connects."
         )
 
-    def _estimates(
-        self,
-        method: str,
-        cells: Cells,
-        pairs: Interventions,
-        weights: Floats,
-        attraction: Attraction | None,
-    ) -> Floats:
+    def _estimates(self, log: _Log, weights: Floats) -> Floats:
         """Return the propensities of each row of weights of the queries."""
-        if method == "harvesting":
-            return np.array([all_pairs(*one) for one in zip(*pairs.sums(weights), strict=True)])
-        limits = pairs.n_positions, self.max_iter, self.tol
+        if log.method == "harvesting":
+            sums = log.pairs.sums(weights)
+            return np.array([all_pairs(*one) for one in zip(*sums, strict=True)])
+        limits = log.pairs.n_positions, self.max_iter, self.tol
         # Each from its own clicks: from one another they would drift where the likelihood is flat.
-        found = np.array([maximised(cells, one, *limits, attraction) for one in weights])
+        found = np.array([maximised(log.cells, one, *limits, log.attraction) for one in weights])
         first = found[:, :1]
         return found / np.where(first > 0, first, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Log:
+    """A checked log: its counts, its groups at several positions, and how both are used."""
+
+    cells: Cells
+    pairs: Interventions
+    method: str
+    attraction: Attraction | None
 
 
 def _is_weighted_classifier(value: Any) -> bool:
     """Whether a value is an estimator that gives probabilities and takes weights of rows."""
     can_fit = hasattr(value, "fit") and hasattr(value, "predict_proba")
     return can_fit and has_fit_parameter(value, "sample_weight")
-
-
-def _poisson(random: Any, n_samples: int, n_queries: int) -> Floats:
-    """Return the weights of queries in the log itself and in bootstrap samples."""
-    drawn = random.poisson(1.0, (n_samples, n_queries)).astype(np.float64)
-    return np.vstack([np.ones((1, n_queries)), drawn])
 
 
 def _interval(samples: Floats) -> Floats:

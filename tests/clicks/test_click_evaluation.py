@@ -1,20 +1,13 @@
-"""Estimates of DCG from clicks on other rankers' lists, and interleaving."""
-
-from dataclasses import astuple
+"""Estimates of DCG from clicks on other rankers' lists."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.clicks import dcg_from_clicks as oracle
+from sklearn.base import clone
 
-from sklearn_rank.clicks import (
-    PositionPropensity,
-    dcg_from_clicks,
-    interleaving_test,
-    make_clicks,
-    team_draft,
-)
+from sklearn_rank.clicks import PositionPropensity, dcg_from_clicks, make_clicks
 from sklearn_rank.datasets import make_queries
 
 QID = np.array([0, 0, 0, 1, 1, 1, 2, 2])
@@ -127,16 +120,17 @@ def test_positions_that_the_log_does_not_have_may_have_an_offset():
     ("options", "message"),
     [
         ({"propensity": [0.0, 1.0]}, "propensity"),
-        ({"propensity": [1.0]}, r"Not for \[2\]"),
+        ({"propensity": [1.0]}, r"propensity.* and 2 numbers.*Got shape \(1,\)"),
         ({"clip": 0.0}, "clip"),
         ({"clip": 1.5}, "clip"),
         ({"method": "dm"}, "method"),
         ({"method": "dr"}, "attraction.*must be given"),
         ({"attraction": [0.5] * 8}, "attraction.*no other"),
-        ({"method": "dr", "attraction": [0.5] * 7 + [2.0]}, r"8 numbers in \[0, 1\].*Got 2\."),
-        ({"method": "dr", "attraction": [0.5] * 6 + [3.0, -1.0]}, r"in \[0, 1\].*Got 3\."),
-        ({"method": "dr", "attraction": [0.5] * 7}, r"8 numbers in \[0, 1\].*Got shape \(7,\)"),
-        ({"offset": [0.1]}, "positions 1 to 2"),
+        ({"method": "dr", "attraction": [0.5] * 7 + [2.0]}, r"8 numbers, at least 0 .*Got 2\."),
+        ({"method": "dr", "attraction": [0.5] * 6 + [3.0, -1.0]}, r"at most 1.*Got 3\."),
+        ({"method": "dr", "attraction": [0.5] * 7}, r"8 numbers.*Got shape \(7,\)"),
+        ({"method": "dr", "attraction": [0.5] * 9}, "y_score has 8, attraction has 9"),
+        ({"offset": [0.1]}, "offset.* and 2 numbers"),
         ({"offset": [-0.1, 0.0]}, "offset"),
         ({"n_bootstrap": 5}, "two queries"),
     ],
@@ -264,58 +258,53 @@ def test_intervals_of_few_queries_are_somewhat_narrow():
     assert covered_of_drawn_queries(200, STEEP) >= 0.85  # measured: 0.88
 
 
-@pytest.mark.parametrize("examination", [RATES, np.roll(RATES, 1)], ids=["falls", "rises"])
-def test_an_estimator_of_propensities_counts_as_a_function_that_fits_it(examination):
-    log, largest = simulated(0, examination=examination), []
-
-    def propensity(rows):
-        model = PositionPropensity(n_bootstrap=0)
-        found = model.fit(log.click[rows], log.position[rows], log.row[rows]).propensity_
-        largest.append(found.max())
-        return np.minimum(found, 1.0)
-
-    found = of_log(log, PositionPropensity(n_bootstrap=7), n_bootstrap=5)
-    assert astuple(found) == pytest.approx(astuple(of_log(log, propensity, n_bootstrap=5)))
-    assert (max(largest) > 1) == (examination is not RATES)  # more than at position 1: taken as 1
-
-
-def test_propensities_are_estimated_again_in_each_sample():
-    log, calls = simulated(0), []
-
-    def propensity(rows):
-        calls.append(rows)
-        return RATES
-
-    again = of_log(log, propensity, n_bootstrap=4)
-    assert len(calls) == 5
-    assert calls[0].tolist() == list(range(len(log.click)))
-    assert len({tuple(rows[:50]) for rows in calls}) > 2
-    assert astuple(again) == astuple(of_log(log, RATES, n_bootstrap=4))
-
-
 @pytest.mark.parametrize("method", ["em", "harvesting"])
-def test_a_sample_without_a_position_takes_its_propensity_from_the_log(method):
+def test_propensities_are_estimated_again_in_each_sample(method):
+    """As from a log in which queries are there as often as they were drawn."""
     rng = np.random.default_rng(0)
     qid = np.repeat(np.arange(11), [3] * 10 + [5])  # one query has positions 4 and 5
     y = rng.integers(0, 3, len(qid))
     rankers, options = rng.normal(size=(3, len(qid))), {"n_impressions": 3000, "n_shown": 5}
     log = make_clicks(y, rankers, qid, random_state=0, **options)
     columns = log.click, log.position, log.row
-    whole = PositionPropensity(method, n_bootstrap=0, tol=1e-3)
-    known = np.minimum(whole.fit(*columns).propensity_, 1.0)
+    model = PositionPropensity(method, n_bootstrap=0, tol=1e-3)
+    known = np.minimum(model.fit(*columns).propensity_, 1.0)
 
-    def propensity(rows):  # of the sample, where it has them
-        n_positions = log.position[rows].max()
-        model = PositionPropensity(method, n_bootstrap=0, tol=1e-3)
-        found = model.fit(*(column[rows] for column in columns)).propensity_
-        return np.concatenate([np.minimum(found, 1.0), known[n_positions:]])
+    def of_sample(counts):  # where it has a position; those of the log at others
+        rows = np.repeat(np.arange(len(log.qid)), counts[log.qid])
+        found = clone(model).fit(*(column[rows] for column in columns)).propensity_
+        return np.concatenate([np.minimum(found, 1.0), known[len(found) :]])
 
+    draws = np.random.RandomState(0)
+    counts = [np.bincount(draws.randint(11, size=11), minlength=11) for _ in range(12)]
+    assert min(one[10] for one in counts) == 0
+    dcgs = []
+    for one in counts:
+        again = [np.flatnonzero(log.qid == q) for q, times in enumerate(one) for _ in range(times)]
+        rows = np.concatenate(again)
+        impression = np.concatenate(
+            [log.impression[part] + 9999 * number for number, part in enumerate(again)]
+        )
+        options = {"qid": qid, "k": 5, "propensity": of_sample(one), "min_overlap": 0.0}
+        found = dcg_from_clicks(
+            *(column[rows] for column in columns), impression, y, n_bootstrap=0, **options
+        )
+        dcgs.append(found.dcg)
     options = {"qid": qid, "k": 5, "n_bootstrap": 12, "random_state": 0}
-    found = [
-        astuple(dcg_from_clicks(*columns, log.impression, y, propensity=one, **options))
-        for one in (whole, propensity)
-    ]
-    assert found[0] == pytest.approx(found[1])
+    found = dcg_from_clicks(*columns, log.impression, y, propensity=model, **options)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(dcgs, [0.025, 0.975])))
+    plain = dcg_from_clicks(*columns, log.impression, y, propensity=known, **options)
+    assert found.dcg == pytest.approx(plain.dcg)
+    assert found.low != pytest.approx(plain.low)
+
+
+def test_estimated_propensities_above_1_count_as_1():
+    log = simulated(0, examination=np.roll(RATES, 1))
+    model = PositionPropensity(n_bootstrap=0)
+    found = model.fit(log.click, log.position, log.row).propensity_
+    assert found.max() > 1
+    expected = of_log(log, np.minimum(found, 1.0), n_bootstrap=0)
+    assert of_log(log, model, n_bootstrap=0).dcg == pytest.approx(expected.dcg)
 
 
 def test_trust_is_corrected_by_the_affine_form():
@@ -326,60 +315,3 @@ def test_trust_is_corrected_by_the_affine_form():
     wrong = of_log(log, RATES, n_bootstrap=0).dcg
     assert right == pytest.approx(truth(log.attraction), abs=0.03)
     assert abs(wrong - truth(log.attraction)) > 0.1
-
-
-# --- interleaving --------------------------------------------------------------------------------
-
-
-@given(seed=st.integers(0, 1000), n=st.integers(1, 9), k=st.integers(1, 9))
-def test_a_team_draft_adds_the_best_row_left_of_the_team_in_turn(seed, n, k):
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(0, 4, (2, n)).astype(float)
-    shown = team_draft(*scores, k=k, random_state=seed)
-    assert len(shown.row) == len(shown.team) == min(n, k)
-    for at, (row, team) in enumerate(zip(shown.row, shown.team, strict=True)):
-        left = [one for one in range(n) if one not in shown.row[:at]]
-        assert row == max(left, key=lambda one, team=team: (scores[team][one], -one))
-    for first in range(0, min(n, k) - 1, 2):
-        assert set(shown.team[first : first + 2].tolist()) == {0, 1}
-
-
-@pytest.mark.parametrize("scores", [([[1.0]], [[2.0]]), ([1.0], [1.0, 2.0])])
-def test_a_team_draft_is_of_two_arrays(scores):
-    with pytest.raises(ValueError, match="must have one dimension and the same length"):
-        team_draft(*scores, k=1)
-
-
-@pytest.mark.parametrize("k", [0, -1, 2.5])
-def test_a_team_draft_shows_a_row_at_least(k):
-    with pytest.raises(ValueError, match="'k' parameter of team_draft must be an int in"):
-        team_draft([1.0, 2.0], [2.0, 1.0], k=k)
-
-
-def test_interleaving_finds_the_better_ranker_and_no_difference_of_equal_ones():
-    rng = np.random.RandomState(0)
-    for better, expected in ((1.0, True), (0.0, False)):
-        clicks, team, impression = [], [], []
-        for number in range(300):
-            y = rng.randint(0, 2, 10)
-            shown = team_draft(rng.normal(size=10) + 2 * better * y, rng.normal(size=10), k=5,
-                               random_state=rng)  # fmt: skip
-            clicks += (y[shown.row] * (rng.random_sample(5) < 0.6)).tolist()
-            team += shown.team.tolist()
-            impression += [number] * 5
-        found = interleaving_test(clicks, team, impression)
-        assert found.wins_a + found.wins_b + found.ties == 300
-        assert (found.p_value < 0.01) == expected
-
-
-def test_without_wins_there_is_no_difference():
-    assert interleaving_test([0, 0], [0, 1], [0, 0]).p_value == 1.0
-
-
-def test_bad_interleaved_logs_are_refused():
-    with pytest.raises(ValueError, match="clicks of interleaving_test"):
-        interleaving_test([-1, 0], [0, 1], [0, 0])
-    with pytest.raises(ValueError, match="team of interleaving_test"):
-        interleaving_test([1, 0], [0, 2], [0, 0])
-    with pytest.raises(ValueError, match="same length"):
-        team_draft([1.0], [1.0, 2.0])

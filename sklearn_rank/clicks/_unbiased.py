@@ -1,4 +1,4 @@
-"""The pairs of a click log, each once, with the weights of an unbiased loss."""
+"""Weights of rows, and of pairs, with which a ranker minimises an unbiased loss of clicks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,68 @@ from sklearn_rank._core.validation import (
 from sklearn_rank.clicks._click_log import check_clicks, check_rows, propensity_of_rows
 
 _OWNER = "click_pairs"
+_CLIP = Number(0, 1, closed="right", other=(None,))
+
+
+def click_weights(
+    clicks: Any, position: Any, propensity: Any, *, clip: float | None = None
+) -> Floats:
+    r"""Return row weights that undo the bias of positions in a click log.
+
+    .. math:: w_i = 1 / \max(\theta_{k_i}, c) \text{ for clicked rows}, \qquad w_i = 1
+        \text{ for the others}
+
+    where
+
+    - :math:`k_i` is the position at which row i was shown;
+    - :math:`\theta_k`, the propensity, is the probability that a user looks at position k, or that
+      in proportion to position 1;
+    - c is `clip`, 0 by default.
+
+    They are for the `sample_weight` of a pairwise ranker. A pair weighs the product of the weights
+    of its rows, so that a clicked row above one without a click counts :math:`1 / \theta`. Its mean
+    over users is then the loss as if all of them had looked everywhere. The paper's sum also has
+    the pairs of two clicked rows of a list, in both directions: `click_pairs` has these.
+
+    Parameters
+    ----------
+    clicks : array-like of shape (n_rows,)
+        0 or 1: whether the row was clicked.
+    position : array-like of int of shape (n_rows,)
+        Where the row was shown, from 1.
+    propensity : array-like of shape (n_positions,)
+        Of positions 1, 2, ...: above 0, at most 1. Divide larger ones by the largest.
+    clip : float in (0, 1] or None, default=None
+        Smaller propensities are replaced by it: that lowers the variance, and biases the loss.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The weights, at least 1.
+
+    Raises
+    ------
+    ValueError
+        For clicks that are not 0 or 1, positions below 1 or without a propensity, and propensities
+        that are not in (0, 1].
+
+    References
+    ----------
+    Joachims2017 (Propensity SVM-Rank).
+
+    Examples
+    --------
+    >>> from sklearn_rank.clicks import click_weights
+    >>> click_weights([0, 1, 0], position=[1, 2, 3], propensity=[1, 0.5, 0.25])
+    array([1., 2., 1.])
+    """
+    check_parameters("click_weights", {"clip": clip}, {"clip": _CLIP})
+    is_clicked = check_clicks("click_weights", clicks)
+    check_lengths(clicks=is_clicked)
+    place = check_positions("click_weights", position, len(is_clicked))
+    found = propensity_of_rows("click_weights", propensity, place)
+    found = found if clip is None else np.maximum(found, clip)
+    return np.where(is_clicked, 1 / found, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +136,7 @@ def click_pairs(
     - :math:`\theta_k` is the propensity of position k, and :math:`k_{ti}` the position of i in t;
     - c is `clip`, 0 by default.
 
-    "click" is the sum of the paper: its pairwise loss is that of `click_rows` with `click_weights`.
+    "click" is the sum of the paper: each click counts against all other rows of its list.
     "item" has the same mean if each list is shown to users alike, and less variance: clicks at a
     position that is seldom seen count in proportion to how often it was seen, not as much as all
     those at the top.
@@ -89,8 +151,8 @@ def click_pairs(
         Which row of X it is, from 0.
     impression : array-like of shape (n_shown,)
         The list: one id for each time that results were shown to a user.
-    propensity : array-like of shape (n_positions,) or mapping
-        Of positions 1, 2, ...; or a mapping from positions to propensities. Above 0, at most 1.
+    propensity : array-like of shape (n_positions,)
+        Of positions 1, 2, ...: above 0, at most 1. Divide larger ones by the largest.
     pool : {"item", "click"}, default="item"
         Whether clicks on a row are divided by the sum of its propensities, or each by its own.
     clip : float in (0, 1] or None, default=None
@@ -131,7 +193,7 @@ def click_pairs(
     given = {"pool": pool, "clip": clip}
     allowed: dict[str, Constraint] = {
         "pool": Choice(("item", "click")),
-        "clip": Number(0, 1, closed="right", other=(None,)),
+        "clip": _CLIP,
     }
     check_parameters(_OWNER, given, allowed)
     clicked = check_clicks(_OWNER, clicks)

@@ -142,10 +142,10 @@ def make_clicks(
         raise ValueError(f"y of make_clicks must hold grades of at least 0. Got {grades.min():g}.")
     if examination is not None and model != "position":
         raise ValueError("examination of make_clicks goes with model='position'. Got 'cascade'.")
-    looked = 1 / np.arange(1, n_shown + 1) if model == "position" else None
+    looked: Floats | None = 1 / np.arange(1, n_shown + 1) if model == "position" else None
     if examination is not None:
-        looked = check_chances("make_clicks", examination, "examination", n_shown, positive=True)
-        looked = looked[:n_shown]
+        found = check_chances("make_clicks", examination, "examination", n_shown, positive=True)
+        looked = found[:n_shown]
     random = check_random_state(random_state)
     tops = _tops(table, code, n_shown)
     ranker = random.randint(tops.shape[0], size=n_impressions)

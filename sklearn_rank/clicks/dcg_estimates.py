@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -222,9 +223,8 @@ def dcg_from_clicks(
     log = _read(clicks, position, row, impression, y_score, qid, k)
     predicted = _predictions(method, attraction, log)
     n_positions = int(log.position.max())
-    beta = np.zeros(n_positions)
-    if offset is not None:
-        beta = check_chances(_OWNER, offset, "offset", n_positions)
+    no_trust = np.zeros(n_positions)
+    beta = check_chances(_OWNER, no_trust if offset is None else offset, "offset", n_positions)
     weights = _draws(check_random_state(random_state), log.n_queries, n_bootstrap)
     if isinstance(propensity, PositionPropensity):
         columns = clicks, position, row, log.query_of_row
@@ -232,12 +232,12 @@ def dcg_from_clicks(
         # What a sample does not tell, mostly positions of which it shows nothing, as in the log.
         propensities = np.where(found > 0, found, found[0])
     else:
-        given = check_chances(_OWNER, propensity, "propensity", n_positions, positive=True)
-        propensities = given[np.newaxis]
+        found = check_chances(_OWNER, propensity, "propensity", n_positions, positive=True)
+        propensities = found[np.newaxis]
     overlap = _overlap(log, min_overlap)
     place = log.position - 1
     rule = _Rule(method, clip, predicted, beta[place])
-    numbers = (rule.of_queries(log, alpha[place]) for alpha in propensities)
+    numbers: Iterator[Floats] = (rule.of_queries(log, alpha[place]) for alpha in propensities)
     if len(propensities) == 1:
         numbers = repeat(next(numbers))
     sums = [_value(method, w @ one) for w, one in zip(weights, numbers, strict=False)]

@@ -18,22 +18,22 @@ def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
 
     `n_items` is the number of items, None where every index that is not negative is one.
     """
-    found = np.zeros(0) if pairs is None else check_finite(pairs, "pairs")
-    if found.ndim != 2 or found.shape[1] != 2 or not len(found):
+    given = np.zeros(0) if pairs is None else check_finite(pairs, "pairs")
+    if given.ndim != 2 or given.shape[1] != 2:
         raise ValueError(
             f"pairs of {owner} must have shape (n_pairs, 2): the rows of winner and loser in X, "
-            f"which may be a PairTable instead. Got shape {found.shape}."
+            f"which may be a PairTable instead. Got shape {given.shape}."
         )
     largest = _LARGEST_ITEM if n_items is None else n_items - 1
-    is_item = (found >= 0) & (found <= largest) & (found == np.floor(found))
+    is_item = (given >= 0) & (given <= largest) & (given == np.floor(given))
     if not is_item.all():
         number = int(np.argmin(is_item.all(axis=1)))
         what = "" if n_items is None else ", the rows of X"
         raise ValueError(
             f"The items of pairs of {owner} must be whole numbers from 0 to {largest}{what}. Got "
-            f"{found[number].tolist()} in pair {number}; duel_pairs makes them from names."
+            f"{given[number].tolist()} in pair {number}; duel_pairs makes them from names."
         )
-    found = found.astype(np.intp)
+    found: Indices = given.astype(np.intp)
     is_same = found[:, 0] == found[:, 1]
     if is_same.any():
         number = int(np.argmax(is_same))

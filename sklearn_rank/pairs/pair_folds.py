@@ -119,10 +119,9 @@ class PairKFold(BaseCrossValidator):
 
     def _folds(self, pairs: Indices) -> Indices:
         """Return the fold of both items of each pair, of shape (n_pairs, 2)."""
+        code = unique_pairs(pairs, ordered=False)[1]
         if self.keep == "items":
             code = np.unique(pairs, return_inverse=True)[1].reshape(-1)
-        else:
-            code = unique_pairs(pairs, ordered=False)[1]
         size = np.bincount(code)
         if len(size) < self.n_splits:
             raise ValueError(

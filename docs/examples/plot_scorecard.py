@@ -31,7 +31,7 @@ y = np.where(kind == 0, "malignant", "benign")
 X, X_new, y, y_new = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0
 )
-card = Scorecard(max_terms=10, n_repeats=1, random_state=0).fit(X, y)
+card = Scorecard(max_terms=10, random_state=0).fit(X, y)
 print(card.to_text(width=68))
 
 # %%
@@ -53,7 +53,7 @@ for name, points in zip(
 ):
     print(f"{name:24} {patient[name].item():>8.4g} {points:+d}")
 total = card.decision_function(patient)[0]
-risk = card.predict_risk(patient)[0]
+risk = card.predict_proba(patient)[0, 1]
 print(f"{'intercept':33} {card.card_.intercept:+d}")
 print(
     f"total {total:+.0f}, probability of a malignant tumour {risk:.1%}"

@@ -48,22 +48,20 @@ print(loans.iloc[:3, :6].to_string(index=False))
 # --------
 #
 # ``monotonic_cst`` fixes the direction of features where the opposite
-# could not be justified, and ``special_values`` gives each code its own
-# line. Both are parameters of the stumps that the card is built from.
-# The other parameters are the defaults of a card without a ranker:
-# refits after each choice, and a small ridge penalty.
+# could not be justified, and ``special_values`` of the stumps that the
+# card is built from gives each code its own line. The ranker is that of
+# a card without one: it refits all terms after each choice.
 
 ranker = PNormPushRanker(
     loss="logistic",
     solver="corrective",
-    alpha=5 / len(y),
-    weak_ranker=Stumps(
-        monotonic_cst=credit.monotonic_cst,
-        special_values=credit.special_values,
-    ),
+    weak_ranker=Stumps(special_values=credit.special_values),
 )
 card = Scorecard(
-    ranker, max_terms=12, n_repeats=1, random_state=0, adverse="high"
+    ranker,
+    monotonic_cst=credit.monotonic_cst,
+    max_terms=12,
+    random_state=0,
 ).fit(loans, y)
 print(card.to_text(width=68))
 
@@ -91,17 +89,18 @@ totals = card.decision_function(loans)
 print("loans with another total:", (found != totals).sum())
 
 # %%
-# Reasons
-# -------
+# Why
+# ---
 #
-# A declined applicant must be told why. A high total means a bad loan
-# here, as ``adverse="high"`` says, so the reasons for the first loan on
-# the list are the variables that add most to its total, compared with
-# the smallest points that they can give.
+# The points say why a loan is at the top of the list: here those of the
+# first loan, less the smallest ones that each variable can give.
 
 first = loans.iloc[[int(np.argmax(found))]]
-print(first.to_string(index=False))
-print(card.reasons(first))
+best = [min(variable.points) for variable in card.card_.variables]
+lost = card.points_of(first)[0] - best
+for number in np.argsort(-lost, kind="stable")[:4]:
+    name = card.variables_[number]
+    print(f"{name:16} {first[name].item()!s:>10} {lost[number]:+d}")
 
 database.close()
 folder.cleanup()

@@ -12,21 +12,23 @@ negative, so that nothing cancels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._pair_sums._moment_sums import with_constant_second
-from sklearn_rank._pair_sums._moving_order import MovingOrder
 from sklearn_rank._pair_sums._sorted_sides import SortedSides, integral, sort_sides
-from sklearn_rank._pair_sums.group_sums import PairSums
+from sklearn_rank._pair_sums.group_sums import OnePart, PairSums
 
 
-def _line(f: Floats, g: Floats, sort: MovingOrder | None = None) -> SortedSides:
+def _line(f: Floats, g: Floats) -> SortedSides:
     """Sort the keys of the upper rows together with the scores of the lower rows."""
     place = np.concatenate([f, g])
     place[: len(f)] -= 1.0
-    return sort_sides(place, len(f), sort)[1]
+    return sort_sides(place, len(f))[1]
 
 
 def _split(line: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
@@ -50,13 +52,10 @@ def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Fl
 
 
 def hinge_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, sort: MovingOrder | None = None
+    f: Floats, a: Floats, g: Floats, b: Floats, line: SortedSides | None = None
 ) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
-
-    `sort` keeps the order of the rows, from which it finds the next one.
-    """
-    line = _line(f, g, sort)
+    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
+    line = line or _line(f, g)
     masses = line.masses(a, b)
     value = sum(
         float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
@@ -66,9 +65,9 @@ def hinge_sums(
     return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
 
 
-def hinge_heights(f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None) -> Floats:
+def hinge_heights(f: Floats, a: Floats, g: Floats, line: SortedSides | None = None) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
-    line = _line(f, g, sort)
+    line = line or _line(f, g)
     height = integral(line.gap, line.masses(a, np.zeros(len(g)))[0])
     return _split(line, height, height)[1]
 
@@ -79,23 +78,42 @@ def squared_hinge_sums(
     g: Floats,
     b: Floats,
     with_second: bool = False,
-    sort: MovingOrder | None = None,
+    line: SortedSides | None = None,
 ) -> PairSums:
     """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    line = _line(f, g, sort)
+    line = line or _line(f, g)
     sums = _squared(line, *line.masses(a, b))
     return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
 
 
 def squared_hinge_heights(
-    f: Floats, a: Floats, g: Floats, sort: MovingOrder | None = None
+    f: Floats, a: Floats, g: Floats, line: SortedSides | None = None
 ) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
-    line = _line(f, g, sort)
+    line = line or _line(f, g)
     above = line.masses(a, np.zeros(len(g)))[0]
     growth = _growth(line.gap, above[:-1], integral(line.gap, above)[:-1])
     height = integral(growth, np.ones(len(above)))
     return _split(line, height, height)[1]
+
+
+def sorted_part(
+    sums: Callable[..., PairSums],
+    heights: Callable[..., Floats],
+    f: Floats,
+    g: Floats,
+    **given: Any,
+) -> OnePart:
+    """Return several sums of some scores by one sort."""
+    line = _line(f, g)
+
+    def heights_of(weight: Floats, side: str) -> Floats:
+        return heights(f, weight, g, line) if side == "top" else heights(-g, weight, -f)
+
+    def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
+        return sums(f, above, g, below, *[True] * with_second, line=line, **given)
+
+    return OnePart(heights_of, sums_of, len(f))
 
 
 def rounded_hinge_sums(
@@ -136,15 +154,10 @@ def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floa
 
 def _squared(line: SortedSides, above: Floats, below: Floats) -> PairSums:
     """Return the sums of the squared hinge loss, given A and B at each place."""
-
     # The derivative of a row is the integral of the weight on the other side: its active pairs,
     # each times its residual.
-    def integrate(side: int) -> Floats:
-        if side == 0:
-            return integral(line.gap, above)
-        return integral(line.gap[::-1], below[::-1])[::-1]
-
-    behind, ahead = line.threads.map(integrate, 2)
+    behind = integral(line.gap, above)
+    ahead = integral(line.gap[::-1], below[::-1])[::-1]
     upper, lower = _split(line, ahead, behind)
     upper *= -2.0
     lower *= -2.0

@@ -25,12 +25,13 @@ from sklearn_rank._pair_sums._logistic import (
     logistic_sums,
 )
 from sklearn_rank._pair_sums._moment_sums import least_squares_heights, least_squares_sums
-from sklearn_rank._pair_sums._moving_order import MovingOrder
+from sklearn_rank._pair_sums._sorted_sides import SortedSides
 from sklearn_rank._pair_sums._sorted_sums import (
     hinge_heights,
     hinge_sums,
     rounded_hinge_heights,
     rounded_hinge_sums,
+    sorted_part,
     squared_hinge_heights,
     squared_hinge_sums,
 )
@@ -193,10 +194,10 @@ def _curved_hinge_sums(
     b: Floats,
     with_second: bool = False,
     threads: ThreadPool | None = None,
-    sort: MovingOrder | None = None,
+    line: SortedSides | None = None,
 ) -> PairSums:
     """Return the sums of the hinge loss, and those of the curvature of `CurvedHinge`."""
-    sums = hinge_sums(f, a, g, b, sort)
+    sums = hinge_sums(f, a, g, b, line)
     if not with_second:
         return sums
     upper, lower = logistic_curvatures(f - 1.0, a, g, b, _CURVATURE_ERROR, threads)
@@ -207,7 +208,9 @@ class Hinge(MarginLoss):
     r"""Hinge loss, :math:`(1 - m)_+`, that of RankSVM; active up to m = 1, included."""
 
     is_smooth = False
-    fast_sums = FastSums(hinge_sums, hinge_heights, 80e3, 120.0)
+    fast_sums = FastSums(
+        hinge_sums, hinge_heights, 80e3, 120.0, partial(sorted_part, hinge_sums, hinge_heights)
+    )
     growth = 1, 1
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
@@ -234,12 +237,18 @@ class CurvedHinge(Hinge):
     the same: the density of their margins at 1, which this estimates.
     """
 
-    fast_sums: FastSums = FastSums(_curved_hinge_sums, hinge_heights, 800e3, 150.0)
+    fast_sums: FastSums = FastSums(
+        _curved_hinge_sums,
+        hinge_heights,
+        800e3,
+        150.0,
+        partial(sorted_part, _curved_hinge_sums, hinge_heights),
+    )
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
-        """Return the loss with sums that the threads share, and that keep the order of the rows."""
-        fast = self.fast_sums.given(sort=MovingOrder(threads))
-        return self._with(fast._replace(sums=partial(fast.sums, threads=threads)))
+        """Return the loss with sums that the threads share."""
+        fast = self.fast_sums.given(threads=threads)
+        return self._with(fast._replace(heights=hinge_heights))
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -249,12 +258,14 @@ class CurvedHinge(Hinge):
 class SquaredHinge(MarginLoss):
     r"""Squared hinge loss, :math:`(1 - m)_+^2`."""
 
-    fast_sums: FastSums = FastSums(squared_hinge_sums, squared_hinge_heights, 100e3, 130.0)
+    fast_sums = FastSums(
+        squared_hinge_sums,
+        squared_hinge_heights,
+        100e3,
+        130.0,
+        partial(sorted_part, squared_hinge_sums, squared_hinge_heights),
+    )
     growth = 2, 2
-
-    def in_threads(self, threads: ThreadPool) -> MarginLoss:
-        """Return the loss with sums that the threads share, and that keep the order of the rows."""
-        return self._with(self.fast_sums.given(sort=MovingOrder(threads)))
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""

@@ -205,7 +205,7 @@ def pair_loss_and_gradient(
     loss: str | MarginLoss = "logistic",
     qid: Any = None,
     sample_weight: Any = None,
-) -> tuple[float, Any]:
+) -> tuple[float, Floats]:
     r"""Return the loss over all comparable pairs and its gradient with respect to the scores.
 
     .. math:: L(f) = \sum_{i \text{ above } k} w_i w_k \, \phi(f_i - f_k)
@@ -214,21 +214,12 @@ def pair_loss_and_gradient(
     the pairs of rows with :math:`y_i > y_k` in one query. Use it to train a learner of your own on
     all pairs: a million rows, with up to 2.5e11 pairs, take 0.04 s.
 
-    Scores may be a tensor of PyTorch, an array of CuPy, or one of another library that follows the
-    array API standard, with its extension for Fourier transforms and 64-bit floats. All that is
-    computed stays in the library and on the device. The losses are then "exponential",
-    "least_squares" and "logistic", of one list with two levels of relevance. This is tested with
-    array-api-strict, PyTorch on a CPU and a GPU, and CuPy. On a CPU NumPy's arrays are several
-    times as fast.
-
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Relevance: numbers or booleans, greater is better. Two values or many.
-    y_score : array-like of shape (n_samples,), or array of another library
-        Scores, finite. PyTorch and CuPy need array-api-compat, which the extra ``array-api``
-        brings. The graph of a tensor that requires a gradient is left out. Other arrays are then
-        as NumPy has them, or of the same library and device.
+    y_score : array-like of shape (n_samples,)
+        Scores, finite. Of a tensor of PyTorch pass ``scores.detach().cpu().numpy()``.
     loss : str or MarginLoss, default="logistic"
         The loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
         "logistic"; or one of your own, which is summed pair by pair.
@@ -242,17 +233,13 @@ def pair_loss_and_gradient(
     value : float
         The sum over pairs, 0 when there is none. Divide it by the number of pairs for
         the mean.
-    gradient : ndarray, or array of the library of `y_score`, of shape (n_samples,)
-        Its gradient, 64-bit floats: positive where a lower score would reduce the loss.
+    gradient : ndarray of shape (n_samples,)
+        Its gradient: positive where a lower score would reduce the loss.
 
     Raises
     ------
     ValueError
-        When an array is not as described, `loss` is unknown, or not there for the library of
-        `y_score`; for the logistic loss there also when scores span more than 131072, where
-        stretches without rows count at most 41.
-    ImportError
-        When array-api-compat is needed and not installed.
+        When an array is not as described, or `loss` is unknown.
 
     References
     ----------
@@ -267,11 +254,6 @@ def pair_loss_and_gradient(
     >>> gradient
     array([ 1., -1.,  0.])
     """
-    from sklearn_rank._pair_sums._array_api import library_loss_and_gradient, other_library
-
-    xp = other_library(y_score)
-    if xp is not None:
-        return library_loss_and_gradient(xp, y_true, y_score, loss, qid, sample_weight)
     relevance = check_relevance(y_true, name="y_true")
     scores = check_floats(y_score, "y_score")
     check_lengths(y_true=relevance, y_score=scores)

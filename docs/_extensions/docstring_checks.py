@@ -40,7 +40,6 @@ MODULES = {
     "sklearn_rank.export.onnx": "ONNX",
     "sklearn_rank.export.search_engines": "Models for search engines",
     "sklearn_rank.dask": "Dask",
-    "sklearn_rank._core.preferences": "Preferences",
     "sklearn_rank.theory": "Theory",
 }
 """Public modules: `sklearn_rank._pair_sums` is not one, objectives have what a user needs of it."""

@@ -28,7 +28,8 @@ class PairDraws:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core import PairDraws, Preferences
+    >>> from sklearn_rank._core.drawn_pairs import PairDraws
+    >>> from sklearn_rank.objectives import Preferences
     >>> rows = Preferences.from_labels(np.array([0, 1, 0, 1]), None, np.array([1.0, 2.0, 1.0, 3.0]))
     >>> upper, lower = PairDraws(rows)(10_000, np.random.RandomState(0))
     >>> (np.bincount(rows.order[upper]) / 10_000).round(1)  # rows 1 and 3 weigh 2 and 3
@@ -71,7 +72,7 @@ class ListedDraws:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core import GivenPairs
+    >>> from sklearn_rank.objectives import GivenPairs
     >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
     >>> upper, lower = pairs.draws()(10_000, np.random.RandomState(0))
     >>> (np.bincount(upper) / 10_000).round(1)

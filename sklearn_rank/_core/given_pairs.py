@@ -34,7 +34,7 @@ class GivenPairs(Preferences):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core import GivenPairs
+    >>> from sklearn_rank.objectives import GivenPairs
     >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
     >>> pairs.weight, pairs.total_pair_weight
     (array([1., 4., 3.]), 4.0)

@@ -60,7 +60,7 @@ class Rows(Sums):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core import Rows
+    >>> from sklearn_rank._core.rows import Rows
     >>> X = np.array([[1.0], [2.0], [1.0]])
     >>> rows = Rows(X, np.array([True, False, True]), None, np.array([1.0, 1.0, 2.0]))
     >>> rows.total_weight

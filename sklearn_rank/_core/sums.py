@@ -219,7 +219,7 @@ class Queries:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core.sums import Queries
+    >>> from sklearn_rank.objectives import Queries
     >>> rows = Queries.from_codes(np.array([1, 0, 1, 0]), 4)  # queries that come in pieces
     >>> rows.order, rows.queries.start
     (array([0, 2, 1, 3]), array([0, 2]))

@@ -77,8 +77,7 @@ class PairLoss(Push):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import PairLoss
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import PairLoss, Preferences
     >>> y, f = np.array([1, 0, 1]), np.array([4.0, 2.0, 2.5])
     >>> preferences = Preferences.from_labels(y, None, np.ones(3))
     >>> loss = PairLoss(preferences, "hinge")

@@ -27,8 +27,7 @@ class Push(ABC):
     The logarithm of the sum of the exponential losses of the pairs:
 
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import PairLoss, Push
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import PairLoss, Preferences, Push
     >>> class LogPairLoss(Push):
     ...     def __init__(self, preferences):
     ...         self.loss = PairLoss(preferences, "exponential")

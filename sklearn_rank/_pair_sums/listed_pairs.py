@@ -41,8 +41,7 @@ class ListedPairLoss(Push):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import ListedPairLoss
-    >>> from sklearn_rank._core import GivenPairs
+    >>> from sklearn_rank.objectives import GivenPairs, ListedPairLoss
     >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
     >>> loss = ListedPairLoss(pairs, "hinge")
     >>> loss.value_and_gradient(np.array([4.0, 2.0, 2.5]))  # margins 2 and 0.5
@@ -148,8 +147,7 @@ class ListedExponential(Push):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import ListedExponential
-    >>> from sklearn_rank._core import GivenPairs
+    >>> from sklearn_rank.objectives import GivenPairs, ListedExponential
     >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
     >>> push = ListedExponential(pairs)
     >>> push.pair_shares(np.zeros(3), np.array([True, False, False]))

@@ -1,5 +1,8 @@
 """Objectives: functions of the scores and the preferences, never of the features."""
 
+from sklearn_rank._core.given_pairs import GivenPairs
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.sums import Queries
 from sklearn_rank._pair_sums import (
     MARGIN_LOSSES,
     ListedExponential,
@@ -31,6 +34,7 @@ __all__ = [
     "BothState",
     "CrossEntropy",
     "ExponentialState",
+    "GivenPairs",
     "InformationRetrievalPush",
     "ListLoss",
     "ListedExponential",
@@ -39,7 +43,9 @@ __all__ = [
     "MarginLoss",
     "MarginPush",
     "PairLoss",
+    "Preferences",
     "Push",
+    "Queries",
     "ScoreState",
     "SecondOrderState",
     "SidePush",

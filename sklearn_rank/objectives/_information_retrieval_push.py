@@ -40,8 +40,7 @@ class InformationRetrievalPush(Push):
     A score lower by 10 adds 10, however low it is:
 
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import InformationRetrievalPush
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import InformationRetrievalPush, Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push = InformationRetrievalPush(preferences)
     >>> [round(push.value(np.array([9.0, low, 1.0, 0.0])), 2) for low in (-10, -20, -30)]

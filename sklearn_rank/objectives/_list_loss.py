@@ -50,8 +50,7 @@ class ListLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core import Queries
-    >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
+    >>> from sklearn_rank.objectives import CrossEntropy, ListLoss, Queries
     >>> rows = Queries.from_codes(np.array([0, 0, 1, 1, 1]), 5)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0, 0.0])
     >>> objective = ListLoss(rows, CrossEntropy(), relevance, np.ones(5))

@@ -148,8 +148,7 @@ class MarginPush(Push):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import MarginPush
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import MarginPush, Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])

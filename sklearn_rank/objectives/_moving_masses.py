@@ -199,8 +199,7 @@ class ExponentialState(_MassState):
     --------
     >>> import numpy as np
     >>> from sklearn_rank._core.parallel import ThreadPool
-    >>> from sklearn_rank.objectives import ExponentialState, SidePush
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import ExponentialState, Preferences, SidePush
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = SidePush(preferences, 4, "top"), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = ExponentialState(push, scores, ThreadPool())
@@ -300,8 +299,7 @@ class BothState(_MassState):
     --------
     >>> import numpy as np
     >>> from sklearn_rank._core.parallel import ThreadPool
-    >>> from sklearn_rank.objectives import BothPush, BothState
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import BothPush, BothState, Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> push, scores = BothPush(preferences, 4.0), np.array([4.0, 2.0, 1.0, 0.0])
     >>> state = BothState(push, scores, ThreadPool())

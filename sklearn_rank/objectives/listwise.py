@@ -52,8 +52,7 @@ class ListwiseLoss(ABC):
     Half the squared errors:
 
     >>> import numpy as np
-    >>> from sklearn_rank._core import Queries
-    >>> from sklearn_rank.objectives import ListLoss, ListwiseLoss
+    >>> from sklearn_rank.objectives import ListLoss, ListwiseLoss, Queries
     >>> class SquaredError(ListwiseLoss):
     ...     def value_and_gradient(self, block, scores, target, weight):
     ...         weight = 1.0 if weight is None else weight
@@ -101,8 +100,7 @@ class CrossEntropy(ListwiseLoss):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core import Queries
-    >>> from sklearn_rank.objectives import CrossEntropy, ListLoss
+    >>> from sklearn_rank.objectives import CrossEntropy, ListLoss, Queries
     >>> rows = Queries.from_codes(np.array([0, 0, 1, 1]), 4)
     >>> relevance = np.array([2.0, 0.0, 1.0, 1.0])
     >>> objective = ListLoss(rows, CrossEntropy(), relevance, np.ones(4))
@@ -176,8 +174,7 @@ class SmoothedDcg(ListwiseLoss):
     The smaller `sigma`, the nearer to minus the gain of the first row:
 
     >>> import numpy as np
-    >>> from sklearn_rank._core import Queries
-    >>> from sklearn_rank.objectives import ListLoss, SmoothedDcg
+    >>> from sklearn_rank.objectives import ListLoss, Queries, SmoothedDcg
     >>> rows, relevance = Queries.from_codes(None, 3), np.array([0.0, 2.0, 1.0])
     >>> for sigma in (1.0, 0.1):
     ...     objective = ListLoss(rows, SmoothedDcg(sigma), relevance, np.ones(3))

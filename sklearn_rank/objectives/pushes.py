@@ -74,8 +74,7 @@ class SidePush(ExponentialSums, Push):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import SidePush
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import Preferences, SidePush
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -250,8 +249,7 @@ class BothPush(Push):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import BothPush
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import BothPush, Preferences
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> first_is_wrong = np.array([3.0, 2.0, 4.0, 1.0])
     >>> last_is_wrong = np.array([4.0, 1.0, 3.0, 2.0])
@@ -339,8 +337,7 @@ def make_push(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank.objectives import make_push
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import Preferences, make_push
     >>> preferences = Preferences.from_labels(np.array([1, 1, 0, 0]), None, np.ones(4))
     >>> for loss in ("exponential", "logistic"):
     ...     push = make_push(preferences, loss, 1.0, "top")

@@ -42,8 +42,7 @@ class ScoreState:
     >>> import numpy as np
     >>> from scipy.optimize import brentq
     >>> from sklearn_rank._core.protocols import Candidate
-    >>> from sklearn_rank.objectives import InformationRetrievalPush, ScoreState
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import InformationRetrievalPush, Preferences, ScoreState
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> push = InformationRetrievalPush(preferences)
     >>> state = ScoreState(push, preferences, np.zeros(5))
@@ -136,8 +135,7 @@ class SecondOrderState(ScoreState):
     --------
     >>> import numpy as np
     >>> from sklearn_rank._core.protocols import Candidate
-    >>> from sklearn_rank.objectives import MarginPush, SecondOrderState
-    >>> from sklearn_rank._core import Preferences
+    >>> from sklearn_rank.objectives import MarginPush, Preferences, SecondOrderState
     >>> preferences = Preferences.from_labels(np.array([1, 1, 1, 0, 0]), None, np.ones(5))
     >>> state = SecondOrderState(MarginPush(preferences, "logistic", 1), preferences, np.zeros(5))
     >>> h = np.array([True, True, False, True, False])  # right about two pairs, wrong about one

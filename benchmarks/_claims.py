@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from _lists_fits import interval
+from _stats import interval
 
 STYLE = Path(__file__).resolve().parents[1] / "docs" / "gallery.mplstyle"
 

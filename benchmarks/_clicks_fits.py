@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from _letor_systems import by_qid_alike
 from _real_data import LIGHTGBM, MQ2008, load_lightgbm, load_mq2008
+from _systems import by_qid_alike
 
 N_PARTS, N_SHOWN, NOISE, PRODUCTION_SHARE = 5, 10, 0.1, 0.01
 ROUNDS = 100

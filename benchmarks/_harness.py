@@ -62,15 +62,6 @@ def medians(records: Sequence[Record]) -> Record:
     return {**found, "s_min": min(seconds), "s_max": max(seconds), "runs": len(seconds)}
 
 
-def turn_ratios(found: Mapping[str, Record], name: str, beside: str) -> list[float]:
-    """Return the ratios of the seconds "s" of each turn; KeyError without a turn of both."""
-    pairs = zip(found[name]["s"], found[beside]["s"], strict=False)
-    values = [one / other for one, other in pairs]
-    if not values:
-        raise KeyError(name)
-    return values
-
-
 def growth(rows: Sequence[float], seconds: Sequence[float]) -> float:
     """Return the slope of log time over log rows by least squares; 1 means proportional."""
     x, y = [math.log(n) for n in rows], [math.log(s) for s in seconds]

@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import _lists_fits
-from _lists_fits import say
+import _stats
 from _real_data import DataNotFoundError, load_two_classes
+from _stats import say
 
 RARE = (
     "wilt",
@@ -98,7 +98,7 @@ def differences(one: Sequence[Figures], other: Sequence[Figures], metric: str) -
 
 def standard_error(values: Sequence[float]) -> float:
     """Return the standard error of a mean over random splits, which share rows."""
-    return _lists_fits.standard_error(values, TEST_SHARE / (1 - TEST_SHARE))
+    return _stats.standard_error(values, TEST_SHARE / (1 - TEST_SHARE))
 
 
 def p_value(values: Sequence[float]) -> float:

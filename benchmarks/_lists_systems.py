@@ -4,7 +4,6 @@ Boosting takes the same rounds, bins and threads everywhere, and each library's 
 unless one is given. Linear and kernel models standardise the features first, inside their fit.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,6 @@ from _systems import (
 
 ROUNDS = 100
 BINS = 64
-TREE_DEPTH = 3
 
 RATES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """Learning rates to search: ours takes none above 1, nor does XGBoost."""
@@ -30,8 +28,6 @@ BIN_COUNTS = (32, 64, 255)
 """Numbers of bins to search; 255 is the most that scikit-learn takes."""
 
 GRID = {"learning_rate": RATES, "bins": BIN_COUNTS}
-
-TREE_GRID = {"learning_rate": (0.05, 0.1, 0.3, 1.0)}
 
 
 def _given(**parameters: Any) -> dict[str, Any]:
@@ -42,21 +38,11 @@ def _given(**parameters: Any) -> dict[str, Any]:
 # --- ours ----------------------------------------------------------------------------------------
 
 
-def _boosted(name, n_threads, *, depth=1, bins=BINS, learning_rate=1.0, **parameters):
+def _boosted(name, n_threads, *, bins=BINS, learning_rate=1.0, **parameters):
     import sklearn_rank
 
-    if depth > 1:
-        from sklearn.tree import DecisionTreeRegressor
-
-        parameters["weak_ranker"] = DecisionTreeRegressor(max_depth=depth, random_state=0)
-    return getattr(sklearn_rank, name)(
-        n_estimators=ROUNDS,
-        max_bins=bins,
-        n_jobs=n_threads,
-        tol=0,
-        learning_rate=learning_rate,
-        **parameters,
-    )
+    options = {"max_bins": bins, "n_jobs": n_threads, "tol": 0, "learning_rate": learning_rate}
+    return getattr(sklearn_rank, name)(n_estimators=ROUNDS, **options, **parameters)
 
 
 def _standardised(model):
@@ -83,13 +69,13 @@ def _list_net(n_threads):
 # --- peers ---------------------------------------------------------------------------------------
 
 
-def _xgboost(name, n_threads, *, depth=1, bins=BINS, learning_rate=None, **parameters):
+def _xgboost(name, n_threads, *, bins=BINS, learning_rate=None, **parameters):
     import xgboost
 
     return getattr(xgboost, name)(
         n_estimators=ROUNDS,
         tree_method="hist",
-        max_depth=depth,
+        max_depth=1,
         max_bin=bins,
         n_jobs=n_threads,
         **_given(learning_rate=learning_rate),
@@ -97,13 +83,13 @@ def _xgboost(name, n_threads, *, depth=1, bins=BINS, learning_rate=None, **param
     )
 
 
-def _lightgbm(name, n_threads, *, depth=1, bins=BINS, learning_rate=None):
+def _lightgbm(name, n_threads, *, bins=BINS, learning_rate=None):
     import lightgbm
 
     return getattr(lightgbm, name)(
         n_estimators=ROUNDS,
-        num_leaves=2**depth,
-        max_depth=depth,
+        num_leaves=2,
+        max_depth=1,
         max_bin=bins - 1,  # LightGBM keeps one more bin for missing values
         n_jobs=n_threads,
         verbosity=-1,
@@ -125,13 +111,13 @@ def _catboost(n_threads):
     )
 
 
-def _hist_gradient_boosting(n_threads, *, depth=1, bins=BINS, learning_rate=None):
+def _hist_gradient_boosting(n_threads, *, bins=BINS, learning_rate=None):
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     del n_threads  # OMP_NUM_THREADS
     return HistGradientBoostingClassifier(
         max_iter=ROUNDS,
-        max_depth=depth,
+        max_depth=1,
         max_bins=bins,
         early_stopping=False,
         **_given(learning_rate=learning_rate),
@@ -233,18 +219,5 @@ SEARCHED = tuple(name for name, system in SYSTEMS.items() if system.grid)
 """Those that the search compares."""
 
 
-def _deep(name):
-    system = SYSTEMS[name]
-    return replace(system, build=partial(system.build, depth=TREE_DEPTH), grid=TREE_GRID)
-
-
-TREES = {
-    f"{name}_trees": _deep(name)
-    for name in ("rankboost", "pnorm4", "xgboost", "xgboost_mean", "lightgbm", "hist_gb")
-}
-"""Of depth 3; ours with scikit-learn's DecisionTreeRegressor."""
-
-LARGEST = {"rbf": 10_000, "smooth_margin": 100_000, "pnorm4_trees": 10_000}
+LARGEST = {"rbf": 10_000, "smooth_margin": 100_000}
 """Rows above which one of ours is left out."""
-
-ALL = SYSTEMS | TREES

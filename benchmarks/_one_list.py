@@ -1,25 +1,53 @@
-"""What the parts on one list run in processes of their own, each ending in a line of JSON.
+"""The parts of `peers.py` on one list of two classes: fits in turns, and searches.
+
+What runs in processes of their own runs this file, and ends in a line of JSON:
 
     _one_list.py generated FOLDER ROWS HELD_OUT SEED      writes generated training and test rows
     _one_list.py magic FOLDER SEED [DATA]                 writes a random half of MAGIC each
     _one_list.py fit FOLDER SYSTEM THREADS                fits once: time, memory, quality
-    _one_list.py search FOLDER SYSTEM THREADS MOST_ROWS   chooses parameters, fits, scores
+    _one_list.py search FOLDER SYSTEM MOST_ROWS           chooses parameters, fits, scores
 
 FOLDER holds X_train.npy, y_train.npy, X_test.npy and y_test.npy.
 """
 
+import importlib.util
 import itertools
 import json
 import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from _harness import Record, timed, watch
+from _harness import Record, growth, medians, run_in_process, timed, watch
+from _lists_systems import BIN_COUNTS, BINS, LARGEST, RATES, ROUNDS, SEARCHED, SYSTEMS
+from _report import Cell, PartResult, Table, Verdict, judged
+from _stats import say, signed
 
-MAX_FPR = 0.05
-VALIDATION_SHARE = 0.25
+MAX_FPR, VALIDATION_SHARE = 0.05, 0.25
+SMALL, MEDIUM, LARGE = 10_000, 100_000, 1_000_000
+PEERS = ("xgboost", "lightgbm", "hist_gb")
+"""The boosting libraries whose fastest is what the time of others is divided by."""
+
+REPEATED = ("rankboost", "pnorm64", *PEERS)
+"""Systems of the targets: they are fitted more often."""
+
+ONCE_ABOVE = 10.0
+"""Seconds of a fit above which it is not repeated."""
+
+QUALITY = {"auc": "AUC", "top": "top"}
+Fits = dict[str, list[Record]]
+"""The fits of each system; the last one of a system may be {"error": why there is none}."""
 
 
-def load(folder: Path, part: str):
+# --- in the child --------------------------------------------------------------------------------
+
+
+def load(folder: Path, part: str) -> tuple[Any, Any]:
     """Return features and labels of "train" or "test"."""
     import numpy as np
 
@@ -55,22 +83,19 @@ def write_magic(folder: Path, seed: str, data: str | None = None) -> Record:
     return {}
 
 
-def quality(y, scores) -> Record:
+def quality(y: Any, scores: Any) -> Record:
     """Return the AUC, and the mean share of positives found up to a false positive rate."""
     from sklearn_rank.metrics import auc_score, partial_auc_score
 
-    return {
-        "auc": float(auc_score(y, scores)),
-        "top": float(partial_auc_score(y, scores, max_fpr=MAX_FPR)),
-    }
+    top = partial_auc_score(y, scores, max_fpr=MAX_FPR)
+    return {"auc": float(auc_score(y, scores)), "top": float(top)}
 
 
 def fit(folder: Path, name: str, threads: str) -> Record:
     """Fit one system once; return what it took, and how well it ranks the test rows."""
     import numpy as np
-    from _lists_systems import ALL
 
-    system = ALL[name]
+    system = SYSTEMS[name]
     model = system.build(int(threads))
     X, y = load(folder, "train")
     queries = system.queries(np.zeros(len(y), dtype=np.int64))
@@ -79,46 +104,270 @@ def fit(folder: Path, name: str, threads: str) -> Record:
     X, y = load(folder, "test")
     scores = []
     record["predict_s"] = timed(lambda: scores.append(system.scores(model, X)))
-    return {**record, "test_rows": len(y), **quality(y, scores[0])}
+    return {**record, **quality(y, scores[0])}
 
 
-def search(folder: Path, name: str, threads: str, most_rows: str) -> Record:
+def search(folder: Path, name: str, most_rows: str) -> Record:
     """Choose a system's parameters on a validation split, fit all rows, score the test rows.
 
     With more training rows than `most_rows` the choice sees only the first so many.
     """
-    from _lists_systems import ALL
     from sklearn.model_selection import train_test_split
 
     from sklearn_rank.metrics import auc_score
 
-    system = ALL[name]
+    system = SYSTEMS[name]
     X, y = load(folder, "train")
     seen = slice(int(most_rows))
     X_fit, X_validation, y_fit, y_validation = train_test_split(
         X[seen], y[seen], test_size=VALIDATION_SHARE, stratify=y[seen], random_state=0
     )
-    tried = []
+    best, chosen = -1.0, {}
     for values in itertools.product(*system.grid.values()):
-        chosen = dict(zip(system.grid, values, strict=True))
-        model = system.build(int(threads), **chosen).fit(X_fit, y_fit)
+        given = dict(zip(system.grid, values, strict=True))
+        model = system.build(1, **given).fit(X_fit, y_fit)
         auc = float(auc_score(y_validation, system.scores(model, X_validation)))
-        tried.append({**chosen, "auc": auc})
-    best = max(tried, key=lambda one: one["auc"])
-    chosen = {key: best[key] for key in system.grid}
-    model = system.build(int(threads), **chosen).fit(X, y)
+        best, chosen = (auc, given) if auc > best else (best, chosen)
+    model = system.build(1, **chosen).fit(X, y)
     X, y = load(folder, "test")
-    return {**chosen, "tried": tried, **quality(y, system.scores(model, X))}
+    return {**chosen, **quality(y, system.scores(model, X))}
 
 
 TASKS = {"generated": write_generated, "magic": write_magic, "fit": fit, "search": search}
 
 
-def main() -> None:
-    """Run one task."""
-    task, folder, *arguments = sys.argv[1:]
-    print(json.dumps(TASKS[task](Path(folder), *arguments)))
+# --- rows ----------------------------------------------------------------------------------------
+
+
+class DataError(RuntimeError):
+    """The rows of a part could not be written."""
+
+
+@contextmanager
+def rows_of(task: str, *arguments: Any) -> Any:
+    """Write the rows of a task; yield their folder."""
+    with TemporaryDirectory(prefix="peers_") as scratch:
+        done = run_in_process(__file__, [task, scratch, *arguments], threads=1)
+        if "error" in done:
+            raise DataError(done["error"])
+        yield scratch
+
+
+# --- fits in turns -------------------------------------------------------------------------------
+
+
+def part_generated(options: Any) -> PartResult:
+    """Fit every system at each number of rows."""
+    result, smaller = PartResult([]), {}
+    by_rows: dict[int, dict[str, Record]] = {}
+    for rows in sorted(options.rows):
+        say(f"generated: {rows:,} rows")
+        held_out = rows if options.quick else max(rows, MEDIUM)
+        with rows_of("generated", rows, held_out, 0) as folder:
+            fits = fit_in_turns(rows, folder, options, reasons(rows, smaller, options))
+        smaller |= fits
+        by_rows[rows] = {
+            name: medians(runs) for name, runs in fits.items() if "error" not in runs[-1]
+        }
+        title = f"{rows:,} generated rows of 20 features, {ROUNDS} rounds of depth 1, {BINS} bins"
+        note = f"predict s and quality: {held_out:,} held-out rows"
+        result.tables.append(times_table(title, fits, by_rows[rows], note))
+    result.verdicts = list(verdicts(by_rows))
+    return result
+
+
+def fit_in_turns(rows: int, folder: str, options: Any, left_out: Mapping[str, str]) -> Fits:
+    """Fit the systems in turns; those with a reason are left out. Short fits are repeated more."""
+    fits: Fits = {name: [{"error": left_out[name]}] for name in left_out}
+    often = options.repeats * (2 if rows <= SMALL else 1)
+    seldom = options.repeats if rows <= SMALL else 1
+    for turn in range(often):
+        for name, system in SYSTEMS.items():
+            runs = fits.setdefault(name, [])
+            slow = runs and ("error" in runs[-1] or runs[-1]["s"] >= ONCE_ABOVE)
+            if slow or turn >= (often if name in REPEATED else seldom):
+                continue
+            say(f"  turn {turn + 1}: {system.label}")
+            task = ["fit", folder, name, options.threads]
+            runs.append(
+                run_in_process(__file__, task, threads=options.threads, timeout=options.seconds)
+            )
+    return {name: fits[name] for name in SYSTEMS}
+
+
+def reasons(rows: int, smaller: Fits, options: Any) -> dict[str, str]:
+    """Return why systems are not fitted to so many rows, given the fits to fewer."""
+    found = {}
+    for name, system in SYSTEMS.items():
+        last = smaller.get(name, [{}])[-1]
+        if importlib.util.find_spec(system.module) is None:
+            found[name] = f"{system.module} is not installed"
+        elif rows > LARGEST.get(name, rows):
+            found[name] = f"not run above {LARGEST[name]:,} rows"
+        elif last.get("error", "").startswith(("not done", "not run")):
+            found[name] = "not run: too slow with fewer rows"
+        elif "s" in last and last["s"] * rows / last["rows"] > options.seconds:
+            found[name] = f"not run: {last['s']:.0f} s with {last['rows']:,} rows"
+    return found
+
+
+def times_table(title: str, fits: Fits, found: Mapping[str, Record], note: str) -> Table:
+    """Return a line for each system; "/ fastest" is the fit time over the fastest peer's."""
+    fastest = fastest_fit(found)
+    columns = ["system", "fit s", "min - max", "/ fastest", "extra MB", "predict s", "AUC", "top"]
+    rows: list[list[Cell]] = []
+    for name, runs in fits.items():
+        label, one = SYSTEMS[name].label, found.get(name)
+        if one is None:
+            rows.append([label, *[None] * 8, runs[-1]["error"]])
+            continue
+        spread = f"{one['s_min']:.3g} - {one['s_max']:.3g}"
+        times = [one["s"], spread, one["s"] / fastest if fastest else None, one["extra_mb"]]
+        figures = [one["predict_s"], *(f"{one[key]:.4f}" for key in QUALITY)]
+        rows.append([label, *times, *figures, one["runs"], ""])
+    return Table(title, [*columns, "n", "remark"], rows, note)
+
+
+def fastest_fit(found: Mapping[str, Record]) -> float | None:
+    """Return the median fit time of the fastest peer."""
+    return min((found[name]["s"] for name in PEERS if name in found), default=None)
+
+
+def verdicts(by_rows: Mapping[int, Mapping[str, Record]]) -> Any:
+    """Yield the targets, from the medians of each number of rows."""
+
+    def beside_fastest(rows: int) -> float | None:
+        fastest = fastest_fit(by_rows[rows])
+        return by_rows[rows]["rankboost"]["s"] / fastest if fastest else None
+
+    def beside(name: str, other: str, key: str = "s") -> Callable[[], float]:
+        return lambda: by_rows[LARGE][name][key] / by_rows[LARGE][other][key]
+
+    def slope() -> float:
+        both = (MEDIUM, LARGE)
+        return growth(both, [by_rows[rows]["rankboost"]["s"] for rows in both])
+
+    for rows, limit in ((SMALL, 1.0), (LARGE, 0.4)):
+        label = f"fit time, RankBoost / fastest boosting library, {rows:,} rows"
+        yield judged(label, limit, lambda rows=rows: beside_fastest(rows), unit="x")
+    for label, limit, measure in (
+        ("fit time, RankBoost / XGBoost rank:pairwise mean", 0.05, ("rankboost", "xgboost_mean")),
+        ("fit time, p=64 / p=1", 1.1, ("pnorm64", "rankboost")),
+        ("predict time, RankBoost / LightGBM", 1.0, ("rankboost", "lightgbm", "predict_s")),
+    ):
+        yield judged(label, limit, beside(*measure), unit="x")
+    for name in ("rankboost", "pnorm64"):
+        label = f"peak extra memory, {SYSTEMS[name].label}"
+        megabytes = lambda name=name: by_rows[LARGE][name]["extra_mb"]  # noqa: E731
+        yield judged(label, 150.0, megabytes, unit="MB")
+    yield judged("growth exponent of RankBoost's fit", 1.05, slope)
+
+
+# --- searches ------------------------------------------------------------------------------------
+
+OURS = ("rankboost", "rankboost_optimal", "rankboost_logistic")
+BEST = "rankboost_logistic"
+"""What the table subtracts the others from."""
+
+HELD_OUT = 200_000
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Data sets of one kind: how many, how one is written, and the rows a choice sees.
+
+    `ratio` is that of `interval`: of rows tested to rows trained on, where sets share rows.
+    """
+
+    title: str
+    n_sets: int
+    write: Callable[[int], AbstractContextManager[str]]
+    most_rows: int
+    ratio: float = 0.0
+
+
+def kinds_of(options: Any) -> list[Kind]:
+    """Return generated rows of growing number, with the same test rows, and halves of MAGIC."""
+
+    def generated(rows: int, n_sets: int) -> Kind:
+        seen = min(rows, MEDIUM)
+        title = f"{rows:,} generated rows"
+        title += f", chosen on {seen:,} of them" if rows > seen else ""
+        return Kind(title, n_sets, lambda seed: rows_of("generated", rows, HELD_OUT, seed), seen)
+
+    n, data = options.splits, [options.data] if options.data else []
+    kinds = [generated(SMALL, n), generated(MEDIUM, max(2, n // 2)), generated(LARGE, 1)]
+    magic = Kind("MAGIC", n, lambda seed: rows_of("magic", seed, *data), LARGE, 1.0)
+    return [*(kinds[:1] if options.quick else kinds), magic]
+
+
+def part_search(options: Any) -> PartResult:
+    """Search on generated rows of growing number and on MAGIC; nothing is timed."""
+    result = PartResult([], notes=[NOTE])
+    for kind in kinds_of(options):
+        found: Fits = {name: [] for name in SEARCHED}
+        try:
+            for seed in range(kind.n_sets):
+                say(f"search: {kind.title}, set {seed + 1} of {kind.n_sets}")
+                with kind.write(seed) as folder, ThreadPoolExecutor(options.threads) as pool:
+                    tasks = [["search", folder, name, kind.most_rows] for name in SEARCHED]
+                    done = pool.map(lambda task: run_in_process(__file__, task, threads=1), tasks)
+                    for name, record in zip(SEARCHED, done, strict=True):
+                        found[name].append(record)
+        except DataError as error:
+            result.notes.append(f"No search on {kind.title}: {error}")
+            continue
+        result.tables.append(search_table(kind, found))
+        result.verdicts += [
+            Verdict(
+                f"AUC after a search, {SYSTEMS[ours].label} - {SYSTEMS[name].label}: {kind.title}",
+                0.0,
+                mean(ahead) if (ahead := lead(found, ours, name)) else None,
+                at_least=True,
+            )
+            for ours in OURS
+            for name in ("xgboost", "lightgbm")
+        ]
+    return result
+
+
+def search_table(kind: Kind, found: Fits) -> Table:
+    """Return the quality of each system, and of ours minus it on the same sets."""
+    rows: list[list[Cell]] = []
+    for name, runs in found.items():
+        label = SYSTEMS[name].label
+        errors = [run["error"] for run in runs if "error" in run]
+        if errors:
+            rows.append([label, *[None] * 4, errors[-1]])
+            continue
+        cells = [f"{mean(run[key] for run in runs):.4f}" for key in QUALITY]
+        gains = (lead(found, BEST, name, key) for key in QUALITY)
+        leads = [signed(one, kind.ratio) if one else "" for one in gains]
+        values = {key: sorted({run[key] for run in runs}) for key in SYSTEMS[name].grid}
+        chosen = (f"{key} {' '.join(f'{one:g}' for one in of)}" for key, of in values.items())
+        rows.append([label, *cells, *leads, "; ".join(chosen)])
+    leads = [f"{measure}, {SYSTEMS[BEST].label} - it" for measure in QUALITY.values()]
+    columns = ["system", *QUALITY.values(), *leads, "chosen"]
+    return Table(f"{kind.title}, {kind.n_sets} sets: after a search", columns, rows)
+
+
+def lead(found: Fits, ours: str, name: str, key: str = "auc") -> list[float]:
+    """Return by how much ours is ahead on each set; nothing for itself or after an error."""
+    pairs = list(zip(found[ours], found[name], strict=True))
+    if name == ours or any("error" in run for pair in pairs for run in pair):
+        return []
+    return [one[key] - other[key] for one, other in pairs]
+
+
+NOTE = (
+    f"Search: learning rates {', '.join(f'{rate:g}' for rate in RATES)} times "
+    f"{', '.join(map(str, BIN_COUNTS))} bins, {len(RATES) * len(BIN_COUNTS)} fits for each "
+    "system, chosen by the AUC of a quarter of the training rows, then fitted to all of them. "
+    "Differences are paired, with 95 % intervals over the sets; those of MAGIC allow for rows that "
+    "its halves share (Nadeau and Bengio, 2003)."
+)
 
 
 if __name__ == "__main__":
-    main()
+    task, folder, *arguments = sys.argv[1:]
+    print(json.dumps(TASKS[task](Path(folder), *arguments)))

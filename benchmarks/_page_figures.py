@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from _claims import legend_below, new_figure, save_figure
-from _lists_fits import T_95
 from _report import Report, Table
+from _stats import T_95
 
 THEIRS = (
     *("XGB", "LightGBM", "LGBM", "CatBoost", "HistGradient", "AdaBoost", "Logistic"),
@@ -144,9 +144,9 @@ def limited_classes(report: Report, path: Path) -> None:
 def scaling(report: Report, path: Path) -> None:
     """Draw seconds over rows: the fits with their names, the many others as thin lines."""
     figure, axes = new_figure(3, 8.0, 4.4, sharex=True, sharey=True)
-    groups = list(dict.fromkeys(run["group"] for run in report.runs))
+    groups = list(dict.fromkeys(run["group"] for run in report.curves))
     for one, group in zip(axes.flat, groups, strict=True):
-        runs = [run for run in report.runs if run["group"] == group]
+        runs = [run for run in report.curves if run["group"] == group]
         named = [run for run in runs if run["of"] == "fit"]
         for run, marker in zip(named, "os^Dv<>", strict=False):
             one.plot(run["rows"], run["s"], marker=marker, markersize=4, label=run["what"])
@@ -250,19 +250,16 @@ def clicks(report: Report, path: Path) -> None:
 
 
 def bench_given_pairs(report: Report, path: Path) -> None:
-    """Draw the times of linear rankers of pairs and of logistic regressions."""
-    draw_lines(times(report.tables[:2]), "seconds, a million pairs", path, wide=100.0)
+    """Draw the times of linear rankers of listed pairs and of logistic regressions."""
+    found = [table for table in report.tables if table.title.startswith("listed pairs, ")]
+    for table in found:
+        table.title = table.title.removeprefix("listed pairs, ")
+    draw_lines(times(found), "seconds, a million pairs", path, wide=100.0)
 
 
 def bench_kernel(report: Report, path: Path) -> None:
-    """Draw the times of linear rankers and of others."""
-    found = next(one for one in report.tables if one.title.startswith("linear rankers"))
-    draw_lines(times([found]), "seconds to fit 100,000 rows of 20 features", path)
-
-
-def linear(report: Report, path: Path) -> None:
     """Draw the times of linear rankers and of logistic regression."""
-    found = times([without_tenth(table) for table in report.tables])
+    found = times([without_tenth(table) for table in report.tables[:3]])
     panels = dict(zip(("dense", "correlated at .9", "sparse"), found.values(), strict=True))
     draw_lines(panels, "seconds, a million rows", path, wide=100.0)
 
@@ -296,13 +293,13 @@ def without_tenth(table: Table) -> Table:
     return Table(table.title, table.columns, rows)
 
 
-FIGURES: dict[str, Callable[[Report, Path], None]] = {
-    one.__name__: one
+FIGURES: dict[str, tuple[str, Callable[[Report, Path], None]]] = {
+    one.__name__: (one.__name__, one)
     for one in (
         *(as_they_come, limited_classes, scaling, lists, clicks),
         *(peers_generated, peers_search, peers_letor, trees_lists),
-        *(bench_boosting, bench_pairs, bench_given_pairs, bench_kernel, bench_listnet),
-        *(linear, bench_metrics, cluster),
+        *(bench_boosting, bench_pairs, bench_kernel, bench_listnet),
+        *(bench_metrics, cluster),
     )
-}
-"""What draws the figure of a report, where its own script does not."""
+} | {"bench_given_pairs": ("bench_pairs", bench_given_pairs)}
+"""The report of each figure that no script draws, and what draws it."""

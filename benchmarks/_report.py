@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 Cell = str | float | int | None
@@ -53,14 +52,13 @@ class PartResult:
     tables: list[Table]
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    runs: Any = None
 
 
 @dataclass
 class Report:
     """All that one run of one benchmark found.
 
-    `settings` is a line of what was run; `runs` keeps every single measurement.
+    `settings` is a line of what was run, `curves` what a figure shows beyond the tables.
     """
 
     name: str
@@ -69,7 +67,7 @@ class Report:
     tables: list[Table]
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    runs: Any = None
+    curves: Any = None
 
     def publish(self, path: Path | None) -> None:
         """Print the report and, where a path is given, write it to a JSON file."""
@@ -140,13 +138,6 @@ def judged(
     except KeyError:
         measured = None
     return Verdict(label, limit, measured, unit, at_least)
-
-
-def ratios_in_words(values: Sequence[float]) -> str:
-    """Return a median, with the smallest and the largest where there are several."""
-    if len(values) == 1:
-        return f"{values[0]:.3g}"
-    return f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
 
 
 def targets_table(verdicts: Iterable[Verdict]) -> Table:

@@ -17,6 +17,18 @@ def by_qid(qid: Any) -> dict[str, Any]:
     return {"qid": qid}
 
 
+def by_qid_alike(qid: Any) -> dict[str, Any]:
+    """Hand over query ids, and weights that make every query count about the same.
+
+    A pair weighs the product of its rows' weights, and a query has about as many pairs as the
+    square of its rows.
+    """
+    import numpy as np
+
+    _, query, n_rows = np.unique(qid, return_inverse=True, return_counts=True)
+    return {"qid": qid, "sample_weight": n_rows.mean() / n_rows[query]}
+
+
 def by_group_sizes(qid: Any) -> dict[str, Any]:
     """Hand over the number of rows of each query, one after the other."""
     import numpy as np

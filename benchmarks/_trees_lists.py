@@ -1,16 +1,22 @@
-"""Part `lists` of `bench_trees.py`: quality on one list after the same search for all."""
+"""Part `lists` of `bench_trees.py`: quality on one list after the same search for all.
+
+A search on one split of a data set runs this file, and prints a line of JSON:
+
+    _trees_lists.py DATA SPLIT ENGINE SYSTEM QUICK FOLDER
+"""
 
 import json
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from _harness import Record, run_in_process
-from _lists_fits import say, signed
-from _report import Cell, PartResult, Table, Verdict, judged
+from _one_list import quality
+from _report import Cell, PartResult, Table, Verdict
+from _stats import say, signed
 from _trees_systems import (
     CHOSEN_P,
     ENGINE_TITLES,
@@ -23,10 +29,12 @@ from _trees_systems import (
     POWERS,
     PUSH_POWERS,
     QUICK_GRID,
+    Grid,
+    linear_push,
+    list_model,
     push_name,
+    scores_after,
 )
-
-CHILD = Path(__file__).with_name("_trees_child.py")
 
 DATA_TITLES = {
     "magic": "MAGIC",
@@ -35,47 +43,118 @@ DATA_TITLES = {
     "digit8": "digits, 8 against the rest",
     "generated": "generated rows",
 }
-
 OURS = (LOGISTIC, EXPONENTIAL, CHOSEN_P)
 MEASURES = {"auc": "AUC", "top": "top"}
-AUC_MARGIN = 0.001
+LIMITS = {"auc": -0.001, "top": 0.0}
+LIST_ROWS, LIST_TEST_ROWS = 10_000, 50_000
+SMALL, N_FOLDS = 5_000, 4
+"""Below so many training rows a choice is made by cross-validation."""
+
+TRAIN_SEED, TEST_SEED = 1, 0
 
 Runs = dict[str, list[Record]]
 """For each system of one data set and engine: the record of each split."""
 
 
-def tasks_of(options: Any) -> Iterator[tuple[str, str, str, int]]:
-    """Yield data set, engine, system and split; the longest searches first."""
-    for data in options.sets:
-        for engine in options.engine:
-            for name in sorted(LIST_SYSTEMS, key=lambda name: PUSH_POWERS.get(name, 0) < 2):
-                for split in range(options.splits):
-                    yield data, engine, name, split
-    for data in options.sets:
-        for p in POWERS:
+# --- in the child --------------------------------------------------------------------------------
+
+
+def split_of(data: str, split: int, folder: str | None) -> tuple[Any, ...]:
+    """Return training and test features and labels."""
+    from sklearn.model_selection import train_test_split
+
+    if data == "generated":
+        from _data import draw_interactions
+
+        train = draw_interactions(LIST_ROWS, seed=TRAIN_SEED + split)
+        test = draw_interactions(LIST_TEST_ROWS, seed=TEST_SEED)
+        return train[0], test[0], train[1], test[1]
+    X, y = load_list(data, folder)
+    return tuple(train_test_split(X, y, test_size=0.5, stratify=y, random_state=split))
+
+
+def load_list(data: str, folder: str | None) -> tuple[Any, Any]:
+    """Return the features and the labels of a data set."""
+    from _real_data import load_two_classes
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    if data == "magic":
+        return tuple(load_two_classes("magic", folder))
+    if data == "cancer":
+        return load_breast_cancer(return_X_y=True)
+    X, digit = load_digits(return_X_y=True)
+    return X, (digit == int(data.removeprefix("digit"))).astype(int)
+
+
+def search_list(
+    data: str, split: str, engine: str, name: str, quick: str, folder: str = ""
+) -> Record:
+    """Return the choice by the AUC of validation rows, and by their top, with test figures."""
+    X, X_test, y, y_test = split_of(data, int(split), folder or None)
+    if name.startswith(LINEAR):
+        scores = linear_push(X, y, int(name.rpartition("=")[2]))
+        return {"test": {"auc": quality(y_test, scores(X_test))}}
+    tried = candidates(name, engine, X, y, QUICK_GRID if quick == "True" else LIST_GRID)
+    found: Record = {"validation": {}, "chosen": {}, "test": {}}
+    for criterion in MEASURES:
+        best = max(tried, key=lambda one: one[criterion])
+        chosen = {key: best[key] for key in ("learning_rate", "max_depth", "n_estimators")}
+        model = list_model(name, 1, engine, **chosen).fit(X, y)
+        scores = scores_after(model, X_test, chosen["n_estimators"])
+        found["validation"][criterion] = best[criterion]
+        found["chosen"][criterion] = chosen
+        found["test"][criterion] = quality(y_test, scores)
+    return found
+
+
+def candidates(name: str, engine: str, X: Any, y: Any, grid: Grid) -> list[Record]:
+    """Return all candidates with the AUC and the top of validation rows, means over folds."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(X, y))
+    folds = folds[:1] if len(y) >= SMALL else folds
+    tried = []
+    for setting in grid.settings():
+        found = np.zeros((len(folds), len(grid.rounds), 2))
+        for number, (train, valid) in enumerate(folds):
+            model = list_model(name, 1, engine, **setting).fit(X[train], y[train])
+            for place, rounds in enumerate(grid.rounds):
+                one = quality(y[valid], scores_after(model, X[valid], rounds))
+                found[number, place] = one["auc"], one["top"]
+        for rounds, (auc, top) in zip(grid.rounds, found.mean(axis=0).tolist(), strict=True):
+            tried.append({**setting, "n_estimators": rounds, "auc": auc, "top": top})
+    return tried
+
+
+# --- in the parent -------------------------------------------------------------------------------
+
+
+def tasks_of(options: Any) -> Iterator[tuple[str, int, str, str]]:
+    """Yield data set, split, engine and system; the longest searches first."""
+    names = sorted(LIST_SYSTEMS, key=lambda name: PUSH_POWERS.get(name, 0) < 2)
+    systems = [(engine, name) for engine in ENGINE_TITLES for name in names]
+    systems += [(LINEAR, f"{LINEAR} p={p}") for p in POWERS]
+    for engine, name in systems:
+        for data in options.sets:
             for split in range(options.splits):
-                yield data, LINEAR, f"{LINEAR} p={p}", split
+                yield data, split, engine, name
 
 
 def search_all(options: Any) -> dict[tuple[str, str], Runs]:
     """Return what every search found, by data set and engine."""
-    grid = QUICK_GRID if options.quick else LIST_GRID.within(options)
-    folder = None if options.data is None else str(options.data)
-    given = json.dumps({"folder": folder, "grid": asdict(grid)})
+    given = [options.quick, *([options.data] if options.data else [])]
 
-    def search(task: tuple[str, str, str, int]) -> Record:
-        data, engine, name, split = task
-        return run_in_process(CHILD, ["list", data, split, engine, name, given], threads=1)
+    def search(task: tuple[str, int, str, str]) -> Record:
+        return run_in_process(__file__, [*task, *given], threads=1)
 
     tasks = list(tasks_of(options))
     say(f"lists: {len(tasks)} searches")
     found: dict[tuple[str, str], Runs] = {}
-    with ThreadPoolExecutor(options.processes) as pool:
-        for number, (task, record) in enumerate(zip(tasks, pool.map(search, tasks), strict=True)):
-            data, engine, name, _ = task
+    with ThreadPoolExecutor(options.threads) as pool:
+        for task, record in zip(tasks, pool.map(search, tasks), strict=True):
+            data, _, engine, name = task
             found.setdefault((data, engine), {}).setdefault(name, []).append(record)
-            if number % 50 == 49:
-                say(f"  {number + 1} done")
     return found
 
 
@@ -168,48 +247,34 @@ def powers_table(engine: str, found: Mapping[tuple[str, str], Runs]) -> Table:
     return Table(title, ["data", "model", "", *(f"p={p}" for p in POWERS), "p chosen"], lines)
 
 
-def verdicts_of(title: str, runs: Runs | None) -> list[Verdict]:
-    """Return the targets of one data set and engine."""
-    limits = {"auc": -AUC_MARGIN, "top": 0.0}
-
-    def measured(name: str, measure: str) -> float:
-        if runs is None:
-            raise KeyError(name)
-        return mean(lead(runs, name, measure))
-
-    return [
-        judged(
-            f"{title}: {word}, {name} - log-loss",
-            limits[measure],
-            lambda name=name, measure=measure: measured(name, measure),
-            at_least=True,
-        )
-        for name in OURS
-        for measure, word in MEASURES.items()
-    ]
-
-
 def run(options: Any) -> PartResult:
     """Search on every data set with every engine."""
-    grid = QUICK_GRID if options.quick else LIST_GRID.within(options)
+    grid = QUICK_GRID if options.quick else LIST_GRID
     found = search_all(options)
-    notes = [NOTE.format(grid=grid.words, splits=options.splits)]
-    result = PartResult([], notes=notes, runs={})
+    result = PartResult([], notes=[NOTE.format(grid=grid.words, splits=options.splits)])
+    able: dict[tuple[str, str], Runs] = {}
     for (data, engine), runs in found.items():
-        result.runs[f"{data}/{engine}"] = runs
-        if engine == LINEAR:
-            continue
-        title, error = f"{DATA_TITLES[data]}, {ENGINE_TITLES[engine]}", first_error(runs)
+        error = first_error(runs)
         if error is not None:
-            result.notes.append(f"{title}: {error}")
-            result.verdicts += verdicts_of(title, None)
-            continue
-        found[data, engine] = complete = with_chosen_p(runs)
-        ratio = 0.0 if data == "generated" else 1.0  # halves of the same rows
-        result.tables += [quality_table(title, complete, one, ratio) for one in MEASURES]
-        result.verdicts += verdicts_of(title, complete)
-    able = {key: runs for key, runs in found.items() if key[1] == LINEAR or CHOSEN_P in runs}
-    result.tables += [powers_table(engine, able) for engine in options.engine]
+            result.notes.append(f"{DATA_TITLES[data]}, {engine}: {error}")
+        elif engine == LINEAR:
+            able[data, engine] = runs
+        else:
+            title = f"{DATA_TITLES[data]}, {ENGINE_TITLES[engine]}"
+            able[data, engine] = complete = with_chosen_p(runs)
+            ratio = 0.0 if data == "generated" else 1.0  # halves of the same rows
+            result.tables += [quality_table(title, complete, one, ratio) for one in MEASURES]
+            result.verdicts += [
+                Verdict(
+                    f"{title}: {word}, {name} - log-loss",
+                    LIMITS[measure],
+                    mean(lead(complete, name, measure)),
+                    at_least=True,
+                )
+                for name in OURS
+                for measure, word in MEASURES.items()
+            ]
+    result.tables += [powers_table(engine, able) for engine in ENGINE_TITLES]
     return result
 
 
@@ -223,3 +288,8 @@ NOTE = (
     "over the splits, which allow for rows that halves of one set share (Nadeau and Bengio, 2003). "
     "Targets are judged by the mean difference, with what is chosen by AUC."
 )
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # few candidates of a search converge
+    print(json.dumps(search_list(*sys.argv[1:])))

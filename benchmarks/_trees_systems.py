@@ -5,11 +5,13 @@ rankers of the libraries keep what else they have by default. Packages are impor
 built.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from _systems import by_group_sizes, by_qid, no_queries
+from _queries import QuerySystem
+from _systems import by_group_sizes, by_qid, by_qid_alike, prediction
 
 ENGINES = ("xgboost", "lightgbm")
 ENGINE_TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}
@@ -37,11 +39,6 @@ class Grid:
             for depth in self.depths
             for rate in self.rates
         ]
-
-    def within(self, options: Any) -> "Grid":
-        """Return the grid with the learning rates and at most the rounds of the command line."""
-        rounds = tuple(number for number in self.rounds if number <= options.rounds)
-        return Grid(options.rates, self.depths, rounds)
 
     @property
     def words(self) -> str:
@@ -173,51 +170,32 @@ def list_model(name: str, n_threads: int, engine: str, **parameters: Any) -> Any
 
 # --- on queries ----------------------------------------------------------------------------------
 
-
-def by_qid_alike(qid: Any) -> dict[str, Any]:
-    """Hand over query ids, and weights of one over the query's number of rows."""
-    import numpy as np
-
-    _, query, n_rows = np.unique(qid, return_inverse=True, return_counts=True)
-    return {"qid": qid, "sample_weight": n_rows.mean() / n_rows[query]}
-
-
-@dataclass(frozen=True)
-class QuerySystem:
-    """A ranker of queries: how it is built, and how it gets the queries."""
-
-    build: Callable[..., Any]
-    keywords: Mapping[str, Any]
-    queries: Callable[[Any], dict[str, Any]] = no_queries
-    is_ours: bool = False
-
-    def fitted(self, part: Any, n_threads: int, **parameters: Any) -> Any:
-        """Return the model, fitted to a query set."""
-        model = self.build(n_threads, **self.keywords, **parameters)
-        return model.fit(part.data, part.target, **self.queries(part.qid))
-
-
 QUERY_LOSSES = {
     "logistic": ("logistic", by_qid),
     "logistic, queries alike": ("logistic", by_qid_alike),
     "cross_entropy": ("cross_entropy", by_qid),
     "ndcg": ("ndcg", by_qid),
 }
-
 LAMBDARANK, RANK_NDCG = "LightGBM lambdarank", "XGBoost rank:ndcg"
 
 
-def _query_systems() -> dict[str, QuerySystem]:
-    systems = {
-        f"ours, {ENGINE_TITLES[engine]}, {name}": QuerySystem(
-            ours, {"engine": engine, "loss": loss, "relevance": "graded"}, queries, is_ours=True
+def of_queries(
+    build: Callable[..., Any], queries: Callable[[Any], dict[str, Any]], ours: bool = False
+) -> QuerySystem:
+    """Return a ranker of queries with the grid that all have."""
+    grid = {"max_depth": QUERY_GRID.depths, "learning_rate": QUERY_GRID.rates}
+    how = {"rounds": QUERY_GRID.rounds, "scores_after": scores_after}
+    return QuerySystem("", "sklearn_rank", build, prediction, queries, grid, ours=ours, **how)
+
+
+SYSTEMS = {
+    **{
+        f"ours, {ENGINE_TITLES[engine]}, {name}": of_queries(
+            partial(ours, engine=engine, loss=loss, relevance="graded"), queries, ours=True
         )
         for engine in ENGINES
         for name, (loss, queries) in QUERY_LOSSES.items()
-    }
-    systems[LAMBDARANK] = QuerySystem(lightgbm_ranker, {}, by_group_sizes)
-    systems[RANK_NDCG] = QuerySystem(xgboost_ranker, {"objective": "rank:ndcg"}, by_qid)
-    return systems
-
-
-QUERY_SYSTEMS = _query_systems()
+    },
+    LAMBDARANK: of_queries(lightgbm_ranker, by_group_sizes),
+    RANK_NDCG: of_queries(partial(xgboost_ranker, objective="rank:ndcg"), by_qid),
+}

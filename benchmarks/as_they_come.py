@@ -16,9 +16,9 @@ from time import perf_counter
 from typing import Any
 
 from _harness import describe_machine
-from _lists_fits import interval
 from _real_data import DataNotFoundError, add_data_option, load_two_classes
 from _report import Cell, Report, Table
+from _stats import interval
 
 TITLES = {
     "credit": "make_credit, 5,000 loan applications",
@@ -216,7 +216,7 @@ def report_of(
         "tables are new each time, they allow for rows that the splits share (Nadeau and Bengio, "
         "2003)."
     )
-    return Report("as_they_come", settings, machine, tables, notes=notes, runs=found)
+    return Report("as_they_come", settings, machine, tables, notes=notes)
 
 
 if __name__ == "__main__":

@@ -1,109 +1,193 @@
-"""The kernel ranker: a step, linear fits beside other libraries, kernels larger than memory.
+"""Linear and kernel rankers: time beside logistic regression, a step, kernels beyond the memory.
 
-    python benchmarks/bench_kernel.py                      # 1e6 rows, some minutes
-    python benchmarks/bench_kernel.py --only step linear   # some of the parts
-    python benchmarks/bench_kernel.py --rows 50000 --kernel-rows 2000 --repeats 2    # a quick look
+python benchmarks/bench_kernel.py                         # 1e6 rows, a quarter of an hour
+python benchmarks/bench_kernel.py --only step kernel      # some of the parts
+python benchmarks/bench_kernel.py --quick
 
-Every case has processes of its own:
+Each part has a process of its own:
 
+- ``dense``, ``correlated``, ``sparse``: linear rankers beside logistic regression on the same
+  features. Everybody minimises an objective of its own, a mean loss plus the same ridge, at the
+  loosest of a ladder of tolerances whose objective is within a millionth of its own minimum;
 - ``step``: a gradient step of a kernel ranker, beside one product with the kernel matrix;
-- ``linear``: linear rankers fitted to the optimum, beside scikit-survival and scikit-learn
-  (`_linear_fits.py`); the cases take turns;
 - ``kernel``: a kernel matrix several times larger than the memory it may take;
 - ``nystroem``: a linear ranker after an approximation of the kernel.
 """
 
 import argparse
-import importlib.util
-import json
-import sys
-import tempfile
-import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
-from _harness import Record, describe_machine, medians, peak_bytes, run_in_process, timed, watch
-from _linear_fits import ALPHA, LINEAR_FITS, TOL
-from _report import Report, Verdict, judged, times_table
+from _data import draw_two_classes
+from _harness import Record, peak_bytes, timed, watch
+from _parts import TENTH, Lines, Medians, Part, exponent, ratio, run_parts
+from _report import Verdict, judged
 
-FULL_ROWS, FULL_KERNEL_ROWS = 1_000_000, 20_000
-TIMES = 3
-"""A step takes milliseconds where a fit takes seconds: more of them are timed."""
+QUERY = 100
+N_DENSE, N_SPARSE, N_STORED = 20, 1000, 20
+ALPHA, NEAR = 1e-3, 1e-6
+LADDER = tuple(10 ** (-step / 2) for step in range(2, 21))
+"""Tolerances, two a decade. The last one's objective is taken for the minimum."""
 
-EQUAL = 1e-9
-"""Objectives that differ by no more than this share count as equal."""
-
+KINDS = {
+    "dense": f"{N_DENSE} dense features",
+    "correlated": f"{N_DENSE} dense features correlated at .9",
+    "sparse": f"{N_SPARSE} features, {N_STORED} a row stored",
+}
+PEER = "LogisticRegression"
+OURS = ("KernelPairwiseSGDRanker", "ListNetLinear")
 FEW_STEPS, MANY_STEPS, PRODUCTS = 10, 60, 20
 WORKING_MEMORY = 1024
 MIB = 1 << 20
 
-Lines = Mapping[str, Record]
-"""The medians of each line of a table."""
+Fit = Callable[[float], Any]
+"""Fits to a tolerance and returns the model."""
 
-FILES = ("X", "y")
-
-
-# --- in the child --------------------------------------------------------------------------------
+# --- linear --------------------------------------------------------------------------------------
 
 
-def load(options: argparse.Namespace, part: str) -> tuple[Any, Any]:
-    """Return the rows of one part."""
+def features(n_rows: int, kind: str) -> Any:
+    """Return X: standard normal, an autoregression along the features, or sparse.
+
+    A sparse row has `N_STORED` numbers from .5 to 1.5; the first columns are used most.
+    """
     import numpy as np
+    from scipy import sparse
 
-    X, y = (np.load(options.folder / f"{name}_{part}.npy") for name in FILES)
-    return X, y
+    rng = np.random.default_rng(0)
+    if kind == "sparse":
+        columns = (N_SPARSE * rng.random((n_rows, N_STORED)) ** 2).astype(np.int32)
+        start = np.arange(0, n_rows * N_STORED + 1, N_STORED)
+        values = rng.random(n_rows * N_STORED) + 0.5
+        X = sparse.csr_matrix((values, columns.ravel(), start), shape=(n_rows, N_SPARSE))
+        X.sum_duplicates()
+        return X
+    X = rng.standard_normal((n_rows, N_DENSE))
+    if kind == "correlated":
+        for column in range(1, N_DENSE):
+            X[:, column] = 0.9 * X[:, column - 1] + np.sqrt(1 - 0.81) * X[:, column]
+    return X
 
 
-def write(options: argparse.Namespace) -> Record:
-    """Write the rows of each part."""
-    from _data import write_two_classes
+def systems(n_rows: int, kind: str, threads: int) -> dict[str, tuple[Fit, Callable[[Any], float]]]:
+    """Return the fit of each system, and its objective as a function of the model."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
 
-    for part in options.only:
-        n_rows = PARTS[part].n_rows(options)
-        write_two_classes(*(options.folder / f"{name}_{part}.npy" for name in FILES), n_rows)
-    return {}
+    from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear
+    from sklearn_rank.objectives import pair_loss_and_gradient
+
+    X, rng = features(n_rows, kind), np.random.default_rng(1)
+    w = rng.standard_normal(X.shape[1]) * (1.5 / np.sqrt(N_DENSE))
+    utility = X @ w + rng.logistic(size=n_rows)
+    grades = np.searchsorted(np.quantile(utility, [0.5, 0.75, 0.9, 0.97]), utility)
+    y, qid = (grades >= 2).astype(int), np.arange(n_rows) // QUERY
+    n_pairs, start = float(y.sum()) * float((1 - y).sum()), np.arange(0, n_rows, QUERY)
+
+    def ridge(model: Any) -> float:
+        return ALPHA / 2 * float(np.square(model.coef_).sum())
+
+    def pairs(model: Any) -> float:
+        return pair_loss_and_gradient(y, X @ model.coef_)[0] / n_pairs + ridge(model)
+
+    def lists(model: Any) -> float:
+        scores, gain = X @ model.coef_, np.exp(grades)
+        shifted = np.exp(scores - scores.max())
+        log_sum = np.log(np.add.reduceat(shifted, start)) + scores.max()
+        target = np.add.reduceat(gain * scores, start) / np.add.reduceat(gain, start)
+        return float((log_sum - target).mean()) + ridge(model)
+
+    def rows(model: Any) -> float:
+        margin = (2 * y - 1) * (X @ model.coef_[0] + model.intercept_)
+        return float(np.logaddexp(0.0, -margin).mean()) + ridge(model)
+
+    ours = {"alpha": ALPHA, "n_jobs": threads, "max_iter": 1000}
+    return {
+        PEER: (
+            lambda tol: LogisticRegression(C=1 / (ALPHA * n_rows), tol=tol, max_iter=1000).fit(
+                X, y
+            ),
+            rows,
+        ),
+        OURS[0]: (
+            lambda tol: KernelPairwiseSGDRanker(kernel="linear", tol=tol, **ours).fit(X, y),
+            pairs,
+        ),
+        OURS[1]: (lambda tol: ListNetLinear(tol=tol, **ours).fit(X, grades, qid=qid), lists),
+    }
+
+
+def loosest(fit: Fit, value: Callable[[Any], float]) -> Record:
+    """Return the loosest tolerance whose objective is near the minimum."""
+    lowest = value(fit(LADDER[-1]))
+    for tol in LADDER:
+        model = fit(tol)
+        excess = value(model) / lowest - 1
+        if excess <= NEAR:
+            break
+    n_iter = int(model.n_iter_[0] if hasattr(model.n_iter_, "__len__") else model.n_iter_)
+    return {"tol": tol, "iterations": n_iter, "excess": excess}
+
+
+def run_linear(kind: str, options: argparse.Namespace) -> Lines:
+    """Time all fits in turns, each at its loosest tolerance, to all rows and to a tenth of them."""
+    lines: Lines = {}
+    for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
+        known = systems(n_rows, kind, options.threads)
+        found = {name: loosest(fit, value) for name, (fit, value) in known.items()}
+        calls = {name: partial(fit, found[name]["tol"]) for name, (fit, _) in known.items()}
+        for _ in range(options.repeats):
+            for name, call in calls.items():
+                busy = time.process_time()
+                seconds = timed(call)
+                busy = time.process_time() - busy
+                record = {"rows": n_rows, "s": seconds, "processor s": busy, **found[name]}
+                lines.setdefault(name + suffix, []).append(record)
+    return lines
+
+
+def judge_linear(kind: str, found: Medians) -> Iterator[Verdict]:
+    """Yield the targets of linear rankers."""
+    for name in OURS:
+        yield ratio(found, name, PEER, 1.2, f", {kind}")
+        yield exponent(found, name, 1.05, f", {kind}")
+
+
+# --- kernels -------------------------------------------------------------------------------------
 
 
 def fit_and_watch(model: Any, X: Any, y: Any) -> Record:
     """Fit a model; return time, and the largest resident memory of this process."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few iterations on purpose
-        found = watch(lambda: model.fit(X, y))
-    extra, peak = found["extra_mb"], peak_bytes()
-    return {
-        "rows": X.shape[0],
-        "s": found["s"],
-        "peak MiB": None if peak is None else peak / MIB,
-        "of it during the fit": None if extra is None else extra * 1e6 / MIB,
-    }
+    found, peak = watch(lambda: model.fit(X, y)), peak_bytes()
+    megabytes = {"peak MiB": None if peak is None else peak / MIB}
+    return {"rows": X.shape[0], "s": found["s"], **megabytes}
 
 
-def run_step(options: argparse.Namespace) -> Record:
+def run_step(options: argparse.Namespace) -> Lines:
     """Time a gradient step: the difference of fits with many and few steps on a known kernel."""
     import numpy as np
     from sklearn.metrics.pairwise import rbf_kernel
 
     from sklearn_rank import KernelPairwiseSGDRanker
 
-    X, y = load(options, "step")
+    X, y = draw_two_classes(options.rows // 200)
     kernel, c = rbf_kernel(X), np.random.default_rng(0).standard_normal(len(y))
 
-    def fit(n_steps):
+    def fit(n_steps: int) -> None:
         ranker = KernelPairwiseSGDRanker(
             kernel="precomputed", solver="gd", alpha=ALPHA, tol=0, max_iter=n_steps
         )
         ranker.fit(kernel, y)
 
-    def products():
+    def products() -> list[float]:
         return [timed(lambda: kernel @ c) for _ in range(PRODUCTS)]
 
     fit(1)
-    lines: Record = {"K @ c": [], "step": []}
-    for _ in range(TIMES * options.repeats):
+    lines: Lines = {"K @ c": [], "step": []}
+    for _ in range(3 * options.repeats):
         few, before = timed(lambda: fit(FEW_STEPS)), products()
         many, after = timed(lambda: fit(MANY_STEPS)), products()
         step = (many - few) / (MANY_STEPS - FEW_STEPS)
@@ -112,41 +196,27 @@ def run_step(options: argparse.Namespace) -> Record:
     return lines
 
 
-def run_linear(name: str) -> Callable[[argparse.Namespace], Record]:
-    """Return the case of one linear fit, on rows with mean 0 and standard deviation 1."""
-
-    def run(options: argparse.Namespace) -> Record:
-        X, y = load(options, "linear")
-        X -= X.mean(axis=0)
-        X /= X.std(axis=0)
-        return {name: [{"rows": len(y), **LINEAR_FITS[name].fit(X, y)}]}
-
-    return run
-
-
-def run_kernel(options: argparse.Namespace) -> Record:
+def run_kernel(options: argparse.Namespace) -> Lines:
     """Fit a few iterations with a kernel matrix that does not fit into the working memory."""
     import sklearn
 
     from sklearn_rank import KernelPairwiseSGDRanker
 
-    X, y = load(options, "kernel")
-    ranker = KernelPairwiseSGDRanker(
-        kernel="rbf", solver="lbfgs", alpha=ALPHA, tol=0, max_iter=options.kernel_steps
-    )
+    X, y = draw_two_classes(options.rows // 50)
+    ranker = KernelPairwiseSGDRanker(kernel="rbf", solver="lbfgs", alpha=ALPHA, tol=0, max_iter=3)
     with sklearn.config_context(working_memory=WORKING_MEMORY):
         record = fit_and_watch(ranker, X, y)
     return {"kernel": [{**record, "iterations": ranker.n_iter_}]}
 
 
-def run_nystroem(options: argparse.Namespace) -> Record:
+def run_nystroem(options: argparse.Namespace) -> Lines:
     """Fit a linear ranker on an approximation of the kernel."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.pipeline import make_pipeline
 
     from sklearn_rank import KernelPairwiseSGDRanker
 
-    X, y = load(options, "nystroem")
+    X, y = draw_two_classes(options.rows)
     model = make_pipeline(
         Nystroem(n_components=100, random_state=0),
         KernelPairwiseSGDRanker(kernel="linear", solver="lbfgs", alpha=ALPHA),
@@ -155,176 +225,26 @@ def run_nystroem(options: argparse.Namespace) -> Record:
     return {"nystroem": [{**record, "iterations": model[-1].n_iter_}]}
 
 
-# --- parts and targets ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Part:
-    """A table: its title, the rows it reads, its cases, and the line others are divided by."""
-
-    title: str
-    n_rows: Callable[[argparse.Namespace], int]
-    cases: tuple[str, ...]
-    beside: str | None = None
+def judge_memory(found: Medians) -> Iterator[Verdict]:
+    """Yield the target of the memory of a large kernel."""
+    label = "peak memory of the kernel fit"
+    yield judged(label, 2048, lambda: found["kernel"]["peak MiB"], unit="MiB")
 
 
 PARTS = {
+    **{
+        kind: Part(title, partial(run_linear, kind), PEER, partial(judge_linear, kind))
+        for kind, title in KINDS.items()
+    },
     "step": Part(
-        "a step of solver='gd', rbf kernel kept", lambda o: o.kernel_rows // 4, ("step",), "K @ c"
+        "a step of solver='gd', rbf kernel kept",
+        run_step,
+        "K @ c",
+        lambda found: [ratio(found, "step", "K @ c", 1.3)],
     ),
-    "linear": Part(
-        f"linear rankers to a gradient of {TOL:g}, 20 features",
-        lambda o: o.rows // 10,
-        tuple(LINEAR_FITS),
-        "logistic",
-    ),
-    "kernel": Part(
-        f"rbf kernel, working_memory={WORKING_MEMORY}", lambda o: o.kernel_rows, ("kernel",)
-    ),
-    "nystroem": Part(
-        "Nystroem(n_components=100), then a linear ranker", lambda o: o.rows, ("nystroem",)
-    ),
+    "kernel": Part(f"rbf kernel, working_memory={WORKING_MEMORY}", run_kernel, judge=judge_memory),
+    "nystroem": Part("Nystroem(n_components=100), then a linear ranker", run_nystroem),
 }
-
-CHILDREN: dict[str, Callable[[argparse.Namespace], Record]] = {
-    "write": write,
-    "step": run_step,
-    "kernel": run_kernel,
-    "nystroem": run_nystroem,
-    **{name: run_linear(name) for name in LINEAR_FITS},
-}
-
-
-def judge(found: Lines, only: list[str]) -> Iterator[Verdict]:
-    """Yield the targets of the parts that ran."""
-
-    def ratio(line: str, other: str) -> Callable[[], float]:
-        return lambda: found[line]["s"] / found[other]["s"]
-
-    def excess() -> float:
-        return found["squared_hinge"]["objective"] / found["FastSurvivalSVM"]["objective"] - 1
-
-    if "step" in only:
-        yield judged("step of gd / K @ c", 1.3, ratio("step", "K @ c"), unit="x")
-    if "linear" in only:
-        for line, other, limit in (
-            ("squared_hinge", "FastSurvivalSVM", 0.1),
-            ("logistic", "FastSurvivalSVM", 0.1),
-            ("logistic", "LogisticRegression", 2.0),
-        ):
-            name = line.replace("_", " ")
-            yield judged(f"{name} fit / {other}", limit, ratio(line, other), unit="x")
-        yield judged("objective above FastSurvivalSVM's (share)", EQUAL, excess)
-    if "kernel" in only:
-        yield judged(
-            "peak memory of the kernel fit", 2048, lambda: found["kernel"]["peak MiB"], unit="MiB"
-        )
-
-
-# --- in the parent -------------------------------------------------------------------------------
-
-
-def run_cases(
-    options: argparse.Namespace, arguments: list[str]
-) -> tuple[dict[str, list[Record]], dict[str, str]]:
-    """Run the cases in turns; return the records of each line, and why cases have none."""
-    lines: dict[str, list[Record]] = defaultdict(list)
-    errors: dict[str, str] = {}
-    names = [name for part in options.only for name in PARTS[part].cases]
-    most = dict.fromkeys(names, 1)  # the steps repeat by themselves, the large fits run once
-    for name, fit in LINEAR_FITS.items():
-        most[name] = options.slow_repeats if fit.slow else options.repeats
-        if importlib.util.find_spec(fit.module) is None:
-            errors[name] = f"{fit.module} is not installed"
-    with tempfile.TemporaryDirectory(prefix="bench_kernel_") as folder:
-
-        def run(name: str) -> Record:
-            child = [*arguments, "--child", name, "--folder", folder]
-            return run_in_process(__file__, child, threads=options.threads)
-
-        if "error" in (written := run("write")):
-            raise SystemExit(f"the data could not be written: {written['error']}")
-        for repeat in range(max(most.values())):
-            for name in names:
-                if name in errors or repeat >= most[name]:
-                    continue
-                print(f"run {repeat + 1} of {most[name]}: {name}", file=sys.stderr, flush=True)
-                found = run(name)
-                if "error" in found:
-                    errors[name] = found["error"]
-                    continue
-                for line, records in found.items():
-                    lines[line] += records
-    return lines, errors
-
-
-def measure(options: argparse.Namespace, arguments: list[str]) -> Report:
-    """Run all cases; return tables and targets."""
-    machine = describe_machine("scikit-survival")
-    runs, errors = run_cases(options, arguments)
-    found = {line: medians(records) for line, records in runs.items()}
-    tables = []
-    for part in (PARTS[name] for name in options.only):
-        own = (*part.cases, part.beside)
-        lines = {line: found[line] for line in found if line in own}
-        if lines:
-            tables.append(times_table(part.title, lines, part.beside))
-    notes = [f"{name}: {error}" for name, error in errors.items()]
-    if (options.rows, options.kernel_rows) != (FULL_ROWS, FULL_KERNEL_ROWS):
-        notes.append(f"The targets are stated for {FULL_ROWS:,} and {FULL_KERNEL_ROWS:,} rows.")
-    settings = (
-        f"Up to {options.rows:,} rows; kernel of {options.kernel_rows:,} rows, "
-        f"{options.kernel_steps} iterations; threads of linear algebra: {options.threads}."
-    )
-    verdicts = list(judge(found, options.only))
-    return Report("kernel", settings, machine, tables, verdicts, notes, dict(runs))
-
-
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--rows", type=int, default=FULL_ROWS, help="most rows (default 1e6)")
-    add(
-        "--kernel-rows",
-        type=int,
-        default=FULL_KERNEL_ROWS,
-        help="rows of the large kernel matrix (default 20000); a step is timed at a quarter",
-    )
-    add("--kernel-steps", type=int, default=3, help="iterations with it (default 3)")
-    add(
-        "--repeats",
-        type=int,
-        default=5,
-        help=f"linear fits of each case (default 5); steps are timed {TIMES} times as often",
-    )
-    add(
-        "--threads",
-        type=int,
-        default=2,
-        help="threads of linear algebra (default 2); 1 where the processors are busy",
-    )
-    add("--slow-repeats", type=int, default=1, help="fits of FastSurvivalSVM; 0 leaves it out")
-    add("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="some parts")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add("--child", choices=CHILDREN, help=argparse.SUPPRESS)
-    add("--folder", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.rows < 10_000 or options.kernel_rows < 400:
-        parser.error("at least 10000 rows and 400 kernel rows are needed")
-    if min(options.repeats, options.kernel_steps, options.threads) < 1 or options.slow_repeats < 0:
-        parser.error("at least one repeat, one step and one thread are needed")
-    return options
-
-
-def main() -> None:
-    """Run the benchmark, or one case of it."""
-    options = parse_arguments(sys.argv[1:])
-    if options.child:
-        print(json.dumps(CHILDREN[options.child](options)))
-    else:
-        measure(options, sys.argv[1:]).publish(options.json)
-
 
 if __name__ == "__main__":
-    main()
+    run_parts(__file__, __doc__, PARTS, rows=1_000_000, repeats=5)

@@ -1,31 +1,21 @@
 """Linear ListNet: speed beside the two BLAS passes it can't do without, growth and memory.
 
-python benchmarks/bench_listnet.py                   # 1e6 x 46 rows, about a minute
-python benchmarks/bench_listnet.py --rows 20000      # a quick look
+python benchmarks/bench_listnet.py             # 1e6 x 46 rows, about a minute
+python benchmarks/bench_listnet.py --quick
 """
 
 import argparse
-import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from _harness import Record, describe_machine, growth, medians, run_in_process, timed, watch
-from _report import Report, Verdict, times_table
+from _harness import timed, watch
+from _parts import TENTH, Lines, Medians, Part, exponent, ratio, run_parts
+from _report import Verdict
 
-FULL_ROWS, N_FEATURES = 1_000_000, 46
-KINDS = {"many": "queries of 50 to 150 rows", "one": "one query"}
+N_FEATURES = 46
 GRADIENT, PASSES, FIT = "value and gradient", "two BLAS passes", "fit"
-TENTH = ", a tenth"
-
-Lines = Mapping[str, Record]
-"""The medians of each line of a table."""
-
-
-# --- in the child --------------------------------------------------------------------------------
 
 
 def generate(n_rows: int, kind: str, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -64,12 +54,12 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     return {PASSES: lambda: (X @ w, X.T @ g), GRADIENT: partial(objective, w)}
 
 
-def time_gradient(n_rows: int, kind: str, repeats: int) -> Record:
+def time_gradient(n_rows: int, kind: str, repeats: int) -> Lines:
     """Time value and gradient, on one thread, and the two passes, on all, in turns."""
     from threadpoolctl import threadpool_limits
 
     calls = gradient_calls(n_rows, kind)
-    lines: Record = {name: [] for name in calls}
+    lines: Lines = {name: [] for name in calls}
     for _ in range(repeats + 1):
         lines[PASSES].append({"rows": n_rows, "s": timed(calls[PASSES])})
         with threadpool_limits(limits=1, user_api="blas"):  # as in a fit
@@ -77,7 +67,7 @@ def time_gradient(n_rows: int, kind: str, repeats: int) -> Record:
     return {name: records[1:] for name, records in lines.items()}  # the first round warms up
 
 
-def time_fit(n_rows: int, kind: str, repeats: int) -> Record:
+def time_fit(n_rows: int, kind: str, repeats: int) -> Lines:
     """Time fits to a gradient of 1e-6 of its start; memory of the first."""
     from sklearn_rank import ListNetLinear
 
@@ -94,73 +84,28 @@ def time_fit(n_rows: int, kind: str, repeats: int) -> Record:
     return {FIT: [{**record, "AUC": auc} for record in records]}
 
 
-CHILDREN = {"gradient": time_gradient, "fit": time_fit}
-
-
-# --- in the parent -------------------------------------------------------------------------------
-
-
-def measure_kind(kind: str, options: argparse.Namespace) -> Record:
-    """Return the records of each line: all rows and a tenth of them."""
-    lines: Record = {}
+def run(kind: str, options: argparse.Namespace) -> Lines:
+    """Time gradients and fits, at a tenth of the rows and at all."""
+    lines: Lines = {}
     for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
-        for task in CHILDREN:
-            print(f"{KINDS[kind]}, {n_rows:,} rows: {task}", file=sys.stderr, flush=True)
-            child = ["--child", task, n_rows, kind, options.repeats]
-            found = run_in_process(__file__, child, threads=options.threads)
-            if "error" in found:
-                raise SystemExit(f"{task} of {KINDS[kind]}, {n_rows:,} rows: {found['error']}")
+        for task in (time_gradient, time_fit):
+            found = task(n_rows, kind, options.repeats)
             lines |= {name + suffix: records for name, records in found.items()}
     return lines
 
 
-def judge(kind: str, found: Lines) -> Iterator[Verdict]:
+def judge(kind: str, found: Medians) -> Iterator[Verdict]:
     """Yield the targets of one kind of lists."""
     if kind == "many":  # one query fits no cache, so it is read twice as the passes do
-        ratio = found[GRADIENT]["s"] / found[PASSES]["s"]
-        yield Verdict(f"{GRADIENT} / {PASSES}, {KINDS[kind]}", 1.1, ratio, "x")
+        yield ratio(found, GRADIENT, PASSES, 1.1)
     for line in (GRADIENT, FIT):
-        both = (found[line + TENTH], found[line])
-        exponent = growth([one["rows"] for one in both], [one["s"] for one in both])
-        yield Verdict(f"growth exponent, {line}, {KINDS[kind]}", 1.05, exponent)
+        yield exponent(found, line, 1.05, f", {kind}")
 
 
-def measure(options: argparse.Namespace) -> Report:
-    """Run all cases; return tables and targets."""
-    machine = describe_machine()
-    runs = {kind: measure_kind(kind, options) for kind in KINDS}
-    tables, verdicts = [], []
-    for kind, lines in runs.items():
-        found = {line: medians(records) for line, records in lines.items()}
-        tables.append(times_table(KINDS[kind], found, PASSES))
-        verdicts += judge(kind, found)
-    notes = []
-    if options.rows != FULL_ROWS:
-        notes.append(f"The targets are stated for {FULL_ROWS:,} rows.")
-    settings = (
-        f"{options.rows:,} rows x {N_FEATURES} features; threads of linear algebra: "
-        f"{options.threads}, of value and gradient: 1."
-    )
-    return Report("listnet", settings, machine, tables, verdicts, notes, runs)
-
-
-def main() -> None:
-    """Run the benchmark, or one case of it."""
-    if sys.argv[1:2] == ["--child"]:
-        task, n_rows, kind, repeats = sys.argv[2:]
-        print(json.dumps(CHILDREN[task](int(n_rows), kind, int(repeats))))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--rows", type=int, default=FULL_ROWS, help="rows (default 1e6)")
-    add("--repeats", type=int, default=9, help="gradients (default 9); a third as many fits")
-    add("--threads", type=int, default=os.cpu_count(), help="threads of the BLAS (default: all)")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    options = parser.parse_args()
-    if options.rows < 1000 or min(options.repeats, options.threads) < 1:
-        parser.error("at least 1000 rows, one repeat and one thread are needed")
-    measure(options).publish(options.json)
-
+PARTS = {
+    kind: Part(title, partial(run, kind), PASSES, partial(judge, kind))
+    for kind, title in (("many", "queries of 50 to 150 rows"), ("one", "one query"))
+}
 
 if __name__ == "__main__":
-    main()
+    run_parts(__file__, __doc__, PARTS, rows=1_000_000, repeats=9, threads=os.cpu_count() or 1)

@@ -1,48 +1,40 @@
-"""Sums over all pairs: time beside a sort, growth, error, and distributions of scores.
+"""Sums over all pairs, and listed pairs: time beside a sort and beside logistic regression.
 
-    python benchmarks/bench_pairs.py                       # 1e6 rows, a minute
-    python benchmarks/bench_pairs.py --only sums scores    # some of the parts
-    python benchmarks/bench_pairs.py --rows 50000 --repeats 2    # a quick look
+python benchmarks/bench_pairs.py                       # 1e6 rows, three minutes
+python benchmarks/bench_pairs.py --only sums scores    # some of the parts
+python benchmarks/bench_pairs.py --quick
 
 Each part has a process of its own, in which the things compared take turns:
 
 - ``sums``: value and gradient of each loss over all pairs, beside a stable argsort of the scores;
 - ``error``: the logistic sums beside the same sums taken pair by pair;
-- ``scores``: the logistic sums for scores of different distributions.
+- ``scores``: the logistic sums for scores of different distributions;
+- ``independent``, ``correlated``: as many listed pairs as rows, of a tenth as many items with 50
+  features. Everybody minimises the mean logistic loss of the pairs with one ridge, to within 1e-6
+  of the lowest that anybody finds, at the loosest of a ladder of tolerances;
+  `LogisticRegression` gets the matrix of differences ready made, and its memory is compared.
 """
 
 import argparse
-import json
 import math
-import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from _harness import Record, describe_machine, growth, medians, run_in_process, take_turns, timed
-from _report import Report, Table, Verdict, judged, times_table
+from _harness import Record, timed, watch
+from _parts import TENTH, Lines, Medians, Part, exponent, in_turns, ratio, run_parts
+from _report import Verdict, judged
 
-FULL_ROWS, ERROR_ROWS = 1_000_000, 10_000
+ERROR_ROWS = 10_000
 POSITIVE_SHARE = 0.3
-TENTH = ", a tenth"
 SPREAD_OUT = "normal, sd 30"
 OTHER_SCORES = (
-    "normal, sd 3",
-    "one outlier at 1e6",
-    "clusters at 0 and 1e6",
-    "uniform +- 1e3",
-    "uniform +- 1e4",
-    "uniform +- 1e5",
-    "uniform +- 1e6",
-    "cauchy cubed",
+    *("normal, sd 3", "one outlier at 1e6", "clusters at 0 and 1e6", "uniform +- 1e3"),
+    *("uniform +- 1e4", "uniform +- 1e5", "uniform +- 1e6", "cauchy cubed"),
 )
 
-Lines = Mapping[str, Record]
-"""The medians of each line of a table."""
-
-
-# --- in the child --------------------------------------------------------------------------------
+# --- all pairs -----------------------------------------------------------------------------------
 
 
 def draw_labels(n_rows: int) -> Any:
@@ -84,21 +76,13 @@ def pair_sum(loss: str, y: Any, scores: Any) -> Callable[[], Any]:
     return lambda: pair_loss.value_and_gradient(scores)
 
 
-def in_turns(
-    calls: Mapping[str, Callable[[], Any]], repeats: int, n_rows: int
-) -> dict[str, list[Record]]:
-    """Time the calls; return the records of each."""
-    seconds = take_turns(calls, repeats)
-    return {name: [{"rows": n_rows, "s": s} for s in found] for name, found in seconds.items()}
-
-
-def run_sums(options: argparse.Namespace) -> Record:
+def run_sums(options: argparse.Namespace) -> Lines:
     """Time the sums of each loss at all rows and at a tenth of them."""
     import numpy as np
 
     from sklearn_rank.objectives import MARGIN_LOSSES, pair_loss_and_gradient
 
-    lines: Record = {}
+    lines: Lines = {}
     for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
         y, scores = draw_labels(n_rows), draw_scores("normal, sd 3", n_rows)
         calls = {"argsort": partial(np.argsort, scores, kind="stable")}
@@ -109,7 +93,16 @@ def run_sums(options: argparse.Namespace) -> Record:
     return lines
 
 
-def run_scores(options: argparse.Namespace) -> Record:
+def judge_sums(found: Medians) -> Iterator[Verdict]:
+    """Yield the targets of the sums: beside a sort, and their growth."""
+    yield ratio(found, "logistic", "argsort", 0.4)
+    yield ratio(found, "hinge", "argsort", 1.0)
+    for name in found:
+        if name + TENTH in found and name != "argsort":
+            yield exponent(found, name, 1.1)
+
+
+def run_scores(options: argparse.Namespace) -> Lines:
     """Time the logistic sums for each distribution of scores."""
     y = draw_labels(options.rows)
     calls = {
@@ -138,7 +131,7 @@ def pair_by_pair(y: Any, scores: Any) -> tuple[float, Any]:
     return value, gradient
 
 
-def run_error(_options: argparse.Namespace) -> Record:
+def run_error(_options: argparse.Namespace) -> Lines:
     """Compare the logistic sums with those taken pair by pair."""
     import numpy as np
 
@@ -162,115 +155,149 @@ def run_error(_options: argparse.Namespace) -> Record:
     return {"logistic": [record]}
 
 
-PARTS = {"sums": run_sums, "error": run_error, "scores": run_scores}
+# --- listed pairs --------------------------------------------------------------------------------
+
+PAIRS_PER_ITEM, N_FEATURES = 10, 50
+ALPHA, NEAR = 1e-6, 1e-6
+OURS = ("PNormPushRanker, lbfgs", "KernelPairwiseSGDRanker, linear")
+PEERS = ("LogisticRegression, lbfgs", "LogisticRegression, newton-cholesky")
+LADDER = tuple(10.0**-power for power in range(2, 11))
+
+Fit = Callable[[float], tuple[Any, int]]
+"""Fits to a tolerance; returns coefficients and the number of iterations."""
 
 
-# --- in the parent -------------------------------------------------------------------------------
+def draw_pairs(n_pairs: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
+    """Return items, and pairs whose winners are drawn from a linear model of the items."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    n_items = n_pairs // PAIRS_PER_ITEM
+    X = rng.standard_normal((n_items, N_FEATURES))
+    if kind == "correlated":  # an autoregression along the features
+        for column in range(1, N_FEATURES):
+            X[:, column] = 0.9 * X[:, column - 1] + np.sqrt(1 - 0.81) * X[:, column]
+    scores = X @ (rng.standard_normal(N_FEATURES) / np.sqrt(N_FEATURES) * 1.5)
+    first = rng.integers(0, n_items, n_pairs)
+    second = (first + rng.integers(1, n_items, n_pairs)) % n_items
+    wins = rng.random(n_pairs) < 1 / (1 + np.exp(scores[second] - scores[first]))
+    return X, np.where(wins[:, None], np.c_[first, second], np.c_[second, first])
 
 
-def judge_sums(found: Lines) -> list[Verdict]:
-    """Return the targets of the sums: beside a sort, and their growth."""
+def objective(X: Any, pairs: Any, w: Any) -> float:
+    """Return the mean logistic loss of the pairs plus the ridge."""
+    import numpy as np
 
-    def exponent(loss: str) -> float:
-        both = (found[loss + TENTH], found[loss])
-        return growth([one["rows"] for one in both], [one["s"] for one in both])
-
-    def ratio(loss: str) -> Callable[[], float]:
-        return lambda: found[loss]["s"] / found["argsort"]["s"]
-
-    losses = [name.removesuffix(TENTH) for name in found if name.endswith(TENTH)]
-    return [
-        judged("logistic sums / argsort", 0.4, ratio("logistic"), unit="x"),
-        judged("hinge sums / argsort", 1.0, ratio("hinge"), unit="x"),
-        *(
-            judged(f"growth exponent, {loss}", 1.1, partial(exponent, loss))
-            for loss in losses
-            if loss != "argsort" and "," not in loss
-        ),
-    ]
+    scores = X @ w
+    margin = scores[pairs[:, 0]] - scores[pairs[:, 1]]
+    return float(np.logaddexp(0.0, -margin).mean() + ALPHA / 2 * w @ w)
 
 
-def judge_error(found: Lines) -> list[Verdict]:
-    """Return the targets of the error, as a share of the total pair weight."""
-    return [
-        judged(f"error of the {of}", 1e-12, lambda of=of: found["logistic"][of])
-        for of in ("value", "gradient")
-    ]
+def our_fit(name: str, X: Any, pairs: Any, tol: float) -> tuple[Any, int]:
+    """Fit one of our linear rankers to the pairs."""
+    from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
+    from sklearn_rank.pairs import PairRanker
+
+    if name == OURS[0]:
+        options = {"solver": "lbfgs", "weak_ranker": "feature", "tol": tol, "alpha": ALPHA}
+        ranker = PNormPushRanker(p=1, loss="logistic", **options)
+    else:
+        ranker = KernelPairwiseSGDRanker(kernel="linear", alpha=ALPHA, tol=tol)
+    fitted = PairRanker(ranker).fit(X, pairs).ranker_
+    return fitted.coef_, fitted.n_iter_
 
 
-def judge_scores(found: Lines) -> list[Verdict]:
-    """Return the targets of the distributions: none costs much more than the spread-out one."""
-    return [
-        judged(
-            f"{name} / {SPREAD_OUT}",
-            3,
-            lambda name=name: found[name]["s"] / found[SPREAD_OUT]["s"],
-            unit="x",
-        )
-        for name in OTHER_SCORES
-    ]
+def peer_fit(name: str, differences: Any, y: Any, tol: float) -> tuple[Any, int]:
+    """Fit a logistic regression without intercept to the differences."""
+    from sklearn.linear_model import LogisticRegression
+
+    options = {"C": 1 / (ALPHA * len(y)), "fit_intercept": False, "max_iter": 1000}
+    model = LogisticRegression(solver=name.partition(", ")[2], tol=tol, **options)
+    return model.fit(differences, y).coef_[0], int(model.n_iter_[0])
 
 
-TABLES = {
-    "sums": ("value and gradient over all pairs, normal scores of sd 3", "argsort", judge_sums),
-    "error": (
-        "error beside the sums pair by pair, share of the total pair weight",
-        None,
-        judge_error,
+def loosest(fits: Mapping[str, Fit], value: Callable[[Any], float]) -> dict[str, Record]:
+    """Return the loosest tolerance of each fit whose objective is near the lowest of all."""
+    tried: dict[str, list[Record]] = {name: [] for name in fits}
+    lowest = min(value(fit(LADDER[-1])[0]) for fit in fits.values())
+    for name, fit in fits.items():
+        for tol in LADDER:
+            w, n_iter = fit(tol)
+            excess = value(w) / lowest - 1
+            tried[name].append({"tol": tol, "iterations": n_iter, "excess": excess})
+            if excess <= NEAR:
+                break
+        else:
+            raise RuntimeError(f"{name} does not come near the lowest objective")
+    return {name: found[-1] for name, found in tried.items()}
+
+
+def run_listed(kind: str, options: argparse.Namespace) -> Lines:
+    """Time all fits in turns, each at its loosest tolerance; memory beside the differences."""
+    import numpy as np
+
+    n_pairs = options.rows
+    X, pairs = draw_pairs(n_pairs, kind)
+    our_fit(OURS[1], X[:100], pairs[(pairs < 100).all(axis=1)], 1e-3)  # imports
+    watched = OURS[kind == "correlated"]  # one a process: a mark is that of all fits before
+    megabytes = {watched: watch(partial(our_fit, watched, X, pairs, 1e-7))["extra_mb"]}
+    sign = np.where(np.random.default_rng(1).random(n_pairs) < 0.5, 1.0, -1.0)
+    differences = (X[pairs[:, 0]] - X[pairs[:, 1]]) * sign[:, None]
+    fits: dict[str, Fit] = {name: partial(our_fit, name, X, pairs) for name in OURS}
+    fits |= {name: partial(peer_fit, name, differences, sign > 0) for name in PEERS}
+    found = loosest(fits, partial(objective, X, pairs))
+    calls = {name: partial(fit, found[name]["tol"]) for name, fit in fits.items()}
+    # Of the processor: others may share it, and one thread waits for none.
+    lines = in_turns(calls, max(1, options.repeats // 3), n_pairs, clock=time.process_time)
+    return {
+        name: [
+            {**one, **found[name], "MB / differences": share(megabytes.get(name), differences)}
+            for one in records
+        ]
+        for name, records in lines.items()
+    }
+
+
+def share(megabytes: float | None, differences: Any) -> float | None:
+    """Return the memory of a fit as a multiple of that of the differences."""
+    return None if megabytes is None else megabytes * 1e6 / differences.nbytes
+
+
+def judge_listed(kind: str, found: Medians) -> Iterator[Verdict]:
+    """Yield the targets of listed pairs: beside the faster logistic regression."""
+    fastest = min(PEERS, key=lambda name: found[name]["s"])
+    for name in OURS:
+        yield ratio(found, name, fastest, 0.6, f", {kind}")
+        if (memory := found[name]["MB / differences"]) is not None:
+            yield Verdict(f"memory of {name} / differences", 0.15, memory)
+
+
+PARTS = {
+    "sums": Part(
+        "value and gradient over all pairs, normal scores of sd 3", run_sums, "argsort", judge_sums
     ),
-    "scores": ("logistic sums by distribution of scores", SPREAD_OUT, judge_scores),
+    "error": Part(
+        "error beside the sums pair by pair, share of the total pair weight",
+        run_error,
+        judge=lambda found: [
+            judged(f"error of the {of}", 1e-12, lambda of=of: found["logistic"][of])
+            for of in ("value", "gradient")
+        ],
+    ),
+    "scores": Part(
+        "logistic sums by distribution of scores",
+        run_scores,
+        SPREAD_OUT,
+        lambda found: [ratio(found, name, SPREAD_OUT, 3) for name in OTHER_SCORES],
+    ),
+    **{
+        kind: Part(title, partial(run_listed, kind), PEERS[0], partial(judge_listed, kind))
+        for kind, title in (
+            ("independent", "listed pairs, independent features"),
+            ("correlated", "listed pairs, features correlated at .9"),
+        )
+    },
 }
 
-
-def measure(options: argparse.Namespace, arguments: list[str]) -> Report:
-    """Run the parts, each in a process of its own."""
-    machine = describe_machine()
-    tables: list[Table] = []
-    verdicts: list[Verdict] = []
-    notes: list[str] = []
-    runs: Record = {}
-    for part in options.only:
-        print(part, file=sys.stderr, flush=True)
-        runs[part] = run_in_process(
-            __file__, [*arguments, "--child", part], threads=options.threads
-        )
-        if "error" in runs[part]:
-            notes.append(f"{part}: {runs[part]['error']}")
-            continue
-        found = {line: medians(records) for line, records in runs[part].items()}
-        title, beside, judge = TABLES[part]
-        tables.append(times_table(title, found, beside))
-        verdicts += judge(found)
-    if options.rows != FULL_ROWS:
-        notes.append(f"The targets are stated for {FULL_ROWS:,} rows.")
-    settings = f"{options.rows:,} rows; threads of linear algebra: {options.threads}."
-    return Report("pairs", settings, machine, tables, verdicts, notes, runs)
-
-
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--rows", type=int, default=FULL_ROWS, help="most rows (default 1e6)")
-    add("--repeats", type=int, default=15, help="runs of each (default 15)")
-    add("--threads", type=int, default=2, help="threads of linear algebra (default 2)")
-    add("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="some parts")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add("--child", choices=PARTS, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.rows < 10_000 or min(options.repeats, options.threads) < 1:
-        parser.error("at least 10000 rows, one repeat and one thread are needed")
-    return options
-
-
-def main() -> None:
-    """Run the benchmark, or one part of it."""
-    options = parse_arguments(sys.argv[1:])
-    if options.child:
-        print(json.dumps(PARTS[options.child](options)))
-    else:
-        measure(options, sys.argv[1:]).publish(options.json)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts(__file__, __doc__, PARTS, rows=1_000_000, repeats=15)

@@ -1,10 +1,10 @@
 """Our objectives in the trees of XGBoost and LightGBM, beside the engines' own objectives.
 
     python benchmarks/bench_trees.py --data DIR
-    python benchmarks/bench_trees.py --quick                          # a minute
-    python benchmarks/bench_trees.py --only speed --rows 10000 --depths 6
+    python benchmarks/bench_trees.py --quick                          # some minutes
+    python benchmarks/bench_trees.py --only speed --rows 10000
     python benchmarks/bench_trees.py --only lists --sets cancer magic --data DIR
-    python benchmarks/bench_trees.py --only lists queries --data DIR --processes 16
+    python benchmarks/bench_trees.py --only lists queries --data DIR --threads 16
 
 Parts:
 
@@ -16,86 +16,172 @@ Targets are printed beside what was measured, reached or not.
 """
 
 import argparse
-import importlib
+import json
+import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from _harness import describe_machine
+from _harness import describe_machine, medians, run_in_process
+from _parts import Lines, Medians, ratio
+from _queries import run as run_queries
 from _real_data import add_data_option
-from _report import PartResult, Report
+from _report import PartResult, Report, Verdict, times_table
+from _stats import say
 from _trees_lists import DATA_TITLES
-from _trees_systems import ENGINES, RATES
+from _trees_lists import run as run_lists
+from _trees_systems import (
+    ENGINE_TITLES,
+    LAMBDARANK,
+    LOG_LOSS,
+    QUERY_GRID,
+    RANK_NDCG,
+    list_model,
+    scores_after,
+    xgboost_pairwise,
+)
 
-PARTS = ("speed", "lists", "queries")
-"""Each is a module `_trees_PART` with a function `run(options) -> PartResult`."""
+FEW_ROWS, FULL_ROWS = 10_000, 1_000_000
+FEATURES, ROUNDS, TEST_ROWS, WARM_ROWS = 20, 100, 100_000, 1_000
+PAIRWISE = "rank:pairwise"
+OURS = ("exponential", "logistic")
 
-ROWS, DEPTHS = (10_000, 1_000_000), (6, 1)
-PACKAGES = ("xgboost", "xgboost-cpu", "lightgbm")
+BESIDE_LOG_LOSS = {FEW_ROWS: (2.0, 2.0), FULL_ROWS: (1.3, 1.7)}
+"""Most times the log-loss's time that ours may take, at depth 6."""
+
+BESIDE_PAIRWISE = {6: (1 / 4, 1 / 3), 1: (0.1, 0.1)}
+"""Most times what rank:pairwise takes that ours may take, with `FULL_ROWS` rows, by depth."""
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+# --- speed ---------------------------------------------------------------------------------------
+
+
+def time_fits(rows: int, depth: int, engine: str, repeats: int, threads: int) -> Lines:
+    """Time whole fits in turns, after one of each to few rows; rank:pairwise once."""
+    import numpy as np
+    from _data import draw_interactions
+    from _harness import timed
+
+    from sklearn_rank.metrics import auc_score
+
+    X, y = draw_interactions(rows, seed=1)
+    X_test, y_test = draw_interactions(TEST_ROWS, seed=0)
+    given = {"learning_rate": 0.1, "max_depth": depth, "n_estimators": ROUNDS}
+    lines: Lines = {}
+    for turn in range(repeats + 1):
+        n_rows = WARM_ROWS if turn == 0 else rows
+        for name in (LOG_LOSS, *OURS, *([PAIRWISE] if engine == "xgboost" else [])):
+            if turn > 1 and name == PAIRWISE:
+                continue
+            if name == PAIRWISE:
+                model = xgboost_pairwise(threads, **given)
+                fit = partial(model.fit, qid=np.zeros(n_rows, dtype=np.int64))
+            else:
+                model = list_model(name, threads, engine, **given)
+                fit = model.fit
+            seconds = timed(partial(fit, X[:n_rows], y[:n_rows]))
+            if turn == 1:
+                auc = float(auc_score(y_test, scores_after(model, X_test, ROUNDS)))
+                lines[name] = [{"rows": rows, "s": seconds, "test AUC": auc}]
+            elif turn > 1:
+                lines[name].append({**lines[name][0], "s": seconds})
+    return lines
+
+
+def judge_speed(found: Medians, rows: int, depth: int, about: str) -> Iterator[Verdict]:
+    """Yield the targets that are stated for this size."""
+    for number, name in enumerate(OURS):
+        if depth == 6 and rows in BESIDE_LOG_LOSS:
+            yield ratio(found, name, LOG_LOSS, BESIDE_LOG_LOSS[rows][number], about)
+        if rows == FULL_ROWS and PAIRWISE in found:
+            yield ratio(found, name, PAIRWISE, BESIDE_PAIRWISE[depth][number], about)
+            gain = found[name]["test AUC"] - found[PAIRWISE]["test AUC"]
+            label = f"test AUC, {name} - {PAIRWISE}{about}"
+            yield Verdict(label, -0.002, gain, at_least=True)
+
+
+def part_speed(options: Any) -> PartResult:
+    """Time every size, one process after the other."""
+    result = PartResult([], notes=[SPEED])
+    sizes = [(rows, depth) for rows in options.rows for depth in (6, 1)]
+    for rows, depth in sizes[:1] if options.quick else sizes:
+        for engine, words in ENGINE_TITLES.items():
+            title = f"{words}, {rows:,} x {FEATURES}, {ROUNDS} rounds of depth {depth}"
+            say(f"speed: {title}")
+            child = ["--child", rows, depth, engine, options.repeats, options.threads]
+            found = run_in_process(__file__, child, threads=options.threads)
+            if "error" in found:
+                result.notes.append(f"{title}: {found['error']}")
+                continue
+            lines = {name: medians(records) for name, records in found.items()}
+            result.tables.append(times_table(title, lines, LOG_LOSS))
+            result.verdicts += judge_speed(lines, rows, depth, f": {title}")
+    return result
+
+
+SPEED = (
+    "Speed: whole fits from arrays to the model, in turns in one process, after a fit of each to a "
+    "thousand rows; medians. The log-loss is the engine's own classifier with the same parameters; "
+    f'{PAIRWISE} is XGBoost\'s with lambdarank_pair_method="mean" and all rows one query, fitted '
+    "once. The test AUC is that of the first fit on 100,000 fresh rows."
+)
+
+
+# --- queries -------------------------------------------------------------------------------------
+
+
+def part_queries(options: Any) -> PartResult:
+    """Compare objectives on queries, in the same trees."""
+    peers = (RANK_NDCG,) if options.quick else (LAMBDARANK, RANK_NDCG)
+    beside = {f"it minus {peer}, NDCG@10": ("it", peer) for peer in peers}
+    return run_queries("_trees_systems", options, beside, QUERIES)
+
+
+QUERIES = (
+    f"Queries: every system has the same candidates ({QUERY_GRID.words}); the highest mean NDCG@10 "
+    "of the validation queries decides, and what is chosen, without another fit, scores the test "
+    "queries once. The libraries' rankers keep what else they have by default; LightGBM gets all "
+    'leaves that a depth allows. "Queries alike" gives each row one over its query\'s number of '
+    "rows as weight. Folds, validation queries and metrics are those of the part `queries` of "
+    "peers.py: MQ2008's five folds are cut from the files of its first one. Differences are paired "
+    "query by query, with 95 % BCa bootstrap intervals over queries."
+)
+
+
+PARTS = {"speed": part_speed, "lists": run_lists, "queries": part_queries}
+
+
+def main() -> None:
+    """Run the parts and print the report."""
+    if sys.argv[1:2] == ["--child"]:
+        rows, depth, engine, repeats, threads = sys.argv[2:]
+        print(json.dumps(time_fits(int(rows), int(depth), engine, int(repeats), int(threads))))
+        return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help="some parts")
-    add("--engine", nargs="+", choices=ENGINES, default=ENGINES, help="default: both")
-    add("--rows", nargs="+", type=int, default=ROWS, help="speed: rows (default 1e4 1e6)")
-    add("--depths", nargs="+", type=int, default=DEPTHS, help="speed: depths (default 6 1)")
+    add("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="some parts")
+    add("--rows", nargs="+", type=int, default=(FEW_ROWS, FULL_ROWS), help="speed: rows")
     add("--repeats", type=int, default=5, help="speed: fits of each (default 5)")
-    add("--pairwise-repeats", type=int, help="speed: fits of rank:pairwise (default: --repeats)")
-    add("--threads", type=int, default=2, help="speed: threads of a fit (default 2)")
-    add(
-        "--sets", nargs="+", choices=DATA_TITLES, default=list(DATA_TITLES), help="lists: data sets"
-    )
+    add("--sets", nargs="+", choices=DATA_TITLES, default=list(DATA_TITLES), help="lists: sets")
     add("--splits", type=int, default=10, help="lists: splits of each data set (default 10)")
-    add("--rates", nargs="+", type=float, default=RATES, help="learning rates of the searches")
-    add("--rounds", type=int, default=500, help="most rounds of the searches (default 500)")
-    add("--processes", type=int, default=2, help="lists, queries: searches at a time (default 2)")
+    add("--threads", type=int, default=2, help="of a fit, or searches at a time (default 2)")
     add("--quick", action="store_true", help="10,000 rows, few candidates, two splits, one fold")
     add("--json", type=Path, metavar="FILE", help="write the report there as well")
     add_data_option(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.quick:
-        options.rows, options.repeats, options.splits = (10_000,), 2, 2
-        options.depths, options.pairwise_repeats, options.sets = (6,), 1, ["cancer"]
-    if options.pairwise_repeats is None:
-        options.pairwise_repeats = options.repeats
-    least = (options.repeats, options.splits, options.threads, options.processes)
-    if min(options.rows) < 1000 or min(least) < 1 or options.pairwise_repeats < 0:
-        parser.error("at least 1000 rows, one repeat, split, thread and process are needed")
-    if options.data is not None:
-        options.data = Path(options.data)
-    return options
-
-
-def settings_in_words(options: argparse.Namespace) -> str:
-    """Say what was run, for the parts that were."""
-    parts = {
-        "speed": f"{options.threads} threads, {options.repeats} fits of each objective, "
-        f"{options.pairwise_repeats} of rank:pairwise.",
-        "lists": f"{options.splits} splits of each list.",
-        "queries": "One search for each fold of queries.",
-    }
-    return " ".join(words for part, words in parts.items() if part in options.only)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the parts and print the report."""
-    options = parse_arguments(arguments)
-    machine = describe_machine(*PACKAGES)
-    parts: dict[str, PartResult] = {}
-    for part in PARTS:
-        if part in options.only:
-            parts[part] = importlib.import_module(f"_trees_{part}").run(options)
-    report = Report(
+        options.rows, options.repeats, options.splits = (FEW_ROWS,), 2, 2
+        options.sets = ["cancer"]
+    parts = [PARTS[name](options) for name in options.only]
+    Report(
         "trees",
-        settings_in_words(options),
-        machine,
-        [table for part in parts.values() for table in part.tables],
-        [verdict for part in parts.values() for verdict in part.verdicts],
-        [note for part in parts.values() for note in part.notes],
-        {name: part.runs for name, part in parts.items()},
-    )
-    report.publish(options.json)
+        f"{options.threads} threads, {options.repeats} fits; {options.splits} splits of each list.",
+        describe_machine("xgboost", "xgboost-cpu", "lightgbm"),
+        [table for part in parts for table in part.tables],
+        [verdict for part in parts for verdict in part.verdicts],
+        [note for part in parts for note in part.notes],
+    ).publish(options.json)
 
 
 if __name__ == "__main__":

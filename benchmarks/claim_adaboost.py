@@ -214,11 +214,7 @@ def main(arguments: list[str] | None = None) -> None:
         "outside, and is open otherwise."
     )
     tables, verdicts = [table_of(found, rounds)], verdicts_of(found, rounds)
-    runs = {
-        name: [[[*key, values] for key, values in split.items()] for split in splits]
-        for name, splits in found.items()
-    }
-    report = Report("claim_adaboost", settings, describe_machine(), tables, verdicts, notes, runs)
+    report = Report("claim_adaboost", settings, describe_machine(), tables, verdicts, notes)
     report.publish(options.json)
     if options.plot is not None:
         draw(found, rounds, options.plot)

@@ -180,8 +180,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     tables = [table_of(found, grading, lengths) for grading in GRADINGS]
     verdicts = verdicts_of(found, lengths)
-    runs = [[list(key), values] for key, values in found.items()]
-    report = Report("claim_lists", settings, describe_machine(), tables, verdicts, runs=runs)
+    report = Report("claim_lists", settings, describe_machine(), tables, verdicts)
     report.publish(options.json)
     if options.plot is not None:
         draw(found, lengths, options.plot)

@@ -180,12 +180,9 @@ def main(arguments: list[str] | None = None) -> None:
         "open otherwise."
     )
     tables = [table_of(TITLES[name], figures, names) for name, figures in found.items()]
-    runs = {
-        name: [[*key, values] for key, values in figures.items()] for name, figures in found.items()
-    }
     verdicts = verdicts_of(found, names[-1])
     machine = describe_machine("lightgbm", "xgboost")
-    report = Report("claim_rich_classes", settings, machine, tables, verdicts, notes, runs)
+    report = Report("claim_rich_classes", settings, machine, tables, verdicts, notes)
     report.publish(options.json)
     if options.plot is not None:
         draw(found, names, options.plot)

@@ -243,10 +243,9 @@ def main(arguments: list[str] | None = None) -> None:
         "claim fails where the interval of the slope of the squared distance reaches above that "
         "of (2.5)."
     )
-    runs = [[str(key), values] for key, values in found.items()]
     tables = tables_of(found, sizes, negatives)
     verdicts = verdicts_of(found, sizes)
-    report = Report("claim_schedule", settings, describe_machine(), tables, verdicts, runs=runs)
+    report = Report("claim_schedule", settings, describe_machine(), tables, verdicts)
     report.publish(options.json)
     if options.plot is not None:
         draw(found, sizes, negatives, options.plot)

@@ -35,10 +35,10 @@ from _clicks_fits import (
     measure_cell,
 )
 from _harness import describe_machine
-from _lists_fits import signed
 from _real_data import add_data_option
 from _report import Cell as Shown
 from _report import Report, Table, Verdict, judged
+from _stats import signed
 
 LARGE, SMALL = 100_000, 5_000
 BIASES = {1.0: "1 / rank", 0.5: "sqrt(1 / rank)"}
@@ -247,8 +247,7 @@ def report_of(records: list[dict[str, Any]]) -> Report:
         "otherwise defaults, nothing searched; differences with 95 % intervals, by query."
     )
     machine = describe_machine("xgboost", "xgboost-cpu", "lightgbm")
-    runs = [{"cell": one["cell"], "kind": one["kind"], "off": one["off"]} for one in records]
-    return Report("clicks", settings, machine, tables, targets(found), notes, runs)
+    return Report("clicks", settings, machine, tables, targets(found), notes)
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import mean
 
 from _harness import describe_machine
-from _lists_fits import interval
 from _real_data import DataNotFoundError, add_data_option, load_two_classes
 from _report import Cell, Report, Table
+from _stats import interval
 
 ROUNDS, POWERS = (5, 10, 20, 50, 200), (1, 4, 16)
 TITLES = {

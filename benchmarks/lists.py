@@ -3,23 +3,20 @@
     python benchmarks/lists.py --data DIR
     python benchmarks/lists.py --quick                                # breast cancer, two splits
 
-Parts: `trees`, BoostedTreesRanker beside LightGBM, both as they come, and after many rounds;
-`stopping`, early stopping on and off; `ensemble`, RankingEnsemble beside its best member and the
-best of five peers; `compare`, what the command line puts first and then trains, beside two
-baselines; `queries`, RankingEnsemble on graded queries.
+Parts: `ensemble`, RankingEnsemble beside its best member and the best of five peers; `compare`,
+what the command line puts first and then trains, beside two baselines; `queries`, RankingEnsemble
+on graded queries.
 
 Five splits of 60 and 40 %; differences are paired over the splits, with the variance of Nadeau and
 Bengio (2003) and Holm's procedure over the tables.
 """
 
 import argparse
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from time import perf_counter
 
 from _harness import describe_machine
 from _list_ensembles import (
@@ -40,68 +37,15 @@ from _list_tables import (
     TABLES,
     Found,
     differences,
-    figures_of,
     load_table,
     measure_all,
-    scores_of,
     significantly_below,
-    split_of,
     standard_error,
 )
 from _real_data import DataNotFoundError, add_data_option
 from _report import Cell, PartResult, Report, Table, Verdict
 
-OURS, THEIRS = "BoostedTreesRanker", "LGBMClassifier"
-FEW, MANY = 200, 600
 WORDS = {"AUC": "AUC", "pauc@0.05": "pAUC", "tpr@0.05": "first 5 %", "average precision": "AP"}
-
-
-def at(system: str, rounds: int) -> str:
-    """Return the name of a system after so many rounds."""
-    return f"{system}, {rounds} rounds"
-
-
-def fit_trees(table: str, split: int, *, folder: Path | None):
-    """Measure trees as they come, after few and many rounds, and with early stopping."""
-    from lightgbm import LGBMClassifier
-
-    from sklearn_rank import BoostedTreesRanker
-
-    X, X_test, y, y_test = split_of(table, folder, split)
-    ours = partial(BoostedTreesRanker, n_jobs=1, random_state=0)
-    theirs = partial(LGBMClassifier, n_jobs=1, verbosity=-1, random_state=0)
-    rate = ours().learning_rate
-    models = {OURS: ours(), THEIRS: theirs()}
-    for rounds in (FEW, MANY):
-        models[at(OURS, rounds)] = ours(n_estimators=rounds)
-        models[at(THEIRS, rounds)] = theirs(n_estimators=rounds, learning_rate=rate)
-    return {name: fit_and_measure(model, X, X_test, y, y_test) for name, model in models.items()}
-
-
-def fit_stopping(table: str, split: int, *, folder: Path | None):
-    """Measure boosters with early stopping on and off."""
-    from sklearn_rank import BoostedTreesRanker, PNormPushRanker
-
-    X, X_test, y, y_test = split_of(table, folder, split)
-    found = {}
-    for ranker in (BoostedTreesRanker(n_jobs=1), PNormPushRanker(n_jobs=1)):
-        name = type(ranker).__name__
-        ranker.set_params(random_state=0)
-        found[name] = fit_and_measure(ranker, X, X_test, y, y_test)
-        ranker.set_params(n_iter_no_change=10)
-        found[f"{name}, stopped"] = fit_and_measure(ranker, X, X_test, y, y_test)
-        found[f"{name}, stopped"]["rounds"] = ranker.n_iter_
-    return found
-
-
-def fit_and_measure(model, X, X_test, y, y_test):
-    """Return the figures of a model, and the seconds of its fit."""
-    start = perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
-    seconds = perf_counter() - start
-    return {**figures_of(y_test, scores_of(model, X_test)), "seconds": seconds}
 
 
 def difference_table(title: str, found: Found, one: str, other: str, note: str = "") -> Table:
@@ -154,50 +98,6 @@ def at_least(found: Found, one: str, other: str, limits: dict[str, float]) -> li
         )
         for metric, limit in limits.items()
     ]
-
-
-def report_trees(found: Found) -> PartResult:
-    """Compare trees as they come, and the price of many rounds."""
-    limits = {"AUC": 0.003, "pauc@0.05": 0.002, "tpr@0.05": 0.002, "average precision": -0.003}
-    verdicts = [*at_least(found, OURS, THEIRS, limits), below_anywhere(found, OURS, THEIRS)]
-    falls = {
-        system: {
-            table: mean(differences(by[at(system, FEW)], by[at(system, MANY)], "AUC"))
-            for table, by in found.items()
-        }
-        for system in (OURS, THEIRS)
-    }
-    title = f"AUC that {MANY} rounds lose of {FEW}"
-    ours, theirs = (mean(falls[system].values()) for system in (OURS, THEIRS))
-    verdicts += [
-        Verdict(f"{title}, mean", 0.007, round(ours, 5)),
-        Verdict(f"{title}, mean, less than {THEIRS} loses", theirs, round(ours, 5)),
-        Verdict(f"{title}, largest", 0.015, round(max(falls[OURS].values()), 5)),
-    ]
-    rows = [[table, *(f"{falls[one][table]:+.4f}" for one in falls)] for table in found]
-    tables = [
-        difference_table(f"{OURS} minus {THEIRS}, as they come", found, OURS, THEIRS),
-        Table(title, ["table", OURS, THEIRS], rows),
-    ]
-    return PartResult(tables, verdicts)
-
-
-def report_stopping(found: Found) -> PartResult:
-    """Compare boosters with and without early stopping."""
-    tables, verdicts = [], []
-    for name in (OURS, "PNormPushRanker"):
-        on = f"{name}, stopped"
-        tables.append(difference_table(f"{on}, minus all rounds", found, on, name))
-        verdicts += at_least(found, on, name, {"AUC": -0.002, "pauc@0.05": -0.005})
-        below = []
-        for table, by in found.items():
-            values = differences(by[on], by[name], "AUC")
-            below += [table] * (mean(values) < -0.005 - standard_error(values))
-        words = f" ({', '.join(below)})" if below else ""
-        verdicts.append(
-            Verdict(f"{on}: more than .005 AUC and an error below{words}", 0, len(below))
-        )
-    return PartResult(tables, verdicts)
 
 
 def report_ensemble(found: Found) -> PartResult:
@@ -268,8 +168,6 @@ def report_queries(found: Found) -> PartResult:
 
 
 PARTS = {
-    "trees": (fit_trees, report_trees),
-    "stopping": (fit_stopping, report_stopping),
     "ensemble": (fit_ensemble, report_ensemble),
     "compare": (fit_compare, report_compare),
     "queries": (fit_queries, report_queries),
@@ -288,7 +186,6 @@ def measure(name: str, options: argparse.Namespace) -> PartResult:
         for system, figures in systems.items():
             found.setdefault(table, {}).setdefault(system, []).append(figures)
     result = report(found)
-    result.runs = found
     return result
 
 
@@ -339,7 +236,6 @@ def main(arguments: list[str] | None = None) -> None:
         [table for part in parts.values() for table in part.tables],
         [verdict for part in parts.values() for verdict in part.verdicts],
         notes,
-        {name: part.runs for name, part in parts.items()},
     ).publish(options.json)
 
 

@@ -105,8 +105,8 @@ def main() -> None:
     if options.draw:
         from _page_figures import FIGURES
 
-        for name, figure in FIGURES.items():
-            figure(reports[name], FOLDER / f"{name}.png")
+        for name, (report, figure) in FIGURES.items():
+            figure(reports[report], FOLDER / f"{name}.png")
     texts = {f"{name}.md": page(PAGES[name], report) for name, report in reports.items()}
     texts["../benchmarks.md"] = index(reports)
     for name, (report, text_of) in EXCERPTS.items():

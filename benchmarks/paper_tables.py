@@ -227,11 +227,6 @@ def settings_line(options):
     )
 
 
-def rounded(values):
-    """Return numbers of six digits, as lists."""
-    return np.char.mod("%.6g", values).astype(float).tolist()
-
-
 def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", type=int, nargs="+", default=[3, 4, 5], choices=(3, 4, 5))
@@ -310,10 +305,7 @@ def main(arguments=None):
     )
     judged.append(Verdict(label, 1e-6, gap))
     notes = [in_all(measured, stratified), FIGURES]
-    runs = {str(one.table): rounded(values) for one, values in measured} | {
-        f"{table}, stratified": rounded(values) for table, values in stratified.items()
-    }
-    report = Report("paper_tables", settings_line(options), machine, tables, judged, notes, runs)
+    report = Report("paper_tables", settings_line(options), machine, tables, judged, notes)
     report.publish(options.json)
 
 

@@ -165,8 +165,8 @@ def make_report(options: argparse.Namespace) -> Report:
     ]
     if options.max_rows < LARGEST:
         notes.append(f"The limits are stated for {LARGEST:,} rows.")
-    runs = [
-        {"group": group, "what": name, "of": line, **curve}
+    points = [
+        {"group": group, "what": name, "of": line, "rows": curve["rows"], "s": curve["s"]}
         for group, lines in curves.items()
         for (name, line), curve in lines.items()
     ]
@@ -177,7 +177,7 @@ def make_report(options: argparse.Namespace) -> Report:
         f"{OVERHEAD:g} times what it takes at {SMALLEST:,} rows ({SHORT_SMALLEST} where the range "
         "ends early)."
     )
-    return Report("scaling", settings, machine, tables, verdicts, notes, runs)
+    return Report("scaling", settings, machine, tables, verdicts, notes, points)
 
 
 def main() -> None:

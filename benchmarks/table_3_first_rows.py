@@ -165,11 +165,6 @@ def first_rows_table(found):
     return Table("A hadron as the first row", heads, rows)
 
 
-def rounded(values):
-    """Return AveR, DCG and the first row of each run, with six digits."""
-    return [[float(f"{one:.6g}") for one in row] for row in values[:, [*FAR.values(), -1]]]
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=400, help="random samples (default: 400)")
@@ -183,8 +178,7 @@ def main(arguments=None):
         f"to [0, 1] on all rows, {ROUNDS} rounds. Each line changes one thing."
     )
     tables = [readings_table(found), first_rows_table(found)]
-    runs = {f"p = {p}": rounded(values) for (name, p), values in found.items() if name == FIRST}
-    Report("table_3_first_rows", settings, machine, tables, runs=runs).publish(options.json)
+    Report("table_3_first_rows", settings, machine, tables).publish(options.json)
 
 
 if __name__ == "__main__":

@@ -247,7 +247,9 @@ class Binning:
             values = SortedValues.of(x, weight, sums)
             return FeatureBins(values.thresholds(self.max_bins), special)
 
-        return sums.map(find, len(lines), threads)
+        if threads is None or sums.collective is not None:  # messages come in one order
+            return [find(j) for j in range(len(lines))]
+        return threads.map(find, len(lines))
 
 
 def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: ThreadPool) -> Indices:

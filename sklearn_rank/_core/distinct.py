@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,12 +13,6 @@ from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Sums, starts_run
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
-
-_LIGHT = 0.01
-"""Share of the weight up to which rows with the same features are held out together."""
-
-_MOST_COPIES = 1_000_000
-"""Copies of rows dealt among folds; where there are more, each stands for several."""
 
 
 def distinct_rows(
@@ -105,98 +99,6 @@ def effective_rows(weight: Floats) -> float:
     return float(parts.sum() ** 2 / (parts @ parts))
 
 
-class Dealing(NamedTuple):
-    """How distinct rows are dealt among folds, so that those held out are as new rows are.
-
-    Rows with the same features are held out together, whatever their relevance: if those of one
-    relevance were held out alone, the others would teach the opposite. Where such features, of
-    several relevances, have more than a hundredth of all weight they would be too many for that:
-    copies are dealt one by one.
-
-    Attributes
-    ----------
-    copies : ndarray of shape (n_distinct,)
-        How many copies of a row are dealt: 1, or as many as its weight says, and at least the rows
-        that it stands for.
-    first : ndarray of shape (n_distinct,)
-        The row whose fold a row with one copy takes: of rows with the same features that of the
-        rarest relevance, whose rows must not all come to be in one fold by chance.
-    """
-
-    copies: Indices
-    first: Indices
-
-    @classmethod
-    def of(cls, code: Codes, y: Values, weight: Floats, n_rows: Indices | int = 1) -> Dealing:
-        """Return how rows are dealt, given hashes of their features."""
-        _, level, n_of_level = np.unique(y, return_inverse=True, return_counts=True)
-        order = np.argsort(n_of_level[level], kind="stable")
-        _, first = np.unique(code[order], return_index=True)
-        _, place, n_relevances = np.unique(code, return_inverse=True, return_counts=True)
-        of_features = np.bincount(place, weight)
-        is_dealt = ((n_relevances > 1) & (of_features > _LIGHT * weight.sum()))[place]
-        unit = max(1.0, float(weight[is_dealt].sum()) / _MOST_COPIES)
-        copies = np.where(is_dealt, np.maximum(weight // unit, n_rows), 1.0).astype(np.intp)
-        return cls(copies, np.where(is_dealt, np.arange(len(code)), order[first][place]))
-
-    def whole(self, fold: Indices) -> Indices:
-        """Return the folds of copies, after those of rows that are held out together."""
-        start, found = np.cumsum(self.copies) - self.copies, fold.copy()
-        found[start] = fold[start[self.first]]
-        return found
-
-
-def weight_before(place: Indices, weight: Floats) -> Floats:
-    """Return the weight of the rows of the same set that come before each row."""
-    order = np.argsort(place, kind="stable")
-    before = np.cumsum(weight[order]) - weight[order]
-    first = np.flatnonzero(starts_run(place[order]))
-    found = np.empty(len(place))
-    found[order] = before - np.repeat(before[first], np.diff(np.append(first, len(place))))
-    return found
-
-
-def divide_among_folds(
-    place: Indices, weight: Floats, before: Floats, total: Floats, copies: Indices, fold: Indices
-) -> tuple[Indices, Floats, Indices]:
-    """Divide rows as the copies of distinct rows have been dealt among folds.
-
-    The copies of a distinct row, sorted by fold, have its total weight in equal parts; its rows
-    take theirs in the order of their own.
-
-    Parameters
-    ----------
-    place, weight, before : ndarray of shape (n_rows,)
-        The distinct row that each row is, its weight, and that of its equals before it.
-    total, copies : ndarray of shape (n_distinct,)
-        Weight of the distinct rows, and the number of their copies.
-    fold : ndarray of shape (n_copies,)
-        Fold of each copy; those of a distinct row follow one another.
-
-    Returns
-    -------
-    tuple of (ndarray, ndarray, ndarray)
-        The row that each part is of, its weight and its fold.
-    """
-    n_folds = int(fold.max()) + 1
-    source = np.repeat(np.arange(len(total)), copies)
-    part, size = np.unique(source * n_folds + fold, return_counts=True)
-    source, fold = np.divmod(part, n_folds)
-    heavy = size * total[source] / copies[source]
-    end = weight_before(source, heavy) + heavy
-    # Where a copy stands for several rows, it is for whole ones: counts stay counts.
-    end = np.where(((copies < total) & (total == np.floor(total)))[source], np.rint(end), end)
-    start = np.where(starts_run(source), 0.0, np.roll(end, 1))
-    n_parts = np.bincount(source)
-    each = n_parts[place]
-    rows, first = np.repeat(np.arange(len(place)), each), np.searchsorted(source, place)
-    parts = np.arange(len(rows)) + np.repeat(first - np.cumsum(each) + each, each)
-    found = np.minimum((before + weight)[rows], end[parts]) - np.maximum(before[rows], start[parts])
-    found = np.where(each[rows] == 1, weight[rows], found)
-    kept = found > 1e-9 * weight[rows]
-    return rows[kept], found[kept], fold[parts[kept]]
-
-
 def hash_rows(X: Any) -> Codes:
     """Return a code of 64 bits for each row; rows with equal values have equal codes.
 
@@ -206,8 +108,6 @@ def hash_rows(X: Any) -> Codes:
     if isinstance(X, Selection):
         code = hash_rows(X.matrix)
         return code if X.rows is None else code[X.rows]
-    if hasattr(X, "row_codes"):  # their values were hashed when they were read
-        return np.asarray(X.row_codes)
     # A random odd number for each feature.
     factors = 2 * np.random.default_rng(0).integers(1 << 63, size=X.shape[1], dtype=np.uint64) + 1
     if issparse(X):

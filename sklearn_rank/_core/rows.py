@@ -9,13 +9,10 @@ import numpy as np
 
 from sklearn_rank._core.arrays import Codes, Floats, Indices, Values
 from sklearn_rank._core.distinct import (
-    Dealing,
     distinct_rows,
-    divide_among_folds,
     equal_as_one,
     hash_rows,
     least_codes,
-    weight_before,
 )
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
@@ -27,6 +24,9 @@ __all__ = ["FitRows", "Rows"]
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
 """Binary exponents between which weights are taken as they are."""
+
+_NO_FLOAT = np.uint64(11)
+"""Bits of a hash that the messages of processes, which are floats, can't hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,54 +116,6 @@ class Rows(Sums):
             vars(rows)["preferences"] = self.preferences
         return rows
 
-    def everywhere(self, *, with_features: bool = True) -> tuple[Rows, Indices, Floats]:
-        """Return the distinct rows of all processes, and the place of each row here among them.
-
-        And the weight of its equals on the processes before this one. On one process these
-        distinct rows, as they are.
-
-        Parameters
-        ----------
-        with_features : bool, default=True
-            Whether the processes need the features of each other's rows.
-        """
-        if self.collective is None:
-            return self, np.arange(len(self.y)), np.zeros(len(self.y))
-        rank = self.collective.rank
-        before = int(self.concat(np.array([len(self.y)]))[:rank].sum())
-        X = qid = None
-        if self.qid is not None:  # each process has its own
-            n_queries = self.concat(np.array([self.qid.max(initial=-1) + 1]))
-            qid = self.concat(self.qid + n_queries[:rank].sum())
-        if with_features:
-            X = self.concat(np.ravel(self.X)).reshape(-1, self.X.shape[1])
-        known = Rows(X, self.concat(self.y), qid, self.concat(self.weight), self.classes)
-        code, here = self.concat(self.code), slice(before, before + len(self.y))
-        rows, weight, qid, place = distinct_rows(code, known.y, known.qid, known.weight)
-        earlier = weight_before(place, known.weight)[here]
-        known = replace(known.take(rows, weight), qid=qid)
-        vars(known)["code"] = code[rows]  # which the features that were left out would give
-        return known, place[here], earlier
-
-    def divided(
-        self,
-        place: Indices,
-        total: Floats,
-        dealing: Dealing,
-        fold: Indices,
-        before: Floats | None = None,
-    ) -> tuple[Rows, Indices]:
-        """Return the rows, some in parts, and the fold of each (`divide_among_folds`).
-
-        Without `before` all equals of a row are here.
-        """
-        copies, fold = dealing.copies, dealing.whole(fold)
-        if copies.max() == 1:
-            return self, fold[place]
-        before = weight_before(place, self.weight) if before is None else before
-        rows, weight, fold = divide_among_folds(place, self.weight, before, total, copies, fold)
-        return self.take(rows, weight), fold
-
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
         """Return the distinct rows of the smallest hashes, with their summed weights.
 
@@ -184,10 +136,9 @@ class Rows(Sums):
             The weights of their equals here.
         """
         code = np.where(self.y, ~self.code, self.code) if by_class else self.code
-        least = least_codes(code, size)
-        if self.collective is not None:
-            least = least_codes(self.concat(least), size)
-        some = np.flatnonzero(code <= least.max(initial=0))
+        least = least_codes(code, size) >> _NO_FLOAT
+        largest = least_codes(self.concat(least), size).max(initial=0)
+        some = np.flatnonzero(code >> _NO_FLOAT <= largest)
         rows, _, weight = equal_as_one(some, code, self.weight)
         return rows, weight
 

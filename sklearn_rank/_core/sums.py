@@ -315,7 +315,7 @@ class Sums:
     def concat(self, values: Values) -> Values:
         """Return the one-dimensional arrays of all processes, one after the other.
 
-        Masks travel as bits, and codes of 64 bits as halves, which floats hold.
+        Masks travel as bits, and integers must be such as floats hold.
         """
         if self.collective is None:
             return values
@@ -325,10 +325,6 @@ class Sums:
                 np.unpackbits(part[:-1].astype(np.uint8), count=int(part[-1]))
                 for part in self.collective.gather(bits)
             ]
-        elif values.dtype == np.uint64:
-            halves = np.ascontiguousarray(values).view(np.uint32).astype(np.float64)
-            gathered = self.collective.gather(halves)
-            parts = [part.astype(np.uint32).view(np.uint64) for part in gathered]
         else:
             parts = self.collective.gather(values.astype(np.float64, copy=False))
         return np.concatenate(parts).astype(values.dtype, copy=False)
@@ -363,25 +359,10 @@ class Sums:
                 return result
             functions[name.removeprefix(".")](*arguments)
 
-    def map(self, function: Callable[[int], Result], n: int, threads: Any = None) -> list[Result]:
-        """Return ``function(k)`` for each k < n; messages, if there are any, come in one order.
-
-        Without them the threads, a `ThreadPool`, share the work.
-        """
-        if threads is None or self.collective is not None:
-            return [function(k) for k in range(n)]
-        found: list[Result] = threads.map(function, n)
-        return found
-
     @property
     def are_all_here(self) -> bool:
         """Whether this process holds all rows."""
         return self.collective is None
-
-    def refuse_parts(self, message: str) -> None:
-        """Raise ValueError with a message where the rows here may be a part of all."""
-        if self.collective is not None:
-            raise ValueError(message)
 
 
 ALL_HERE = Sums()

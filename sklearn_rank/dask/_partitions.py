@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -211,7 +210,6 @@ def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks)
         by_name[name] = [one] * len(by_name["X"]) if is_shared else _chunks_of(owner, name, one)
     n_chunks = {name: len(chunks) for name, chunks in by_name.items()}
     _check_equal(n_chunks, f"The partitions of {owner}'s rows must line up")
-    _check_known_lengths(owner, X=X, y=y, qid=qid, sample_weight=weight)
     return Partitions(list(zip(*by_name.values(), strict=True)), checks)
 
 
@@ -250,18 +248,3 @@ def _chunks_of(owner: str, name: str, values: Any) -> list[Any]:
         f"{', a number or None' if name == 'sample_weight' else ''}. Got "
         f"{type(values).__name__}."
     )
-
-
-def _check_known_lengths(owner: str, **collections: Any) -> None:
-    """Raise ValueError for partitions whose lengths are known and differ."""
-    arrays = {name: one for name, one in collections.items() if isinstance(one, da.Array)}
-    lengths = {name: one.chunks[0] for name, one in arrays.items()}
-    known = {name: one for name, one in lengths.items() if not np.isnan(one).any()}
-    for (first, a), (second, b) in pairwise(known.items()):
-        for place, (length, other) in enumerate(zip(a, b, strict=True)):
-            if length != other:
-                raise ValueError(
-                    f"The partitions of {owner}'s rows must line up: partition {place} has "
-                    f"{length} rows in {first} and {other} in {second}. rechunk brings them "
-                    "together."
-                )

@@ -70,6 +70,8 @@ def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
         yield f"solver={values['solver']!r}", "its steps are no sums over rows"
     if "weak_ranker" in values and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield f"weak_ranker={ranker.weak_ranker!r}", "weak rankers there are 'stump' or 'feature'"
+    if values.get("loss") == "ndcg":
+        yield "loss='ndcg'", "it is XGBoost's own objective, of the rows of one worker"
     if has_queries:
         return
     if isinstance(ranker, ListNetLinear):
@@ -94,16 +96,17 @@ def _is_additive(loss: Any) -> bool:
 
 # Workers -------------------------------------------------------------------------------------
 
-_PACKAGES = {
-    "numpy": ("numpy",),
-    "scipy": ("scipy",),
-    "scikit-learn": ("scikit-learn", "sklearn"),
-    "sklearn-rank": ("sklearn-rank", "sklearn_rank"),
-    "dask": ("dask",),
-    "distributed": ("distributed",),
-    "xgboost": ("xgboost", "xgboost-cpu"),
-}
-"""Packages whose versions matter, by the names that they may have."""
+_PACKAGES = (
+    "python",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "sklearn-rank",
+    "dask",
+    "distributed",
+    "xgboost",
+)
+"""Packages whose versions matter."""
 
 
 def check_workers(client: Any) -> None:
@@ -111,19 +114,15 @@ def check_workers(client: Any) -> None:
 
     The scheduler counts as one: the tracker of XGBoost runs beside it.
     """
-    names = [name for names in _PACKAGES.values() for name in names]
-    found = client.get_versions(packages=names)
-    own = _versions(found["client"])
-    others = {"the scheduler": found["scheduler"], **found["workers"]}
+    found = client.get_versions(packages=[*_PACKAGES, "xgboost-cpu"])
     if not found["workers"]:
         raise RuntimeError("The cluster of DaskRanker has no workers.")
-    for where, report in others.items():
-        if not report:
-            continue
-        theirs = _versions(report)
+    own = _versions(found["client"])
+    for where, report in {"the scheduler": found["scheduler"], **found["workers"]}.items():
+        theirs = _versions(report) if report else own
         different = [
             f"{name} {theirs[name] or 'missing'} (client: {own[name]})"
-            for name in own
+            for name in _PACKAGES
             if theirs[name] != own[name]
         ]
         if different:
@@ -135,10 +134,6 @@ def check_workers(client: Any) -> None:
 
 
 def _versions(report: dict[str, Any]) -> dict[str, Any]:
-    """Return the versions of Python and of the packages that matter."""
+    """Return the versions of the packages that matter."""
     found = report["packages"]
-    versions = {
-        package: next((found[name] for name in names if found.get(name)), None)
-        for package, names in _PACKAGES.items()
-    }
-    return {"python": report["host"].get("python"), **versions}
+    return {name: found.get(name) or found.get(f"{name}-cpu") for name in _PACKAGES}

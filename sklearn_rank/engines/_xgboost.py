@@ -31,7 +31,6 @@ class XGBoost(Engine):
     """
 
     name: ClassVar[str] = "xgboost"
-    is_distributed: ClassVar[bool] = True
     keeps_zeros_sparse: ClassVar[bool] = False
     defaults: ClassVar[dict[str, float]] = {"reg_lambda": 1.0, "min_child_weight": 1.0}
     own_names: ClassVar[dict[str, str]] = {

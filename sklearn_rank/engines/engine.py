@@ -121,9 +121,6 @@ class Engine(ABC):
     """Grows trees, stores them as bytes, and scores rows with them."""
 
     name: ClassVar[str]
-    is_distributed: ClassVar[bool] = False
-    """Whether processes can grow the trees of one model together."""
-
     keeps_zeros_sparse: ClassVar[bool] = True
     """Whether sparse rows stay sparse; otherwise their bins are dense."""
 

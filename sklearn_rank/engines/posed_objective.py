@@ -210,11 +210,6 @@ def _pose_lists(
     loss: Any, rows: Rows, query_weight: Floats | None
 ) -> tuple[Derivatives, Indices | None, Floats]:
     """Return derivatives, order and weights of the queries, by row."""
-    if rows.qid is None:
-        rows.refuse_parts(
-            f"loss={loss!r} is a sum over queries, each of which one process must hold: it needs "
-            "qid. Got qid=None, one list of all rows."
-        )
     lists = Queries.from_codes(rows.qid, len(rows.y))
     y, weight = lists.sort(rows.y).astype(np.float64), lists.sort(rows.weight)
     objective = ListLoss(lists, as_listwise_loss(loss), y, weight, rows)

@@ -565,7 +565,6 @@ class BoostedTreesRanker(RoundsRanker):
                 f"{name} can't continue with sparse X on {engine.name}, which would need it dense: "
                 "take engine='lightgbm' from the first fit on."
             )
-        data.refuse_parts(f"{name} on several processes can't continue: fit anew.")
 
     def _check_features(self, X: Any) -> None:
         if (largest := largest_size(X)) > _LARGEST_FEATURE:
@@ -594,7 +593,6 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _fit(self, data: Rows, position: Indices | None = None) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
-        self._check_parts(engine, data)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         data = data.uncopied()
         engine.check_features(type(self).__name__, data.X, self.max_bins)
@@ -648,17 +646,6 @@ class BoostedTreesRanker(RoundsRanker):
 
     def _rows_as_given(self, X: Any) -> Any:
         return super()._rows_as_given(as_matrix(X))
-
-    def _check_parts(self, engine: Engine, data: Rows) -> None:
-        """Raise ValueError for what several processes that hold the rows can't do."""
-        name = type(self).__name__
-        if not engine.is_distributed:
-            data.refuse_parts(
-                f"{name} on several processes needs engine='xgboost'. Got {self.engine!r}, which "
-                f"is {type(engine).__name__}."
-            )
-        if self._has_own_objective:
-            data.refuse_parts(f"{name} on several processes can't have loss='ndcg'.")
 
     def _make_problem(self, data: Rows, position: Indices | None) -> TreeProblem:
         if self._has_own_objective:

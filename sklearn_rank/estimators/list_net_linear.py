@@ -327,11 +327,6 @@ class ListNetLinear(StreamRanker):
 
     def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
-        if data.qid is None:
-            data.refuse_parts(
-                f"{type(self).__name__} on several processes needs qid: its loss is a sum over "
-                "queries, each of which one process holds. Got qid=None, one list of all rows."
-            )
         self._check_part(data)
         if self.warm_start and hasattr(self, "coef_") and len(self.coef_) != data.X.shape[1]:
             raise ValueError(

@@ -114,9 +114,8 @@ class Scorecard(Predictor):
         `cut_`, and the points of the unscaled card are multiplied and rounded again.
     cv : int, splitter or iterable, default=5
         Folds for the probabilities: their number, a splitter or folds of your own, of which one is
-        enough. Rows with the same features share a fold, unless they are in both classes
-        and more than a hundredth of all: copies of these are dealt among the folds, a weight of 2
-        as two.
+        enough. Rows with the same features share a fold, but features with more than a hundredth
+        of all weight give each its share.
     n_jobs : int or None, default=None
         Number of processes for the fits of the folds; None means 1, -1 all processors, as in
         joblib.

@@ -166,13 +166,6 @@ def test_a_worker_fits_with_its_threads_unless_there_is_a_number():
         assert ranker.n_jobs == number
 
 
-def test_known_lengths_line_up():
-    with pytest.raises(ValueError, match=r"partition 0 has 3 rows in X and 2 in y\. rechunk"):
-        divide(
-            "RankBoost", da.from_array(X, (3, 2)), da.from_array(Y, (2,))[:4], None, None, checks()
-        )
-
-
 def test_numbers_of_partitions_line_up():
     with pytest.raises(ValueError, match="line up: X has 2, y has 3, qid has 2"):
         divide("RankBoost", da.from_array(X, (3, 2)), da.from_array(Y, 2), None, None, checks())
@@ -382,6 +375,10 @@ REFUSED = {
     "batch_size=10": KernelPairwiseSGDRanker(kernel="linear", solver="gd", batch_size=10),
     "loss='hinge' in one list": KernelPairwiseSGDRanker(kernel="linear", loss="hinge"),
     "engine='lightgbm'": BoostedTreesRanker(engine="lightgbm"),
+    "loss='ndcg'": BoostedTreesRanker(engine="xgboost", loss="ndcg", relevance="graded"),
+    "loss='cross_entropy' in one list": BoostedTreesRanker(
+        engine="xgboost", loss="cross_entropy", relevance="graded"
+    ),
 }
 
 

@@ -281,12 +281,6 @@ def test_partitions_act_as_one_matrix():
     assert np.shares_memory(rows[5:9], X)
 
 
-def test_a_listwise_loss_of_one_list_is_refused():
-    rows = np.random.default_rng(0).normal(size=(8, 2)), np.arange(8) % 2, None, np.ones(8)
-    with pytest.raises(ValueError, match="ListNetLinear on several processes needs qid"):
-        fit_together(ListNetLinear(), *rows, np.arange(8) // 4, 2)
-
-
 @pytest.mark.filterwarnings("ignore:eta0=1e")
 @pytest.mark.parametrize(
     "ranker",

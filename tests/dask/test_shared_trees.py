@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 import started
-from libraries import library, need
+from libraries import library
 from shared_fits import run_together
 from sklearn.base import clone
 
@@ -190,24 +190,3 @@ def test_the_scale_of_the_objective_is_that_of_all_rows(loss, n_queries):
         for found, wanted in zip(rows, alone[1:], strict=True):
             # Sums for engines that keep 32 bits.
             np.testing.assert_allclose(found, wanted[owner == rank], rtol=1e-5, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"engine": "lightgbm"}, "needs engine='xgboost'. Got 'lightgbm'"),
-        ({"engine": "xgboost", "loss": "ndcg"}, "can't have loss='ndcg'"),
-        ({"engine": "xgboost", "loss": "cross_entropy"}, "it needs qid"),
-    ],
-)
-def test_what_processes_cannot_share_is_refused(parameters, message):
-    need(parameters["engine"])
-    ranker = BoostedTreesRanker(relevance="graded", **parameters)
-    X, y, *_ = make_rows()
-    rows = Rows(X, y.astype(float), None, np.ones(len(y)))
-
-    def task(collective):
-        return fit_rows(clone(ranker), rows, collective)
-
-    with pytest.raises(ValueError, match=message):
-        run_together(2, task)

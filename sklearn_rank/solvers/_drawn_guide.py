@@ -71,12 +71,10 @@ def drawn_guide(problem: Any) -> Guide | None:
     if not is_able or not rows.are_all_here or n_pairs < _FEWEST_PAIRS:
         return None
     differences = model.differences(*rows.draws()(n_pairs, np.random.RandomState(0)))
+    is_wide = model.n_coordinates > min(_MOST_FEATURES, n_pairs // _PAIRS_PER_FEATURE)
+    find = _diagonal if is_wide else _newton
     with np.errstate(over="ignore", invalid="ignore"):  # then there is no guide
-        if model.n_coordinates > min(_MOST_FEATURES, n_pairs // _PAIRS_PER_FEATURE):
-            return _diagonal(differences, loss, problem.alpha)
-        if issparse(differences):
-            differences = differences.toarray()
-        return _DrawnPairs(differences, loss, problem.alpha).guide()
+        return find(differences, loss, problem.alpha)
 
 
 def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
@@ -90,47 +88,29 @@ def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
     return Guide(None, curvature) if np.isfinite(curvature).all() else None
 
 
-class _DrawnPairs:
-    """The mean loss of drawn pairs plus the ridge, a function of the coefficients."""
-
-    def __init__(self, differences: Floats, loss: Any, alpha: float) -> None:
-        self._differences, self._loss, self._alpha = differences, loss, alpha
-
-    def guide(self) -> Guide | None:
-        """Return the minimum and the second derivatives there; None where numbers overflow."""
-        w, margin = np.zeros(self._differences.shape[1]), np.zeros(len(self._differences))
-        value, slopes = self._value(w, margin)
-        for _ in range(_NEWTON_STEPS):
-            gradient = slopes @ self._differences / len(margin) + self._alpha * w
-            try:
-                factor = cho_factor(self._hessian(margin))
-            except (LinAlgError, ValueError):  # not positive definite, or not finite
-                return None
-            step = cho_solve(factor, -gradient)
-            along = self._differences @ step
-            for share in 0.5 ** np.arange(_HALVINGS):
-                new, new_slopes = self._value(w + share * step, margin + share * along)
-                if new <= value:
-                    break
-            else:
+def _newton(differences: Any, loss: Any, alpha: float) -> Guide | None:
+    """Return the minimum and the second derivatives there; None where numbers overflow."""
+    d: Floats = differences.toarray() if issparse(differences) else differences
+    w, margin = np.zeros(d.shape[1]), np.zeros(len(d))
+    for _ in range(_NEWTON_STEPS):
+        losses, slopes = loss.value_and_derivative(margin)
+        value = losses.mean() + alpha / 2 * (w @ w)
+        second = loss.second_derivative(margin)[:, None]
+        hessian = sum((d[some] * second[some]).T @ d[some] for some in blocks(len(d), _BLOCK))
+        try:
+            factor = cho_factor(hessian / len(d) + alpha * np.eye(len(w)))
+        except (LinAlgError, ValueError):  # not positive definite, or not finite
+            return None
+        step = cho_solve(factor, -(slopes @ d / len(d) + alpha * w))
+        along = d @ step
+        for share in 0.5 ** np.arange(_HALVINGS):
+            new, new_margin = w + share * step, margin + share * along
+            decrease = value - loss.value(new_margin).mean() - alpha / 2 * (new @ new)
+            if decrease >= 0:
                 break
-            w, margin, slopes = w + share * step, margin + share * along, new_slopes
-            decrease, value = value - new, new
-            if decrease <= _NEAR * value:
-                break
-        return Guide(w, factor) if np.isfinite(w).all() else None
-
-    def _value(self, w: Floats, margin: Floats) -> tuple[float, Floats]:
-        """Return the value, and the derivatives of the losses."""
-        losses, slopes = self._loss.value_and_derivative(margin)
-        return float(losses.mean()) + self._alpha / 2 * float(w @ w), slopes
-
-    def _hessian(self, margin: Floats) -> Floats:
-        """Return the second derivatives."""
-        second = self._loss.second_derivative(margin)[:, None]
-        matrix = np.zeros((self._differences.shape[1],) * 2)
-        for some in blocks(len(margin), _BLOCK):
-            matrix += (self._differences[some] * second[some]).T @ self._differences[some]
-        matrix /= len(margin)
-        matrix[np.diag_indices_from(matrix)] += self._alpha
-        return np.asarray(matrix)
+        else:
+            break
+        w, margin = new, new_margin
+        if decrease <= _NEAR * value:
+            break
+    return Guide(w, factor) if np.isfinite(w).all() else None

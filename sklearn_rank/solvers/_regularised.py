@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,18 +38,13 @@ def _remembered(function: Function, depends: Mask) -> Function:
 
     Slopes of coefficients on which it does not depend are rounding, and become zero.
     """
-    known: deque[tuple[Floats, tuple[float, Floats]]] = deque(maxlen=2)
 
-    def call(x: Floats) -> tuple[float, Floats]:
-        for seen, found in known:
-            if np.array_equal(x, seen):
-                return found
-        value, slopes = function(x)
-        found = value, np.where(depends, slopes, 0.0)
-        known.append((x.copy(), found))
-        return found
+    @lru_cache(maxsize=2)
+    def evaluate(coefficients: bytes) -> tuple[float, Floats]:
+        value, slopes = function(np.frombuffer(coefficients))
+        return value, np.where(depends, slopes, 0.0)
 
-    return call
+    return lambda x: evaluate(x.tobytes())
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from sklearn_rank._pair_sums import MARGIN_LOSSES
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MarginLoss, pair_loss_and_gradient
 from sklearn_rank.pairs import PairRanker
-from sklearn_rank.solvers._drawn_guide import _DrawnPairs, drawn_guide
+from sklearn_rank.solvers._drawn_guide import _newton, drawn_guide
 
 N, ALPHA = 24_000, 1e-3
 
@@ -71,7 +71,7 @@ def test_listed_pairs_are_drawn_by_their_weight():
 def test_the_guide_is_the_minimum_over_the_drawn_pairs(loss):
     """Its gradient is zero, and the factor is that of the second derivatives there."""
     differences = np.random.default_rng(0).normal(0.3, 1, size=(200, 3))
-    guide = _DrawnPairs(differences, MARGIN_LOSSES[loss], 0.01).guide()
+    guide = _newton(differences, MARGIN_LOSSES[loss], 0.01)
 
     def objective(w):
         return MARGIN_LOSSES[loss].value(differences @ w).mean() + 0.005 * w @ w

@@ -218,6 +218,8 @@ class FitRows(Sums):
         Seeds everything random.
     earlier : Rules or None
         What the earlier rounds of a warm start have fitted.
+    constraints : StumpConstraints or None
+        What stumps may be; None for other models.
 
     Attributes
     ----------
@@ -236,8 +238,10 @@ class FitRows(Sums):
         max_bins: int = 64,
         seed: int = 0,
         earlier: Any = None,
+        constraints: Any = None,
     ) -> None:
         super().__init__(rows.collective)
         self.rows, self.X = rows, rows.X
         self.order, self.weight = rows.preferences.order, rows.preferences.weight
-        self.threads, self.max_bins, self.seed, self.earlier = threads, max_bins, seed, earlier
+        self.threads, self.max_bins, self.seed = threads, max_bins, seed
+        self.earlier, self.constraints = earlier, constraints

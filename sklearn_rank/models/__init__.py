@@ -1,13 +1,13 @@
 """Models: coefficients to scores and gradients back; what was fitted, ready for new rows."""
 
 from sklearn_rank._bins.binned_features import FeatureBins
-from sklearn_rank._bins.pair_bins import PairBins
 from sklearn_rank._core.protocols import Candidate
 from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules
-from sklearn_rank.models.stump_columns import StumpColumns, StumpConstraints
-from sklearn_rank.models.stump_rules import PairFunction, StepFunction, StumpRules
+from sklearn_rank.models.stump_columns import StumpColumns
+from sklearn_rank.models.stump_constraints import StumpConstraints
+from sklearn_rank.models.stump_rules import StepFunction, StumpRules
 from sklearn_rank.models.stumps import WEAK_RANKER, WEAK_RANKERS, Stumps, as_model
 
 __all__ = [
@@ -19,8 +19,6 @@ __all__ = [
     "FeatureRules",
     "KernelModel",
     "LinearModel",
-    "PairBins",
-    "PairFunction",
     "StepFunction",
     "StumpColumns",
     "StumpConstraints",

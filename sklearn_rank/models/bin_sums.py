@@ -71,12 +71,6 @@ class BinSums:
         """Return some of the rows."""
         return BinSums(self.codes[:, rows], self.n_bins, self._threads)
 
-    def replaced(self, feature: int, codes: Indices) -> BinSums:
-        """Return the sums with other bins of one feature."""
-        found = self.codes.copy()
-        found[feature] = codes
-        return BinSums(found, self.n_bins, self._threads)
-
     def sum_by_bin(self, gradient: RowGradient) -> Floats:
         """Return the sum in each bin, shape (n_groups, n_features, n_bins)."""
         n_groups = len(gradient.pointer) - 1

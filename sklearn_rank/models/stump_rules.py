@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._bins.binned_features import FeatureBins
-from sklearn_rank._bins.pair_bins import PairBins
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 
-__all__ = ["PairFunction", "StepFunction", "StumpRules"]
+__all__ = ["StepFunction", "StumpRules"]
 
 _LAST = "_last"
 _CHUNK = 32_768
@@ -33,13 +32,12 @@ class StumpRules:
     - ``1[x > t]`` with t between two bins of values: 0 where x is a special code, and 0 or 1
       where it is missing;
     - ``1[x is missing]`` or ``1[x == code]``, a single bin;
-    - ``1[x in S]`` with S a subset of the categories;
-    - ``1[(x, z) in S]`` with S a set of cells of a pair of features.
+    - ``1[x in S]`` with S a subset of the categories.
 
     Attributes
     ----------
     feature : ndarray of shape (n_rules,)
-        Column that each looks at; of a pair its number, at least the number of columns.
+        Column that each looks at.
     first_bin : ndarray of shape (n_rules,)
         Number of the first bin with h = 1: of a threshold the bin above it, of a single bin
         that bin; -1 of a subset.
@@ -51,8 +49,8 @@ class StumpRules:
         Which groups of categories belong to each subset, padded with False.
     subset_feature : ndarray of shape (n_subsets,)
         Their columns.
-    bins : dict of int to FeatureBins or PairBins
-        The bins of each column and pair, at least of those in `feature`.
+    bins : dict of int to FeatureBins
+        The bins of each column, at least of those in `feature`.
 
     Examples
     --------
@@ -76,12 +74,7 @@ class StumpRules:
     subset: Indices
     subsets: Mask
     subset_feature: Indices
-    bins: dict[int, FeatureBins | PairBins]
-
-    @property
-    def pairs(self) -> dict[int, PairBins]:
-        """The bins of each pair by its number."""
-        return {j: bins for j, bins in self.bins.items() if isinstance(bins, PairBins)}
+    bins: dict[int, FeatureBins]
 
     @property
     def threshold(self) -> Floats:
@@ -136,9 +129,9 @@ class StumpRules:
     def step_functions(self, weights: Floats) -> list[StepFunction]:
         """Return the sum of the rules on each feature that has some, by feature.
 
-        Pairs are left out, see `pair_functions`. Bins between which no stump with a coefficient
-        other than zero tells are one. Rising (falling) step functions are those of coefficients
-        none of which is negative (positive), exactly: they are running sums.
+        Bins between which no stump with a coefficient other than zero tells are one. Rising
+        (falling) step functions are those of coefficients none of which is negative (positive),
+        exactly: they are running sums.
         """
         rules, coefficients = self.net_coefficients(weights)
         used = np.flatnonzero(coefficients)
@@ -149,23 +142,7 @@ class StumpRules:
         return [
             self._step_function(feature, rules[begin:end], coefficients[begin:end])
             for feature, (begin, end) in zip(features.tolist(), pairwise(ends), strict=True)
-            if isinstance(self.bins[feature], FeatureBins)
         ]
-
-    def pair_functions(self, weights: Floats) -> list[PairFunction]:
-        """Return the sum of the rules on each pair that has some, in the order of their choice.
-
-        Cells between which no rule with a coefficient other than zero tells are one bin.
-        """
-        rules, coefficients = self.net_coefficients(weights)
-        found = []
-        for number, bins in sorted(self.pairs.items()):
-            used = np.flatnonzero((self.feature[rules] == number) & (coefficients != 0))
-            if len(used):
-                values, group = self._subset_values(bins.n_values, rules[used], coefficients[used])
-                merged = replace(bins, categories=group[bins.categories])
-                found.append(PairFunction(merged, np.append(values, 0.0) + 0.0))
-        return found
 
     def _subset_values(
         self, n_values: int, rules: Indices, coefficients: Floats
@@ -207,8 +184,7 @@ class StumpRules:
         has the larger value of every step function.
         """
         table = self._table(weights)
-        n_functions = len(table.steps) + len(table.pairs)
-        if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * n_functions:
+        if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * len(table.steps):
             return table.score_few(X)
         out = np.zeros(X.shape[0])
 
@@ -219,8 +195,6 @@ class StumpRules:
             part = np.empty(len(total))  # one array for all: new ones cost more than the sums
             for x, step in zip(by_feature, table.steps, strict=True):
                 total += step.values.take(step.bins.encode(x), mode="clip", out=part)
-            for pair in table.pairs:
-                total += pair.of_rows(X[rows])
 
         (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
         return out
@@ -232,7 +206,7 @@ class StumpRules:
         """
         last: tuple[Floats, StepTable] | None = vars(self).get(_LAST)
         if last is None or not np.array_equal(last[0], weights):
-            table = StepTable(self.step_functions(weights), self.pair_functions(weights))
+            table = StepTable(self.step_functions(weights))
             last = weights.copy(), table
             vars(self)[_LAST] = last
         return last[1]
@@ -242,15 +216,10 @@ class StumpRules:
         return {name: value for name, value in vars(self).items() if name != _LAST}
 
     def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
-        """Return the sum of the rules on each feature, for each row of X.
-
-        Each feature of a pair has half of the rules on the pair.
-        """
+        """Return the sum of the rules on each feature, for each row of X."""
         out, table = np.zeros((X.shape[0], n_features)), self._table(weights)
         for step in table.steps:
             out[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
-        for pair in table.pairs:
-            out[:, pair.features] += pair.of_rows(X)[:, np.newaxis] / 2
         return out
 
     def values(self, X: Floats, number: int) -> Mask:
@@ -267,7 +236,7 @@ class StumpRules:
             yield out
 
 
-def _with_steps(bins: FeatureBins | PairBins, first: Indices) -> FeatureBins:
+def _with_steps(bins: FeatureBins, first: Indices) -> FeatureBins:
     """Return bins in order of which those up to the next first one are one."""
     if bins.categories is None:
         return FeatureBins(bins.thresholds[first - 1], bins.special)
@@ -306,78 +275,9 @@ class StepFunction:
         """Return the addition to the score of each value."""
         return self.values.take(self.bins.encode(x))
 
-    @property
-    def features(self) -> list[int]:
-        """The column, in a list."""
-        return [self.feature]
-
     def bins_of_rows(self, X: Floats) -> Indices:
         """Return the bin of each row of X."""
         return self.bins.of_rows(X, self.feature)
-
-
-@dataclass(frozen=True, eq=False)
-class PairFunction:
-    """What a model adds to the score for each bin of a pair of features.
-
-    Attributes
-    ----------
-    bins : PairBins
-        Its bins.
-    values : ndarray of shape (n_bins,)
-        What each adds; 0 for cells that no training row was in.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rank.models import FeatureBins, PairBins, PairFunction
-    >>> axis = FeatureBins(np.array([0.0]))
-    >>> bins = PairBins(axis, axis, (3, 5), np.array([0, 1, -1, 1, 0, -1, -1, -1, -1]))
-    >>> pair = PairFunction(bins, np.array([-0.5, 0.5, 0.0]))
-    >>> pair.grid
-    array([[-0.5,  0.5,  0. ],
-           [ 0.5, -0.5,  0. ],
-           [ 0. ,  0. ,  0. ]])
-    >>> pair(np.array([-1.0, 1.0]), np.array([1.0, 1.0]))
-    array([ 0.5, -0.5])
-    """
-
-    bins: PairBins
-    values: Floats
-
-    @property
-    def features(self) -> list[int]:
-        """The columns of both features."""
-        return list(self.bins.features)
-
-    @property
-    def grid(self) -> Floats:
-        """What each cell adds: the bins of the first feature are rows, of the second columns."""
-        return self.values.take(self.bins.bin_of_cell).reshape(self.bins.shape)
-
-    def __call__(self, x: Floats, z: Floats) -> Floats:
-        """Return the addition to the score of each row, given the values of both features."""
-        return self.values.take(self.bins(x, z))
-
-    def bins_of_rows(self, X: Floats) -> Indices:
-        """Return the bin of each row of X."""
-        return self.bins(*(X[:, j] for j in self.bins.features))
-
-    def of_rows(self, X: Floats) -> Floats:
-        """Return the addition to the score of each row of X."""
-        return self.values.take(self.bins_of_rows(X))
-
-
-def shared_by_pairs(
-    by_number: Floats, n_features: int, bins: Mapping[int, FeatureBins | PairBins]
-) -> Floats:
-    """Return values of columns and pairs as values of columns, half of a pair's for each."""
-    found = by_number[:n_features].copy()
-    for number in range(n_features, len(by_number)):
-        pair = bins.get(number)
-        if isinstance(pair, PairBins):
-            found[list(pair.features)] += by_number[number] / 2
-    return found
 
 
 class StepTable:
@@ -387,12 +287,10 @@ class StepTable:
     ----------
     steps : sequence of StepFunction
         One for each feature with a rule.
-    pairs : sequence of PairFunction
-        One for each pair with a rule.
     """
 
-    def __init__(self, steps: Sequence[StepFunction], pairs: Sequence[PairFunction] = ()) -> None:
-        self.steps, self.pairs = steps, pairs
+    def __init__(self, steps: Sequence[StepFunction]) -> None:
+        self.steps = steps
         self.features = np.array([step.feature for step in steps], dtype=np.intp)
         is_plain = [one.bins.categories is None and not len(one.bins.special) for one in steps]
         self._plain = np.flatnonzero(is_plain)
@@ -417,10 +315,7 @@ class StepTable:
         for number in self._others:
             found[:, number] = self.steps[number](X[:, self.steps[number].feature])
         # A running sum adds one after the other, as for many rows; `sum` would not.
-        total: Floats = np.cumsum(found, axis=1)[:, -1]
-        for pair in self.pairs:
-            total = total + pair.of_rows(X)
-        return total
+        return np.asarray(np.cumsum(found, axis=1)[:, -1])
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""

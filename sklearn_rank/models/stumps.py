@@ -13,9 +13,11 @@ from sklearn_rank._core.protocols import Floats, Model, Values
 from sklearn_rank._core.rows import FitRows
 from sklearn_rank._core.validation import Constraint, Described, Number, check_parameters
 from sklearn_rank.models.category_levels import category_bins
+from sklearn_rank.models.category_subsets import Subsets
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.linear import Features
-from sklearn_rank.models.stump_columns import StumpColumns, StumpConstraints, subsets_of
+from sklearn_rank.models.stump_columns import StumpColumns
+from sklearn_rank.models.stump_constraints import StumpConstraints
 
 __all__ = ["Stumps"]
 
@@ -140,68 +142,10 @@ class Stumps(BaseEstimator):
         Levels of some categorical features that are treated as one, by name or index of the
         feature: ``{"home": [["own", "mortgage"], ["rent", "other"]]}``. Levels in no group are
         categories of their own.
-    max_pairs : int in [0, inf), default=0
-        Maximum number of pairs of features in the model. A pair is a grid: each of the two has at
-        most four bins of ordinary values, groups if they are categories, and one for missing
-        values and for each special code. A weak ranker of a pair is 1 in some of the cells. All
-        those of a pair count as one in `max_thresholds`, and both features count in
-        `max_features_used`. The grid is monotone along features with `monotonic_cst`. See Notes.
 
     See Also
     --------
     sklearn_rank.RankBoost, sklearn_rank.PNormPushRanker : Boosters of stumps.
-
-    Notes
-    -----
-    A pair is sought at the scores that the model has reached: that of the largest gain
-
-    .. math:: \sum_c \Bigl( \frac{g_c^2}{h_c + \rho} - \nu \Bigr) - m \nu
-
-    where
-
-    - :math:`g_c` and :math:`h_c` are the sums of the first and second derivatives of the objective
-      by the scores over the rows in cell c;
-    - :math:`\rho` is the ridge and a thousandth of the sum of all second derivatives;
-    - :math:`\nu = 4 \sum_i (g_i^2 / w_i) / \sum_i h_i`, with :math:`w_i` the weights of the rows,
-      is what a cell costs: its slope must be two standard errors from 0;
-    - m is the number of categories, which are sorted by :math:`g / h`.
-
-    The pairs of all features are compared (of more than 60, those of the 60 with the largest gain)
-    on 16 places each of about equal weight; of the best eight the cuts of one axis after the other
-    are the best ones given those of the other, by dynamic programming. A bin on an axis has at
-    least 2 % of the weight of the rows. Cells of less than 1 % (or `min_bin_size` and
-    `min_bin_events`, if these are more) are merged with the neighbouring one whose ratio g / h is
-    nearest; cells of missing values and special codes only with others of these. Cells that
-    training has not seen, or too few of, add 0 to the score.
-
-    Where features of a pair have `monotonic_cst`, each column (row) of the grid rises or falls with
-    the other feature as it must, and so does the score, to the last bit, whatever the other
-    features are. What such a pair gains is compared for grids that keep to this, together with
-    what the model adds for these features alone:
-
-    .. math:: \sum_c \bigl( -2 g_c (v_c - F_c) - (h_c + \rho) (v_c - F_c)^2 - \nu \bigr) - m \nu
-
-    where
-
-    - :math:`F_c` is what the model adds so far for the constrained features in cell c;
-    - v is the monotone function nearest to :math:`F_c - g_c / (h_c + \rho)` by squares weighted
-      with :math:`h_c + \rho` (RobertsonWrightDykstra1988, chapter 1).
-
-    Its weak rankers are indicators of sets that hold, with each cell, all cells that may not add
-    less; their coefficients are not negative. Besides there is one of any sign for each part of the
-    grid that has no order with the rest.
-
-    ``solver="corrective"`` chooses single stumps first, all but one for each pair of
-    `max_thresholds`, then pairs, each cell with a coefficient of its own, refitted with all others,
-    and then single stumps in the places of pairs that had no gain. Boosting seeks the pairs before
-    rounds of its second half, evenly spaced; each further round takes a single stump or a set of
-    cells. All bags have the pairs that all rows tell.
-
-    `contributions` and `feature_importances_` give each feature of a pair one half.
-
-    References
-    ----------
-    Defined here; monotone functions: RobertsonWrightDykstra1988, chapter 1.
 
     Examples
     --------
@@ -239,7 +183,6 @@ class Stumps(BaseEstimator):
         "max_thresholds": Number(1, integer=True, other=(None,)),
         "min_bin_size": Number(0, 0.5),
         "min_bin_events": Number(0, closed="left"),
-        "max_pairs": Number(0, integer=True),
     }
 
     def __init__(
@@ -256,7 +199,6 @@ class Stumps(BaseEstimator):
         min_bin_events: float = 0,
         category_order: Mapping[Any, Any] | None = None,
         category_groups: Mapping[Any, Any] | None = None,
-        max_pairs: int = 0,
     ) -> None:
         self.max_bins = max_bins
         self.monotonic_cst = monotonic_cst
@@ -267,7 +209,6 @@ class Stumps(BaseEstimator):
         self.max_thresholds = max_thresholds
         self.min_bin_size = min_bin_size
         self.min_bin_events = min_bin_events
-        self.max_pairs = max_pairs
         self.category_order = category_order
         self.category_groups = category_groups
 
@@ -322,7 +263,6 @@ class Stumps(BaseEstimator):
             float(self.min_bin_events),
             {j: len(known) for j, known in categories.items()},
             numbers("special_values"),
-            self.max_pairs,
             bins,
         )
 
@@ -355,22 +295,18 @@ class Stumps(BaseEstimator):
             )
         return found
 
-    def on_rows(self, rows: FitRows, constraints: StumpConstraints | None = None) -> StumpColumns:
-        """Return the stumps on the training rows.
-
-        `constraints` are what the parameters mean for the features of these rows; None for
-        features without names and categories.
-        """
-        found = self.constraints(rows.X.shape[1]) if constraints is None else constraints
+    def on_rows(self, rows: FitRows) -> StumpColumns:
+        """Return the stumps on the training rows."""
+        known: StumpConstraints | None = rows.constraints
+        found = self.constraints(rows.X.shape[1]) if known is None else known
         binned = self._binned(rows, found)
-        pairs = found.pairs(binned, rows)
-        subsets = [] if rows.earlier is None else subsets_of(rows.earlier, binned.bins)
+        subsets = Subsets.of(rows.earlier, binned.bins)
         if not (found.monotonic or found.max_features or found.max_thresholds):
             is_free = not any(found.settings.values())
-            return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets, pairs=pairs)
+            return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
         from sklearn_rank.models.bounded_stumps import BoundedStumps
 
-        return BoundedStumps(binned, rows, found, subsets, pairs)
+        return BoundedStumps(binned, rows, found, subsets)
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""

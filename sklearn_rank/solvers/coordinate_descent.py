@@ -220,14 +220,10 @@ class Coordinate(BoostingSolver):
         """Run the rounds; it sees the rows only through `weak_rankers` and the state."""
         weak_rankers, rows = problem.weak_rankers, problem.preferences
         state: ObjectiveState = problem.state(record.scores())
-        pairs = _PairRounds(problem, record.n_left)
         for number in range(record.n_left):
-            pairs.before(number, state)
             if state.needs_refresh and number and number % REFRESH_PERIOD == 0:
                 state.refresh(record.scores())
             candidate = rows.agree(weak_rankers.search(state.gradient, problem.gain))
-            while candidate is None and pairs.add(state):
-                candidate = rows.agree(weak_rankers.search(state.gradient, problem.gain))
             if candidate is None:
                 return
             h = weak_rankers.values(candidate)
@@ -244,46 +240,8 @@ class Coordinate(BoostingSolver):
                 return
             # A step that was cut short tells nothing about the next one.
             is_small = decrease <= problem.tol * max(abs(before), abs(state.value), 1.0)
-            is_end = problem.tol > 0 and not is_cut_short and rows.agree(is_small)
-            if is_end and not pairs.add(state):
+            if problem.tol > 0 and not is_cut_short and rows.agree(is_small):
                 return
-
-
-class _PairRounds:
-    """The rounds before which a pair of features is sought: in the second half, evenly spaced.
-
-    Parameters
-    ----------
-    problem : BoostingProblem
-        The problem.
-    n_rounds : int
-        Number of rounds.
-    """
-
-    def __init__(self, problem: Any, n_rounds: int) -> None:
-        self._problem = problem
-        if hasattr(problem.weak_rankers, "search_pairs"):
-            problem.weak_rankers.search_pairs()
-        n_pairs = self._n_left
-        first = n_rounds // 2
-        self._rounds = {first + number * (n_rounds - first) // n_pairs for number in range(n_pairs)}
-
-    @property
-    def _n_left(self) -> int:
-        return int(getattr(self._problem.weak_rankers, "n_pairs_left", 0))
-
-    def before(self, number: int, state: ObjectiveState) -> None:
-        """Seek a pair, if one is due before a round."""
-        if number in self._rounds:
-            self.add(state)
-
-    def add(self, state: ObjectiveState) -> bool:
-        """Seek a pair, if there may be one more; return whether one is found."""
-        problem = self._problem
-        if not self._n_left:
-            return False
-        power = problem.posing.power
-        return bool(problem.weak_rankers.next_pair(state.gradient, power, problem.alpha))
 
 
 Limits = tuple[Floats, Floats]

@@ -65,19 +65,15 @@ class Corrective(BoostingSolver):
         if history.steps:
             credit = np.array(history.decreases)
             descent.start_from(history.coordinates, np.array(history.steps), credit)
-        steps = [(descent.add, max(0, record.n_left - descent.n_pairs_left))]
-        if descent.n_pairs_left:
-            steps += [(descent.add_pair, record.n_left), (descent.add, record.n_left)]
-        for add, most in steps:
-            for _ in range(min(most, record.n_left)):
-                decrease = add()
-                if decrease is None:
-                    break
-                model, value = descent.model, descent.model.value
-                if record.replace(model.coordinates, model.coefficients, model.credit, value):
-                    return
-                if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
-                    break
+        for _ in range(record.n_left):
+            decrease = descent.add()
+            if decrease is None:
+                break
+            model, value = descent.model, descent.model.value
+            if record.replace(model.coordinates, model.coefficients, model.credit, value):
+                return
+            if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
+                break
         for _ in range(self.n_swaps):
             if not descent.sweep() > 0:
                 break
@@ -173,29 +169,6 @@ class _Descent:
         self._kept.clear()
         return before.value - after.value
 
-    @property
-    def n_pairs_left(self) -> int:
-        """Number of pairs of features that may still be found."""
-        return int(getattr(self._weak_rankers, "n_pairs_left", 0))
-
-    def add_pair(self) -> float | None:
-        """Choose one more pair, each cell a weak ranker; return the decrease, None without one.
-
-        A pair with which the objective does not fall is left, and the next one is sought.
-        """
-        before, problem = self.model, self._problem
-        gradient = before.columns.to_rows(self._state(before).gradient)
-        while self.n_pairs_left:
-            after = before
-            for one in self._weak_rankers.next_pair(gradient, problem.posing.power, problem.alpha):
-                after = after.extended(one, self._values(one))
-            after = self._refit(after)
-            if after.value < before.value:
-                self._become(after)
-                self._kept.clear()
-                return before.value - after.value
-        return None
-
     def sweep(self) -> float:
         """Try to replace each chosen weak ranker by a better one; return the decrease.
 
@@ -203,10 +176,7 @@ class _Descent:
         in, and all are refitted. The new model is kept if the objective falls.
         """
         start = self.model.value
-        is_cell = getattr(self._weak_rankers, "is_of_pair", lambda _: False)
         for coordinate in list(self.model.coordinates):
-            if is_cell(coordinate):  # a pair stays as it is
-                continue
             if coordinate in self._kept or coordinate not in self.model.coordinates:
                 continue
             value = self.model.value

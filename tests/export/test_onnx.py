@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from test_pairs import OF_MIXED, mixed, with_pairs
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -205,18 +204,6 @@ def test_labels_keep_their_kind(classes):
     ranker = RankBoost(n_estimators=3).fit(X, labels)
     found = run(to_onnx(ranker, X[:1]), X)["label"]
     assert found.tolist() == ranker.predict(X).tolist()
-
-
-def test_pairs_of_features_are_tables():
-    X, y = mixed(300)
-    for ranker in (
-        RankBoost(n_estimators=12),
-        PNormPushRanker(solver="corrective", n_estimators=4),
-    ):
-        fitted = with_pairs(ranker, 2, **OF_MIXED).fit(X, y)
-        assert fitted.pair_functions_
-        around = np.concatenate([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)])
-        assert_same(fitted, around, 1e-12)
 
 
 def test_a_model_without_rules_is_a_constant():

@@ -433,15 +433,6 @@ def test_other_models_are_refused(write):
         write(RankBoost())
 
 
-def test_pairs_of_features_are_refused():
-    random = np.random.default_rng(0)
-    rows = random.normal(size=(400, 3))
-    y = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    model = RankBoost(n_estimators=5, weak_ranker=Stumps(max_pairs=1)).fit(rows, y)
-    with pytest.raises(ValueError, match="stumps on pairs of features, such as columns 0 and 1"):
-        to_ranklib(model)
-
-
 def test_linear_models_are_no_trees_nor_trees_linear():
     line, trees = fitted(LINEAR["lists"], X, Y), fitted(FORESTS["stumps"], X, Y)
     with pytest.raises(ValueError, match=r"ListNetLinear is linear here, .* Use to_linear_json"):

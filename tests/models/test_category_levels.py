@@ -39,13 +39,12 @@ def with_stumps(ranker, **options):
     st.permutations(GRADES),
     st.sampled_from([0.0, 0.1, 0.3]),
     st.sampled_from([0, 1, -1]),
-    st.sampled_from([0, 1]),
 )
-def test_an_order_is_a_column_of_ranks(ranker, seed, order, smallest, sign, max_pairs):
+def test_an_order_is_a_column_of_ranks(ranker, seed, order, smallest, sign):
     X, y = with_levels(300, seed)
     place = {one: float(n) for n, one in enumerate(order)}
     ranks = X.assign(grade=X["grade"].map(place).astype(float))
-    options = {"min_bin_size": smallest, "max_pairs": max_pairs, "monotonic_cst": {"grade": sign}}
+    options = {"min_bin_size": smallest, "monotonic_cst": {"grade": sign}}
     ordered = with_stumps(ranker, category_order={"grade": order}, **options).fit(X, y)
     numbers = with_stumps(ranker, **options).fit(ranks, y)
     np.testing.assert_array_equal(ordered.decision_function(X), numbers.decision_function(ranks))
@@ -63,7 +62,7 @@ def test_a_group_is_one_category(ranker, seed, smallest):
     X, y = with_levels(300, seed)
     groups = [["own", "other"], ["rent"], ["boat"]]
     other = X.assign(home=X["home"].astype(object).replace({"other": "own"}).astype("category"))
-    options = {"min_bin_size": smallest, "max_pairs": 1}
+    options = {"min_bin_size": smallest}
     grouped = with_stumps(ranker, category_groups={"home": groups}, **options).fit(X, y)
     merged = with_stumps(ranker, **options).fit(other, y)
     np.testing.assert_allclose(

@@ -370,7 +370,7 @@ def test_values_beyond_the_training_range_are_not_missing():
 # The object --------------------------------------------------------------------------------
 
 
-UNUSED = {"max_pairs": 0, "category_order": None, "category_groups": None}
+UNUSED = {"category_order": None, "category_groups": None}
 
 
 @every_booster
@@ -509,7 +509,7 @@ def posed_columns(n, copies, is_missing_rare):
     size = 0.9 * copies / weight.sum() if is_missing_rare else 0.0
     constraints = StumpConstraints(n_categories={0: n}, min_bin_size=size)
     rows = unlabelled(codes[:, None], 1000 * weight)  # enough rows of each category
-    return Stumps().on_rows(FitRows(rows, ThreadPool(1)), constraints)
+    return Stumps().on_rows(FitRows(rows, ThreadPool(1), constraints=constraints))
 
 
 @pytest.mark.parametrize("is_missing_rare", [False, True])

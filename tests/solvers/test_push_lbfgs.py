@@ -268,7 +268,7 @@ def test_stumps_are_a_linear_operator(categories):
     rows = Rows(X, rng.permutation(40), None, np.ones(40))
     order = rows.preferences.order
     known = Stumps().constraints(3, categories=categories)
-    family = Stumps().on_rows(FitRows(rows, ThreadPool(1), max_bins=8, seed=3), known)
+    family = Stumps().on_rows(FitRows(rows, ThreadPool(1), max_bins=8, constraints=known))
     # Sets of categories follow the comparisons of numbers.
     is_used = family._is_valid & ~family._is_subset[..., np.newaxis]
     is_used = np.append(is_used.ravel(), np.ones(family.n_coordinates - is_used.size, dtype=bool))

@@ -21,9 +21,6 @@ def fit_bags(ranker: Any, data: Rows, history: History, threads: ThreadPool) -> 
     """Fit bag after bag and return the fitted attributes of their mean."""
     data = data.distinct()
     problem = ranker._make_problem(data, history, threads)
-    if getattr(problem.weak_rankers, "n_pairs_left", 0):  # all rows tell which: one model has few
-        _fit_bag(ranker, problem, history)
-        problem.weak_rankers.close_pairs()
     bags, known = Bags(), _first_stumps(ranker, problem, history)
     observer = ranker._make_observer(
         problem.data, "bag", ranker.n_bags, lambda: _collect(ranker, problem, bags)

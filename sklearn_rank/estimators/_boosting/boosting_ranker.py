@@ -26,7 +26,6 @@ from sklearn_rank.estimators._boosting.rounds_ranker import RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
     WEAK_RANKER,
-    PairFunction,
     StepFunction,
     StumpConstraints,
     Stumps,
@@ -180,11 +179,6 @@ class BoostingRanker(RoundsRanker):
         """The fitted model of stumps as a step function for each feature that it uses."""
         return self.weak_rankers_.step_functions(self.estimator_weights_)
 
-    @property
-    def pair_functions_(self) -> list[PairFunction]:
-        """The fitted model of stumps as a function for each pair of features that it uses."""
-        return self.weak_rankers_.pair_functions(self.estimator_weights_)
-
     # Fitting -------------------------------------------------------------------------
 
     def _fit(self, data: Rows) -> dict[str, Any]:
@@ -268,10 +262,9 @@ class BoostingRanker(RoundsRanker):
             if len(paired) < len(data.y):
                 data = data.take(paired)
         earlier = getattr(self, "weak_rankers_", None) if history.steps else None
-        rows = FitRows(data, threads, self._stumps.max_bins, history.seed, earlier)
-        model: Any = as_model(self.weak_ranker)
-        known = (self._constraints(),) if self._has_stumps else ()
-        weak_rankers = model.on_rows(rows, *known)
+        constraints = self._constraints() if self._has_stumps else None
+        rows = FitRows(data, threads, self._stumps.max_bins, history.seed, earlier, constraints)
+        weak_rankers = as_model(self.weak_ranker).on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
         return BoostingProblem.pose(data, weak_rankers, threads, self._posing(threads))

@@ -24,7 +24,6 @@ from sklearn_rank._core.protocols import (
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import shared_property
 from sklearn_rank.models.kernel import working_rows
-from sklearn_rank.models.stump_rules import shared_by_pairs
 from sklearn_rank.objectives import ScoreState, SecondOrderState
 from sklearn_rank.solvers import Round
 from sklearn_rank.solvers.coordinate_descent import OptimalGain, PushStep, QuadraticGain, steepest
@@ -322,8 +321,6 @@ class BoostingProblem:
         importance: Floats | None = None
         if hasattr(rules, "feature"):
             importance = np.bincount(rules.feature, credit, n_features).astype(np.float64)
-            if len(importance) > n_features:
-                importance = shared_by_pairs(importance, n_features, rules.bins)
         elif hasattr(rules, "importances"):
             importance = rules.importances(credit, n_features)
         if importance is not None:

@@ -33,7 +33,6 @@ from sklearn_rank.export.onnx._score_graph import (
     constant_scores,
     kernel_scores,
     linear_scores,
-    pair_scores,
     step_scores,
 )
 from sklearn_rank.export.onnx._tree_graph import leaf_values
@@ -224,9 +223,7 @@ def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the sum of the weak rankers."""
     rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
     if hasattr(rules, "step_functions"):
-        total = step_scores(graph, X, rules.step_functions(weights))
-        pairs = rules.pair_functions(weights) if hasattr(rules, "pair_functions") else ()
-        return pair_scores(graph, X, total, pairs)
+        return step_scores(graph, X, rules.step_functions(weights))
     if hasattr(rules, "coefficients"):
         return linear_scores(graph, X, rules.coefficients(weights, ranker.n_features_in_))
     if hasattr(rules, "estimators"):

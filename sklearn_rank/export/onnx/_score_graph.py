@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank.export.onnx._graph import GraphBuilder
-from sklearn_rank.models import FeatureBins, PairFunction, StepFunction
+from sklearn_rank.models import FeatureBins, StepFunction
 
 _SHORT = 10 * float(np.finfo(np.float64).eps)
 """Lengths below this are one for scikit-learn, which divides by them."""
@@ -50,21 +50,6 @@ def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> s
         is_true = graph.cast(graph.node(kind, *operands), np.float64)
         gain = np.concatenate([gain for _, _, gain in found])
         total = graph.node("Add", total, linear_scores(graph, is_true, gain))
-    return total
-
-
-def pair_scores(graph: GraphBuilder, X: str, total: str, pairs: Sequence[PairFunction]) -> str:
-    """Return the sum of scores and of functions of pairs, each a look-up of the cell."""
-    for pair in pairs:
-        width = pair.bins.second.n_bins
-        axes = zip((pair.bins.first, pair.bins.second), pair.features, (width, 1), strict=True)
-        numbers = [
-            StepFunction(column, bins, np.arange(bins.n_bins) * float(factor))
-            for bins, column, factor in axes
-        ]
-        # Step functions whose values are whole numbers sum to them exactly.
-        cell = graph.cast(step_scores(graph, X, numbers), np.int64)
-        total = graph.node("Add", total, graph.node("Gather", pair.grid.ravel(), cell))
     return total
 
 

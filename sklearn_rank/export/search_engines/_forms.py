@@ -58,7 +58,7 @@ def to_ranklib(model: Any) -> str:
         When the ranker has no form for search engines.
     ValueError
         When the model is linear, or holds what the form can't: categories, learned branches of
-        missing values, pairs of features, other weak rankers, steps of a pipeline.
+        missing values, other weak rankers, steps of a pipeline.
 
     Notes
     -----
@@ -122,7 +122,7 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
         When the ranker has no form for search engines, or names are no texts.
     ValueError
         When the model is linear, or holds what the form can't: categories, learned branches of
-        missing values, pairs of features, other weak rankers, steps of a pipeline; or when names
+        missing values, other weak rankers, steps of a pipeline; or when names
         are absent, repeated or too few.
 
     Notes

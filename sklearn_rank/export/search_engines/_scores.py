@@ -166,13 +166,6 @@ def _of_boosting(ranker: Any, owner: str) -> Score:
             f"{owner} with weak_ranker={ranker.weak_ranker!r} can't be written for a search "
             "engine: 'stump' and 'feature' can."
         )
-    pairs = rules.pair_functions(weights)
-    if pairs:
-        first, second = pairs[0].features
-        raise ValueError(
-            f"{owner} has stumps on pairs of features, such as columns {first} and {second}, which "
-            "can't be written for a search engine."
-        )
     steps = rules.step_functions(weights)
     for step in steps:
         _check_step(step, owner)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -25,32 +25,19 @@ _NEWTON_STEPS, _HALVINGS, _NEAR = 20, 20, 1e-5
 """Most Newton steps; halvings of one; decrease of the last step, relative to the value."""
 
 
-@dataclass(frozen=True, eq=False)
-class Guide:
+class Guide(NamedTuple):
     r"""Where the minimum is, about, and the second derivatives H there.
 
     Attributes
     ----------
     minimum : ndarray of shape (n_features,) or None
         The minimum over the drawn pairs; None where only the diagonal of H is known.
-    curvature : tuple or ndarray of shape (n_features,)
-        The Cholesky factor of H, or its diagonal.
+    solve : callable
+        Maps the lines of an array by the inverse of H.
     """
 
     minimum: Floats | None
-    curvature: Any
-
-    def move_from(self, f: Floats) -> Floats | None:
-        """Return the move from an element to the minimum over the drawn pairs, if that is known."""
-        return None if self.minimum is None else np.stack([self.minimum, self.minimum]) - f
-
-    def solved(self, element: Floats) -> Floats:
-        """Return the inverse of H times the coefficients of an element, as an element."""
-        if isinstance(self.curvature, tuple):
-            one = cho_solve(self.curvature, element[0], check_finite=False)
-        else:
-            one = element[0] / self.curvature
-        return np.stack([one, one])
+    solve: Callable[[Floats], Floats]
 
 
 def drawn_guide(problem: Any) -> Guide | None:
@@ -85,7 +72,7 @@ def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
         square = np.einsum("ij,ij->j", differences, differences)
     second = float(loss.second_derivative(np.zeros(1))[0])
     curvature = second * square / differences.shape[0] + alpha
-    return Guide(None, curvature) if np.isfinite(curvature).all() else None
+    return Guide(None, lambda lines: lines / curvature) if np.isfinite(curvature).all() else None
 
 
 def _newton(differences: Any, loss: Any, alpha: float) -> Guide | None:
@@ -113,4 +100,4 @@ def _newton(differences: Any, loss: Any, alpha: float) -> Guide | None:
         w, margin = new, new_margin
         if decrease <= _NEAR * value:
             break
-    return Guide(w, factor) if np.isfinite(w).all() else None
+    return Guide(w, lambda lines: cho_solve(factor, lines.T).T) if np.isfinite(w).all() else None

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import line_search
@@ -98,13 +98,6 @@ class GivenSteps:
         return Iterate.at(function, at.f - step * gradient)
 
 
-class Metric(Protocol):
-    """An approximation of the second derivatives at the minimum, in the inner product."""
-
-    def solved(self, element: Floats) -> Floats:
-        """Return its inverse, applied to an element."""
-
-
 class QuasiNewtonSteps:
     """L-BFGS: SciPy's has only the inner product of R^n.
 
@@ -115,15 +108,13 @@ class QuasiNewtonSteps:
 
     Parameters
     ----------
-    metric : Metric or None
-        What stands for the second derivatives before any step has told of them; None: a multiple
-        of the inner product.
-    first : ndarray or None
-        The first move, an element, if one is known that is better than along the gradient.
+    solve : callable or None
+        Maps an element by the inverse of what stands for the second derivatives before any step
+        has told of them; None: a multiple of the inner product.
     """
 
-    def __init__(self, metric: Metric | None = None, first: Floats | None = None) -> None:
-        self._metric, self._first = metric, first
+    def __init__(self, solve: Callable[[Floats], Floats] | None = None) -> None:
+        self._solve = solve
         self._memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
         self._last: tuple[Floats, Floats] | None = None  # the last move, and the gradient before it
 
@@ -138,9 +129,7 @@ class QuasiNewtonSteps:
             if curvature > 0 and change[0] @ change[1] > 0:  # rounding can make either zero
                 self._memory.append((move, change, curvature))
             self._last = None
-        if self._first is not None:
-            return self._first, True
-        is_more = bool(self._memory) or self._metric is not None
+        is_more = bool(self._memory) or self._solve is not None
         return -self._preconditioned(gradient), is_more
 
     def move(
@@ -151,10 +140,8 @@ class QuasiNewtonSteps:
         line = _Line(function, at, along)
         # A kernel of large values moves the scores much further than the function.
         step = line.search(1.0 if is_more else 1 / max(1.0, line.longest()))
-        is_given, self._first = self._first is not None, None
         if step is not None:
-            # Along a given move the curvature is that of a long way, not that at its end.
-            self._last = None if is_given else (step * along, gradient)
+            self._last = step * along, gradient
             return line.at(step)
         self._memory.clear()
         again = function.rows.agree((-gradient, False))
@@ -167,11 +154,11 @@ class QuasiNewtonSteps:
             share = float(move[0] @ out[1]) / curvature
             out -= share * change
             shares.append(share)
-        if self._metric is not None:
-            out = self._metric.solved(out)
+        if self._solve is not None:
+            out = self._solve(out)
         if self._memory:
             _, change, curvature = self._memory[-1]
-            solved = change if self._metric is None else self._metric.solved(change)
+            solved = change if self._solve is None else self._solve(change)
             out *= curvature / float(change[0] @ solved[1])
         for (move, change, curvature), share in zip(self._memory, reversed(shares), strict=True):
             out += (share - float(change[0] @ out[1]) / curvature) * move

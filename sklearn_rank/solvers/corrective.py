@@ -145,7 +145,7 @@ class _Descent:
     def __init__(self, problem: Any) -> None:
         self._problem = problem
         self._weak_rankers = problem.weak_rankers
-        self._step_rule = problem.push_step()
+        self._longest = problem.push_step().longest
         self._kept: set[int] = set()  # coordinates that no swap of the model replaces
         none, empty = ChosenColumns.none(problem), np.zeros(0)
         self.model = _Model([], empty, empty, none, self._value(none, empty))
@@ -219,14 +219,8 @@ class _Descent:
             excluded.append(found.index)
 
     def _with(self, before: _Model, candidate: Candidate) -> _Model:
-        """Return the refitted model with one more weak ranker, first with the step of boosting."""
-        model = before.extended(candidate.index, self._weak_rankers.values(candidate))
-        columns, (low, high) = model.columns, self._bounds([candidate.index])[0]
-        cells = columns.preferences
-        rule = replace(self._step_rule, largest_difference=cells.largest_difference, rows=cells)
-        step = rule(self._state(model), candidate, columns.values[:, -1])
-        model.coefficients[-1] = min(max(step, low), high)
-        return self._refit(model)
+        """Return the refitted model with one more weak ranker."""
+        return self._refit(before.extended(candidate.index, self._weak_rankers.values(candidate)))
 
     def _refit(self, model: _Model) -> _Model:
         """Return the model at the minimum over its coefficients, without those that are 0.
@@ -244,8 +238,6 @@ class _Descent:
         found: Solution = self._problem.preferences.lead(solve, {"objective": objective})
         assert found.credit is not None
         credit = model.credit + found.credit
-        # What the step to the start of the refit brought, along the last one alone.
-        credit[-1] += model.value - found.values[-1] - found.credit.sum()
         model = replace(model, coefficients=found.x, credit=credit, value=found.values[-1])
         used = np.flatnonzero(found.x)
         return model if len(used) == len(found.x) else model.keep(used)
@@ -262,8 +254,8 @@ class _Descent:
         low, high = np.full((2, len(coordinates)), [[-np.inf], [np.inf]])
         if hasattr(self._weak_rankers, "coefficient_limits"):
             low, high = self._weak_rankers.coefficient_limits(np.array(coordinates))
-        longest = self._step_rule.longest
-        return list(zip(np.maximum(low, -longest), np.minimum(high, longest), strict=True))
+        low, high = np.maximum(low, -self._longest), np.minimum(high, self._longest)
+        return list(zip(low, high, strict=True))
 
     def _values(self, coordinate: int) -> Mask:
         return self._weak_rankers.values(Candidate(coordinate, 0.0))

@@ -146,20 +146,20 @@ class FunctionSpaceLBFGS(KernelSolver):
             return bool(problem.on_iterate(f, progress.values))
 
         f, left, message = problem.model.element(start), problem.max_iter, ""
-        guide = drawn_guide(problem)
-        first = None if guide is None else guide.move_from(f)
+        minimum, solve = drawn_guide(problem) or (None, None)
+        if minimum is not None:
+            f = min(problem.model.element(minimum), f, key=exact.value)
         for function, tol in self._path(problem, exact, f, progress.values):
             solution = minimise_in_space(
                 function,
                 f,
-                QuasiNewtonSteps(guide, first),
+                QuasiNewtonSteps(solve),
                 max_iter=left,
                 tol=tol,
                 is_relative=is_smooth,
                 on_iterate=on_iterate,
             )
             f, left, message = solution.x, left - solution.n_iter, solution.message
-            first = None
             if message:
                 break
         if not progress.values:

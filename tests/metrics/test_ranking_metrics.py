@@ -490,16 +490,6 @@ def test_sorting_of_many_values(kind):
     assert found == approx(weighted)
 
 
-def test_queries_of_very_different_length():
-    rng = np.random.default_rng(0)
-    qid = np.concatenate([np.zeros(9000, int), np.arange(1000)])
-    y, f = rng.integers(0, 2, 10_000), rng.integers(0, 50, 10_000)
-    values = metrics.average_precision(y, f, qid=qid, average=None)
-    for q in (0, 1, 999):
-        alone = metrics.average_precision(y[qid == q], f[qid == q], average=None)
-        assert values[q] == approx(alone[0])
-
-
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
 @given(problem=problems(), p=st.sampled_from([1, 2, 4.5, 16]))
 def test_theorem_1(loss, problem, p):
@@ -570,14 +560,6 @@ def test_scores_far_apart(loss):
     assert low == 0
 
 
-def test_blocks_of_pairs_do_not_change_the_sum(monkeypatch):
-    rng = np.random.default_rng(0)
-    y, f, qid = rng.integers(0, 3, 200), rng.normal(size=200), rng.integers(0, 4, 200)
-    whole = metrics.p_norm_push_loss(y, f, p=2, loss="logistic", qid=qid)
-    monkeypatch.setattr("sklearn_rank._pair_sums._batches.BATCH_PAIRS", 7)
-    assert metrics.p_norm_push_loss(y, f, p=2, loss="logistic", qid=qid) == approx(whole)
-
-
 @given(problems())
 def test_heights_and_margins(problem):
     y, f, qid, w = problem.y, problem.f, problem.qid, problem.w
@@ -639,18 +621,6 @@ def test_auc_of_queries(problem):
 
 
 # Confidence ---------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_intervals_with_and_without_correction_meet_where_one_takes_over(monkeypatch):
-    values = np.random.default_rng(0).exponential(size=5_000)  # skewness 2
-    corrected = metrics.bootstrap_interval(values, random_state=0)
-    monkeypatch.setattr("sklearn_rank.metrics._confidence.MANY_VALUES", 4_999)
-    plain = metrics.bootstrap_interval(values, random_state=0)
-    error = values.std() / np.sqrt(len(values))
-    assert corrected != plain
-    assert abs(corrected.low - plain.low) < 0.1 * error
-    assert abs(corrected.high - plain.high) < 0.1 * error
 
 
 @pytest.mark.parametrize(("n_resamples", "method"), [(99, "percentile"), (100, "BCa")])

@@ -73,13 +73,13 @@ def test_the_ends_are_quantiles_of_a_bootstrap_within_classes():
 
 
 def test_only_the_negatives_near_the_top_are_drawn_one_by_one(monkeypatch):
-    y, a, _ = problem(3000)
+    y, a, _ = problem(2000)
     rows = private._near_the_top(a[None, y == 0], 0.01 * (y == 0).sum())
     assert 0 < rows.sum() < (y == 0).sum() / 2
-    few = tpr_at_fpr_interval(y, a, max_fpr=0.01, n_resamples=5000, random_state=0)
+    few = tpr_at_fpr_interval(y, a, max_fpr=0.01, n_resamples=2000, random_state=0)
     monkeypatch.setattr(private, "_near_the_top", lambda other, _: other[0] == other[0])
-    every = tpr_at_fpr_interval(y, a, max_fpr=0.01, n_resamples=5000, random_state=0)
-    assert (few.low, few.high) == approx((every.low, every.high), abs=0.008)
+    every = tpr_at_fpr_interval(y, a, max_fpr=0.01, n_resamples=2000, random_state=0)
+    assert (few.low, few.high) == approx((every.low, every.high), abs=0.012)
 
 
 def test_folds_are_measured_one_by_one():
@@ -110,15 +110,6 @@ def test_a_ranking_does_not_differ_from_itself():
     y, a, _ = problem()
     found = compare_tpr_at_fpr(y, a, 2 * a, random_state=0)
     assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
-
-
-def test_batches_change_nothing(monkeypatch):
-    y, a, _ = problem()
-    sizes = {}
-    for size in (1, 10**9):
-        monkeypatch.setattr(private, "_CACHED_VALUES", size)
-        sizes[size] = tpr_at_fpr_interval(y, a, n_resamples=400, random_state=0)
-    assert sizes[1].low == approx(sizes[10**9].low, abs=0.03)
 
 
 def test_one_class_has_no_share():

@@ -264,29 +264,6 @@ def bench_kernel(report: Report, path: Path) -> None:
     draw_lines(panels, "seconds, a million rows", path, wide=100.0)
 
 
-def bench_listnet(report: Report, path: Path) -> None:
-    """Draw the times of the parts of a fit."""
-    panels = times([without_tenth(table) for table in report.tables])
-    draw_lines(panels, "seconds, a million rows of 46 features", path)
-
-
-def bench_metrics(report: Report, path: Path) -> None:
-    """Draw the times of metrics, of many queries and of one list."""
-    lines = [line for found in times(report.tables).values() for line in found]
-    title = "metrics of 10,000 queries, then of one list"
-    draw_lines({title: lines}, "seconds, a million rows", path)
-
-
-def cluster(report: Report, path: Path) -> None:
-    """Draw the times of a fit on the cluster and in one process."""
-    found = next(one for one in report.tables if one.title.startswith("Fits of 100 rounds"))
-    panels = {
-        "on the cluster": next(iter(times([found], "cluster").values())),
-        "in one process": next(iter(times([found], "process").values())),
-    }
-    draw_lines(panels, "seconds, 4,000,000 rows", path)
-
-
 def without_tenth(table: Table) -> Table:
     """Return a table without the cases of a tenth of the rows."""
     rows = [row for row in table.rows if not str(row[0]).endswith("a tenth")]
@@ -298,8 +275,7 @@ FIGURES: dict[str, tuple[str, Callable[[Report, Path], None]]] = {
     for one in (
         *(as_they_come, limited_classes, scaling, lists, clicks),
         *(peers_generated, peers_search, peers_letor, trees_lists),
-        *(bench_boosting, bench_pairs, bench_kernel, bench_listnet),
-        *(bench_metrics, cluster),
+        *(bench_boosting, bench_pairs, bench_kernel),
     )
 } | {"bench_given_pairs": ("bench_pairs", bench_given_pairs)}
 """The report of each figure that no script draws, and what draws it."""

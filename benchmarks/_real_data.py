@@ -64,62 +64,36 @@ class TwoClassSource:
     """Rows of either class; OpenML has other versions of these sets under the same names."""
 
 
-MAGIC_COLUMNS = (
-    "fLength",
-    "fWidth",
-    "fSize",
-    "fConc",
-    "fConc1",
-    "fAsym",
-    "fM3Long",
-    "fM3Trans",
-    "fAlpha",
-    "fDist",
-    "class",
-)
-HOUSING_COLUMNS = (
-    "CRIM",
-    "ZN",
-    "INDUS",
-    "CHAS",
-    "NOX",
-    "RM",
-    "AGE",
-    "DIS",
-    "RAD",
-    "TAX",
-    "PTRATIO",
-    "B",
-    "LSTAT",
-    "MEDV",
-)
+MAGIC_COLUMNS = "fLength fWidth fSize fConc fConc1 fAsym fM3Long fM3Trans fAlpha fDist class"
+HOUSING_COLUMNS = "CRIM ZN INDUS CHAS NOX RM AGE DIS RAD TAX PTRATIO B LSTAT MEDV"
+IONOSPHERE_COLUMNS = (*(f"a{number:02}" for number in range(1, 35)), "class")
 TWO_CLASS_SETS = {
     "magic": TwoClassSource(
-        "magic_gamma/magic04.data.gz",
-        ",",
-        MAGIC_COLUMNS,
-        "class",
-        ("h", "g"),
-        "MagicTelescope",
-        (6688, 12332),
+        file="magic_gamma/magic04.data.gz",
+        separator=",",
+        columns=tuple(MAGIC_COLUMNS.split()),
+        label="class",
+        classes=("h", "g"),
+        openml="MagicTelescope",
+        counts=(6688, 12332),
     ),
     "ionosphere": TwoClassSource(
-        "ionosphere/ionosphere.data",
-        ",",
-        (*(f"a{number:02}" for number in range(1, 35)), "class"),
-        "class",
-        ("g", "b"),
-        "ionosphere",
-        (225, 126),
+        file="ionosphere/ionosphere.data",
+        separator=",",
+        columns=IONOSPHERE_COLUMNS,
+        label="class",
+        classes=("g", "b"),
+        openml="ionosphere",
+        counts=(225, 126),
     ),
     "housing": TwoClassSource(
-        "boston_housing/housing.data",
-        None,
-        HOUSING_COLUMNS,
-        "CHAS",
-        ("0", "1"),
-        "boston",
-        (471, 35),
+        file="boston_housing/housing.data",
+        separator=None,
+        columns=tuple(HOUSING_COLUMNS.split()),
+        label="CHAS",
+        classes=("0", "1"),
+        openml="boston",
+        counts=(471, 35),
     ),
 }
 

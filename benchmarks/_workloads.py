@@ -1,8 +1,7 @@
 """What this package computes, at any number of rows: each estimator, pair sum and metric.
 
 The lists are made from the package's own registries, so that a new estimator, loss or metric is in
-the benchmarks without a line here; where a function cannot be called like the others, `OTHERS` says
-how. A workload is prepared once for a number of rows and then called as often as wanted.
+the benchmarks without a line here. A workload is prepared once for a number of rows, then called.
 """
 
 import inspect
@@ -28,7 +27,6 @@ from sklearn_rank.objectives import (
 QUERY = 100
 """Rows of a query."""
 
-RESAMPLES = 99
 LONGEST = 10_000_000
 ONE_LIST, QUERIES = "one list", f"queries of {QUERY} rows"
 FIT, PREDICT = "fit", "scores of as many rows"
@@ -177,103 +175,14 @@ def scored_calls(name: str, n_rows: int) -> Calls:
     }
 
 
-def resampled_calls(name: str, n_arrays: int, n_rows: int) -> Calls:
-    """Return a comparison of the values of queries, of which there are as many as rows."""
-    arrays = np.random.default_rng(0).random((n_arrays, n_rows))
-    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
-    return {f"{RESAMPLES} resamples": partial(compare, *arrays)}
-
-
-def scorer_calls(n_rows: int) -> Calls:
-    """Return NDCG of a fitted ranker by the scorer for searches."""
-    y, scores = draw_grades(n_rows)
-    X, qid = scores[:, np.newaxis], query_ids(n_rows)
-    model = sklearn_rank.ListNetLinear().fit(X[:1000], y[:1000], qid=qid[:1000])
-    scorer = metrics.ranking_scorer("ndcg@10")
-    return {QUERIES: partial(scorer, model, X, y, qid=qid)}
-
-
-def paired_calls(n_rows: int) -> Calls:
-    """Return the comparison of the AUCs of two rankings."""
-    y, scores = draw_list(n_rows)
-    grades, others = draw_grades(n_rows)
-    noise = np.random.default_rng(1).standard_normal(n_rows)
-    compare = metrics.compare_auc
-    return {
-        ONE_LIST: partial(compare, y, scores, scores + noise),
-        QUERIES: partial(compare, grades, others, others + noise, qid=query_ids(n_rows)),
-    }
-
-
-def top_calls(name: str, n_rankings: int, n_rows: int) -> Calls:
-    """Return a resampled figure of the top of one list, of one or two rankings."""
-    y, scores = draw_list(n_rows)
-    noise = np.random.default_rng(1).standard_normal((n_rankings, n_rows))
-    compare = partial(getattr(metrics, name), n_resamples=RESAMPLES, random_state=0)
-    return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(compare, y, *(scores + noise))}
-
-
-def choice_calls(n_rows: int) -> Calls:
-    """Return the choice of the best of three rankings of one list."""
-    y, scores = draw_list(n_rows)
-    noise = np.random.default_rng(1).standard_normal((3, n_rows))
-    rankings = dict(zip("abc", scores + noise, strict=True))
-    choose = partial(metrics.choose_ranking, n_resamples=RESAMPLES, random_state=0)
-    return {f"{ONE_LIST}, {RESAMPLES} resamples": partial(choose, y, rankings)}
-
-
-RESAMPLED = "rows are queries here, which are drawn many times"
-RESAMPLED_ROWS = "rows are drawn many times"
-OTHERS = {
-    "bootstrap_interval": Workload(
-        "metrics",
-        "bootstrap_interval",
-        partial(resampled_calls, "bootstrap_interval", 1),
-        100_000,
-        RESAMPLED,
-    ),
-    "choose_ranking": Workload("metrics", "choose_ranking", choice_calls, 100_000, RESAMPLED_ROWS),
-    "compare_auc": Workload("metrics", "compare_auc", paired_calls),
-    "compare_rankings": Workload(
-        "metrics",
-        "compare_rankings",
-        partial(resampled_calls, "compare_rankings", 2),
-        100_000,
-        RESAMPLED,
-    ),
-    "compare_tpr_at_fpr": Workload(
-        "metrics",
-        "compare_tpr_at_fpr",
-        partial(top_calls, "compare_tpr_at_fpr", 2),
-        100_000,
-        RESAMPLED_ROWS,
-    ),
-    "ranking_scorer": Workload("metrics", "ranking_scorer, ndcg@10", scorer_calls),
-    "tpr_at_fpr_interval": Workload(
-        "metrics",
-        "tpr_at_fpr_interval",
-        partial(top_calls, "tpr_at_fpr_interval", 1),
-        100_000,
-        RESAMPLED_ROWS,
-    ),
-}
-"""Functions that are no metric of relevance and scores."""
-
-
 def of_metrics() -> Iterator[Workload]:
-    """Yield every metric."""
+    """Yield every metric of relevance and scores."""
     for name in metrics.__all__:
         function = getattr(metrics, name)
         if inspect.isclass(function):
             continue
-        if name in OTHERS:
-            yield OTHERS[name]
-        elif {"y_true", "y_score", "qid"} <= set(inspect.signature(function).parameters):
+        if {"y_true", "y_score", "qid"} <= set(inspect.signature(function).parameters):
             yield Workload("metrics", name, partial(scored_calls, name))
-        else:
-            raise LookupError(
-                f"metrics.{name} takes no y_true, y_score and qid: say how to call it"
-            )
 
 
 def workloads() -> list[Workload]:

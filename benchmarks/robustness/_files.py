@@ -1,10 +1,8 @@
 """Files for the readers: good ones of every kind, generated odd ones, and damaged ones."""
 
-import contextlib
 import csv
 import gzip
 import io
-import json
 from functools import cache
 
 import numpy as np
@@ -190,57 +188,3 @@ def generated_svmlight(rng: np.random.Generator) -> tuple[str, bytes]:
             words[int(rng.integers(len(words)))] = choice[int(rng.integers(len(choice)))]
         lines.append(" ".join(words))
     return ".svm", ("\r\n" if rng.random() < 0.1 else "\n").join(lines).encode()
-
-
-def generated_parquet(rng: np.random.Generator) -> tuple[str, bytes]:
-    """Return a Parquet file with columns of a few Arrow types, gaps among them."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types = (
-        *(pa.float64(), pa.float16(), pa.int8(), pa.uint64(), pa.bool_(), pa.string(), pa.date32()),
-        *(pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.duration("us"), pa.null(), pa.binary()),
-        *(pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.decimal128(9, 2)),
-        pa.dictionary(pa.int32(), pa.string()),
-    )
-    n_rows = int(rng.integers(0, 30))
-    columns = {}
-    for j in range(int(rng.integers(1, 6))):
-        name = f"c{j}" if rng.random() < 0.9 else _NAMES[int(rng.integers(len(_NAMES)))]
-        columns[name] = _arrow_column(types[int(rng.integers(len(types)))], n_rows, rng)
-    columns["y"] = pa.array(rng.integers(0, 2, n_rows))
-    file = io.BytesIO()
-    try:
-        pq.write_table(pa.table(columns), file)
-    except pa.ArrowException:  # a date that Parquet can't hold
-        return generated_parquet(rng)
-    return ".parquet", file.getvalue()
-
-
-def _arrow_column(kind, n_rows: int, rng: np.random.Generator):
-    import pyarrow as pa
-
-    if pa.types.is_nested(kind):
-        return pa.array([[1, 2] if pa.types.is_list(kind) else {"a": 1}] * n_rows, kind)
-    if pa.types.is_dictionary(kind):
-        return pa.array([f"k{i % 3}" for i in range(n_rows)]).dictionary_encode()
-    numbers = pa.array(
-        rng.integers(0, 2 ** int(rng.integers(3, 62)), n_rows), mask=rng.random(n_rows) < 0.1
-    )
-    for step in (numbers, numbers.cast(pa.string())):
-        with contextlib.suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return step.cast(kind)
-    return pa.nulls(n_rows, kind)
-
-
-def generated_json(rng: np.random.Generator) -> tuple[str, bytes]:
-    """Return rows as JSON with numbers, texts, gaps and nested values."""
-    values = (1, -2.5, 10**400, "a", "", None, True, [1], {"k": 2}, float("nan"), "\ud800")
-    rows = []
-    for i in range(int(rng.integers(0, 20))):
-        good = {"a": float(rng.normal()), "b": "xyz"[i % 3], "y": i % 2}
-        odd = {name: values[int(rng.integers(len(values)))] for name in good}
-        rows.append({name: (good, odd)[rng.random() < 0.3][name] for name in good})
-    if rng.random() < 0.5:
-        return ".jsonl", json.dumps(rows).encode()
-    return ".jsonl", "\n".join(map(json.dumps, rows)).encode()

@@ -250,12 +250,9 @@ def run_child(module: str, part: str, start: int, stop: int, seed: int) -> Batch
             raise RuntimeError(f"the batch did not start: {error}")
         number = int(mark.read_text())
     kind = "hang" if code == -signal.SIGKILL else "crash"
-    found = Batch(part, start, number + 1)
-    if number > start:
-        found = run_child(module, part, start, number, seed)
-        found.stop = number + 1
-    found.counts[kind] = found.counts.get(kind, 0) + 1
-    found.finds.append({"number": number, "kind": kind, "detail": f"exit {code}: {error[-500:]}"})
+    find = {"number": number, "kind": kind, "detail": f"exit {code}: {error[-500:]}"}
+    found = run_child(module, part, start, number, seed) if number > start else Batch(part, 0, 0)
+    found.add(Batch(part, number, number + 1, {kind: 1}, [find]))
     return found
 
 

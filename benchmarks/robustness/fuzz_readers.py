@@ -20,17 +20,14 @@ from pathlib import Path
 import numpy as np
 from robustness._files import (
     damaged_file,
-    generated_columns,
     generated_csv,
-    generated_json,
-    generated_parquet,
     generated_svmlight,
     good_frame,
     svmlight,
 )
 from robustness._fuzzing import Part, damaged, main
 
-_GENERATORS = (generated_csv, generated_csv, generated_svmlight, generated_parquet, generated_json)
+_GENERATORS = (generated_csv, generated_csv, generated_svmlight)
 
 
 TRAIN = ["--ranker", "RankBoost", "--param", "n_estimators=2"]
@@ -97,19 +94,12 @@ def generated_case(rng: np.random.Generator, folder: Path):
 
 def _table_for_commands(rng: np.random.Generator) -> tuple[str, bytes]:
     """Return a table that is mostly good enough to fit a ranker to."""
-    match rng.integers(6):
+    match rng.integers(5):
         case 0:
             return ".svm", svmlight(40, int(rng.integers(1000)), queries=bool(rng.integers(2)))
         case 1:
-            suffix, content = damaged_file(rng)
-            return suffix, content
+            return damaged_file(rng)
         case 2:
-            import pandas as pd
-
-            file = io.BytesIO()
-            pd.DataFrame(generated_columns(rng, 30)).to_parquet(file, engine="pyarrow")
-            return ".parquet", file.getvalue()
-        case 3:
             return ".csv", good_frame(40, int(rng.integers(1000))).to_csv(index=False).encode()
         case _:
             return generated_csv(rng, 30)
@@ -153,7 +143,7 @@ def _warm_up() -> None:
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for make in (damaged_file, generated_parquet, generated_csv) * 7:
+        for make in (damaged_file, generated_csv) * 10:
             with contextlib.suppress(Exception):
                 _reading(Path(folder), *make(rng), rng)[0]()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn_rank._core.distinct import effective_rows
 from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
 from sklearn_rank.metrics import auc_score, ndcg_score
 from sklearn_rank.metrics.curve_terms import RocSteps
+from sklearn_rank.metrics.intervals import with_both_classes
 from sklearn_rank.metrics.pair_counts import NO_PAIR
 from sklearn_rank.metrics.scorers import as_scorer
 
@@ -153,10 +154,13 @@ class HeldOutLabels:
         if self.is_graded or self.qid is not None:
             options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
             return lambda scores: float(auc_score(y, scores, average="queries", **options))
-        curves = [_Curve.of(y[one], weight[one], one) for one in self._folds_of_both_classes()]
+        parts = [(one, y[one], weight[one]) for one in self._folds_of_both_classes()]
 
         def gain(scores: Floats) -> float:
-            areas = [one.areas(scores, (_TOP, 1.0)) for one in curves]
+            curves = [RocSteps.of(y, scores[one], weight) for one, y, weight in parts]
+            areas = [
+                [one.found @ one.area_terms(rate)[0] for rate in (_TOP, 1.0)] for one in curves
+            ]
             return float(np.mean(areas, axis=0) @ [1.0, _AUC_SHARE])
 
         return gain
@@ -173,9 +177,9 @@ class HeldOutLabels:
         """The rows of each fold."""
         return [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
 
-    def _folds_of_both_classes(self) -> Sequence[Indices]:
+    def _folds_of_both_classes(self) -> list[Indices]:
         """Return the rows of each fold that has a pair; ValueError where none has."""
-        found = [one for one in self._folds if 0 < np.count_nonzero(self.y[one]) < len(one)]
+        found = list(with_both_classes(self.y, self.fold))
         if not found:
             raise ValueError(NO_PAIR)
         return found
@@ -233,54 +237,15 @@ class HeldOutLabels:
 
     def _top_area(self, scores: Floats, max_fpr: float) -> Estimate:
         """Return the partial AUC, mean over folds, with its standard error."""
-        folds = self._folds_of_both_classes()
-        parts = [(self.y[one], scores[one], self.weight[one]) for one in folds]
-        values, variances = np.transpose([_partial_area(*part, max_fpr) for part in parts])
-        return Estimate(float(values.mean()), float(np.sqrt(variances.sum()) / len(values)))
-
-
-@dataclass(frozen=True, eq=False)
-class _Curve:
-    """The ROC curve of a fold as a function of scores, without the checks of the metrics.
-
-    A selection measures it thousands of times.
-    """
-
-    rows: Indices
-    share: Floats  # of each row among the positives, and among the others
-
-    @classmethod
-    def of(cls, y: Mask, weight: Floats, rows: Indices) -> _Curve:
-        """Return the curve of some rows, with their classes and weights."""
-        found, other = np.where(y, weight, 0.0), np.where(y, 0.0, weight)
-        return cls(rows, np.stack([found / found.sum(), other / other.sum()]))
-
-    def areas(self, scores: Floats, limits: Sequence[float]) -> list[float]:
-        """Return `partial_auc_score` for several false positive rates."""
-        rising = -scores[self.rows]
-        order = rising.argsort()
-        rising = rising[order]
-        ends = np.append((rising[1:] != rising[:-1]).nonzero()[0], len(order) - 1)
-        curve = np.zeros((2, len(ends) + 1))
-        curve[:, 1:] = self.share[:, order].cumsum(axis=1)[:, ends]
-        (rise, width), (tpr, fpr) = curve[:, 1:] - curve[:, :-1], curve[:, :-1]
-        slope = rise / np.maximum(width, 1e-300)
-        areas = []
-        for limit in limits:
-            passed = np.minimum(np.maximum(limit - fpr, 0.0), width)
-            areas.append(float(passed @ (tpr + slope * passed / 2)) / limit)
-        return areas
-
-
-def _partial_area(
-    positive: Mask, scores: Floats, weight: Floats, max_fpr: float
-) -> tuple[float, float]:
-    """Return the partial AUC of one list up to a rate, and its estimated variance."""
-    steps = RocSteps.of(positive, scores, weight)
-    term, loss = steps.area_terms(max_fpr)
-    variance = _variance_of_mean(term[steps.place[positive]], weight[positive])
-    variance += _variance_of_mean(loss[steps.place[~positive]], weight[~positive])
-    return float(steps.found @ term), variance
+        values, variances = [], []
+        for one in self._folds_of_both_classes():
+            positive, weight = self.y[one], self.weight[one]
+            steps = RocSteps.of(positive, scores[one], weight)
+            term, loss = (terms[steps.place] for terms in steps.area_terms(max_fpr))
+            values.append(np.average(term[positive], weights=weight[positive]))
+            variances.append(_variance_of_mean(term[positive], weight[positive]))
+            variances.append(_variance_of_mean(loss[~positive], weight[~positive]))
+        return Estimate(float(np.mean(values)), float(np.sqrt(sum(variances)) / len(values)))
 
 
 def _variance_of_mean(values: Floats, weight: Floats) -> float:

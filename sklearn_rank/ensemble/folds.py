@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,30 @@ from sklearn_rank.model_selection import QueryKFold, split_queries
 Splits = list[tuple[Indices, Indices]]
 
 
-def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits]:
-    """Return the rows to fit and those held out, of each fold that holds out rows.
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Folds that hold out rows.
 
-    They are of the first, the rows themselves, of which a number of folds may divide some by their
-    weight. Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which
-    ignores what it sees, are those of the rows passed.
+    Attributes
+    ----------
+    rows : Rows
+        The rows, of which a number of folds may have divided some by their weight.
+    splits : list of (ndarray of int, ndarray of int)
+        The rows to fit and those held out, of each fold that holds out rows.
+    fold : ndarray of int of shape (n_rows,)
+        The fold that held out each row, -1 for none.
+    """
+
+    rows: Rows
+    splits: Splits
+    fold: Indices
+
+
+def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> Folds:
+    """Divide rows into folds.
+
+    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
+    what it sees, are those of the rows passed.
     """
     place = np.arange(len(data.y))
     if isinstance(cv, int | np.integer):
@@ -51,7 +70,7 @@ def make_splits(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Split
             f"cv of {owner} must hold out rows in at least two folds, and leave rows to learn from "
             f"in each. Got {[(len(train), len(test)) for train, test in splits]} of them."
         )
-    return data, splits
+    return Folds(data, splits, fold_of_rows(owner, data, [test for _, test in splits]))
 
 
 def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
@@ -82,8 +101,9 @@ def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:
     return fold
 
 
-def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask] | None:
+def rows_fitted_to(folds: Folds) -> dict[int, Mask] | None:
     """Return which of the rows held out each fold learns from; None where it is all the others."""
+    fold, splits = folds.fold, folds.splits
     rows = np.flatnonzero(fold >= 0)
     found = {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
     is_whole = all((one | (fold[rows] == k)).all() for k, one in found.items())

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import Tags, check_random_state, check_X_y, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
-    FLAG,
     FOLDS,
     Constraint,
     Described,
@@ -26,12 +25,14 @@ from sklearn_rank._core.validation import (
     OrNone,
     check_column,
     check_columns,
+    check_finite,
     check_floats,
+    check_lengths,
     is_data_frame,
 )
-from sklearn_rank.base import BaseRanker, has_contributions
+from sklearn_rank.base import BaseRanker
 from sklearn_rank.ensemble.evaluation import HeldOutLabels
-from sklearn_rank.ensemble.folds import Splits, fold_of_rows, make_splits, rows_fitted_to
+from sklearn_rank.ensemble.folds import Folds, make_folds, rows_fitted_to
 from sklearn_rank.ensemble.members import (
     Table,
     auto_members,
@@ -41,7 +42,7 @@ from sklearn_rank.ensemble.members import (
     member_scores,
     takes_weights,
 )
-from sklearn_rank.ensemble.selection import Selection, select_members
+from sklearn_rank.ensemble.selection import select_members
 from sklearn_rank.metrics.scorers import SCORING, scoring_method
 from sklearn_rank.objectives import error_cut
 
@@ -62,11 +63,6 @@ def _are_members(value: Any) -> bool:
     is_free = not set(names) & set(RankingEnsemble._get_param_names())
     can_fit = all(hasattr(one, "fit") and not isinstance(one, type) for one in kept)
     return is_named and is_free and can_fit and bool(kept) and len(set(names)) == len(names)
-
-
-def _parts(estimator: Any) -> list[Any]:
-    """Return the models of a member: one, or with refit=False one for each fold."""
-    return estimator if isinstance(estimator, list) else [estimator]
 
 
 class RankingEnsemble(BaseRanker):
@@ -121,12 +117,6 @@ class RankingEnsemble(BaseRanker):
     n_bags : int in [1, inf), default=1
         Number of selections whose weights are averaged, if above 1 each from a random half of
         the members.
-    refit : bool, default=True
-        Whether members are fitted to all rows at the end. False: the scores of the models of the
-        folds are averaged, which saves the last fits and takes longer to predict.
-    time_budget : float in (0, inf) or None, default=None
-        Seconds after which no further member is begun. Members are fitted in all folds or not at
-        all, the first one always. The last fits, to all rows, come on top.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ensemble is a scikit-learn classifier. "graded": numbers.
         Classifiers among the members then learn whether the relevance is above 0, or where no row
@@ -143,7 +133,7 @@ class RankingEnsemble(BaseRanker):
     weights_ : dict of str to float
         Weight of each member, by name.
     estimators_ : dict of str to estimator
-        The fitted members of positive weight; with ``refit=False`` a list of models for each.
+        The fitted members of positive weight.
     maps_ : dict of str to ScoreMap
         Map of the scores of each member.
     member_scores_ : dict of str to dict of str to Estimate
@@ -157,8 +147,6 @@ class RankingEnsemble(BaseRanker):
         sets of `cv` are not all the other rows, as with periods, the weights of a fold come from
         the rows of its train set that other folds hold out, and are equal where these hold no
         comparable pair, as in the first period.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Mean of the importances of the members by weight, where all of them have importances.
     offset_ : float
         Binary mode: added to the scores by `decision_function`: minus the threshold with the
         smallest weighted error on the held-out rows.
@@ -207,8 +195,10 @@ class RankingEnsemble(BaseRanker):
     it requests. They score rows without `qid`: a step such as `QueryMinMaxScaler`, which needs it,
     belongs before the ensemble, not in a member. In a data frame they see the frame.
 
-    `contributions` exists where all members have it. In one list it is measured from the mean
-    scores of the members, and is not made of Shapley values.
+    *Features*. The members, `estimators_`, may have `contributions` and importances. With queries
+    maps only multiply: the sum of the members' contributions, each mapped and by its weight,
+    explains the score. In one list maps are curves; scikit-learn's `permutation_importance` looks
+    at the ensemble as a whole.
 
     References
     ----------
@@ -248,8 +238,6 @@ class RankingEnsemble(BaseRanker):
         "cv": FOLDS,
         "n_steps": Number(1, integer=True),
         "n_bags": Number(1, integer=True),
-        "refit": FLAG,
-        "time_budget": Number(0, closed="neither", other=(None,)),
     }
 
     def __init__(
@@ -260,8 +248,6 @@ class RankingEnsemble(BaseRanker):
         cv: Any = 5,
         n_steps: int = 25,
         n_bags: int = 1,
-        refit: bool = True,
-        time_budget: float | None = None,
         relevance: str = "binary",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -272,8 +258,6 @@ class RankingEnsemble(BaseRanker):
         self.cv = cv
         self.n_steps = n_steps
         self.n_bags = n_bags
-        self.refit = refit
-        self.time_budget = time_budget
         self.relevance = relevance
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -282,14 +266,14 @@ class RankingEnsemble(BaseRanker):
     # Parameters ------------------------------------------------------------------------
 
     @property
-    def _named(self) -> dict[str, Any]:
-        """The members of the parameter by name; of "auto", and of what is no list, none."""
-        return dict(self.estimators) if _are_members(self.estimators) and not self._is_auto else {}
+    def _named(self) -> list[tuple[str, Any]]:
+        """The members of the parameter; of "auto", and of what is no list, none."""
+        return [] if self._is_auto or not _are_members(self.estimators) else [*self.estimators]
 
     @property
     def _kept(self) -> dict[str, Any]:
         """The members of the parameter that are not dropped."""
-        return {name: one for name, one in self._named.items() if not isinstance(one, str)}
+        return {name: one for name, one in self._named if not isinstance(one, str)}
 
     @property
     def _is_auto(self) -> bool:
@@ -309,7 +293,7 @@ class RankingEnsemble(BaseRanker):
             Parameters by name.
         """
         found: dict[str, Any] = super().get_params(deep=False)
-        for name, one in self._named.items() if deep else ():
+        for name, one in self._named if deep else ():
             found[name] = one
             if hasattr(one, "get_params"):
                 found |= {f"{name}__{key}": value for key, value in one.get_params().items()}
@@ -328,11 +312,9 @@ class RankingEnsemble(BaseRanker):
         self : object
             The ensemble.
         """
-        if "estimators" in params:
-            self.estimators = params.pop("estimators")
-        given = {name: params.pop(name) for name in self._named.keys() & params.keys()}
-        if given:
-            self.estimators = [(name, given.get(name, one)) for name, one in self.estimators]
+        self.estimators = params.pop("estimators", self.estimators)
+        if self._named:
+            self.estimators = [(name, params.pop(name, one)) for name, one in self._named]
         return super().set_params(**params)
 
     # Fitting ---------------------------------------------------------------------------
@@ -378,30 +360,17 @@ class RankingEnsemble(BaseRanker):
         Raises
         ------
         ValueError
-            With ``estimators="auto"`` or ``refit=False``, when scores of a member are missing or
-            not finite, when they or `fold` are not one value for each row, when `fold` has other
-            than whole numbers, and for everything that `fit` refuses.
+            With ``estimators="auto"``, when scores of a row that was held out are not finite, and
+            for everything that `fit` refuses.
         """
-        name = type(self).__name__
-        if self._is_auto or not self.refit:
+        if self._is_auto:
             raise ValueError(
-                f"fit_selected of {name} needs estimators=[(name, estimator), ...], and "
-                f"refit=True. Got estimators={self.estimators!r}, refit={self.refit!r}."
+                f"fit_selected of {type(self).__name__} needs estimators=[(name, estimator), ...], "
+                "whose scores it has got. Got estimators='auto'."
             )
-        scores = {key: check_floats(one, key) for key, one in out_of_fold.items()}
-        fold, n_rows = check_floats(fold, "fold"), len(check_column(y, "y"))
-        for key, one in [("fold", fold), *scores.items()]:
-            if len(one) != n_rows:
-                raise ValueError(
-                    f"{key} of {name} must have one value for each row of X. Got {len(one)} values "
-                    f"for {n_rows} rows."
-                )
-        is_number = np.isfinite(fold) & (fold == np.floor(fold))
-        if not is_number.all():
-            raise ValueError(
-                f"fold of {name} must hold whole numbers, -1 for rows that no fold has held out. "
-                f"Got {fold[~is_number][0]}."
-            )
+        scores = {name: check_floats(out_of_fold[name], name) for name in self._kept}
+        fold = check_floats(fold, "fold")
+        check_lengths(y=check_column(y, "y"), fold=fold, **scores)
         fit = partial(self._fit, known=(scores, fold))
         return self._learn(X, y, qid, sample_weight, fit=fit)
 
@@ -414,27 +383,41 @@ class RankingEnsemble(BaseRanker):
         routes = get_config()["enable_metadata_routing"] and not self._is_auto
         context = config_context(enable_metadata_routing=routes)
         with Parallel(n_jobs=self.n_jobs) as parallel, context:
-            divided, splits = data, Splits()
             if known is None:
-                divided, splits = make_splits(type(self).__name__, data, self.cv, seeds[1])
-                fold = fold_of_rows(type(self).__name__, divided, [test for _, test in splits])
-                scores, models = self._cross_fit(parallel, members, keywords, divided, splits)
+                folds = make_folds(type(self).__name__, data, self.cv, seeds[1])
+                scores = self._cross_fit(parallel, members, keywords, folds)
             else:
-                fold, scores, models = *self._take_known(members, data, *known), {}
-            selection, offset = self._select(scores, members, divided, fold, splits, seeds[2])
+                folds = make_folds(type(self).__name__, data, PredefinedSplit(known[1]), seeds[1])
+                scores = {name: one[data.position] for name, one in known[0].items()}
+            kept = np.flatnonzero(folds.fold >= 0)
+            held_out = folds.rows.take(kept)
+            selection = select_members(
+                {name: check_finite(one[kept], name) for name, one in scores.items()},
+                HeldOutLabels(held_out.y, folds.fold[kept], held_out.weight, held_out.qid),
+                of_probability={
+                    name: scoring_method(one) == "predict_proba" for name, one in members.items()
+                },
+                scoring=self.scoring,
+                n_steps=self.n_steps,
+                n_bags=self.n_bags,
+                random_state=seeds[2],
+                fitted_to=rows_fitted_to(folds),
+            )
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
-            if self.refit:
-                fits = (delayed(fit_member)(members[k], data, keywords[k]) for k in chosen)
-                models = dict(zip(chosen, parallel(fits), strict=True))
-        return {
-            "estimators_": {name: models[name] for name in chosen},
+            models = parallel(delayed(fit_member)(members[k], data, keywords[k]) for k in chosen)
+        fitted = {
+            "estimators_": dict(zip(chosen, models, strict=True)),
             "weights_": selection.weights,
             "maps_": selection.maps,
             "member_scores_": selection.member_scores,
             "score_estimate_": selection.score_estimate,
-            "n_folds_": int(fold.max()) + 1,
-            **({"offset_": offset} if self.relevance == "binary" else {}),
+            "n_folds_": len(folds.splits),
         }
+        if self.relevance == "graded":
+            return fitted
+        pairs = held_out.preferences
+        ranked, positive = selection.scores[pairs.order], held_out.y[pairs.order]
+        return {**fitted, "offset_": -error_cut(ranked, positive, pairs.weight, pairs)}
 
     def _fit_keywords(self, members: dict[str, Any], data: Rows) -> dict[str, dict[str, str]]:
         """Return which arrays the `fit` of each member takes, by keyword."""
@@ -453,191 +436,36 @@ class RankingEnsemble(BaseRanker):
         return {name: fit_keywords(one, given) for name, one in members.items()}
 
     def _cross_fit(
-        self,
-        parallel: Any,
-        members: dict[str, Any],
-        keywords: dict[str, dict[str, str]],
-        data: Rows,
-        splits: Splits,
-    ) -> tuple[dict[str, Floats], dict[str, list[Any]]]:
-        """Return held-out scores of the members that there is time for, and their models."""
-        start = perf_counter()
+        self, parallel: Any, members: Mapping[str, Any], keywords: Mapping[str, Any], folds: Folds
+    ) -> dict[str, Floats]:
+        """Return held-out scores of the members."""
         scores: dict[str, Floats] = {}
-        models: dict[str, list[Any]] = {}
         for number, (name, one) in enumerate(members.items(), start=1):
-            began = perf_counter()
-            if scores and self.time_budget is not None and began - start >= self.time_budget:
-                break
-            given = (name, one, data, keywords[name])
-            found = parallel(delayed(_fit_fold)(*given, *rows, self.refit) for rows in splits)
-            scores[name] = np.full(len(data.y), np.nan)
-            for (_, test), (values, _) in zip(splits, found, strict=True):
+            start = perf_counter()
+            scores[name] = np.full(len(folds.fold), np.nan)
+            fits = (
+                delayed(_fit_fold)(name, one, folds.rows, keywords[name], *rows)
+                for rows in folds.splits
+            )
+            for (_, test), values in zip(folds.splits, parallel(fits), strict=True):
                 scores[name][test] = values
-            models[name] = [model for _, model in found]
             if self.verbose:
                 print(
                     f"[{type(self).__name__}] member {number}/{len(members)}: {name}, "
-                    f"{len(splits)} folds in {perf_counter() - began:.1f} s"
+                    f"{len(folds.splits)} folds in {perf_counter() - start:.1f} s"
                 )
-        return scores, models
-
-    def _take_known(
-        self, members: dict[str, Any], data: Rows, scores: dict[str, Floats], given: Floats
-    ) -> tuple[Indices, dict[str, Floats]]:
-        """Return the folds and scores that `fit_selected` got, of rows of positive weight."""
-        owner, given = type(self).__name__, given[data.position]
-        if sorted(scores) != sorted(members):
-            raise ValueError(
-                f"out_of_fold of {owner} must have scores of each member: {sorted(members)}. Got "
-                f"{sorted(scores)}."
-            )
-        numbers = np.unique(given[given >= 0])
-        fold = fold_of_rows(owner, data, [np.flatnonzero(given == one) for one in numbers])
-        known = {name: scores[name][data.position] for name in members}
-        for name, one in known.items():
-            if not np.isfinite(one[fold >= 0]).all():
-                raise ValueError(f"Scores {name!r} of held-out rows of {owner} must be finite.")
-        return fold, known
-
-    def _select(
-        self,
-        scores: dict[str, Floats],
-        members: dict[str, Any],
-        data: Rows,
-        fold: Indices,
-        splits: Splits,
-        seed: int,
-    ) -> tuple[Selection, float]:
-        """Return the selection on the rows that were held out, and the offset of binary mode."""
-        kept = np.flatnonzero(fold >= 0)
-        held_out = data.take(kept)
-        labels = HeldOutLabels(held_out.y, fold[kept], held_out.weight, held_out.qid)
-        kinds = {name: scoring_method(members[name]) == "predict_proba" for name in scores}
-        selection = select_members(
-            {name: one[kept] for name, one in scores.items()},
-            labels,
-            of_probability=kinds,
-            scoring=self.scoring,
-            n_steps=self.n_steps,
-            n_bags=self.n_bags,
-            random_state=seed,
-            fitted_to=rows_fitted_to(splits, fold),
-        )
-        if self.relevance == "graded":
-            return selection, 0.0
-        pairs = held_out.preferences
-        positive = held_out.y[pairs.order]
-        return selection, -error_cut(selection.scores[pairs.order], positive, pairs.weight, pairs)
+        return scores
 
     # Scores ----------------------------------------------------------------------------
 
-    def weighted_parts(self) -> Iterator[tuple[str, Any, float]]:
-        """Yield the fitted models whose mapped scores are summed.
-
-        Yields
-        ------
-        tuple of (str, estimator, float)
-            Name of the member, a model, and its weight: with ``refit=False`` the models of the
-            folds share the weight of their member.
-        """
-        for name, one in self.estimators_.items():
-            parts = _parts(one)
-            yield from ((name, part, self.weights_[name] / len(parts)) for part in parts)
-
     def _score_rows(self, X: Any) -> Floats:
         total = np.zeros(X.shape[0])
-        for name, part, share in self.weighted_parts():
-            total += share * self.maps_[name](member_scores(name, part, X))
-        return total
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """Mean of the importances of the members by weight, each scaled to the sum 1."""
-        check_is_fitted(self)
-        total = np.zeros(self.n_features_in_)
-        for name, part, share in self.weighted_parts():
-            if not hasattr(part, "feature_importances_"):
-                raise AttributeError(
-                    f"{type(self).__name__} has feature_importances_ where each of its members "
-                    f"has; {name!r} has none."
-                )
-            found = np.asarray(part.feature_importances_, dtype=np.float64)
-            total += share * found / (found.sum() or 1.0)
+        for name, one in self.estimators_.items():
+            total += self.weights_[name] * self.maps_[name](member_scores(name, one, X))
         return total
 
     def _not_additive(self) -> str:
-        is_fitted = hasattr(self, "estimators_")
-        members = self.estimators_ if is_fitted else self._kept
-        lacking = [k for k, one in members.items() if not hasattr(_parts(one)[0], "contributions")]
-        if lacking or (self._is_auto and not is_fitted):
-            which = f"{lacking[0]!r} has none" if lacking else "those of 'auto' are known after fit"
-            return f"and where each of its members has contributions; {which}"
-        return ""
-
-    @available_if(has_contributions)
-    def contributions(self, X: Any) -> Floats:
-        r"""Return the contribution of each feature to the score of each row.
-
-        It is the mean over the members, by their weights, of
-
-        .. math:: c_{jk}(x) \, \frac{m_j(f_j(x)) - m_j(b_j)}{f_j(x) - b_j}
-
-        where :math:`c_{jk}` is the contribution of feature k to the score :math:`f_j` of member j,
-        :math:`b_j` the last column of the member's contributions, its mean score, and :math:`m_j`
-        its map. On the straight line from :math:`b_j` to :math:`f_j(x)` all features come in by the
-        same share, and each gets what the map makes of its part: Aumann and Shapley's price.
-
-        With queries maps multiply by a number: the contributions are then the weighted means of
-        those of the members, and Shapley values where theirs are. In one list maps are curves: the
-        contributions are no Shapley values, their mean over the training rows need not be zero, and
-        the constant is the score at the mean scores of the members, not the mean score.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features + 1)
-            The contribution of each feature to the score of the row. The last column is the
-            constant, the mean over the members, by their weights, of :math:`m_j(b_j)`, in binary
-            mode plus `offset_`. Rows sum to ``decision_function(X)``, in graded mode to
-            ``predict(X)``.
-
-        References
-        ----------
-        Aumann and Shapley's price of a function of a sum; for maps of scores derived here.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_rank import ListNetLinear, RankBoost
-        >>> from sklearn_rank.datasets import make_queries
-        >>> from sklearn_rank.ensemble import RankingEnsemble
-        >>> data = make_queries(random_state=0)
-        >>> members = [
-        ...     ("linear", ListNetLinear()),
-        ...     ("stumps", RankBoost(n_estimators=20, relevance="graded")),
-        ... ]
-        >>> ensemble = RankingEnsemble(members, relevance="graded", random_state=0)
-        >>> ensemble = ensemble.fit(data.data, data.target, qid=data.qid)
-        >>> parts = ensemble.contributions(data.data)
-        >>> np.allclose(parts.sum(axis=1), ensemble.predict(data.data))
-        True
-        """
-        return super().contributions(X)
-
-    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        """Return the contributions of members, each by its weight and the slope of its map."""
-        total, mean = np.zeros((X.shape[0], self.n_features_in_)), 0.0
-        for name, part, share in self.weighted_parts():
-            found = part.contributions(given_rows(X))
-            base = found[:, -1]
-            slope = self.maps_[name].secant(found.sum(axis=1), base)
-            total += share * slope[:, np.newaxis] * found[:, :-1]
-            mean += share * float(self.maps_[name](base[:1])[0])
-        return total, mean
+        return "maps of scores are curves; its members, estimators_, may have contributions"
 
     # Rows ------------------------------------------------------------------------------
 
@@ -688,8 +516,7 @@ def _fit_fold(
     keywords: Mapping[str, str],
     train: Indices,
     test: Indices,
-    refit: bool,
-) -> tuple[Floats, Any]:
-    """Return scores of the rows held out, and the model where it is not fitted anew."""
+) -> Floats:
+    """Return scores of the rows held out."""
     model = fit_member(estimator, data.take(train), keywords)
-    return member_scores(name, model, data.take(test).X), None if refit else model
+    return member_scores(name, model, data.take(test).X)

@@ -206,12 +206,6 @@ class ScoreMap:
         """The lower limit of each piece."""
         return np.append(np.finfo(np.float64).min, self.value)
 
-    def secant(self, scores: Floats, base: Floats) -> Floats:
-        """Return the slope of the map between two scores of each row; of equal ones that above."""
-        is_equal = np.abs(scores - base) <= 1e-9 * (1 + np.abs(base))
-        upper = np.where(is_equal, base + 1e-6 * (1 + np.abs(base)), scores)
-        return np.asarray((self(upper) - self(base)) / (upper - base))
-
     @property
     def pieces(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Half the start, half the length, the value at the start, the rise, and the upper limit.

@@ -21,9 +21,9 @@ def ensemble_scores(
 ) -> str:
     """Return the weighted sum of mapped scores; `own` has the converters of the rankers."""
     total = ""
-    for name, part, share in ensemble.weighted_parts():
-        scores = _member_scores(own, graph, X, part, name)
-        term = graph.node("Mul", _mapped(graph, scores, ensemble.maps_[name]), share)
+    for name, member in ensemble.estimators_.items():
+        scores = _mapped(graph, _member_scores(own, graph, X, member, name), ensemble.maps_[name])
+        term = graph.node("Mul", scores, ensemble.weights_[name])
         total = graph.node("Add", total, term) if total else term
     return total
 

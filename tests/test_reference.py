@@ -81,7 +81,7 @@ def test_defaults_are_those_of_the_docstrings():
 
 
 RANGE = re.compile(r"(int|float) (?:in ([\[(]\S+, \S+[\])])|>= ([\d.]+)|> ([\d.]+))")
-SEVERAL = {"BoostedTreesRanker._allowed: p", "Scorecard._allowed: p"}
+SEVERAL = {"BoostedTreesRanker._allowed: p"}
 """Infinity is refused with a sentence of its own."""
 
 
@@ -128,7 +128,7 @@ def test_numbers_are_allowed_in_the_ranges_of_the_docstrings():
             if told and place not in SEVERAL:
                 n_documented += 1
                 assert allowed in told, place
-    assert n_documented > 120
+    assert n_documented > 100
 
 
 def documented_parameters():
@@ -147,7 +147,7 @@ def documented_parameters():
 
 def test_the_parameters_of_the_docstrings_are_those_there_are():
     found = list(documented_parameters())
-    assert len(found) > 200
+    assert len(found) > 150
     for name, parameters, told in found:
         assert sorted(told) == sorted(parameters), name
 

@@ -62,8 +62,7 @@ def least_codes(code: Codes, size: int) -> Codes:
         new = code[part]
         if len(least) == size:
             new = new[new < least[-1]]
-        least = np.sort(np.concatenate([least, new]))  # faster than np.unique
-        least = least[starts_run(least)][:size]
+        least = np.unique(np.concatenate([least, new]))[:size]
     return least
 
 

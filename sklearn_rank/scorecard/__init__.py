@@ -1,9 +1,9 @@
 """Scorecards: a ranker as a table of integer points.
 
-``terms`` and ``card`` are a card as plain data, ``scorecard`` is the estimator. A fit takes
-rows held out (``_folds``), rounds a fitted ranker (``_training``, ``_scaling``), finds the
-probability at each total (``_risk_curve``, ``_logistic_fit``), and makes a card of it (``_build``,
-``_variables``, ``_neutral``). ``_text``, ``_html``, ``_json`` and ``_sql`` write a card.
+``terms`` and ``card`` are a card as plain data, ``scorecard`` is the estimator. A fit makes cards
+without some rows (``_folds``), rounds the ranker fitted to all of them (``_rounding``), finds the
+probability at each total (``_risk_curve``, ``_logistic_fit``), and puts them together (``_build``,
+``_variables``). ``_text``, ``_html``, ``_json`` and ``_sql`` write a card.
 """
 
 from sklearn_rank.scorecard._html import to_html

@@ -18,10 +18,8 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import check_column
 from sklearn_rank.model_selection import QueryKFold, split_queries
-from sklearn_rank.scorecard._neutral import with_mean_points
 from sklearn_rank.scorecard._risk_curve import moments
-from sklearn_rank.scorecard._scaling import round_steps
-from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.scorecard._rounding import BinnedTraining, round_steps, with_mean_points
 
 Fold = tuple[Indices, Indices]
 """The rows to fit and those held out."""
@@ -43,13 +41,15 @@ def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[
     random_state : int, RandomState or None
         Divides the rows.
     """
-    lots = Lots(data) if data.qid is None else None
-    n_lists = lots.count_by_level().min() if lots is not None else data.qid.max() + 1
-    n_folds = int(min(n_folds, n_lists))
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    if data.qid is None:
+        lots = Lots(data)
+        n_folds = int(min(n_folds, lots.count_by_level().min()))
+    else:
+        n_folds = int(min(n_folds, data.qid.max() + 1))
     if n_folds < 2:
         return data, []
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
-    if lots is not None:
+    if data.qid is None:
         rows, fold = lots.folds(n_folds, seed)
     else:
         rows, fold = data, np.empty(len(data.y), dtype=np.intp)

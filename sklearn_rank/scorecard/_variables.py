@@ -103,8 +103,11 @@ def _of_categories(
     number = np.full(len(x), len(points))
     number[~is_missing] = group_of_code[x[~is_missing].astype(np.intp)]
     missing = int(table[bins.missing])
-    points = (*points.tolist(), missing, missing)
-    return {"points": points, "groups": tuple(map(tuple, groups))}, number
+    fields = {
+        "points": (*points.tolist(), missing, missing),
+        "groups": tuple(map(tuple, groups)),
+    }
+    return fields, number
 
 
 def shortest_decimal(low: float, high: float) -> float:

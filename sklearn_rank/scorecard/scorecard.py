@@ -36,7 +36,7 @@ from sklearn_rank.scorecard._folds import given_folds, held_out_totals, make_fol
 from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
-from sklearn_rank.scorecard._scaling import SCALING
+from sklearn_rank.scorecard._rounding import SCALING
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_frame, to_text
 from sklearn_rank.scorecard.card import Card

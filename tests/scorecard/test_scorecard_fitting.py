@@ -20,11 +20,16 @@ from sklearn_rank.metrics import auc_score, partial_auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.models.stump_rules import StepFunction
 from sklearn_rank.scorecard import Card, Scorecard, Variable
+from sklearn_rank.scorecard._build import with_neutral_points
 from sklearn_rank.scorecard._folds import held_out_totals, make_folds
-from sklearn_rank.scorecard._neutral import with_mean_points, with_neutral_points
 from sklearn_rank.scorecard._risk_curve import RiskCurve
-from sklearn_rank.scorecard._scaling import minmax_points, round_steps, scaled_points
-from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.scorecard._rounding import (
+    BinnedTraining,
+    minmax_points,
+    round_steps,
+    scaled_points,
+    with_mean_points,
+)
 
 seeds = st.integers(0, 2**16)
 

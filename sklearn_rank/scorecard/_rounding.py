@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import Described, Number
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.scorecard._training import BinnedTraining
+from sklearn_rank.models import StepFunction
 
 _TOLERANCE = 1e-9
 _N_SCALES, _N_CLIPPED = 36, 10
@@ -24,6 +27,9 @@ _KEYS = {
     "score": Number(-1e9, 1e9),
     "odds": Number(0, closed="neither"),
 }
+
+_FEW = 0.02
+"""Share of the rows below which missing values and special codes are no evidence."""
 
 
 def _is_scaling(value: Any) -> bool:
@@ -37,6 +43,95 @@ SCALING = Described(
     "[-1e9, 1e9], and 'odds', a float in (0, inf)",
     _is_scaling,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTraining:
+    """Training rows, of which those with equal bins, class and query are one.
+
+    Attributes
+    ----------
+    ranker : ranker
+        The fitted ranker, whose objective is used.
+    data : Rows
+        One row for each set of equal ones, with their summed weight. `X` holds the bins, one
+        column for each step function.
+    """
+
+    ranker: Any
+    data: Rows
+
+    @classmethod
+    def of(cls, ranker: Any, data: Rows) -> BinnedTraining:
+        """Sum up training rows by their bins."""
+        steps = ranker.step_functions_
+        bins = np.zeros((len(data.y), len(steps)))
+        for column, step in enumerate(steps):
+            bins[:, column] = step.bins_of_rows(data.X)
+        summed = replace(data, X=bins).distinct().with_moderate_weights()
+        return cls(ranker, replace(summed, X=summed.X.astype(np.intp)))
+
+    @cached_property
+    def steps(self) -> list[StepFunction]:
+        """The step functions of the ranker."""
+        return list(self.ranker.step_functions_)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Weight of the rows, in fit order."""
+        return self.data.preferences.weight
+
+    @cached_property
+    def is_upper(self) -> Any:
+        """Whether each row is of the upper class, in fit order."""
+        return self.data.y[self.data.preferences.order]
+
+    @cached_property
+    def bins(self) -> Indices:
+        """The bins in fit order, shape (n_steps, n_rows)."""
+        return np.ascontiguousarray(self.data.X[self.data.preferences.order].T)
+
+    @cached_property
+    def weight_by_bin(self) -> list[Floats]:
+        """Weight of the rows in each bin of each step function."""
+        return [
+            np.bincount(bins, self.weight, step.bins.n_bins).astype(np.float64)
+            for bins, step in zip(self.bins, self.steps, strict=True)
+        ]
+
+    @cached_property
+    def centred(self) -> list[Floats]:
+        """The values of each step function by bin, with 0 in the bin with most rows."""
+        return [
+            step.values - step.values[int(np.argmax(weight))]
+            for step, weight in zip(self.steps, self.weight_by_bin, strict=True)
+        ]
+
+    @cached_property
+    def _objective(self) -> Any:
+        return self.ranker.objective_of(self.data)
+
+    def totals(self, tables: Sequence[Floats | Indices]) -> Floats:
+        """Return the sum over the step functions of the table entry of each row, in fit order."""
+        totals = np.zeros(len(self.data.y))
+        for bins, table in zip(self.bins, tables, strict=True):
+            totals += np.asarray(table)[bins]
+        return totals
+
+    def objective(self, totals: Floats, multiplier: float) -> float:
+        """Return the objective of the ranker at multiplied totals."""
+        return float(self._objective.value(multiplier * totals))
+
+    def best_multiplier(self, totals: Floats, near: float) -> tuple[float, float]:
+        """Return the multiplier, from half to twice one, with the least objective; and that."""
+        # In logarithms half and twice the multiplier are equally far.
+        result = minimize_scalar(
+            lambda log: self.objective(totals, float(np.exp(log))),
+            bounds=(np.log(near / 2), np.log(near * 2)),
+            method="bounded",
+            options={"xatol": 1e-3},
+        )
+        return float(np.exp(result.x)), float(result.fun)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,3 +264,22 @@ def _shares(share: Floats) -> Indices:
 def nearest(values: Any) -> Indices:
     """Return the nearest integers; halves go up, also where they are short by rounding errors."""
     return np.asarray(np.floor(values + (0.5 + _TOLERANCE))).astype(np.intp)
+
+
+def with_mean_points(training: BinnedTraining, tables: Sequence[Any]) -> list[Any]:
+    """Return points, the mean ones for missing values and codes of which no rule tells.
+
+    Where these are enough rows for a bin, the ranker might have told them apart and did not.
+    """
+    completed = list(tables)
+    for number, (step, weight) in enumerate(
+        zip(training.steps, training.weight_by_bin, strict=True)
+    ):
+        is_untold = (step.values == 0) & (weight < _FEW * weight.sum())
+        is_untold[: step.bins.n_values] = False
+        if is_untold.any() and not is_untold.all() and weight[~is_untold].any():
+            table = tables[number]
+            mean = np.average(table[~is_untold], weights=weight[~is_untold])
+            is_rounded = np.issubdtype(table.dtype, np.integer)
+            completed[number] = np.where(is_untold, nearest(mean) if is_rounded else mean, table)
+    return completed

@@ -87,8 +87,8 @@ class ScorecardDisplay:
             in one. Where the card has no names of its own, those of the transformers are drawn.
         variables : sequence of str, default=None
             Names of the variables to draw. None: all, in the order of the card.
-        ax : matplotlib Axes or array of them, default=None
-            One for each variable, or one to divide. None: a new figure.
+        ax : array of matplotlib Axes, default=None
+            One for each variable. None: a new figure.
         **options : Any
             For `plot`.
 
@@ -138,9 +138,9 @@ class ScorecardDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or array of them, default=None
-            One for each variable, or one to divide, about 5 inches wide for each column, on a
-            figure with ``layout="constrained"``. None: a new figure.
+        ax : array of matplotlib Axes, default=None
+            One for each variable, about 5 inches wide, on a figure with
+            ``layout="constrained"``. None: a new figure.
         n_columns : int in [1, inf), default=2
             Panels side by side.
         **bar_options : Any

@@ -59,10 +59,8 @@ class ShapeFunctionDisplay:
         Value of each function for a missing value.
     steps_ : list of matplotlib StepPatch
         The functions.
-    missing_marks_ : list of matplotlib Line2D or None
-        Markers of the missing values.
-    special_marks_ : list of list of matplotlib Line2D
-        Markers of the special codes.
+    marks_ : list of list of matplotlib Line2D
+        Markers of the missing values and the special codes, which their labels name.
     axes_ : ndarray of matplotlib Axes
         One for each feature.
     ax_, figure_ : matplotlib Axes and Figure
@@ -127,8 +125,8 @@ class ShapeFunctionDisplay:
             Columns or their names. None: those that the model uses.
         max_features : int in [1, inf) or None, default=6
             Maximum number of features, the most important first. None: all.
-        ax : matplotlib Axes or array of them, default=None
-            One for each feature, or one to divide. None: a new figure.
+        ax : array of matplotlib Axes, default=None
+            One for each feature. None: a new figure.
         **options : Any
             For `plot`.
 
@@ -179,8 +177,8 @@ class ShapeFunctionDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or array of them, default=None
-            One for each feature, or one to divide. None: a new figure.
+        ax : array of matplotlib Axes, default=None
+            One for each feature. None: a new figure.
         n_columns : int in [1, inf), default=3
             Panels side by side.
         **step_options : Any
@@ -189,14 +187,13 @@ class ShapeFunctionDisplay:
         Returns
         -------
         self : ShapeFunctionDisplay
-            With `axes_`, `ax_`, `figure_`, `steps_`, `missing_marks_` and `special_marks_` set.
+            With `axes_`, `ax_`, `figure_`, `steps_` and `marks_` set.
         """
         owner, n_shown = type(self).__name__, len(self.features)
         drawing.check_count(owner, n_columns=n_columns)
         self.axes_ = drawing.panels(owner, ax, n_shown, n_columns=n_columns, size=(3.0, 2.5))
         self.steps_: list[Any] = []
-        self.missing_marks_: list[Any] = []
-        self.special_marks_: list[list[Any]] = []
+        self.marks_: list[list[Any]] = []
         for number, panel in enumerate(self.axes_):
             self._draw_feature(panel, number, step_options)
         for panel in self.axes_[::n_columns]:
@@ -261,9 +258,7 @@ class ShapeFunctionDisplay:
             marks += panel.plot([place], [height], color=drawing.COLOURS[1], **style)
             below = {"transform": panel.get_xaxis_transform(), "ha": "center", "va": "top"}
             panel.text(place, -0.03, label, rotation=90, fontsize="small", **below)
-        n_missing = int(self.has_missing[number])
-        self.missing_marks_.append(marks[0] if n_missing else None)
-        self.special_marks_.append(marks[n_missing:])
+        self.marks_.append(marks)
         if not marks:
             return high + 0.03 * room
         if bins.categories is None:

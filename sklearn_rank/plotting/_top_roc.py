@@ -44,8 +44,6 @@ class TopROCDisplay(PredictionsDisplay):
     ----------
     line_ : matplotlib Line2D
         The curve.
-    chance_level_ : matplotlib Line2D or None
-        The curve of a random order.
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
@@ -124,7 +122,6 @@ class TopROCDisplay(PredictionsDisplay):
         name: str | None = None,
         max_fpr: float = 0.1,
         xscale: str = "linear",
-        plot_chance_level: bool = False,
         **line_options: Any,
     ) -> Self:
         """Draw the curve.
@@ -140,15 +137,13 @@ class TopROCDisplay(PredictionsDisplay):
         xscale : {"linear", "log"}, default="linear"
             "log" starts at the first negative and gives each decade the same width. Of several
             displays on the same axes it starts at the least of their first negatives.
-        plot_chance_level : bool, default=False
-            Whether to draw the curve of a random order.
         **line_options : Any
             For matplotlib's ``plot``.
 
         Returns
         -------
         self : TopROCDisplay
-            With `ax_`, `figure_`, `line_` and `chance_level_` set.
+            With `ax_`, `figure_` and `line_` set.
         """
         owner = type(self).__name__
         if not 0 < max_fpr <= 1:
@@ -168,11 +163,6 @@ class TopROCDisplay(PredictionsDisplay):
         style = {**drawing.style_of(drawing.n_named_lines(ax)), "linewidth": 2.0, "label": label}
         shown = _visible(self.fpr, self.tpr, low, max_fpr)
         (self.line_,) = ax.plot(*shown, **{**style, **line_options})
-        self.chance_level_ = None
-        if plot_chance_level:
-            chance = _visible(np.array([0.0, 1.0]), np.array([0.0, 1.0]), low, max_fpr)
-            grey = {"color": "0.6", "linewidth": 1.2, "zorder": 1, "gid": drawing.REFERENCE}
-            (self.chance_level_,) = ax.plot(*chance, label="random order", **grey)
         if xscale == ax.get_xscale() == "log" and not ax.get_autoscalex_on():
             low = min(low, ax.get_xlim()[0])  # that of a curve drawn before
         self._format_axes(ax, low, max_fpr, xscale)

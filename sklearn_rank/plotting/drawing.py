@@ -15,7 +15,6 @@ from sklearn_rank._core.validation import Number, check_parameters
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", (0, (6, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
 LIGHT, DARK = "#f2f2f2", "#0072b2"
-REFERENCE = "reference"
 
 
 def import_matplotlib(owner: str, module: str = "pyplot") -> Any:
@@ -43,36 +42,22 @@ def panels(
     size: tuple[float, float],
     row_heights: Sequence[float] | None = None,
 ) -> Any:
-    """Return an array of axes: new ones, those given, or a single one divided into several.
+    """Return an array of axes, new ones or those passed.
 
-    They share their vertical axis, unless the rows of the grid have heights of their own: the
+    New ones share their vertical axis, unless the rows of the grid have heights of their own: the
     second number of `size` is that of all others.
     """
     pyplot = import_matplotlib(owner)
-    if ax is not None and not hasattr(ax, "get_subplotspec"):
-        given = np.asarray(ax, dtype=object).ravel()
-        if len(given) != n_panels:
-            raise ValueError(
-                f"{owner} draws {n_panels} panels and needs as many axes, or a single one "
-                f"that it divides. Got {len(given)}."
-            )
-        return given
+    if ax is not None:
+        passed = np.asarray(ax, dtype=object).ravel()
+        if len(passed) != n_panels:
+            raise ValueError(f"{owner} draws {n_panels} panels, each on axes. Got {len(passed)}.")
+        return passed
     n_columns = min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
     heights = [size[1]] * n_rows if row_heights is None else list(row_heights)
-    if ax is None:
-        figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)), layout="constrained")
-        grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
-    else:
-        if ax.get_subplotspec() is None:
-            raise ValueError(
-                f"{owner} divides an Axes only if it belongs to a grid, as those of "
-                f"plt.subplots do. Pass {n_panels} axes instead."
-            )
-        grid = ax.get_subplotspec().subgridspec(
-            n_rows, n_columns, wspace=0.3, hspace=0.5, height_ratios=heights
-        )
-        ax.set_axis_off()
+    figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)), layout="constrained")
+    grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
     made = grid.subplots(sharey=row_heights is None, squeeze=False).ravel()
     for unused in made[n_panels:]:
         unused.remove()
@@ -92,8 +77,8 @@ def style_of(number: int) -> dict[str, Any]:
 
 
 def n_named_lines(ax: Any) -> int:
-    """Return the number of lines in the legend, without reference lines (gid `REFERENCE`)."""
-    return sum(line.get_gid() != REFERENCE for line in ax.get_legend_handles_labels()[0])
+    """Return the number of lines in the legend."""
+    return len(ax.get_legend_handles_labels()[0])
 
 
 def use_light_frame(ax: Any) -> None:

@@ -124,14 +124,10 @@ def test_top_roc_zoom_ends_at_max_fpr_on_the_curve():
 
 def test_top_roc_log_axis_starts_at_the_first_negative():
     y, score, *_ = random_rows(3, n_scores=1000)
-    display = TopROCDisplay.from_predictions(
-        y, score, max_fpr=0.5, xscale="log", plot_chance_level=True
-    )
+    display = TopROCDisplay.from_predictions(y, score, max_fpr=0.5, xscale="log")
     first = np.min(display.fpr[display.fpr > 0])
     assert display.ax_.get_xscale() == "log"
     assert display.ax_.get_xlim() == pytest.approx((first, 0.5))
-    chance = display.chance_level_.get_xydata()
-    assert_allclose(chance[:, 0], chance[:, 1])
     with pytest.raises(ValueError, match="the first negative is at"):
         display.plot(max_fpr=first / 2, xscale="log")
 
@@ -166,7 +162,7 @@ def test_top_roc_curves_on_one_log_axis_are_whole(order):
 
 
 def test_top_roc_displays_share_axes_and_differ_in_grey(ranker, cancer):
-    first = TopROCDisplay.from_estimator(ranker, *cancer, plot_chance_level=True)
+    first = TopROCDisplay.from_estimator(ranker, *cancer)
     second = TopROCDisplay.from_estimator(ranker, *cancer, ax=first.ax_, name="again")
     assert second.ax_ is first.ax_
     assert second.figure_ is first.figure_
@@ -174,7 +170,7 @@ def test_top_roc_displays_share_axes_and_differ_in_grey(ranker, cancer):
     assert first.line_.get_linestyle() != second.line_.get_linestyle()
     texts = [text.get_text() for text in first.ax_.get_legend().get_texts()]
     auc = f"(AUC {ranker.score(*cancer):.3f})"
-    assert texts == [f"RankBoost {auc}", "random order", f"again {auc}"]
+    assert texts == [f"RankBoost {auc}", f"again {auc}"]
 
 
 def test_top_roc_options_reach_the_line():
@@ -367,10 +363,11 @@ def test_shape_function_marks_missing_values(cancer, ranker):
     fitted = RankBoost(n_estimators=10).fit(X, cancer[1])
     display = ShapeFunctionDisplay.from_estimator(fitted, X, max_features=None)
     number = list(display.features).index(2)
-    assert display.missing_marks_[number].get_ydata() == display.missing[number]
+    (mark,) = display.marks_[number]
+    assert (mark.get_ydata(), mark.get_label()) == (display.missing[number], "missing")
     assert display.functions[number](np.array([np.nan])) == display.missing[number]
     complete = ShapeFunctionDisplay.from_estimator(ranker, cancer[0])
-    assert complete.missing_marks_ == [None] * len(complete.features)
+    assert complete.marks_ == [[]] * len(complete.features)
 
 
 def test_shape_function_of_categories_and_special_codes(tmp_path):
@@ -390,26 +387,22 @@ def test_shape_function_of_categories_and_special_codes(tmp_path):
     labels = [label.get_text() for label in display.axes_[of_kind].get_xticklabels()]
     assert sorted(", ".join(labels).split(", ")) == ["$_{$", "blue", "green", "red"]
     assert (np.diff(display.steps_[of_kind].get_data().values) > 0).all()
-    assert display.missing_marks_[of_kind] is None
-    marks = display.special_marks_[of_x]
-    assert [mark.get_label() for mark in marks] == ["-99", "-98"]
-    assert marks[0].get_ydata() == display.functions[of_x](np.array([-99.0]))
+    assert display.marks_[of_kind] == []
+    marks = display.marks_[of_x]
+    assert [mark.get_label() for mark in marks] == ["missing", "-99", "-98"]
+    assert marks[1].get_ydata() == display.functions[of_x](np.array([-99.0]))
     assert display.ranges[of_x][0] > -10
-    assert display.missing_marks_[of_x].get_ydata() == display.missing[of_x]
+    assert marks[0].get_ydata() == display.missing[of_x]
     display.figure_.savefig(tmp_path / "shape.png")
 
 
-def test_shape_function_axes(cancer, ranker):
-    _, grid = plt.subplots(1, 2)
-    inside = ShapeFunctionDisplay.from_estimator(ranker, max_features=3, ax=grid[0])
-    assert len(inside.axes_) == 3
-    assert inside.figure_ is grid[0].figure
-    given = ShapeFunctionDisplay.from_estimator(ranker, max_features=2, ax=plt.subplots(2)[1])
-    assert len(given.axes_) == 2
-    with pytest.raises(ValueError, match="draws 3 panels and needs as many axes"):
-        inside.plot(grid)
-    with pytest.raises(ValueError, match="belongs to a grid"):
-        inside.plot(plt.figure().add_axes((0, 0, 1, 1)))
+def test_shape_function_axes(ranker):
+    axes = plt.subplots(2)[1]
+    display = ShapeFunctionDisplay.from_estimator(ranker, max_features=2, ax=axes)
+    assert display.axes_.tolist() == axes.tolist()
+    for other in (plt.subplots(3)[1], axes[0]):
+        with pytest.raises(ValueError, match=r"draws 2 panels, each on axes\. Got"):
+            display.plot(other)
 
 
 def test_shape_function_refuses(cancer):

@@ -103,14 +103,6 @@ def test_given_axes_drop_labels_that_have_no_room():
     assert len(axes[1].get_yticks()) == 4
 
 
-def test_one_axes_is_divided():
-    figure, ax = plt.subplots(figsize=(11, 6), layout="constrained")
-    display = ScorecardDisplay.from_estimator(fitted(CARDS["long"]), ax=ax)
-    assert len(display.axes_) == 3
-    assert {one.figure for one in display.axes_} == {figure}
-    assert overlapping(figure) == []
-
-
 def test_bars_and_texts_are_those_of_the_card():
     variables = CARDS["ten"]
     display = ScorecardDisplay.from_estimator(fitted(variables))

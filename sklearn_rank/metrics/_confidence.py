@@ -648,9 +648,8 @@ def _heights(score: Floats, n_found: int, counts: Indices, limit: float) -> Floa
     """
     order = np.argsort(-score)
     start = np.flatnonzero(np.append(True, score[order][1:] != score[order][:-1]))
-    drawn, is_found = counts[:, order], order < n_found
-    found, other = (
-        np.add.reduceat(np.where(one, drawn, 0), start, axis=1) for one in (is_found, ~is_found)
-    )
+    drawn = counts[:, order]
+    found = np.add.reduceat(drawn * (order < n_found), start, axis=1)
+    other = np.add.reduceat(drawn, start, axis=1) - found
     part = part_before(limit - (np.cumsum(other, axis=1) - other), other, limit)
     return np.asarray((found * part).sum(axis=1) / n_found)

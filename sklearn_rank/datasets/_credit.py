@@ -39,27 +39,6 @@ KINDS = ("paid", "never_pays", "overstretched", "life_event")
 N_MONTHS = 24
 _ALLOWED = {"n_samples": Number(1, integer=True)}
 
-_DESCR = """Loan applications, generated.
-
-{n_samples} rows, {n_features} features, {share:.1%} bad payers.
-
-age                       years
-income                    a month; missing where it is not proved
-debt_to_income            instalments in % of income; -998: no income is proved
-loan_amount               in the currency of the income
-loan_months               term
-utilisation               % of the credit lines in use; -999: has no credit line
-enquiries_6m              enquiries by lenders in six months; missing: no file at the bureau
-months_since_delinquency  -999: never late; -998: no file at the bureau
-months_at_address         months
-months_employed           with the same employer; missing: has no employer
-employment, housing, purpose, channel, region   categories
-
-target 1: did not pay (ranks first); 0: paid. Not features: month (0 to 23, the month of the
-application; online applications become more frequent), group ("A" or "B", whose incomes differ),
-probability (the true one) and kind ("paid", "never_pays", "overstretched", "life_event").
-"""
-
 
 def make_credit(
     n_samples: int = 10_000, *, random_state: int | np.random.RandomState | None = None
@@ -80,6 +59,17 @@ def make_credit(
     A small model can't describe all three. One selected by the AUC spends its terms on the
     overstretched; one selected for the top of the list, by a larger p or a partial AUC, spends more
     of them on those who never pay.
+
+    The columns:
+
+    - *age* in years; *income* a month, missing where it is not proved; *debt_to_income*:
+      instalments in % of income, -998 where no income is proved;
+    - *loan_amount* in the currency of the income; *loan_months*: the term; *utilisation*: % of the
+      credit lines in use, -999 without one;
+    - *enquiries_6m* by lenders, missing without a file at the bureau; *months_since_delinquency*:
+      -999 if never late, -998 without a file;
+    - *months_at_address*; *months_employed* with the same employer, missing without one;
+    - *employment*, *housing*, *purpose*, *channel*, *region*: categories.
 
     .. math:: P(\mathrm{bad}) = 1 - \prod_{k=1}^{3} \bigl(1 - h_k(x)\bigr)
 
@@ -119,7 +109,7 @@ def make_credit(
         kind : ndarray of shape (n_samples,)
             "paid", "never_pays", "overstretched" or "life_event".
         DESCR : str
-            Meaning of each column and code.
+            This text.
 
     Raises
     ------
@@ -166,7 +156,7 @@ def make_credit(
         **aside,
         probability=probability,
         kind=np.array(KINDS)[kind],
-        DESCR=_DESCR.format(n_samples=n_samples, n_features=len(table), share=target.mean()),
+        DESCR=make_credit.__doc__,
     )
 
 

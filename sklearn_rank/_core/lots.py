@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Codes, Floats, Indices
+from sklearn_rank._core.arrays import Codes, Indices
 from sklearn_rank._core.distinct import distinct_rows
 from sklearn_rank._core.rows import Rows
 
@@ -111,7 +111,7 @@ class Lots:
         numbers = np.arange(n_folds)[:, np.newaxis]
         return self.deal(order, lambda n: (n + n_folds - 1 - numbers) // n_folds)
 
-    def count_by_level(self) -> Floats:
+    def count_by_level(self) -> Indices:
         """Return the number of places of each class or relevance."""
         level = np.unique(self._rows.y[self.first], return_inverse=True)[1]
-        return np.bincount(level, self.n_places)
+        return np.bincount(level, self.n_places).astype(np.intp)

@@ -27,7 +27,7 @@ _MOST_LEVELS = 1000
 """Most levels of relevance of one list."""
 
 
-class PairSums(NamedTuple):
+class CountedPairs(NamedTuple):
     """What is known of the pairs of some rows.
 
     Attributes
@@ -117,7 +117,7 @@ def score_pieces(
     return [found.iloc[start:end] for start, end in pairwise([0, *cuts, len(found)])]
 
 
-def count_range(pieces: list[pd.DataFrame]) -> PairSums:
+def count_range(pieces: list[pd.DataFrame]) -> CountedPairs:
     """Count the pairs of a range of scores."""
     sums = count_pairs_of(pd.concat(pieces))
     if len(sums.levels) > _MOST_LEVELS:
@@ -128,26 +128,26 @@ def count_range(pieces: list[pd.DataFrame]) -> PairSums:
     return sums
 
 
-def count_queries(rows: Partition, estimator: Any, heaviest: float) -> PairSums:
+def count_queries(rows: Partition, estimator: Any, heaviest: float) -> CountedPairs:
     """Count the pairs of the queries of a partition."""
     return count_pairs_of(scored(rows, estimator, heaviest))
 
 
-def count_pairs_of(found: pd.DataFrame) -> PairSums:
+def count_pairs_of(found: pd.DataFrame) -> CountedPairs:
     """Count the pairs of scored rows, in queries if there are any."""
     levels = found.groupby("y")["weight"].sum()
     if found.empty:
-        return PairSums(0.0, 0.0, levels)
+        return CountedPairs(0.0, 0.0, levels)
     score, y, weight = (found[name].to_numpy() for name in ("score", "y", "weight"))
     query = found["query"].to_numpy() if "query" in found else None
     n_queries = 1 if query is None else int(query.max()) + 1
     rows = ScoredRows(y, score, query, weight, np.ones(len(y), dtype=bool), n_queries)
     counts = count_pairs(rows)
     wrong, total = weight @ (counts.lower + counts.tied / 2), weight @ counts.total
-    return PairSums(float(wrong), float(total), levels)
+    return CountedPairs(float(wrong), float(total), levels)
 
 
-def pooled_auc(ranges: list[PairSums]) -> float:
+def pooled_auc(ranges: list[CountedPairs]) -> float:
     """Return the AUC of rows in ranges of scores, in increasing order."""
     here = pd.concat([one.levels for one in ranges], axis=1).sort_index().fillna(0.0).to_numpy()
     before = np.cumsum(here, axis=1) - here  # weights of lower scores, by level

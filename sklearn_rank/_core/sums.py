@@ -359,11 +359,6 @@ class Sums:
                 return result
             functions[name.removeprefix(".")](*arguments)
 
-    @property
-    def are_all_here(self) -> bool:
-        """Whether this process holds all rows."""
-        return self.collective is None
-
 
 ALL_HERE = Sums()
 """Sums where all rows are here."""

@@ -107,7 +107,7 @@ class BlockSums:
     def part(self, scores: Floats) -> PartSums | None:
         """Return the rows of one bipartite list as one part, None where there are others."""
         rows = self.preferences
-        if not (rows.is_bipartite_list and rows.are_all_here and len(self._large) == 1):
+        if not (rows.is_bipartite_list and rows.collective is None and len(self._large) == 1):
             return None
         f, g = by_role(scores, int(self._large[0, 1]))
 
@@ -178,7 +178,7 @@ class BlockSums:
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
-        if self.preferences.are_all_here and _are_zero(f, g):
+        if self.preferences.collective is None and _are_zero(f, g):
             return self._sums_at_zero(a, b, with_second)
         if self._fast is not None:
             return self._fast.sums(f, a, g, b, *[True] * with_second)

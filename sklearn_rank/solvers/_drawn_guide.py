@@ -55,7 +55,7 @@ def drawn_guide(problem: Any) -> Guide | None:
     n_pairs = min(rows.n_rows // _ROWS_PER_PAIR, _MOST_PAIRS)
     loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
     is_able = hasattr(model, "differences") and hasattr(loss, "second_derivative")
-    if not is_able or not rows.are_all_here or n_pairs < _FEWEST_PAIRS:
+    if not is_able or rows.collective is not None or n_pairs < _FEWEST_PAIRS:
         return None
     differences = model.differences(*rows.draws()(n_pairs, np.random.RandomState(0)))
     is_wide = model.n_coordinates > min(_MOST_FEATURES, n_pairs // _PAIRS_PER_FEATURE)

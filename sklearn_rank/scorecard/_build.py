@@ -54,10 +54,12 @@ def build_card(
         the training rows.
     """
     training = BinnedTraining.of(ranker, data)
+    # 1) Round the step functions of the ranker.
     unrounded = Rounded(
         training.centred, *training.best_multiplier(training.totals(training.centred), 1.0)
     )
     rounded = unrounded if points is None else round_steps(training, points)
+    # 2) Bring the points to the scale of the card.
     tables, intercept, curve = list(rounded.tables), 0, None
     if isinstance(scaling, dict):
         curve = _curve(training, data, held_out, training.totals(tables), n_slopes=1)
@@ -69,8 +71,10 @@ def build_card(
     totals = training.totals(tables) + intercept
     near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
     loss = training.best_multiplier(totals, near)[1]
+    # 3) Find the probability at each total; with odds on the scale it is the one they are on.
     if curve is None:
         curve = _curve(training, data, held_out, totals)
+    # 4) Write the card down, with points of values not seen that leave the mean risk as it is.
     names = getattr(ranker, "feature_names_in_", None)
     card = Card(
         make_variables(ranker, data, tables),
@@ -188,10 +192,8 @@ def _curve(
 def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict[str, Any]:
     """Return what the card states of its making."""
     low, high = points or (None, None)
-    names, signs = (
-        getattr(ranker, "feature_names_in_", None),
-        ranker.stump_settings()["monotonic_cst"],
-    )
+    names = getattr(ranker, "feature_names_in_", None)
+    signs = ranker.stump_settings()["monotonic_cst"]
     called = {j: f"x{j}" if names is None else str(names[j]) for j in signs}
     words = {1: "rising", -1: "falling"}
     stumps: Any = as_model(ranker.weak_ranker)

@@ -17,6 +17,7 @@ from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import check_column
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.model_selection import QueryKFold, split_queries
 from sklearn_rank.scorecard._risk_curve import moments
 from sklearn_rank.scorecard._rounding import BinnedTraining, round_steps, with_mean_points
@@ -56,7 +57,7 @@ def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[
         splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
         for number, (_, test) in enumerate(splitter.split(data.y, data.y, qid=data.qid)):
             fold[test] = number
-    folds = [(np.flatnonzero(fold != one), np.flatnonzero(fold == one)) for one in range(n_folds)]
+    folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     return rows, [fold for fold in folds if _has_pairs(rows, *fold)]
 
 
@@ -105,6 +106,10 @@ def held_out_totals(
         Processes.
     """
     if not folds:
+        warn(
+            "cv of Scorecard gives no fold with comparable rows both for training and for test: "
+            "the probabilities are those of the training rows."
+        )
         return None
     totals = Parallel(n_jobs=n_jobs)(
         delayed(_totals_of_fold)(ranker, data, *fold, points) for fold in folds
@@ -127,10 +132,10 @@ def _totals_of_fold(
     tables = with_mean_points(training, tables)
 
     def totals(of_rows: Indices) -> Floats:
-        X, found = data.X[of_rows], np.zeros(len(of_rows))
+        X, sums = data.X[of_rows], np.zeros(len(of_rows))
         for step, table in zip(training.steps, tables, strict=True):
-            found += np.asarray(table)[step.bins_of_rows(X)]
-        return found
+            sums += np.asarray(table)[step.bins_of_rows(X)]
+        return sums
 
     mean, deviation = moments(totals(train), data.weight[train])
     return (totals(test) - mean) / deviation

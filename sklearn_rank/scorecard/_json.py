@@ -109,8 +109,8 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {_NOT_FINITE: str(value)}
     if isinstance(value, dict):
-        return {key: _encoded(one) for key, one in value.items()}
-    return [_encoded(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _encoded(item) for key, item in value.items()}
+    return [_encoded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _card_of(document: Any) -> Card:
@@ -250,9 +250,9 @@ def _decoded(value: Any, place: str = "a detail") -> Any:
     if isinstance(value, dict):
         if list(value) == [_NOT_FINITE]:
             return _any_infinite(value[_NOT_FINITE], place)
-        return {key: _decoded(one) for key, one in value.items()}
+        return {key: _decoded(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_decoded(one) for one in value]
+        return [_decoded(item) for item in value]
     return value if value is None or isinstance(value, bool | str) else _number(value, place)
 
 
@@ -320,10 +320,11 @@ def _rules(card: Card) -> Rules:
         yield from _distinct(names, "feature_names")
     for variable in card.variables:
         yield from _rules_of_variable(variable, card)
-    yield from _distinct((one.column for one in card.variables), "columns of variables")
-    yield from _distinct((one.name for one in card.variables), "names of variables")
+    yield from _distinct((variable.column for variable in card.variables), "columns of variables")
+    yield from _distinct((variable.name for variable in card.variables), "names of variables")
     # A bound on the absolute totals and all their partial sums.
-    largest = abs(card.intercept) + sum(max(map(abs, one.points)) for one in card.variables)
+    points = [variable.points for variable in card.variables]
+    largest = abs(card.intercept) + sum(max(map(abs, table)) for table in points)
     yield largest <= LARGEST_TOTAL, f"the sum of the largest points must not exceed {LARGEST_TOTAL}"
 
 
@@ -331,8 +332,9 @@ def _rules_of_variable(variable: Variable, card: Card) -> Rules:
     """Yield what must hold between the fields of a variable and the card."""
     name, column, n_features = repr(variable.name), variable.column, card.n_features
     yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
-    known = variable.name if card.feature_names is None else card.feature_names[column]
-    yield known == variable.name, f"column {column} is {known!r} in feature_names, not {name}"
+    expected = variable.name if card.feature_names is None else card.feature_names[column]
+    wanted = f"column {column} is {expected!r} in feature_names, not {name}"
+    yield expected == variable.name, wanted
     limits, groups = variable.thresholds, variable.groups
     yield _increase(limits), f"thresholds of {name} must increase. Got {_shown(list(limits))}"
     is_of_one_kind = variable.kind == "number" or not limits
@@ -362,7 +364,10 @@ def _rules_of_risk(card: Card) -> Rules:
     yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
     for total, *shares in card.risk:
         wanted = "must have numbers from 0 to 1"
-        yield all(0 <= one <= 1 for one in shares), f"the row of risk of the total {total} {wanted}"
+        yield (
+            all(0 <= share <= 1 for share in shares),
+            f"the row of risk of the total {total} {wanted}",
+        )
         risk, low, high = shares
         wanted = f"the probability of the total {total} must be from low to high"
         yield low <= risk <= high, f"{wanted}. Got {risk}, {low} and {high}"

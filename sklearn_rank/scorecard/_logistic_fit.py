@@ -34,14 +34,14 @@ def basis_of(z: Floats, n_slopes: int) -> Floats:
 
     That of a slope rises between its knots, smoothly, and is constant elsewhere (`RiskCurve`).
     """
-    knots, one = KNOTS[n_slopes], np.ones(len(z))
+    knots, constant = KNOTS[n_slopes], np.ones(len(z))
     if not knots:
-        return np.column_stack([one, z])
+        return np.column_stack([constant, z])
     sharp = SHARP if n_slopes > 2 else 1.0
     above = [np.logaddexp(0, sharp * (z - knot)) / sharp for knot in knots]
     below = -np.logaddexp(0, -sharp * (z - knots[0])) / sharp
     between = [here - following for here, following in pairwise(above)]
-    return np.column_stack([one, below, *between, above[-1]])
+    return np.column_stack([constant, below, *between, above[-1]])
 
 
 def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
@@ -52,7 +52,7 @@ def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
     events, others : ndarray of shape (n_weightings, n_points)
         Weight of the rows of the upper class and of the lower class.
     """
-    above, below = (one.sum(axis=1, keepdims=True) for one in (events, others))
+    above, below = events.sum(axis=1, keepdims=True), others.sum(axis=1, keepdims=True)
     return events * ((above + 1) / (above + 2)) + others / (below + 2), events + others
 
 
@@ -86,25 +86,25 @@ def fit_increasing(
     Platt, J. C. (1999). Probabilistic outputs for support vector machines. Bertsekas, D. P.
     (1982). Projected Newton methods for optimization problems with simple constraints.
     """
-    found = np.zeros((len(weight), basis.shape[1]))
+    coefficients = np.zeros((len(weight), basis.shape[1]))
     if near is None:
         share = wanted.sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300)
-        found[:, 0] = logit(share.clip(1e-9, 1 - 1e-9))
+        coefficients[:, 0] = logit(share.clip(1e-9, 1 - 1e-9))
     else:
-        found[:] = near
-    value = _likelihood(basis, wanted, weight, found)
+        coefficients[:] = near
+    value = _likelihood(basis, wanted, weight, coefficients)
     left = np.arange(len(weight))
     for _ in range(_MOST_STEPS):
         if not len(left):
             break
-        step = _newton_step(basis, wanted[left], weight[left], found[left])
+        step = _newton_step(basis, wanted[left], weight[left], coefficients[left])
         after, value[left] = _halved(
-            basis, wanted[left], weight[left], found[left], step, value[left]
+            basis, wanted[left], weight[left], coefficients[left], step, value[left]
         )
-        moved = np.abs(after - found[left]).max(axis=1)
-        found[left] = after
+        moved = np.abs(after - coefficients[left]).max(axis=1)
+        coefficients[left] = after
         left = left[moved > _PRECISION]
-    return found
+    return coefficients
 
 
 def _likelihood(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
@@ -112,14 +112,14 @@ def _likelihood(basis: Floats, wanted: Floats, weight: Floats, coefficients: Flo
     return np.asarray((wanted * log_odds - weight * np.logaddexp(0, log_odds)).sum(axis=1))
 
 
-def _newton_step(basis: Floats, wanted: Floats, weight: Floats, found: Floats) -> Floats:
+def _newton_step(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
     """Return the step of each weighting to the maximum of a parabola, at most 3 long.
 
     A slope near 0 that is to fall goes by itself, so that the others find the best step for it at
     0: else a step cut off at 0 may lead down (Bertsekas, section 2).
     """
     size = basis.shape[1]
-    chance = expit(found @ basis.T)
+    chance = expit(coefficients @ basis.T)
     gradient = (wanted - weight * chance) @ basis
     products = (basis[:, :, np.newaxis] * basis[:, np.newaxis, :]).reshape(len(basis), -1)
     curvature = ((weight * chance * (1 - chance)) @ products).reshape(-1, size, size)
@@ -127,7 +127,7 @@ def _newton_step(basis: Floats, wanted: Floats, weight: Floats, found: Floats) -
     trace = np.trace(curvature, axis1=1, axis2=2)
     ridge = (1e-12 if size <= 3 else 1e-9) * trace + 1e-300
     curvature = curvature + ridge[:, np.newaxis, np.newaxis] * np.eye(size)
-    is_near = (found <= _NEAR) & (gradient <= 0)
+    is_near = (coefficients <= _NEAR) & (gradient <= 0)
     is_near[:, 0] = False
     is_free = ~is_near
     is_used = (is_free[:, :, np.newaxis] & is_free[:, np.newaxis, :]) | np.eye(size, dtype=bool)
@@ -137,16 +137,21 @@ def _newton_step(basis: Floats, wanted: Floats, weight: Floats, found: Floats) -
 
 
 def _halved(
-    basis: Floats, wanted: Floats, weight: Floats, found: Floats, step: Floats, before: Floats
+    basis: Floats,
+    wanted: Floats,
+    weight: Floats,
+    coefficients: Floats,
+    step: Floats,
+    before: Floats,
 ) -> tuple[Floats, Floats]:
     """Return where steps lead, halved until the likelihood does not fall, and the likelihood.
 
     Slopes that a step would make negative become 0.
     """
-    after, value = found.copy(), before.copy()
+    after, value = coefficients.copy(), before.copy()
     left: Indices = np.arange(len(step))
     for number in range(_MOST_HALVINGS):
-        tried = found[left] + step[left] / 2**number
+        tried = coefficients[left] + step[left] / 2**number
         tried[:, 1:] = np.maximum(tried[:, 1:], 0)
         reached = _likelihood(basis, wanted[left], weight[left], tried)
         is_good = reached >= before[left] - 1e-12 * np.abs(before[left])

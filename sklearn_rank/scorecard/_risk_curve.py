@@ -124,8 +124,8 @@ class RiskCurve:
         """Fit the curve to totals in units of z, with some number of slopes or the best one."""
         of_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
         tried = [
-            fit_increasing(basis_of(standardised, one), *targets(*of_class))[0]
-            for one in (_candidates(*of_class) if n_slopes is None else (n_slopes,))
+            fit_increasing(basis_of(standardised, n), *targets(*of_class))[0]
+            for n in (_candidates(*of_class) if n_slopes is None else (n_slopes,))
         ]
         coefficients = min(tried, key=partial(_criterion, standardised, *of_class))
         n_slopes = len(coefficients) - 1
@@ -206,7 +206,7 @@ def _signed(number: float) -> str:
 def _candidates(events: Floats, others: Floats) -> list[int]:
     """Return the numbers of slopes to try: two, and more with ten rows of each class for each."""
     rows = min(float(events.sum()), float(others.sum())) * (1 + 1e-9)
-    return [one for one in CANDIDATES if one == CANDIDATES[0] or _ROWS_OF_A_SLOPE * one <= rows]
+    return [n for n in CANDIDATES if n == CANDIDATES[0] or _ROWS_OF_A_SLOPE * n <= rows]
 
 
 def _criterion(z: Floats, events: Floats, others: Floats, coefficients: Floats) -> float:
@@ -236,7 +236,7 @@ class _Nodes:
     def of(cls, z: Floats, positive: Mask, weight: Floats) -> _Nodes:
         node = np.unique(np.round(_NODES * z), return_inverse=True)[1].ravel()
         size, moment, events = (
-            np.bincount(node, one) for one in (weight, weight * z, weight * positive)
+            np.bincount(node, values) for values in (weight, weight * z, weight * positive)
         )
         others: Floats = np.maximum(size - events, 0)
         return cls(moment / size, events.astype(np.float64), others)
@@ -246,21 +246,21 @@ class _Nodes:
         random, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
         redrawn = [
             # Of more rows than can be drawn the share that changes is beyond double precision.
-            np.where(one > _MOST_DRAWN, one, random.poisson(np.minimum(one, _MOST_DRAWN), shape))
-            for one in (self.events, self.others)
+            np.where(size > _MOST_DRAWN, size, random.poisson(np.minimum(size, _MOST_DRAWN), shape))
+            for size in (self.events, self.others)
         ]
         events = np.vstack([self.events, redrawn[0]])
         others = np.vstack([self.others, redrawn[1]])
         basis = basis_of(self.z, len(coefficients) - 1)
-        found = fit_increasing(basis, *targets(events, others), near=coefficients)
-        return found[1:] - found[0]
+        fitted = fit_increasing(basis, *targets(events, others), near=coefficients)
+        return fitted[1:] - fitted[0]
 
     def scatter(self, chance: Floats) -> float:
         """Return the deviation of the log odds of groups from those of the curve."""
         size = self.events + self.others
         parts = np.column_stack([self.events, size * chance, size * chance * (1 - chance)])
         group = _groups(parts[:, 2])
-        observed, expected, variance = (np.bincount(group, one) for one in parts.T)
+        observed, expected, variance = (np.bincount(group, part) for part in parts.T)
         residual = (observed - expected) / variance
         total = _SCATTERS[:, np.newaxis] ** 2 + 1 / variance
         likelihood = -0.5 * (np.log(total) + residual**2 / total).sum(axis=1)
@@ -271,9 +271,9 @@ class _Nodes:
 def _groups(variance: Floats) -> Indices:
     """Return the group of each node; neighbours are one until their variances sum to 1."""
     group, held, number = np.zeros(len(variance), dtype=np.intp), 0.0, 0
-    for node, one in enumerate(variance.tolist()):
+    for node, of_node in enumerate(variance.tolist()):
         group[node] = number
-        held += one
+        held += of_node
         if held >= 1 - 1e-9:
             number, held = number + 1, 0.0
     return np.minimum(group, max(number - 1, 0))
@@ -295,7 +295,8 @@ def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: boo
     keeps_points : bool
         False: the intercept is such that the cut is 0.
     """
-    ends = [card.intercept + sum(end(one.points) for one in card.variables) for end in (min, max)]
+    points = [variable.points for variable in card.variables]
+    ends = [card.intercept + sum(map(end, points)) for end in (min, max)]
     risk = curve.table(np.union1d(totals, np.array(ends, dtype=np.float64)))
     cut = cut_of(risk)
     if not keeps_points:

@@ -174,15 +174,16 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
     if span > 0:
         ends = np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)
         scales = np.concatenate(ends) * ((points[1] - points[0] + 0.49) / span)
-    found = [_scaled(training, scale, points) for scale in scales]
+    tried = [_scaled(training, scale, points) for scale in scales]
     # The first of those whose losses differ by no more than rounding errors.
-    least = min(one.loss for one in found)
-    return next(one for one in found if one.loss <= least + _TOLERANCE * max(1.0, abs(least)))
+    least = min(rounded.loss for rounded in tried)
+    most = least + _TOLERANCE * max(1.0, abs(least))
+    return next(rounded for rounded in tried if rounded.loss <= most)
 
 
 def _scaled(training: BinnedTraining, scale: float, points: tuple[int, int]) -> Rounded:
     """Return step functions times a scale, rounded, with the objective at 1 / scale."""
-    tables = [_in_range(nearest(scale * one), points) for one in training.centred]
+    tables = [_in_range(nearest(scale * table), points) for table in training.centred]
     return Rounded(tables, 1 / scale, training.objective(training.totals(tables), 1 / scale))
 
 
@@ -213,7 +214,7 @@ def scaled_points(
     constant, slope = line
     factor = scaling["pdo"] / np.log(2)
     ranges = [slope * float(np.ptp(table)) for table in tables]
-    leaves_points = any(nearest(factor * one) for one in ranges)
+    leaves_points = any(nearest(factor * span) for span in ranges)
     # Between the lowest and the highest total the odds do not even double: no pdo is to blame.
     if not leaves_points and sum(ranges) < np.log(2):
         warn(
@@ -230,8 +231,8 @@ def scaled_points(
     start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
     points, intercept = [nearest(factor * slope * table) for table in tables], nearest(start)
     # What all bins of a variable have is part of the intercept.
-    common = [int(one[0]) if np.ptp(one) == 0 else 0 for one in points]
-    points = [one - shift for one, shift in zip(points, common, strict=True)]
+    common = [int(table[0]) if np.ptp(table) == 0 else 0 for table in points]
+    points = [table - shift for table, shift in zip(points, common, strict=True)]
     return points, int(intercept) + sum(common)
 
 

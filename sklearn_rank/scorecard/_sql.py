@@ -99,13 +99,13 @@ default="sqlite"
             )
         return expression
     names = [*kept, name, *(["risk"] if risk else [])]
-    folded = [str(one).casefold() for one in names]
+    folded = [str(column).casefold() for column in names]
     if len(set(folded)) < len(folded):
         raise ValueError(
             f"to_sql has the columns {names}, which must differ, whatever the case. Pass another "
             "name, or keep other columns."
         )
-    columns = [_quoted(sql, one) for one in kept]
+    columns = [_quoted(sql, column) for column in kept]
     total = _quoted(sql, name)
     source = ".".join(_quoted(sql, part) for part in _parts(table))
     query = f"SELECT {', '.join([*columns, f'{expression} AS {total}'])} FROM {source}"

@@ -134,7 +134,7 @@ class Bigquery(Sqlite):
 def _escaped(text: str, quote: str) -> str:
     """Return a text with backslashes before what cannot stand between these quotes."""
     special = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", quote: "\\" + quote}
-    return "".join(special.get(one, one) for one in text)
+    return "".join(special.get(letter, letter) for letter in text)
 
 
 DIALECTS = {

@@ -133,7 +133,7 @@ def to_text(card: Card, width: int | None = None) -> str:
 
 def printable(text: str) -> str:
     """Return a text without characters that steer a terminal."""
-    return "".join(one if one.isprintable() else "\ufffd" for one in text)
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 def detail_name(key: Any) -> str:

@@ -27,7 +27,6 @@ from sklearn_rank._core.validation import (
     unchanged_on_error,
 )
 from sklearn_rank._core.versions import stamped_state, take_state
-from sklearn_rank._core.warnings import warn
 from sklearn_rank._predictor import Predictor
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.models import Stumps, as_model
@@ -270,16 +269,22 @@ class Scorecard(Predictor):
             ranker, held_out = self.ranker.estimator, None
             data = ranker.training_data(X, y, **arrays, is_fitted=True)
             _check_weights(data)
+            distinct = data.distinct()
         else:
             ranker = self._unfitted_ranker()
             data = ranker.training_data(X, y, **arrays)
             _check_weights(data)
+            distinct = data.distinct()
             if getattr(ranker, "alpha", None) == "auto" and _has_ridge(ranker):
-                ranker.set_params(alpha=RIDGE / number_of_rows(data.distinct().weight))
+                ranker.set_params(alpha=RIDGE / number_of_rows(distinct.weight))
             with one_blas_thread():  # of small matrices two threads take longer than one
-                held_out = self._held_out(ranker, data, points, y, qid)
+                if isinstance(self.cv, int | np.integer):
+                    rows, folds = make_folds(distinct, int(self.cv), self.random_state)
+                else:
+                    rows, folds = data, given_folds(data, self.cv, y, qid)
+                held_out = held_out_totals(ranker, rows, folds, points, self.n_jobs)
                 ranker.fit(X, y, **arrays)
-        card = build_card(ranker, data.distinct(), points, self.scaling, held_out)
+        card = build_card(ranker, distinct, points, self.scaling, held_out)
         with unchanged_on_error(self):  # Ctrl-C: the earlier card stays whole
             self._set_card(card, ranker.classes_)
             self.ranker_ = ranker
@@ -343,19 +348,6 @@ class Scorecard(Predictor):
                 f"{name} has a cut between two classes: its {type(ranker).__name__} must have "
                 f"relevance='binary'. Got relevance={ranker.relevance!r}."
             )
-
-    def _held_out(self, ranker: Any, data: Rows, points: Any, y: Any, qid: Any) -> Rows | None:
-        """Return rows with totals of cards made without them; None where there are too few rows."""
-        if isinstance(self.cv, int | np.integer):
-            data, folds = make_folds(data.distinct(), int(self.cv), self.random_state)
-        else:
-            folds = given_folds(data, self.cv, y, qid)
-        if not folds:
-            warn(
-                "cv of Scorecard gives no fold with comparable rows both for training and for "
-                "test: the probabilities are those of the training rows."
-            )
-        return held_out_totals(ranker, data, folds, points, self.n_jobs)
 
     def _set_card(self, card: Card, classes: Values) -> Self:
         """Set what the methods need, and return the scorecard."""

@@ -187,7 +187,8 @@ def test_fits_without_a_fold_see_the_rest_of_its_copies():
 def test_too_few_rows_have_no_folds():
     data = Rows(np.arange(4.0)[:, None], np.arange(4) == 0, None, np.ones(4), np.arange(2) == 1)
     assert make_folds(data, 5, 0)[1] == []
-    assert held_out_totals(None, data, [], (-5, 5), None) is None
+    with pytest.warns(UserWarning, match="gives no fold with comparable rows"):
+        assert held_out_totals(None, data, [], (-5, 5), None) is None
 
 
 def test_rows_held_out_have_the_totals_of_cards_made_without_them():

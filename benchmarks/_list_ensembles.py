@@ -1,4 +1,4 @@
-"""Parts `ensemble`, `compare` and `queries` of `lists.py`: what is selected, and what is refitted.
+"""What the parts of `lists.py` fit to one split.
 
 Members and peers are chosen by the same folds of the training rows, for the partial AUC up to a
 false positive rate of 0.05 plus 0.2 times the AUC.
@@ -27,11 +27,78 @@ def choice(figures) -> float:
     return figures["pauc@0.05"] + 0.2 * figures["auc"]
 
 
-def encoded(model):
-    """Return a pipeline that one-hot encodes, imputes and scales for a linear model."""
-    from as_they_come import prepared
+MODELS = ("credit", "magic", "cancer", "ionosphere")
+"""Tables on which many models are compared as they come."""
 
-    return prepared(model)
+BESIDE, KERNEL_ROWS = HISTOGRAMS, 10_000
+SEARCHED = {
+    HISTOGRAMS: {"max_leaf_nodes": [2, 4, 8, 31], "learning_rate": [0.05, 0.1]},
+    "PNormPushRanker": {"p": [1, 4, 16], "learning_rate": [0.1, 0.3]},
+}
+"""The settings among which three folds choose by the partial AUC up to 5 % of the negatives."""
+
+
+def prepared(model):
+    """Return a pipeline that imputes, scales and one-hot encodes for linear and kernel models."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    categories = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = make_column_transformer(
+        (numbers, make_column_selector(dtype_include="number")),
+        (categories, make_column_selector(dtype_include="category")),
+    )
+    return make_pipeline(columns, model)
+
+
+def systems(n_rows: int):
+    """Return each model by its name; trees and stumps take missing values and categories."""
+    from lightgbm import LGBMClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from xgboost import XGBClassifier
+
+    from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker, RankBoost
+    from sklearn_rank.metrics import ranking_scorer
+
+    top = ranking_scorer("pauc@0.05")
+    bases = {
+        BESIDE: HistGradientBoostingClassifier(random_state=0),
+        "PNormPushRanker": PNormPushRanker(n_jobs=1),
+    }
+    found = {
+        "LogisticRegression": prepared(LogisticRegression(max_iter=1000)),
+        BESIDE: bases[BESIDE],
+        f"{BESIDE}, depth 1": HistGradientBoostingClassifier(max_depth=1, random_state=0),
+        "XGBClassifier": XGBClassifier(n_jobs=1, enable_categorical=True),
+        "LGBMClassifier": LGBMClassifier(n_jobs=1, verbosity=-1),
+        "RankBoost": RankBoost(n_jobs=1),
+        "PNormPushRanker(p=4)": PNormPushRanker(p=4, n_jobs=1),
+        "PNormPushRanker(p=16)": PNormPushRanker(p=16, n_jobs=1),
+        "BoostedTreesRanker": BoostedTreesRanker(n_jobs=1, random_state=0),
+    }
+    for name, grid in SEARCHED.items():
+        found[f"{name}, searched"] = GridSearchCV(bases[name], grid, scoring=top, cv=3)
+    if n_rows <= KERNEL_ROWS:
+        found['KernelPairwiseSGDRanker(kernel="rbf")'] = prepared(
+            KernelPairwiseSGDRanker(kernel="rbf", random_state=0)
+        )
+    return found
+
+
+def fit_models(table: str, split: int, *, folder: Path | None):
+    """Measure many models with the defaults of their libraries, and two that are searched."""
+    X, X_test, y, y_test = split_of(table, folder, split)
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, model in systems(len(X)).items():
+            found[name] = figures_of(y_test, scores_of(model.fit(X, y), X_test))
+    return found
 
 
 def peers():
@@ -48,7 +115,7 @@ def peers():
         "LightGBM": LGBMClassifier(**quiet),
         "LightGBM, slow": LGBMClassifier(reg_lambda=0, **slow),
         "LightGBM, slow, ridge": LGBMClassifier(reg_lambda=5, **slow),
-        LOGISTIC: encoded(LogisticRegression(max_iter=1000)),
+        LOGISTIC: prepared(LogisticRegression(max_iter=1000)),
     }
 
 
@@ -69,9 +136,8 @@ def fit_ensemble(table: str, split: int, *, folder: Path | None):
             name: {key: one.value for key, one in figures.items()}
             for name, figures in fitted.member_scores_.items()
         }
-        best = max(in_folds, key=lambda name: choice(in_folds[name]))
-        member = fitted.estimators_.get(best) or alone(fitted, best, X, y)
-        found[BEST_MEMBER] = figures_of(y_test, scores_of(member, X_test))
+        best = max(fitted.estimators_, key=lambda name: choice(in_folds[name]))
+        found[BEST_MEMBER] = figures_of(y_test, scores_of(fitted.estimators_[best], X_test))
         peers_in_folds = figures_in_folds(peers(), X, y, folds)
         best_peer = max(peers_in_folds, key=lambda name: choice(peers_in_folds[name]))
         peer = clone(peers()[best_peer]).fit(X, y)
@@ -83,15 +149,6 @@ def fit_ensemble(table: str, split: int, *, folder: Path | None):
     found[ENSEMBLE]["weights"] = fitted.weights_
     found[BEST_MEMBER]["name"], found[BEST_PEER]["name"] = best, best_peer
     return found
-
-
-def alone(fitted, name: str, X, y, qid=None):
-    """Return a member of weight 0, fitted to all rows."""
-    from sklearn_rank.ensemble.members import auto_members, fit_keywords, fit_member
-
-    data = fitted.training_data(X, y, qid=qid)
-    one = auto_members(data, 0, fitted.relevance)[name]
-    return fit_member(one, data, fit_keywords(one, ["qid"] if qid is not None else []))
 
 
 def figures_in_folds(models, X, y, folds):
@@ -217,10 +274,9 @@ def fit_queries(data: str, fold: int, *, folder: Path | None):
         fitted = RankingEnsemble(relevance="graded", random_state=0)
         fitted.fit(X, train.target, qid=train.qid)
         figures = fitted.member_scores_
-        best = max(figures, key=lambda name: figures[name]["ndcg@10"].value)
-        member = fitted.estimators_.get(best) or alone(fitted, best, X, train.target, train.qid)
+        best = max(fitted.estimators_, key=lambda name: figures[name]["ndcg@10"].value)
     found = {}
-    for name, model in ((ENSEMBLE, fitted), (BEST_MEMBER, member)):
+    for name, model in ((ENSEMBLE, fitted), (BEST_MEMBER, fitted.estimators_[best])):
         is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
         scores = scores_of(model, X_test) if is_classifier else model.predict(X_test)
         found[name] = {"NDCG@10": float(ndcg_score(test.target, scores, k=10, qid=test.qid))}

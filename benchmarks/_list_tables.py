@@ -50,7 +50,7 @@ def load_table(name: str, folder: Path | None):
     if name == "cancer":
         X, y = load_breast_cancer(return_X_y=True)
         return pd.DataFrame(X).add_prefix("x"), (y == 0).astype(int)
-    if name == "magic":
+    if name in {"magic", "ionosphere"}:
         X, y = load_two_classes(name, folder)
         return pd.DataFrame(X).add_prefix("x"), y
     path = None if folder is None else Path(folder) / "rare" / f"{name}.csv.gz"

@@ -3,9 +3,10 @@
     python benchmarks/lists.py --data DIR
     python benchmarks/lists.py --quick                                # breast cancer, two splits
 
-Parts: `ensemble`, RankingEnsemble beside its best member and the best of five peers; `compare`,
-what the command line puts first and then trains, beside two baselines; `queries`, RankingEnsemble
-on graded queries.
+Parts: `models`, rankers and classifiers with the defaults of their libraries on four tables (the
+page `as_they_come`); `ensemble`, RankingEnsemble beside its best member and the best of five peers;
+`compare`, what the command line puts first and then trains, beside two baselines; `queries`,
+RankingEnsemble on graded queries.
 
 Five splits of 60 and 40 %; differences are paired over the splits, with the variance of Nadeau and
 Bengio (2003) and Holm's procedure over the tables.
@@ -20,6 +21,7 @@ from statistics import mean
 
 from _harness import describe_machine
 from _list_ensembles import (
+    BESIDE,
     BEST_MEMBER,
     BEST_PEER,
     ENSEMBLE,
@@ -28,14 +30,18 @@ from _list_ensembles import (
     HISTOGRAMS,
     LETOR,
     LOGISTIC,
+    MODELS,
+    SEARCHED,
     fit_compare,
     fit_ensemble,
+    fit_models,
     fit_queries,
 )
 from _list_tables import (
     METRICS,
     TABLES,
     Found,
+    corrected_interval,
     differences,
     load_table,
     measure_all,
@@ -167,7 +173,28 @@ def report_queries(found: Found) -> PartResult:
     return PartResult([table], [Verdict(label, 0.0, round(mean(gains), 5), at_least=True)])
 
 
+def report_models(found: Found) -> PartResult:
+    """Compare many models with HistGradientBoosting; the best first 5 % comes first."""
+    tables = []
+    for table, by in found.items():
+        rows: list[list[Cell]] = []
+        for system in sorted(by, key=lambda one: -mean(run["tpr@0.05"] for run in by[one])):
+            points = [100 * one for one in differences(by[system], by[BESIDE], "tpr@0.05")]
+            words = "–"
+            if system != BESIDE:
+                low, high = corrected_interval(points)
+                words = f"{mean(points):+.1f} [{low:+.1f}, {high:+.1f}]"
+            first, auc = (mean(run[metric] for run in by[system]) for metric in ("tpr@0.05", "AUC"))
+            rows.append([system, f"{first:.3f}", words, f"{auc:.3f}"])
+        columns = ["model", "first 5 %", f"points more than {BESIDE}", "AUC"]
+        tables.append(Table(f"{table}, {len(by[BESIDE])} splits", columns, rows))
+    searched = (f"{name}: {values}" for name, values in SEARCHED.items())
+    note = f"Searched by the partial AUC of three folds: {'; '.join(searched)}."
+    return PartResult(tables, notes=[note])
+
+
 PARTS = {
+    "models": (fit_models, report_models),
     "ensemble": (fit_ensemble, report_ensemble),
     "compare": (fit_compare, report_compare),
     "queries": (fit_queries, report_queries),
@@ -178,15 +205,16 @@ def measure(name: str, options: argparse.Namespace) -> PartResult:
     """Measure one part and compare."""
     fit, report = PARTS[name]
     path = options.store and options.store.with_suffix(f".{name}.jsonl")
-    sets = LETOR if name == "queries" else dict.fromkeys(options.tables, options.splits)
+    known = MODELS if name == "models" else TABLES
+    tables = [table for table in options.tables if table in known]
+    sets = LETOR if name == "queries" else dict.fromkeys(tables, options.splits)
     tasks = [(table, split) for table, number in sets.items() for split in range(number)]
     runs = measure_all(partial(fit, folder=options.data), tasks, path, options.processes)
     found: Found = {}
     for (table, _), systems in runs.items():
         for system, figures in systems.items():
             found.setdefault(table, {}).setdefault(system, []).append(figures)
-    result = report(found)
-    return result
+    return report(found)
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -194,7 +222,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts (default: all)")
-    add("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="tables (default: all)")
+    every = list(dict.fromkeys((*TABLES, *MODELS)))
+    add("--tables", nargs="+", choices=every, default=every, help="tables (default: all)")
     add("--splits", type=int, default=5, help="splits of each table (default: 5)")
     add("--processes", type=int, default=1, help="fits at a time (default: 1)")
     add("--quick", action="store_true", help="breast cancer, two splits")
@@ -235,7 +264,7 @@ def main(arguments: list[str] | None = None) -> None:
         describe_machine("xgboost", "xgboost-cpu", "lightgbm"),
         [table for part in parts.values() for table in part.tables],
         [verdict for part in parts.values() for verdict in part.verdicts],
-        notes,
+        notes + [note for part in parts.values() for note in part.notes],
     ).publish(options.json)
 
 

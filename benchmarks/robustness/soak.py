@@ -153,12 +153,13 @@ def soak(minutes: float, seed: int) -> Log:
                 target=lambda found=found, number=number: found.append(fit(client, number)),
                 daemon=True,  # it may be left behind when it is stuck
             )
+            print(type(rankers()[number]).__name__, event, end=" ", flush=True)
             began = time.monotonic()
             timer.start()
             thread.start()
             thread.join(STUCK)
             log.append((event, found[0] if found else "stuck", time.monotonic() - began))
-            print(type(rankers()[number]).__name__, *log[-1], flush=True)
+            print(*log[-1][1:], flush=True)
             timer.join()
     return log
 

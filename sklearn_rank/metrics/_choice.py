@@ -261,16 +261,22 @@ def choose_ranking(
     if not parts:
         raise ValueError("choose_ranking: 'criterion' must name a metric. Got none.")
     shown = parts if metric is None else {metric: 1.0}
-    rows = _Draws(y, qid, check_qid(fold, n_rows, "fold"), group)
-    estimated = {name: rows.influences(name, scores) for name in {**parts, **shown}}
+    rows = y, qid, check_qid(fold, n_rows, "fold"), group
+    rankings = [*scores.values(), np.zeros(n_rows)]  # at the end equal scores: random order
+    estimated = {
+        name: [
+            np.array(one)
+            for one in zip(*(influence(name, f, *rows) for f in rankings), strict=True)
+        ]
+        for name in {**parts, **shown}
+    }
     values, each = (
         np.array([sum(w * estimated[name][k] for name, w in one.items()) for one in (parts, shown)])
         for k in (0, 1)
     )
-    n_last = len(names) + 1  # random order comes after the rankings
-    rng = check_random_state(random_state)
-    changes = changes_in_samples(each.reshape(2 * n_last, -1), rows.stratum, n_resamples, rng)
-    samples = np.swapaxes(changes.reshape(n_resamples, 2, n_last) + values, 0, 1)
+    stratum, rng = strata(*rows), check_random_state(random_state)
+    changes = changes_in_samples(each.reshape(-1, len(stratum)), stratum, n_resamples, rng)
+    samples = np.swapaxes(changes.reshape(n_resamples, *values.shape) + values, 0, 1)
     aims, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
     chosen = _choose(aims, None if preferred is None else names.index(preferred))
     order = np.argsort(-aims[0], kind="stable")
@@ -280,7 +286,7 @@ def choose_ranking(
         aims[:, order],
         metrics[:, order],
         np.argsort(order)[chosen],
-        rows.n_drawn,
+        len(stratum),
         dict(zip(("criterion", "metric"), values[:, -1].tolist(), strict=True)),
     )
 
@@ -295,50 +301,37 @@ def _choose(criterion: Floats, preferred: int | None) -> Indices:
     return np.where(is_ahead.any(axis=1), best, preferred)
 
 
-@dataclass(frozen=True, eq=False)
-class _Draws:
-    """Held-out rows, and the independent draws that they are: rows, whole queries or groups."""
+def strata(y: Values, qid: Indices | None, fold: Indices, group: Indices | None) -> Indices:
+    """Return the stratum of each draw: fold, and in one list class; groups have none."""
+    if group is not None:
+        return np.zeros(int(group.max()) + 1, dtype=np.intp)
+    if qid is not None:
+        return fold_of_queries(fold, qid)
+    level = np.unique(y, return_inverse=True)[1]
+    return fold * (int(level.max()) + 1) + level
 
-    y: Values
-    qid: Indices | None
-    fold: Indices
-    group: Indices | None = None
 
-    @property
-    def n_drawn(self) -> int:
-        """Number of draws."""
-        codes = self.group if self.qid is None else self.qid
-        return len(self.y) if codes is None else int(codes.max()) + 1
+def influence(
+    name: Any, score: Any, y: Values, qid: Indices | None, fold: Indices, group: Indices | None
+) -> tuple[float, Floats]:
+    """Return a metric and its influence values: of each row, query or group."""
+    value, each = _of_rows_or_queries(name, score, y, qid, fold)
+    return value, each if group is None else np.bincount(group, each)
 
-    @property
-    def stratum(self) -> Indices:
-        """Number of the stratum of each draw: fold, and in one list class; groups have none."""
-        if self.group is not None:
-            return np.zeros(self.n_drawn, dtype=np.intp)
-        if self.qid is None:
-            level = np.unique(self.y, return_inverse=True)[1]
-            return self.fold * (int(level.max()) + 1) + level
-        return fold_of_queries(self.fold, self.qid)
 
-    def influences(self, name: str, scores: Mapping[str, Any]) -> tuple[Floats, Floats]:
-        """Return a metric of rankings, and their influence values; of equal scores at the end."""
-        found = [self._influence(name, one) for one in (*scores.values(), np.zeros(len(self.y)))]
-        each = [one if self.group is None else np.bincount(self.group, one) for _, one in found]
-        return np.array([value for value, _ in found]), np.array(each)
-
-    def _influence(self, name: str, score: Any) -> tuple[float, Floats]:
-        if name == "auc":
-            found = auc_influence(self.y, score, self.qid, self.fold, "scores")
-            return found.value, found.each
-        scorer = ranking_scorer(name)
-        if self.qid is not None:
-            values = scorer.of_queries(self.y, score, qid=self.qid)
-            known = ~np.isnan(values)
-            mean = scorer.measure(self.y, score, qid=self.qid)
-            return mean, np.where(known, values - mean, 0.0) / known.sum()
-        kind, _, rate = str(name).partition("@")  # a function has no such name
-        if kind not in ("pauc", "tpr"):
-            raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
-        value = scorer.measure(self.y, score, qid=self.fold)
-        score = check_floats(score, "scores")
-        return value, curve_influence(kind, float(rate), self.y > 0, score, self.fold)
+def _of_rows_or_queries(
+    name: Any, score: Any, y: Values, qid: Indices | None, fold: Indices
+) -> tuple[float, Floats]:
+    if name == "auc":
+        found = auc_influence(y, score, qid, fold, "scores")
+        return found.value, found.each
+    scorer = ranking_scorer(name)
+    if qid is not None:
+        values, mean = scorer.of_queries(y, score, qid=qid), scorer.measure(y, score, qid=qid)
+        known = ~np.isnan(values)
+        return mean, np.where(known, values - mean, 0.0) / known.sum()
+    kind, _, rate = str(name).partition("@")  # a function has no such name
+    if kind not in ("pauc", "tpr"):
+        raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
+    value, score = scorer.measure(y, score, qid=fold), check_floats(score, "scores")
+    return value, curve_influence(kind, float(rate), y > 0, score, fold)

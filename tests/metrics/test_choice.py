@@ -12,7 +12,7 @@ from sklearn_rank.metrics import (
     partial_auc_score,
     tpr_at_fpr_interval,
 )
-from sklearn_rank.metrics._choice import _Draws
+from sklearn_rank.metrics._choice import influence, strata
 from sklearn_rank.metrics.curve_terms import RocSteps
 
 
@@ -42,15 +42,15 @@ def area(y, score, fold, weight):
 @pytest.mark.parametrize(("name", "metric"), [("auc", mean_auc), ("pauc@0.1", area)])
 def test_the_linear_term_is_the_derivative_by_the_weights(name, metric):
     y, score, fold = held_out(40, 2)
-    draws, step = _Draws(y, None, fold), 1e-5
-    value, found = draws._influence(name, score)
+    step, stratum = 1e-5, strata(y, None, fold, None)
+    value, found = influence(name, score, y, None, fold, None)
     assert value == pytest.approx(metric(y, score, fold, np.ones(40)), abs=1e-12)
     expected = np.empty(40)
     for i in range(40):
         up, down = np.ones((2, 40)) + step * np.outer([1, -1], np.arange(40) == i)
         expected[i] = (metric(y, score, fold, up) - metric(y, score, fold, down)) / (2 * step)
-    for number in np.unique(draws.stratum):  # constants of a stratum cancel: its counts are fixed
-        rows = draws.stratum == number
+    for number in np.unique(stratum):  # constants of a stratum cancel: its counts are fixed
+        rows = stratum == number
         np.testing.assert_allclose(
             found[rows] - found[rows].mean(), expected[rows] - expected[rows].mean(), atol=1e-9
         )
@@ -60,7 +60,7 @@ def test_the_linear_term_is_the_derivative_by_the_weights(name, metric):
 def test_of_groups_no_constant_is_added_to_the_derivative(name, metric):
     y, score, fold = held_out(40, 2)
     group = np.arange(40) // 3
-    found = _Draws(y, None, fold, group).influences(name, {"a": score})[1][0]
+    _, found = influence(name, score, y, None, fold, group)
     for k, one in enumerate(found):
         up, down = np.ones((2, 40)) + 1e-5 * np.outer([1, -1], group == k)
         change = metric(y, score, fold, up) - metric(y, score, fold, down)

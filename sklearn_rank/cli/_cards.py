@@ -14,7 +14,7 @@ from sklearn_rank.cli._crossval import most_folds
 from sklearn_rank.cli._output import Output, progress, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table
 from sklearn_rank.cli._tables.columns import CATEGORY, NUMBER, Schema, check_schema
-from sklearn_rank.cli._tables.dataset import least_hashes, pooled_hashes, training_data
+from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.errors import InputError, listing, noting
 from sklearn_rank.cli._tables.kinds import FEW_VALUES
 from sklearn_rank.cli._tables.options import TableOptions
@@ -82,8 +82,7 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     weights = {WEIGHTS: f"column {data.schema.weight!r} of {n_rows}"}
     details = {**scorecard.card_.details, **({} if data.weight is None else weights)}
     stored = replace(scorecard.card_, classes=classes, details=details)
-    rows = pooled_hashes([least_hashes(data.X[scorecard.variables_])])
-    details = {**details, _TABLE: json.dumps(asdict(replace(data.schema, rows=rows)))}
+    details = {**details, _TABLE: json.dumps(asdict(data.schema))}
     with output.writing() as temporary:
         temporary.write_text(card_to_json(replace(stored, details=details)), encoding="utf-8")
     show_notes(notes)

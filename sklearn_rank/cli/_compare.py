@@ -54,7 +54,10 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     found, folds, data = contest.found, contest.folds, contest.data
     sentence = _contest.sentence(contest)
     show_notes(notes + _notes_of_folds(found.warnings, folds.cv))
-    seconds = {k: Measured(float(np.mean(one)), None, one) for k, one in contest.seconds.items()}
+    spent = [found.seconds[name] for name in contest.weights]
+    ensemble = {_contest.ENSEMBLE: list(np.sum(spent, axis=0))} if spent else {}
+    each = {**found.seconds, **ensemble}.items()
+    seconds = {name: Measured(float(np.mean(one)), None, one) for name, one in each}
     columns = {heading(name): _metrics.cells(column) for name, column in contest.table.items()}
     columns["fit s"] = {name: f"{seconds[name].mean:.2g}" for name in contest.order}
     print_table(data.summary(), columns, _footnotes(contest), sentence)

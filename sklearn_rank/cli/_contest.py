@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -53,84 +52,16 @@ class Contest:
     scoring: str | None  # of choice and ensemble; None: the top of one list, and a little of all
     pipelines: dict[str, Pipeline]  # unfitted
     found: HeldOut
-
-    @cached_property
-    def selection(self) -> Selection | None:
-        """The ensemble; None if it can't be selected."""
-        rows, place, weight = self.found.rows, self.found.place, self.data.weight
-        y = rows.y > 0 if self.data.schema.relevance == "binary" else rows.y
-        weight = np.ones(len(y)) if weight is None else weight[place]
-        with suppress(ValueError):  # such as a metric that a fold lacks
-            return select_members(
-                {name: self.found.scores[name] for name in self.pipelines},
-                HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid),
-                of_probability={
-                    name: scoring_method(one) == "predict_proba"
-                    for name, one in self.pipelines.items()
-                },
-                scoring=self.scoring,
-                # Folds that are periods, with an embargo, learn from fewer rows than all others.
-                fitted_to={k: np.isin(place, one) for k, one in enumerate(self.found.training)},
-            )
-        return None
-
-    @cached_property
-    def weights(self) -> dict[str, float]:
-        """Those of the members of the ensemble, the largest first."""
-        found = self.selection.weights if self.selection else {}
-        order = sorted(found, key=lambda name: -found[name])
-        return {name: found[name] for name in order if found[name] > 0}
-
-    @cached_property
-    def scores(self) -> dict[str, Floats]:
-        """Scores of the rows held out, those of the ensemble, too."""
-        chosen = self.selection
-        ensemble = {ENSEMBLE: chosen.nearly_honest_scores} if chosen else {}
-        return {**self.found.scores, **ensemble}
-
-    @cached_property
-    def seconds(self) -> dict[str, list[float]]:
-        """Seconds of each fit; of the ensemble those of its members."""
-        of_members = [self.found.seconds[name] for name in self.weights]
-        ensemble = {ENSEMBLE: list(np.sum(of_members, axis=0))} if of_members else {}
-        return {**self.found.seconds, **ensemble}
-
-    @cached_property
-    def choice(self) -> RankingChoice | None:
-        """The choice among the models; None where bootstrap samples can't repeat it."""
-        rows, group = self.found.rows, self.data.group
-        if group is not None:
-            if rows.qid is not None or self.data.time is not None:
-                return None
-            group = group[self.found.place]
-        how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group}
-        how |= {"criterion": self.scoring, "preferred": ENSEMBLE if self.selection else None}
-        for metric in (self.top, None):  # None: the criterion, where the metric can't be resampled
-            with suppress(ValueError):
-                return choose_ranking(
-                    rows.y, self.scores, metric=metric, n_resamples=499, random_state=0, **how
-                )
-        return None
+    weights: dict[str, float]  # of the members of the ensemble, the largest first
+    scores: dict[str, Floats]  # of the rows held out, those of the ensemble, too
+    choice: RankingChoice | None  # None where bootstrap samples can't repeat it
+    order: list[str]  # the names, the best first
+    table: Comparison  # the metrics of each model, the best first
 
     @property
     def top(self) -> str:
         """The metric that the sentence names."""
         return _metrics.top_metric(self.metrics)
-
-    @cached_property
-    def order(self) -> list[str]:
-        """The names, the best first."""
-        if self.choice is not None:
-            return self.choice.names
-        rows = self.found.rows
-        means = {k: _metrics.measure(self.top, rows, one).mean for k, one in self.scores.items()}
-        return sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
-
-    @cached_property
-    def table(self) -> Comparison:
-        """The metrics of each model, the best first."""
-        scores = {name: self.scores[name] for name in self.order}
-        return _metrics.compare_with_best(self.metrics, self.found.rows, scores)
 
 
 def hold(
@@ -141,7 +72,7 @@ def hold(
     asked: list[str],
     stored: str | None = None,
 ) -> Contest:
-    """Cross-validate models, or read what they reached."""
+    """Cross-validate models, or read what they reached, and judge them."""
     metrics = _metrics.choose_metrics(asked, data)
     if not folds.rankers:
         n_rows = len(data.y) * (folds.cv - 1) // folds.cv
@@ -155,7 +86,65 @@ def hold(
         found = _read(stored, folds, data, scoring)
     else:
         found = cross_validate(pipelines, data, top, folds)
-    return Contest(folds, data, metrics, scoring, pipelines, found)
+    return judge(folds, data, metrics, scoring, pipelines, found)
+
+
+def judge(
+    folds: Folds,
+    data: Dataset,
+    metrics: list[str],
+    scoring: str | None,
+    pipelines: dict[str, Pipeline],
+    found: HeldOut,
+) -> Contest:
+    """Select an ensemble, choose what is first, and measure all."""
+    selection, top = _select(data, scoring, pipelines, found), _metrics.top_metric(metrics)
+    weights = selection.weights if selection else {}
+    weights = {k: weights[k] for k in sorted(weights, key=lambda k: -weights[k]) if weights[k] > 0}
+    ensemble = {ENSEMBLE: selection.nearly_honest_scores} if selection else {}
+    scores = {**found.scores, **ensemble}
+    choice = _choose(data, top, scoring, found, scores)
+    if choice is None:
+        means = {name: _metrics.measure(top, found.rows, one).mean for name, one in scores.items()}
+        order = sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
+    else:
+        order = choice.names
+    table = _metrics.compare_with_best(metrics, found.rows, {name: scores[name] for name in order})
+    own = folds, data, metrics, scoring, pipelines, found
+    return Contest(*own, weights, scores, choice, order, table)
+
+
+def _select(
+    data: Dataset, scoring: str | None, pipelines: dict[str, Pipeline], found: HeldOut
+) -> Selection | None:
+    rows, place = found.rows, found.place
+    y = rows.y > 0 if data.schema.relevance == "binary" else rows.y
+    weight = np.ones(len(y)) if data.weight is None else data.weight[place]
+    labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
+    kinds = {name: scoring_method(one) == "predict_proba" for name, one in pipelines.items()}
+    # Folds that are periods, with an embargo, learn from fewer rows than all others.
+    fitted_to = {fold: np.isin(place, one) for fold, one in enumerate(found.training)}
+    scores = {name: found.scores[name] for name in pipelines}
+    how: dict[str, Any] = {"of_probability": kinds, "scoring": scoring, "fitted_to": fitted_to}
+    with suppress(ValueError):  # such as a metric that a fold lacks
+        return select_members(scores, labels, **how)
+    return None
+
+
+def _choose(
+    data: Dataset, top: str, scoring: str | None, found: HeldOut, scores: dict[str, Floats]
+) -> RankingChoice | None:
+    rows = found.rows
+    group = None if data.group is None else data.group[found.place]
+    if group is not None and (rows.qid is not None or data.time is not None):
+        return None
+    how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group}
+    how |= {"criterion": scoring, "preferred": ENSEMBLE if ENSEMBLE in scores else None}
+    how |= {"n_resamples": 499, "random_state": 0}
+    for metric in (top, None):  # None: the criterion, where the metric can't be resampled
+        with suppress(ValueError):
+            return choose_ranking(rows.y, scores, metric=metric, **how)
+    return None
 
 
 def sentence(contest: Contest) -> str:
@@ -194,7 +183,7 @@ def about_order(contest: Contest) -> str:
     elif contest.data.schema.relevance == "graded":
         criterion = "AUC"
     about = f" Sorted by {criterion}"
-    if contest.choice is not None and contest.selection:
+    if contest.choice is not None and ENSEMBLE in contest.scores:
         about += ", the ensemble first unless one is better by more than its standard error"
     if contest.weights:
         members = ", ".join(f"{100 * share:.0f} % {one}" for one, share in contest.weights.items())

@@ -175,6 +175,7 @@ def _output(metavar: str, about: str, *, required: bool = True) -> Decorator:
     return _option("-o --output", metavar, about, required=required)
 
 
+_MONOTONE, _SPECIAL = (partial(_parse_by_column, one) for one in ("--monotone", "--special"))
 _SHARE = {"type": click.FloatRange(0, 1, min_open=True, max_open=True)}
 _KINDS = {"type": click.Choice(["binary", "graded"]), "default": "binary"}
 _ONLY_KEPT = "No feature unless --keep names it."
@@ -263,9 +264,7 @@ def _compare() -> None:
     *_FOLDS,
     _option("--ranker", "NAME", f"Of {_RANKERS}, or a model that compare shows beside them."),
     _option(
-        "--best",
-        "[RUN]",
-        "Fit what compare puts first, by folds, or by a run that compare -o stored.",
+        "--best", "[RUN]", "Fit what compare puts first, by folds or by the run of compare -o."
     ),
     _option("--metric", "NAME", "What --search and --best compare by, of the metrics of compare."),
     _option("--validation", "FILE", "Rows that decide when boosting stops."),
@@ -287,19 +286,9 @@ def _train() -> None:
     _DATA,
     *_READING,
     _option("--top", "N", "Write the first N rows of each list only.", **_from(1)),
-    _flag(
-        "--explain",
-        "Add what adds most to each score, or takes most from it, as reason_1 to reason_3.",
-    ),
-    _option(
-        "--fdr",
-        "SHARE",
-        "Add a column selected: the longest head with at most this expected share of false alarms.",
-        **_SHARE,
-    ),
-    _option(
-        "--calibration", "FILE", "Labelled rows for --fdr, none of which the model was fitted to."
-    ),
+    _flag("--explain", "Add what moves each score most, as reason_1 to reason_3."),
+    _option("--fdr", "SHARE", "Mark the longest head with so few false alarms expected.", **_SHARE),
+    _option("--calibration", "FILE", "Labelled rows for --fdr, to which nothing was fitted."),
     _output("OUT", "Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal."),
 )
 def _rank() -> None:
@@ -345,25 +334,9 @@ def _export() -> None:
     _DATA,
     *_TABLE,
     _option("--max-terms", "N", "Most terms of the card; default: 10.", default=10, **_from(1)),
-    _option(
-        "--points",
-        "LOW:HIGH",
-        "Range of the points of a term; default: -5:5.",
-        _parse_points,
-        default="-5:5",
-    ),
-    _option(
-        "--monotone",
-        "COL=1,...",
-        "Columns whose points only rise (1) or only fall (-1).",
-        partial(_parse_by_column, "--monotone"),
-    ),
-    _option(
-        "--special",
-        "COL=-999,...",
-        "Numbers that are codes, which get points of their own.",
-        partial(_parse_by_column, "--special"),
-    ),
+    _option("--points", "LOW:HIGH", "Range of points of a term.", _parse_points, default="-5:5"),
+    _option("--monotone", "COL=1,...", "Points only rise (1) or only fall (-1).", _MONOTONE),
+    _option("--special", "COL=-999,...", "Codes, which get points of their own.", _SPECIAL),
     _PARAM("Parameters of Scorecard or its ranker, such as p=4."),
     _output("CARD", "File of the card (.json)."),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank.cli._output import Output, progress, show_notes
 from sklearn_rank.cli._store import Model, load_model, model_scores
-from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema
+from sklearn_rank.cli._tables.columns import Schema
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
 from sklearn_rank.cli._tables.errors import InputError, count, noting
 from sklearn_rank.cli._tables.options import Reading
@@ -54,28 +53,25 @@ def rank(
             added["selected"] = _select(scores, known, fdr, model, notes)
         if explain:
             added |= _reasons(loaded, rows.X, model)
-    ending = "" if output is None else output.path.name.lower().removesuffix(".gz")
-    is_text = not ending.endswith(".parquet")
-    ranked = _ranked(rows, scores, added, top, keeps_text=is_text)
+    ranked = _ranked(rows, scores, added, top)
     if output is None:
         show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
         return
     with output.writing() as temporary:
-        if is_text:
-            ranked.to_csv(temporary, index=False, sep="\t" if ending.endswith(".tsv") else ",")
-        else:
+        ending = output.path.name.lower().removesuffix(".gz")
+        if ending.endswith(".parquet"):
             with noting([], f"{output}: Parquet can't hold the table", _REFUSED):
                 ranked.to_parquet(temporary, engine="pyarrow", index=False)
+        else:
+            ranked.to_csv(temporary, index=False, sep="\t" if ending.endswith(".tsv") else ",")
     show_notes(notes)
     lists = "one list" if rows.qid is None else count(rows.qid.max() + 1, "query")
     written = f", {len(ranked)} written" if len(ranked) < len(rows.X) else ""
     print(f"{output}: {count(len(rows.X), 'row')} ranked in {lists}{written}")
 
 
-def _ranked(
-    data: Dataset, scores: Floats, added: dict[str, Any], top: int | None, *, keeps_text: bool
-) -> Any:
+def _ranked(data: Dataset, scores: Floats, added: dict[str, Any], top: int | None) -> Any:
     """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
 
     With `top` only so many rows of each query are returned.
@@ -90,24 +86,7 @@ def _ranked(
     order = np.lexsort((rank, query))
     order = order[rank[order] <= (top or len(rank))]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    rows = table.text if keeps_text and table.text is not None else _typed(data)
-    return rows.assign(score=scores, rank=rank, **added).iloc[order]
-
-
-def _typed(data: Dataset) -> Any:
-    """Return the rows with their types: texts are numbers where the ranker reads them so.
-
-    Columns in which a number begins with 0 stay text.
-    """
-    table, numbers = data.table, data.schema.columns_of(NUMBER)
-    rows, as_read = table.frame.copy(deep=False), replace(table, missing=frozenset())
-    for place, name in enumerate(rows):
-        texts = None if table.text is None else table.text.iloc[:, place]
-        if texts is not None and texts.str.match(r"0\d").any():
-            rows.isetitem(place, texts.where(rows.iloc[:, place].notna()))
-        elif name in numbers and Column(as_read, name, []).is_text:
-            rows[name] = data.X[name]
-    return rows
+    return table.frame.assign(score=scores, rank=rank, **added).iloc[order]
 
 
 def hold_out(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
@@ -117,7 +96,7 @@ def hold_out(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
         what = "--calibrate draws rows at random, without regard to --time and --group"
         raise InputError(f"{what}; rank --calibration takes a file of rows held out by you")
     parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=data.seed)
-    return data.fitted_part(np.sort(parts[0])), data.take(np.sort(parts[1]))
+    return data.take(np.sort(parts[0])), data.take(np.sort(parts[1]))
 
 
 def calibrated(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:

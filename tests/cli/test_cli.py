@@ -4,10 +4,8 @@ import gzip
 import json
 import subprocess
 import sys
-import types
 import warnings
 import zipfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +14,12 @@ import pytest
 import skops.io
 from commands import FAST, fails, param, run
 from libraries import need_extra
-from rankers import BOOSTERS, RANKERS, cheap
+from rankers import RANKERS, cheap
 from sklearn.metrics import roc_auc_score
 
 import sklearn_rank
-from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
-from sklearn_rank.cli import _rankers, _train, main
+from sklearn_rank import PNormPushRanker
+from sklearn_rank.cli import _rankers, main
 from sklearn_rank.cli._crossval import make_folds
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.columns import Schema
@@ -125,57 +123,6 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert "KernelPairwiseSGDRanker  0." in captured.out
     assert "slow above" not in captured.err
-
-
-@pytest.mark.parametrize(
-    "words", [["--rankers", "KernelPairwiseSGDRanker,RankBoost"], ["--param", "kernel=linear"]]
-)
-def test_a_kernel_that_is_asked_for_or_linear_is_never_left_out(square_rows, capsys, words):
-    run([*BIG, *words])
-    captured = capsys.readouterr()
-    assert "KernelPairwiseSGDRanker  0." in captured.out
-    assert "slow above" not in captured.err
-
-
-@pytest.mark.parametrize(
-    ("params", "solver"),
-    [
-        ([], "lbfgs"),
-        (["alpha=0.1", "kernel=linear"], "lbfgs"),
-        (["solver=gd"], "gd"),
-        (["solver=lbfgs"], "lbfgs"),
-        (["batch_size=5"], "gd"),
-        (["eta0=0.01", "theta=0"], "gd"),
-        (["average=true"], "gd"),
-    ],
-)
-@pytest.mark.parametrize("command", ["compare", "train"])
-def test_the_solver_of_a_kernel(folder, capsys, monkeypatch, command, params, solver):
-    seen = []
-    original = KernelPairwiseSGDRanker.fit
-
-    def fit(self, X, y, **routed):
-        seen.append("gd" if self.solver_in_use.has_steps else "lbfgs")
-        return original(self, X, y, **routed)
-
-    monkeypatch.setattr(KernelPairwiseSGDRanker, "fit", fit)
-    argv = [command, "loans.csv", "--target", "default", "--drop", "id,grade"]
-    name = ["KernelPairwiseSGDRanker"]
-    argv += ["--cv", "2", "--rankers", *name] if command == "compare" else ["--ranker", *name]
-    argv += ["-o", "m.skops"] if command == "train" else []
-    run([*argv, *param("max_iter=200", *params)])
-    assert set(seen) == {solver}
-    error = capsys.readouterr().err
-    assert solver == "gd" or error == ""
-    assert error.count("KernelPairwiseSGDRanker") == error.count("\n")  # not named twice
-
-
-def test_a_parameter_that_one_ranker_refuses(folder, capsys):
-    message = fails([*COMPARE, "--drop", "id", "--cv", "2", "--param", "solver=gd"], capsys)
-    assert "PNormPushRanker must be one of 'coordinate', 'corrective', 'lbfgs'" in message
-    assert "--param goes to every ranker that has it, --rankers chooses" in message
-    argv = [*COMPARE, "--rankers", "PNormPushRanker", "--cv", "2", "--param", "solver=gd"]
-    assert "--rankers" not in fails(argv, capsys)
 
 
 def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
@@ -334,18 +281,6 @@ def test_params_reach_the_ranker(folder, capsys):
     assert (ranker.relevance, ranker.random_state) == ("binary", 0)
 
 
-@pytest.mark.parametrize("scoring", ["ndcg@10", "map", "push@4"])
-def test_the_metric_of_early_stopping_is_a_parameter(folder, capsys, scoring):
-    params = param("n_iter_no_change=3", f"scoring={scoring}")
-    run(["train", "loans.csv", "--target", "default", "--qid", "branch", "-o", "m.skops", *params])
-    ranker = load_model("m.skops", []).pipeline[-1]
-    assert ranker.scoring == scoring
-    assert len(ranker.validation_scores_) >= ranker.n_iter_
-    argv = ["compare", "loans.csv", "--target", "default", "--cv", "2", "--drop", "id", *params]
-    run([*argv, "--rankers", "RankBoost", "--param", "n_estimators=20"])
-    assert "RankBoost" in capsys.readouterr().out
-
-
 def test_ranking_keeps_the_cells_as_they_were(model, capsys):
     table = pd.read_csv("new.csv", dtype=str, keep_default_na=False)
     table["id"] = [f"{i:05}" for i in range(len(table))]  # 00007 is not the number 7
@@ -367,32 +302,6 @@ def test_ranking_keeps_the_cells_as_they_were(model, capsys):
     np.testing.assert_array_equal(pd.to_numeric(ranked["income"]), pd.to_numeric(table["income"]))
 
 
-def test_ranking_rewrites_no_cell(folder, capsys):
-    rng = np.random.default_rng(0)
-    n = 40
-    table = pd.DataFrame(
-        {
-            "": [f"{i:07}" for i in range(n)],
-            "big": [str(2**60 + i) for i in range(n)],
-            "price": [f"{v:.2f}0" for v in rng.normal(size=n)],
-            "ok": rng.choice(["True", "False"], n),
-            "word": rng.choice(["NA", "null", "x", 'a "b", c'], n),
-            "y": rng.integers(0, 2, n).astype(str),
-        }
-    )
-    table.loc[3, ["big", "price", "ok"]] = ""
-    table.to_csv("t.csv", index=False)
-    run(["train", "t.csv", "--target", "y", "-o", "m.skops", *FAST])
-    for out, separator in [("o.csv", ","), ("o.tsv", "\t")]:
-        run(["rank", "m.skops", "t.csv", "-o", out])
-        how = {"sep": separator, "dtype": str, "keep_default_na": False, "header": None}
-        ranked = pd.read_csv(out, **how)
-        assert ranked.iloc[0].tolist() == [*table.columns, "score", "rank"]
-        cells = ranked.iloc[1:, :-2].sort_values(0).to_numpy()
-        np.testing.assert_array_equal(cells, table.to_numpy())
-    assert 'a ""b"", c' in Path("o.csv").read_text()
-
-
 def test_rank_to_stdout_is_pure_csv(model, capsys):
     run(["rank", model, "new.csv", "-o", "ranked.csv"])
     capsys.readouterr()
@@ -400,8 +309,9 @@ def test_rank_to_stdout_is_pure_csv(model, capsys):
     assert capsys.readouterr().out == Path("ranked.csv").read_text()
 
 
-@pytest.mark.parametrize("source", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.gz", "t.parquet"])
-@pytest.mark.parametrize("out", ["o.csv", "o.tsv", "o.csv.gz", "o.parquet"])
+@pytest.mark.parametrize(
+    ("source", "out"), [("t.csv", "o.parquet"), ("t.tsv.gz", "o.tsv"), ("t.parquet", "o.csv.gz")]
+)
 def test_formats_give_the_same_scores(model, capsys, source, out):
     table = loans(seed=1).drop(columns="id")
     if source.endswith(".parquet"):
@@ -430,16 +340,6 @@ def test_booleans_and_text_are_known_again_in_other_spellings(folder, capsys):
     assert captured.out.splitlines()[1].startswith("TRUE,1,")
 
 
-def test_unknown_categories_are_noted(model, capsys):
-    table = loans(seed=1)
-    table["city"] = ["Ulm", *table["city"][1:]]
-    table.to_csv("new.csv", index=False)
-    run(["rank", model, "new.csv", "-o", "o.csv"])
-    assert capsys.readouterr().err == (
-        "note: column 'city': 1 row with values that training never saw\n"
-    )
-
-
 def test_one_class_against_the_rest(folder, capsys):
     argv = ["train", "loans.csv", "--target", "grade", "--drop", "default,id", *FAST]
     run([*argv, "--positive", "2.0", "-o", "m.skops"])
@@ -450,15 +350,6 @@ def test_one_class_against_the_rest(folder, capsys):
     ranked = pd.read_csv("o.csv")
     expected = roc_auc_score(ranked["grade"] == 2, ranked["score"])
     assert content["results"]["auc"]["mean"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("classes", "positive"), [((1, 2), "2"), ((False, True), "True")])
-def test_the_greater_class_is_on_top(folder, capsys, classes, positive):
-    table = loans()
-    table["default"] = np.where(table["default"] == "yes", *classes)
-    table.to_csv("t.csv", index=False)
-    run(["train", "t.csv", "--target", "default", "-o", "m.skops", *FAST])
-    assert f"rows of class '{positive}' on top" in capsys.readouterr().out
 
 
 def test_letor_files(folder, capsys):
@@ -476,7 +367,7 @@ def test_letor_files(folder, capsys):
     run(["train", "train.txt.gz", "--relevance", "graded", "-o", "m.skops", *FAST])
     run(["evaluate", "m.skops", "test.svm"])
     run(["rank", "m.skops", "test.svm", "-o", "o.csv"])
-    assert capsys.readouterr().err.count("note: ") == 1  # these are the training rows
+    assert "note: " not in capsys.readouterr().err
     ranked = pd.read_csv("o.csv")
     assert list(ranked.columns) == (
         ["target", "qid", "f1", "f2", "f3", "f4", "f5", "comment", "score", "rank"]
@@ -622,35 +513,12 @@ def test_bad_tables(folder, capsys, name, content, parts):
         assert part in message
 
 
-def test_no_pair_in_any_query(folder, capsys):
-    pd.DataFrame({"a": range(6), "q": [1, 1, 2, 2, 3, 3], "y": [0, 0, 1, 1, 0, 0]}).to_csv(
-        "t.csv", index=False
-    )
-    message = fails(["compare", "t.csv", "--target", "y", "--qid", "q", "--cv", "2"], capsys)
-    assert "'y' has no two different values within any query of 'q'" in message
-
-
-def test_missing_query(folder, capsys):
-    loans().assign(branch=lambda t: t["branch"].where(t["branch"] > 0)).to_csv("t.csv", index=False)
-    message = fails(["compare", "t.csv", "--target", "default", "--qid", "branch"], capsys)
-    assert "column 'branch' is missing in" in message
-
-
 def test_graded_target_must_be_finite_and_differ(folder, capsys):
     argv = ["compare", "t.csv", "--target", "y", "--relevance", "graded"]
     Path("t.csv").write_text("a,y\n1,inf\n2,1\n" * 1)
     assert "column 'y' holds infinite values" in fails(argv, capsys)
     Path("t.csv").write_text("a,y\n1,3\n2,3\n")
     assert "'y' has no two different values: nothing to rank" in fails(argv, capsys)
-
-
-def test_wide_tables_do_not_flood_the_message(folder, capsys):
-    pd.DataFrame(np.zeros((2, 300)), columns=[f"c{i}" for i in range(300)]).to_csv(
-        "t.csv", index=False
-    )
-    message = fails(["compare", "t.csv", "--target", "y"], capsys)
-    assert "c19, ... (280 more)" in message
-    assert "c20" not in message
 
 
 def test_what_a_ranker_refuses_is_bad_input(folder, capsys, monkeypatch):
@@ -737,14 +605,6 @@ def test_thousands_separators_and_question_marks_are_read_with_a_note(folder, ca
     assert len(differ) <= 2  # the row of the question mark
 
 
-def test_codes_with_a_few_letters_stay_categories(folder, capsys):
-    table = numbers()
-    table["code"] = np.resize(["1", "2", "3", "A", "B"], len(table))
-    table.to_csv("t.csv", index=False)
-    run(NUMBERS)
-    assert capsys.readouterr().err == ""
-
-
 def test_a_bad_cell_is_named_when_a_model_is_applied(folder, capsys):
     numbers().to_csv("t.csv", index=False)
     run(NUMBERS)
@@ -754,12 +614,6 @@ def test_a_bad_cell_is_named_when_a_model_is_applied(folder, capsys):
     table.to_csv("t.csv", index=False)
     message = fails(["rank", "m.skops", "t.csv", "-o", "-"], capsys)
     assert "column 'x' must hold numbers, as it did in training, but row 12 holds 'abc'" in message
-
-
-def test_repeated_names_in_the_header(folder, capsys):
-    Path("t.csv").write_text("a,y,b,y,b,,\n" + "1,0,1,0,1,,\n" * 9)
-    message = fails(["compare", "t.csv", "--target", "y"], capsys)
-    assert "t.csv: the header names 2 columns more than once: 'y', 'b'" in message
 
 
 def test_a_column_like_the_target_is_noted(folder, capsys):
@@ -814,46 +668,6 @@ def test_new_classes_are_noted_and_booleans_known(folder, capsys):
     assert note in capsys.readouterr().err.splitlines()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--param", "n_estimators=5", "loans.csv"],
-        ["--drop", "id,grade", "loans.csv"],
-        ["--param", "n_estimators=5", "loans.csv", "--drop", "id"],
-    ],
-)
-def test_data_may_follow_an_option_that_takes_many_words(folder, capsys, words):
-    run(["train", "--target", "default", "-o", "m.skops", *words])
-    assert "fitted on loans.csv" in capsys.readouterr().out
-
-
-def test_compare_hands_parameters_to_the_rankers_that_have_them(folder, capsys, monkeypatch):
-    seen = {}
-    for kind in RANKERS:
-
-        def fit(self, X, y, *, _original=kind.fit, _kind=kind, **routed):
-            names = "n_estimators", "p", "gamma"
-            seen[_kind] = tuple(getattr(self, name, None) for name in names)
-            return _original(self, X, y, **routed)
-
-        monkeypatch.setattr(kind, "fit", fit)
-    params = ["n_estimators=3", "p=2", "gamma=0.1"]
-    names = ",".join(kind.__name__ for kind in RANKERS)
-    run([*COMPARE, "--rankers", names, "--cv", "2", "--drop", "grade", *param(*params)])
-    assert seen == {
-        **dict.fromkeys(RANKERS, (None, None, None)),
-        **dict.fromkeys(BOOSTERS, (3, None, None)),
-        PNormPushRanker: (3, 2, None),
-        BoostedTreesRanker: (3, 2, None),
-        KernelPairwiseSGDRanker: (None, None, 0.1),
-    }
-    notes = capsys.readouterr().err.splitlines()
-    equal = "note: SmoothMarginRanker, 2 of 2 folds: equals RankBoost here, having found no "
-    assert notes[-1] == equal + "ranking without errors"
-    message = fails([*COMPARE, "--param", "depth=3"], capsys)
-    assert "no ranker has a parameter 'depth'; the parameters are " in message
-
-
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "ImportError('x') from KeyboardInterrupt"])
 def test_interrupting_the_start(error):
     code = f"""
@@ -896,37 +710,6 @@ def test_text_in_parquet_files(folder, capsys):
     assert "column 'x' holds nested values (row 1: [1])" in message
 
 
-def test_one_is_singular(folder, capsys):
-    table = numbers()
-    table[["x", "y"]].to_csv("t.csv", index=False)
-    run(NUMBERS)
-    table[["x"]].head(1).to_csv("one.csv", index=False)
-    run(["rank", "m.skops", "one.csv", "-o", "o.csv"])
-    out = capsys.readouterr().out
-    assert "60 rows, 1 column, " in out
-    assert "o.csv: 1 row ranked in one list" in out
-
-
-def test_a_byte_order_mark_is_no_part_of_a_name(folder, capsys):
-    numbers().to_csv("t.csv", index=False, encoding="utf-8-sig")
-    run(NUMBERS)
-    run(["rank", "m.skops", "t.csv", "-o", "o.csv"])
-    assert Path("o.csv").read_text().startswith("x,other,y,score,rank\n")
-
-
-def test_a_mistyped_column_is_guessed(folder, capsys):
-    message = fails(["compare", "loans.csv", "--target", "Defualt"], capsys)
-    assert "no column 'Defualt' for --target; did you mean 'default'? the columns are id" in message
-
-
-def test_query_column_is_needed_again(folder, capsys):
-    run([*TRAIN, "--qid", "branch"])
-    capsys.readouterr()
-    loans().drop(columns="branch").to_csv("t.csv", index=False)
-    message = fails(["rank", "out.skops", "t.csv", "-o", "-"], capsys)
-    assert "no column 'branch' for the query" in message
-
-
 @pytest.mark.parametrize("module", ["pandas", "click", "matplotlib.figure", "skops.io"])
 def test_missing_extra_is_named(folder, capsys, monkeypatch, module):
     # None in sys.modules is how Python says that a module cannot be imported.
@@ -957,20 +740,6 @@ def test_foreign_types_are_refused_by_name(folder, capsys):
     message = fails(["rank", "m.skops", "new.csv", "-o", "o.csv"], capsys)
     assert "m.skops: refused" in message
     assert f"{Foreign.__module__}.Foreign" in message
-
-
-def test_a_package_whose_name_only_starts_alike_is_refused(folder, capsys, monkeypatch):
-    module = types.ModuleType("sklearn_rank_extras")
-    module.Foreign = type("Foreign", (), {"__module__": "sklearn_rank_extras"})
-    monkeypatch.setitem(sys.modules, "sklearn_rank_extras", module)
-    skops.io.dump({"pipeline": module.Foreign()}, "m.skops")
-    message = fails(["evaluate", "m.skops", "new.csv"], capsys)
-    assert "sklearn_rank_extras.Foreign" in message
-
-
-def test_functions_of_trusted_packages_are_refused(folder, capsys):
-    skops.io.dump({"pipeline": np.testing.assert_equal}, "m.skops")
-    assert "assert_equal" in fails(["evaluate", "m.skops", "new.csv"], capsys)
 
 
 def test_files_that_are_not_our_models(folder, capsys):
@@ -1042,11 +811,6 @@ def test_a_file_that_appears_meanwhile_is_kept(model, capsys, monkeypatch):
     assert not list(Path().glob(".o*"))
 
 
-def test_results_are_ordinary_files(model, capsys):
-    run(["rank", model, "new.csv", "-o", "o.csv"])
-    assert Path("o.csv").stat().st_mode == Path("new.csv").stat().st_mode
-
-
 def interrupted_write(path, *_, **__):
     with open(path, "w") as file:
         file.write("half")
@@ -1090,14 +854,6 @@ def test_full_disk_is_one_line(model, capsys, monkeypatch):
 # ---------------------------------------------------------------------------- the program
 
 
-@pytest.mark.parametrize("command", [[], ["compare"], ["train"], ["rank"], ["evaluate"]])
-def test_help_fits_the_terminal(folder, capsys, command):
-    assert main([*command, "--help"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("Usage: sklearn-rank")
-    assert max(map(len, lines)) <= 80
-
-
 def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
@@ -1111,22 +867,6 @@ def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert "cross-validating" in captured.err
     assert "cross-validating" not in captured.out
-
-
-@pytest.mark.parametrize(("ranker", "total"), [("RankBoost", 5), ("ListNetLinear", 500)])
-def test_progress_of_train_follows_the_iterations(folder, capsys, monkeypatch, ranker, total):
-    seen = []
-
-    @contextmanager
-    def progress(description, total=None):
-        yield lambda: seen.append((description, total))
-
-    monkeypatch.setattr(_train, "progress", progress)
-    options = ["--param", "n_estimators=5"] if ranker == "RankBoost" else []
-    run(["train", *COMPARE[1:], "--ranker", ranker, "--drop", "id", "-o", "m.skops", *options])
-    model = load_model(Path("m.skops"), []).pipeline[-1]
-    assert seen == [(f"fitting {ranker}", total)] * model.n_iter_
-    assert not hasattr(model, "_observer")
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Cards of the command line: small tables, queries, and cards that were made in Python."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -57,15 +56,6 @@ def test_a_card_of_queries_has_no_figures_of_one_list(capsys):
     write("q.csv", (qid < 3) & (np.arange(72) % 6 < 3), q=qid)
     run(f"card q.csv --target y --positive yes --qid q -o card.json {SMALL}")
     assert "no held-out figures" in capsys.readouterr().out
-
-
-def test_a_card_notes_the_rows_that_it_was_fitted_to(capsys):
-    write("t.csv", RNG.random(300) < 0.5)
-    run("card t.csv --target y --positive yes -o card.json --max-terms 1")
-    assert len(json.loads(Path("card.json").read_text(encoding="utf-8"))["variables"]) == 1
-    capsys.readouterr()
-    run("evaluate card.json t.csv")
-    assert "of the rows are rows that the model was trained on" in capsys.readouterr().err
 
 
 def test_sums_of_weights_are_no_numbers_of_rows(capsys):

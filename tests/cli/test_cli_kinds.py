@@ -6,7 +6,6 @@ import pytest
 from commands import run
 
 from sklearn_rank.cli._tables.kinds import choose_kinds
-from sklearn_rank.cli._tables.notation import PANDAS_MISSING, plain_numbers
 from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import Table
 
@@ -17,8 +16,7 @@ RNG = np.random.default_rng(0)
 def chosen(keep=(), **columns):
     """Return the kinds of columns, read from a file, and the notes."""
     text = pd.DataFrame({"z": RNG.normal(size=N), **columns}).astype(str)
-    notes, cells = [], [plain_numbers(text[name], PANDAS_MISSING) for name in text]
-    table = Table(pd.concat(cells, axis=1), "t.csv", text=text, is_typed=False)
+    notes, table = [], Table(text, "t.csv", is_text=True, is_typed=False)
     return choose_kinds(table, list(columns), TableOptions(keep=keep), notes)[0], notes
 
 

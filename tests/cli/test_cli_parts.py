@@ -12,16 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, param, run
-from libraries import need
-from sklearn.base import is_classifier, is_regressor
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _main, _parser, _rankers, _store
-from sklearn_rank.cli._contest import Contest
 from sklearn_rank.cli._output import Output, checked_output
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.errors import InputError
-from sklearn_rank.cli._tables.kinds import FEW_VALUES
 from sklearn_rank.cli._tables.options import Folds, TableOptions
 
 RNG = np.random.default_rng(0)
@@ -120,23 +116,8 @@ def test_a_column_that_is_no_feature_is_named_with_its_first_value(capsys):
     assert "--special none=-9: the features are " in message
 
 
-def test_parameters_of_a_card_have_plain_names(capsys):
-    message = fails(["card", *BASIC, "-o", "c.json", *param("ranker__p=2")], capsys)
-    assert "--param ranker__p: neither Scorecard nor its ranker has it" in message
-
-
 def test_a_model_that_is_not_there_is_named_beside_standard_input(capsys):
     assert "none.skops: no such file" in fails("rank none.skops - -o o.csv", capsys)
-
-
-def test_trees_of_the_baselines_learn_classes_or_grades():
-    for name in ("HistGradientBoosting", "LightGBM"):
-        if name == "LightGBM":
-            need("lightgbm")
-        for is_graded in (False, True):
-            baseline = _rankers._unfitted(name, 7, is_graded=is_graded)
-            assert (is_regressor(baseline), is_classifier(baseline)) == (is_graded, not is_graded)
-            assert baseline.random_state == 7
 
 
 def test_a_table_of_dates_has_no_card(capsys):
@@ -192,62 +173,10 @@ def test_errors_of_the_system_and_of_terminals_are_told():
 # ---------------------------------------------------------------------------- columns and contests
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_forty_categories_are_columns_and_one_more_are_letters(folder, more, monkeypatch):
-    n = FEW_VALUES + more
-    folder["kind"] = [f"k{i % n}" for i in range(len(folder))]
-    folder.to_csv("rows.csv", index=False)
-    data = training_data(TableOptions("rows.csv", target="late", category=["kind"]), [])
-    encoders = SimpleNamespace(
-        StringEncoder=lambda **_: "letters", DatetimeEncoder=lambda **_: None
-    )
-    monkeypatch.setattr(_rankers, "import_extra", lambda name: encoders)
-    steps = _rankers._encoder(data.schema, keeps_categories=False).transformers
-    columns = {name: names for name, _, names in steps}
-    assert columns["category"] == ([] if more else ["kind"])
-    assert ("text 0" in columns) == bool(more)
-
-
 def contest_of():
     data = training_data(TableOptions("rows.csv", target="late", drop=["day"]), [])
     rankers = {"RankBoost": RankBoost(n_estimators=3)}
     return _contest.hold(Folds(cv=2, rankers=("RankBoost",)), rankers, data, [], [])
-
-
-def test_a_contest_without_an_ensemble(monkeypatch):
-    """Such as where a metric is not defined in a fold."""
-
-    def refuse(*_, **__):
-        raise ValueError("a fold has no positive row")
-
-    monkeypatch.setattr(_contest, "select_members", refuse)
-    contest = contest_of()
-    assert (contest.selection, contest.weights) == (None, {})
-    assert set(contest.scores) == set(contest.found.scores) == set(contest.seconds)
-    assert set(contest.order) == set(contest.pipelines)
-    assert "nsemble" not in _contest.about_order(contest)
-    of_one_list = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
-    assert _contest.about_order(contest) == f" Sorted by {of_one_list}."
-
-
-def test_the_first_is_compared_with_the_other_kind(monkeypatch):
-    """A ranker or an ensemble with the baselines, a baseline with the rankers."""
-    contest, seen = contest_of(), []
-    lead = type(contest.choice).lead
-
-    def spy(choice, rivals):
-        seen.append(set(rivals))
-        return lead(choice, rivals)
-
-    monkeypatch.setattr(type(contest.choice), "lead", spy)
-    baselines = set(contest.order) & set(_rankers.BASELINES)
-    for first in ("RankBoost", "logistic regression"):
-        order = [first, *(name for name in contest.order if name != first)]
-        monkeypatch.setitem(vars(contest), "order", order)
-        assert f"First: {first}" in _contest.sentence(contest)
-    others = set(contest.order) - baselines - {_contest.ENSEMBLE}
-    assert len(baselines) > 1
-    assert seen == [baselines, others]
 
 
 def test_values_of_parameters_are_words_numbers_or_texts():
@@ -265,27 +194,6 @@ def test_a_tenth_of_many_rows_chooses_the_rounds(n_rare, stops):
     ranker = RankBoost()
     _rankers.stop_early(ranker, {}, SimpleNamespace(y=y), is_given=False)
     assert (ranker.n_iter_no_change is not None) == stops
-
-
-def test_the_first_of_a_contest_is_fitted_with_the_rounds_of_the_folds(monkeypatch):
-    contest = contest_of()
-    monkeypatch.setattr(Contest, "order", ["RankBoost"])
-    contest.found.rounds["RankBoost"] = 2
-    notes = []
-    pipeline, told = _contest.fit_first(contest, notes)
-    assert (pipeline[-1].n_estimators, told) == (2, "")
-    assert contest.pipelines["RankBoost"][-1].n_estimators == 3
-
-
-def test_without_a_choice_the_order_is_that_of_the_metric(monkeypatch):
-    def choose(y, scores, **how):
-        raise ValueError
-
-    monkeypatch.setattr(_contest, "choose_ranking", choose)
-    contest = contest_of()
-    assert contest.choice is None
-    column = contest.table[contest.top]
-    assert contest.order == sorted(column, key=lambda name: -column[name].mean)
 
 
 def test_the_stored_run_is_read_as_it_was():

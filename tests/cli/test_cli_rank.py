@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from commands import fails, run
 from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import train_test_split
 
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data, training_data
@@ -71,81 +69,6 @@ def test_top_writes_the_first_rows_of_each_list(capsys):
     expected = whole[whole["rank"] <= 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(ranked("m.skops new.csv --top 2"), expected)
     assert len(expected) == 6
-
-
-def kept_table(digits, n=200):
-    """Columns that a ranker needs, or has nothing to do with, and that floats may not hold."""
-    rng = np.random.default_rng(3)
-    big = 10 ** (digits - 1) + rng.integers(0, 10 ** (digits - 2), n)
-    ids = pd.array(9 * 10 ** (digits - 1) + np.arange(n), dtype="Int64")
-    ids[5] = pd.NA
-    x = rng.normal(size=n).round(2)
-    y = np.where(x + rng.normal(size=n) > 0, "yes", "no")
-    frame = pd.DataFrame({"big": big, "count": rng.integers(0, 9, n), "x": x, "y": y})
-    frame["code"] = np.where(np.arange(n) % 3, -999, np.arange(n))
-    return frame.assign(ids=ids, unit=[f"{one % 12:02}" for one in range(n)])
-
-
-def write_kept(frame, name):
-    if name.endswith(".parquet"):
-        frame.to_parquet(name, index=False)
-    elif name.endswith(".jsonl"):
-        frame.to_json(name, orient="records", lines=True)
-    elif name.endswith(".xlsx"):
-        frame.to_excel(name, index=False)
-    else:
-        frame.to_csv(name, index=False)
-
-
-def exact(name):
-    """Return a table; of Parquet with the integers that pandas reads as floats."""
-    if name.endswith(".csv"):
-        return pd.read_csv(name, dtype=str)
-    return pq.read_table(name).to_pandas(integer_object_nulls=True)
-
-
-@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
-@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl", "rows.xlsx"])
-def test_the_columns_of_the_table_are_passed_on_as_they_are(name, out):
-    frame = kept_table(15 if name.endswith(".xlsx") else 18)  # workbooks hold floats
-    write_kept(frame, name)
-    line = f"train {name} --target y --drop ids,unit,code --keep big --missing -999"
-    run(f"{line} --ranker RankBoost -o k.skops", *FAST)
-    run(f"rank k.skops {name} -o {out}")
-    found = exact(out)
-    assert len(found) == len(frame)
-    frame = frame.assign(big=frame["big"].astype(str), code=frame["code"].astype(str))
-    expected = frame.set_index("big").loc[found["big"].astype(str)].reset_index()
-    for column in ("big", "count", "unit"):
-        assert found[column].astype(str).tolist() == expected[column].astype(str).tolist()
-    assert pd.to_numeric(found["x"]).tolist() == expected["x"].tolist()
-    ids = found["ids"].replace("<NA>", pd.NA)
-    assert ids.isna().sum() == 1
-    assert {int(one) for one in ids.dropna()} == set(frame["ids"].dropna())
-    if not (name.endswith(".csv") and out.endswith(".parquet")):
-        assert found["code"].astype(str).tolist() == expected["code"].tolist()
-
-
-def test_a_table_that_parquet_can_not_hold_is_an_error_of_one_line(capsys):
-    frame = pd.read_csv("new.csv")
-    train(*FAST)
-    frame["size.1"] = frame["debt"]
-    frame.columns = [*frame.columns[:-1], "q"]
-    frame.to_csv("twice.csv", index=False)
-    run("rank m.skops twice.csv -o out.csv")
-    message = fails("rank m.skops twice.csv -o out.parquet", capsys)
-    assert "out.parquet: Parquet can't hold the table" in message
-
-
-def test_a_feature_may_have_the_name_of_an_argument():
-    table().rename(columns={"size": "self"}).to_csv("self.csv", index=False)
-    run("train self.csv --target bad --drop q --ranker RankBoost -o s.skops", *FAST)
-    train(*FAST)
-    run("rank s.skops self.csv -o out.csv")
-    run("rank m.skops old.csv -o usual.csv")
-    named, other = pd.read_csv("out.csv"), pd.read_csv("usual.csv")
-    assert_array_equal(named["score"], other["score"])
-    assert_array_equal(named["self"], other["size"])
 
 
 @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[ns, UTC]", "object"])
@@ -264,35 +187,6 @@ def test_few_calibration_rows_can_never_show_that_a_head_is_pure(capsys):
     pd.read_csv("other.csv").head(7).to_csv("few.csv", index=False)
     run("rank m.skops new.csv --fdr 0.05 --calibration few.csv -o out.csv")
     assert "any head is pure enough; more of them are needed" in capsys.readouterr().err
-
-
-def test_rows_that_were_held_out_are_no_training_rows(capsys):
-    rows = table().assign(number=np.random.default_rng(0).normal(size=300))
-    rows.to_csv("unlike.csv", index=False)
-    run("train unlike.csv --target bad --drop q --calibrate 0.3 -o m.skops", *FAST)
-    model = load_model("m.skops", [])
-    held = train_test_split(np.arange(len(rows)), test_size=0.3, random_state=0)[1]
-    assert model.calibration["n_rows"] == len(held)
-    rows.iloc[held].to_csv("held.csv", index=False)
-    run("evaluate m.skops held.csv")
-    assert "that the model was trained on" not in capsys.readouterr().err
-    run("evaluate m.skops unlike.csv")
-    assert "70% of the rows are rows that the model was trained on" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("name", "sep"), [("R.TSV", "\t"), ("ranked.tsv.csv", ","), ("R.CSV", ",")]
-)
-def test_the_ending_of_a_name_is_its_format(name, sep):
-    train(*FAST)
-    run(f"rank m.skops new.csv -o {name}")
-    assert "score" in pd.read_csv(name, sep=sep).columns
-
-
-def test_parquet_in_capitals():
-    train(*FAST)
-    run("rank m.skops new.csv -o R.PARQUET")
-    assert "score" in pd.read_parquet("R.PARQUET").columns
 
 
 def test_calibration_rows_without_a_target(capsys):

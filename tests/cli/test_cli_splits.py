@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli._compare import _show_periods
-from sklearn_rank.cli._contest import ENSEMBLE, Contest, next_command
+from sklearn_rank.cli._contest import ENSEMBLE, judge, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, most_folds
 from sklearn_rank.cli._metrics import cells, compare_with_best, measure
 from sklearn_rank.cli._store import load_model
@@ -27,7 +27,6 @@ from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.held_out import Labels
 from sklearn_rank.metrics.intervals import of_difference, over_folds
 from sklearn_rank.models import Stumps
-from sklearn_rank.scorecard import Scorecard, card_from_json
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]
 
@@ -117,17 +116,6 @@ def test_the_next_command_has_the_metric_where_one_was_asked_for(asked):
     assert found == f"sklearn-rank train t.csv --target late{metric} --best -o t.skops"
 
 
-def test_queries_are_whole_in_time(folder):
-    frame = drifting_table(300)
-    frame["query"] = frame["day"].str[:7]
-    data = data_of(frame, qid="query", time="day")
-    for train, test in make_folds(data, 3, 0):
-        assert not set(data.qid[train]) & set(data.qid[test])
-        assert data.time[train].max() < data.time[test].min()
-    same = data_of(frame.assign(month=frame["day"].str[5:7].astype(int)), qid="month", time="month")
-    assert len(make_folds(same, 3, 0)) == 3
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -168,23 +156,6 @@ def repeated_customers(seed=0):
     late = (rng.random(60) < 0.4)[customer]
     frame = pd.DataFrame({"a": a, "b": b, "c": c, "customer": customer})
     return frame.assign(day=customer // 2, late=np.where(late, "yes", "no"))
-
-
-@pytest.mark.parametrize("role", ["group", "time"])
-def test_folds_of_a_card_are_of_groups_or_periods_throughout(folder, role):
-    """Settings, probabilities and figures of rows held out are those of the same folds."""
-    column, other = {"group": ("customer", "day"), "time": ("day", "customer")}[role]
-    data = data_of(repeated_customers(), **{role: column, "drop": [other]})
-    small = {"max_terms": 4, "random_state": 0}
-    words = f"--max-terms 4 --param cv=3 --{role} {column} --drop {other}"
-    run(f"card rows.csv --target late -o card.json {words}")
-    found = card_from_json(Path("card.json").read_text(encoding="utf-8"))
-    expected = Scorecard(cv=make_folds(data, 3, 0), **small).fit(data.X, data.y).card_
-    random = Scorecard(cv=3, **small).fit(data.X, data.y).card_
-    assert found.risk == expected.risk != random.risk
-    figures = [one.details["held_out_auc"] for one in (found, expected, random)]
-    assert figures[0] == figures[1] < 0.7
-    assert figures[2] > 0.75
 
 
 def test_a_card_without_such_folds_is_refused(folder, capsys):
@@ -257,30 +228,6 @@ def test_the_interval_of_a_difference_is_made_of_two():
     assert np.allclose([low, high], [0.2 - 0.05, 0.2 + np.hypot(0.02, 0.02)])
 
 
-@pytest.mark.parametrize("with_queries", [False, True])
-def test_rows_that_come_twice_are_not_counted_twice(with_queries):
-    """The folds tell how sure a figure is; more repetitions add no rows."""
-    rng = np.random.default_rng(0)
-    y, qid = (rng.random(400) < 0.3).astype(float), np.arange(400) // 10
-    once = np.arange(400) // 80
-    widths = {}
-    for n_repeats in (2, 8):
-        fold = np.concatenate([once + 5 * one for one in range(n_repeats)])
-        two = np.tile(y, n_repeats), np.tile(qid, n_repeats) if with_queries else None
-        rows = Labels(*two, fold, 1 / 4)
-        scores = [np.tile(y + noise * rng.normal(size=400), n_repeats) for noise in (1, 3)]
-        table = compare_with_best(["auc"], rows, dict(zip("ab", scores, strict=True)))["auc"]
-        assert len(table["a"].folds) == 5 * n_repeats
-        assert np.isclose(table["a"].mean, np.mean(table["a"].folds))
-        assert table["b"].is_worse
-        widths[n_repeats] = np.diff(table["a"].interval)
-        assert measure("auc", Labels(*two, fold, np.nan), scores[0]).interval is None
-    plain = np.diff(
-        measure("auc", Labels(y, qid if with_queries else None, once), scores[0][:400]).interval
-    )
-    assert widths[8] > 0.5 * plain  # of independent rows it would be 0.35
-
-
 def test_the_warning_of_a_fall_is_of_the_first_model(folder):
     rng, fold = np.random.default_rng(0), np.repeat([0, 1], 300)
     y = rng.integers(0, 2, 600).astype(float)
@@ -308,7 +255,7 @@ def test_the_ensemble_of_a_period_knows_no_later_one(folder):
         held_out = held_out_rows(replace(data, y=y), 4)[1]
         of_models = dict(zip(models, scores[:, held_out.place], strict=True))
         held_out = replace(held_out, scores=of_models)
-        contest = Contest(Folds(cv=4), data, ["auc"], None, models, held_out)
+        contest = judge(Folds(cv=4), data, ["auc"], None, models, held_out)
         return contest.scores[ENSEMBLE], held_out
 
     before, held_out = found(data.y)
@@ -325,16 +272,6 @@ def test_the_ensemble_of_a_period_knows_no_later_one(folder):
 # ---------------------------------------------------------------------------- the command
 
 
-def test_periods_that_begin_in_one_minute_have_headings_of_their_own(folder, capsys):
-    seconds = pd.Timestamp("2026-01-01 10:00") + pd.to_timedelta(np.arange(60), "s")
-    frame = pd.DataFrame({"t": seconds.astype(str), "x": np.arange(60) % 7, "y": np.arange(60) % 2})
-    frame.to_csv("t.csv", index=False)
-    run("compare t.csv --target y --time t --cv 2 --rankers RankBoost --json run.json", *FAST)
-    periods = json.loads(Path("run.json").read_text(encoding="utf-8"))["periods"]
-    assert periods["from"] == ["2026-01-01T10:00:20", "2026-01-01T10:00:40"]
-    assert all(start in capsys.readouterr().out for start in periods["from"][:1])
-
-
 def test_time_shows_the_fall_that_random_folds_hide(folder, capsys):
     drifting_table(3000).to_csv("rows.csv", index=False)
     random = results("--drop", "day,customer")["results"]["RankBoost"]["auc"]["folds"]
@@ -347,15 +284,6 @@ def test_time_shows_the_fall_that_random_folds_hide(folder, capsys):
     assert "\nAUC by period\nWarning: " in printed
     assert all(start in printed for start in found["periods"]["from"])
     assert len(found["periods"]["from"]) == 5
-
-
-@pytest.mark.slow
-def test_without_drift_there_is_no_warning(folder, capsys):
-    """Of a hundred seeds at most five may warn; here of three none does."""
-    for seed in range(3):
-        drifting_table(1000, seed=seed, drifts=False).to_csv("rows.csv", index=False)
-        found = results("--drop", "customer", "--time", "day")
-        assert found["periods"]["warning"] == ""
 
 
 def test_groups_say_where_intervals_come_from(folder, capsys):

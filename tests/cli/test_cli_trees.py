@@ -16,7 +16,6 @@ from test_cli import loans
 
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.engines import registry
-from sklearn_rank.engines.stored_booster import StoredBooster
 
 ENGINES = ("lightgbm", "xgboost")
 ARGV = ["loans.csv", "--target", "default", "--drop", "id,grade"]
@@ -62,11 +61,6 @@ def results(argv):
 
 
 # ---------------------------------------------------------------------------- with an engine
-
-
-def test_the_plot_has_the_classifier_too(folder, capsys):
-    results([*ARGV, *SMALL, "--rankers", "BoostedTreesRanker", "--plot", "p.svg"])
-    assert Path("p.svg").stat().st_size > 0
 
 
 def test_train_stores_the_trees(folder, capsys, engine):
@@ -154,27 +148,6 @@ def test_a_stored_model_needs_its_engine(folder, capsys, monkeypatch, engine, co
         registry._loaded.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("stored", "part"),
-    [
-        (StoredBooster("lightgbm", b"tree\nno trees"), "cannot be loaded"),
-        (StoredBooster("antigravity", b""), "Got 'antigravity' instead"),
-    ],
-    ids=["damaged", "unknown engine"],
-)
-def test_a_stored_model_with_other_trees(folder, capsys, stored, part):
-    need("lightgbm")
-    argv = ["train", *ARGV, "--ranker", "BoostedTreesRanker", "-o", "m.skops", *SMALL]
-    run([*argv, "--param", "engine=lightgbm"])
-    content = skops.io.load("m.skops", trusted=skops.io.get_untrusted_types(file="m.skops"))
-    content["pipeline"][-1]._trees_ = stored
-    skops.io.dump(content, "m.skops")
-    capsys.readouterr()
-    message = fails(["rank", "m.skops", "new.csv", "-o", "o.csv"], capsys)
-    assert message.startswith("sklearn-rank: error: m.skops: the model cannot be loaded: ")
-    assert part in message
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [f"OSError('{LIBGOMP}')", "ImportError('DLL load failed')"])
 def test_engines_that_are_installed_but_do_not_load(folder, error):
@@ -200,18 +173,6 @@ def test_engines_that_are_installed_but_do_not_load(folder, error):
     assert of_compare.startswith(f"note: no BoostedTreesRanker: {why}")
     assert of_train == f"sklearn-rank: error: {why}"
     assert done.returncode == 2
-
-
-@pytest.mark.slow
-def test_other_rankers_do_not_wait_for_engines(folder):
-    script = f"""
-import sys
-from sklearn_rank.cli import main
-main(["train", *{ARGV}, "-o", "m.skops", "--param", "n_estimators=2"])
-print(sorted({{"xgboost", "lightgbm"}} & set(sys.modules)), file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert done.stderr.splitlines()[-1] == b"[]"
 
 
 def test_missing_values_categories_and_queries(folder, capsys, engine):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -16,7 +15,6 @@ import pandas as pd
 from sklearn_rank.cli._tables import notation
 from sklearn_rank.cli._tables.errors import InputError, listing
 from sklearn_rank.cli._tables.reading import Table
-from sklearn_rank.cli._tables.summaries import check_summaries
 
 _OTHER_WAY = "if day and month are the other way round, write dates as 2024-12-31"
 
@@ -46,7 +44,6 @@ class Schema:
     weight: str | None = None  # column of row weights in training
     decimal: str = "."
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
-    rows: Sequence[int] = ()  # the least hashes of the training rows, each as often as it is there
     missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
     summaries: Mapping[str, Any] = field(default_factory=dict)  # of columns, to detect drift
     # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there
@@ -61,32 +58,16 @@ class Schema:
 
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
-    mappings = schema.kinds, schema.categories, schema.summaries, schema.formats
-    if not all(isinstance(one, Mapping) for one in mappings):
-        raise ValueError("kinds, categories, summaries and formats must be of columns by name")
-    optional = [one for one in (schema.qid, schema.positive, schema.weight) if one is not None]
-    texts = [*schema.kinds, *schema.formats.values(), schema.target, schema.decimal, *optional]
-    lists = schema.missing, schema.classes or [], *schema.categories.values()
-    if not (_are(texts, str) and all(_are(one, str) for one in lists)):
-        raise ValueError("the names of columns, classes and categories must be texts")
-    if not _are(schema.rows, int):
-        raise ValueError("the hashes of the rows must be integers")
-    if not schema.kinds or not set(schema.kinds.values()) <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
-        raise ValueError("the kinds of the columns are unknown")
-    is_known = schema.relevance in ("binary", "graded") and isinstance(schema.is_letor, bool)
-    if not (is_known and schema.zero_based in ("auto", True, False)):
-        raise ValueError("the kind of relevance and of file are unknown")
-    forms = {part for form in schema.formats.values() for part in form.split("|")}
-    if not set(schema.summaries) <= set(schema.kinds):
-        raise ValueError("the summaries are of other columns")
-    check_summaries(schema.summaries)
-    if schema.decimal not in (".", ",") or not forms <= {*notation.FORMS, AS_WRITTEN}:
-        raise ValueError("the formats of the columns are unknown")
-
-
-def _are(values: Any, kind: type) -> bool:
-    """Return whether values are a list of a kind; a text is no list of texts."""
-    return isinstance(values, list | tuple) and all(isinstance(one, kind) for one in values)
+    mappings, texts = ("kinds", "categories", "summaries", "formats"), ("target", "relevance")
+    parts = {**dict.fromkeys(mappings, Mapping), **dict.fromkeys(texts, str), "is_letor": bool}
+    for name, kind in parts.items():
+        if not isinstance(getattr(schema, name), kind):
+            raise ValueError(f"{name} of its table must be {kind.__name__}")
+    kinds, forms = set(schema.kinds.values()), {*schema.formats.values(), schema.decimal}
+    is_known = kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} and forms <= {*notation.FORMS, AS_WRITTEN}
+    names = [*schema.kinds, *(one for one in (schema.qid, schema.weight) if one is not None)]
+    if not (kinds and is_known and all(isinstance(name, str) for name in names)):
+        raise ValueError("the columns of its table are unknown")
 
 
 def check_columns(table: Table, names: Sequence[str], role: str) -> None:
@@ -121,7 +102,7 @@ class Column:
     ) -> None:
         self.table, self.name, self.notes = table, name, notes
         self.missing = missing | table.missing
-        self.cells = notation.without(table.frame[name], list(table.missing))
+        self.cells = notation.without(table.cells(name), table.missing)
         found = pd.api.types.infer_dtype(self.cells, skipna=True)
         self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
         self.is_text = self.content == CATEGORY
@@ -130,12 +111,9 @@ class Column:
     @cached_property
     def texts(self) -> Texts:
         """The distinct texts."""
-        cells = self.cells
-        if self.table.text is not None:
-            cells = self.table.text.iloc[:, self.table.frame.columns.get_loc(self.name)]
-        codes, cells = pd.factorize(cells)
-        written = map(notation.written, np.asarray(cells, dtype=object))
-        texts = pd.Series(written, dtype=object)
+        raw = self.table.frame[self.name] if self.table.is_text else self.cells
+        codes, cells = pd.factorize(raw)
+        texts = pd.Series(map(notation.written, np.asarray(cells, dtype=object)), dtype=object)
         is_missing = texts.isin(self.missing) | texts.str.casefold().isin(self.missing)
         places, values = pd.factorize(texts.mask(is_missing))
         unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING | self.table.missing)]
@@ -147,9 +125,13 @@ class Column:
             self._read[form] = notation.read_texts(self.texts.values, form)
         return self._read[form]
 
+    def share(self, form: str) -> float:
+        """Return the share of the distinct texts that have a form."""
+        return float(self.read(form).notna().mean())
+
     def fits(self, form: str) -> bool:
         """Return whether all texts have a form."""
-        return self.is_text and self._share(form) == 1
+        return self.is_text and self.share(form) == 1
 
     def spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
@@ -162,7 +144,7 @@ class Column:
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""
-        cell = notation.written(self.cells.iloc[row])
+        cell = notation.written(self.table.frame[self.name].iloc[row])
         hint += "; --decimal , reads 1,5 and --decimal . reads 1.5" if "," in cell else ""
         raise self.table.error(self.name, f"{what} but row {row + 1} holds {cell!r}{hint}")
 
@@ -184,7 +166,7 @@ class Column:
         if not self.is_text:
             is_span = self.content == notation.SECONDS
             # Fractions beside decimal commas have points, also in a file whose cells fit both.
-            is_written = mark == "," and self.content == NUMBER and self.table.text is not None
+            is_written = mark == "," and self.content == NUMBER and self.table.is_text
             form = "." * bool(is_written and (self.cells.dropna() % 1 != 0).any())
             return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
         values = self.texts.values
@@ -193,12 +175,11 @@ class Column:
         if is_boolean or is_code:
             return BOOLEAN if is_boolean else CATEGORY, ""
         dates = notation.date_forms(values)
-        best = max([".", ",", notation.SECONDS, *dates], key=self._share)
-        if best in dates:
-            best = self._date_form(dates)
-        kind = DATE if dates and best[0] not in ".,s" else NUMBER
+        best = max([".", ",", notation.SECONDS, *dates], key=self.share)
+        kind = DATE if best in dates else NUMBER
         if not self.fits(best):
-            good, either = self.read(best).notna(), self.read(".").notna() | self.read(",").notna()
+            good = self.read(best).notna()
+            either = np.any([self.read(form).notna() for form in (".", ",", *dates)], axis=0)
             if (len(good) > 1 and good.mean() >= _MOST) or either.all():
                 hint = ": correct it, or use --missing, --drop or --category"
                 what = "durations" if best == notation.SECONDS else f"{kind}s"
@@ -206,15 +187,12 @@ class Column:
                 self._refuse_text(what, ~good, hint)
             return CATEGORY, ""
         if kind == DATE:
-            return DATE, best
+            return DATE, self._date_form(dates)
         if self.table.is_typed and notation.is_plain(values):
             self.note(": its numbers are text, and taken as categories")
             return CATEGORY, AS_WRITTEN
         mark = mark if self.fits(mark) else best
         return NUMBER, best if best == notation.SECONDS else self._number_form(mark, given)
-
-    def _share(self, form: str) -> float:
-        return float(self.read(form).notna().mean())
 
     def _number_form(self, mark: str, given: str | None) -> str:
         texts, other = self.texts.values, ",."[mark == ","]
@@ -232,43 +210,19 @@ class Column:
     def _date_form(self, forms: list[str]) -> str:
         """Return the form of dates; a note says how day and month were told apart."""
         dates = {form: self.read(form) for form in forms if self.fits(form)}
-        if not dates:
-            return self._several_forms(forms) or notation.ISO
-        best = next(iter(dates))
+        best = next(iter(dates), notation.ISO)
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            self._note_dates({0: dates[best].iloc[0]})
-        last = int(dates[best].argmax())
+            self._note_date(0, dates[best], _OTHER_WAY)
+        last = int(dates[best].argmax()) if best in dates else 0
         if "%y" in best and dates[best].iloc[last] > pd.Timestamp.now():  # 68 is 2068, 69 is 1969
             way = "if that is another century, write years with four digits"
-            self._note_dates({last: dates[best].iloc[last]}, way)
+            self._note_date(last, dates[best], way)
         return best
 
-    def _several_forms(self, forms: list[str]) -> str:
-        """Return forms of dates joined by |, of which the first that fits a text reads it."""
-        chosen: dict[str, int] = {}  # and the place of the first text that needs the form
-        left = np.ones(len(self.texts.values), dtype=bool)
-        for _ in forms:
-            best = max(forms, key=lambda form: (self.read(form).notna() & left).sum())
-            new = self.read(best).notna().to_numpy() & left
-            if new.any():
-                chosen[best] = int(np.argmax(new))
-                left &= ~new
-        if len(chosen) > 1 and left.mean() <= 1 - _MOST:
-            for one, other in combinations(chosen, 2):
-                both = self.read(one).notna() & self.read(other).notna()
-                unclear = both & (self.read(one) != self.read(other))
-                if unclear.any():
-                    self._refuse_text(f"has dates in the forms {one} and {other},", unclear)
-            self._note_dates({place: self.read(form)[place] for form, place in chosen.items()})
-        return "|".join(chosen)
-
-    def _note_dates(self, dates: Mapping[int, Any], way: str = _OTHER_WAY) -> None:
-        """Note how texts, given by their places, are read, and the way to have others read."""
-        texts = self.texts.values
-        shown = listing(f"{texts[k]!r} is read as {date:%d %B %Y}" for k, date in dates.items())
-        self.note(f": {shown}; {way}")
+    def _note_date(self, at: int, dates: Any, way: str) -> None:
+        self.note(f": {self.texts.values[at]!r} is read as {dates.iloc[at]:%d %B %Y}; {way}")
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import hypergeom
 
 from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank.cli._tables.columns import AS_WRITTEN, DATE, NUMBER, Column, Schema, check_columns
-from sklearn_rank.cli._tables.errors import InputError, count, listing
+from sklearn_rank.cli._tables.errors import InputError, count, listing, noting
 from sklearn_rank.cli._tables.kinds import FEW_VALUES, choose_kinds
 from sklearn_rank.cli._tables.notation import MISSING, written
 from sklearn_rank.cli._tables.options import Reading, TableOptions
@@ -32,8 +29,6 @@ from sklearn_rank.cli._tables.roles import (
 from sklearn_rank.datasets import make_credit, make_queries
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 
-_MAX_HASHES, _MOST = 256, 0.9  # hashes kept, share that must differ
-_CHANCE = 0.001  # probability that so many new rows are like training rows
 _MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
 _SOME_ROWS = 20  # from which on unseen categories are an error even where there are many
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
@@ -78,12 +73,6 @@ class Dataset:
         parts = {key: None if one is None else one[rows] for key, one in parts.items()}
         return replace(self, X=self.X.iloc[rows], **parts)
 
-    def fitted_part(self, rows: Indices) -> Dataset:
-        """Return some of the rows, which the schema tells as those that a model is fitted to."""
-        found = self.take(rows)
-        seen = pooled_hashes([least_hashes(found.X)])
-        return replace(found, schema=replace(found.schema, rows=seen))
-
 
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
@@ -107,8 +96,8 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         notes.append(str(note).replace("leave it out", hint))
     data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
     data = replace(data, group=query_codes(table, roles.group), seed=options.seed)
-    rows, summaries = pooled_hashes([least_hashes(data.X)]), column_summaries(data.X)
-    schema = replace(with_categories(schema, data.X), rows=rows, summaries=summaries)
+    known = {name: list(data.X[name].cat.categories) for name in data.X.select_dtypes("category")}
+    schema = replace(schema, categories=known, summaries=column_summaries(data.X))
     return replace(data, schema=schema)
 
 
@@ -130,55 +119,15 @@ def choose_schema(
 ) -> Schema:
     """Return how the columns of a training table are read."""
     kinds, formats, decimal = choose_kinds(table, features, roles, notes)
-    target = roles.target or ""
-    positive, classes = None, None
+    target, positive, classes = roles.target or "", None, None
     if roles.relevance == "binary":
         classes, positive = choose_classes(table, target, roles.positive, notes)
         classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    missing, zero_based = list(roles.reading.missing), table.zero_based
-    how = table.is_letor, classes, roles.weight, decimal
-    first = kinds, target, roles.qid, roles.relevance, positive
-    return Schema(*first, *how, formats=formats, missing=missing, zero_based=zero_based)
-
-
-def with_categories(schema: Schema, X: Any) -> Schema:
-    """Return a schema with the categories of the features."""
-    known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
-    return replace(schema, categories=known)
-
-
-def least_hashes(X: Any, n: int | None = _MAX_HASHES) -> Any:
-    """Return the numbers of rows with the n least hashes, by hash; None: with all."""
-    hashes = pd.Series(pd.util.hash_pandas_object(X, index=False).to_numpy())
-    return hashes.value_counts().sort_index().iloc[:n]
-
-
-def pooled_hashes(parts: Sequence[Any], n: int | None = _MAX_HASHES) -> list[int]:
-    """Return the n least hashes of rows, from those of parts, each as often as rows have it.
-
-    None are returned if many rows are alike.
-    """
-    found = pd.concat(parts).groupby(level=0).sum().iloc[:n]
-    is_varied = len(found) > _MOST * found.sum()
-    return [int(one) for one in found.index.repeat(found)] if is_varied else []
-
-
-def _note_training_rows(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
-    """Note rows that the model was fitted to, by the least hashes of these.
-
-    A new row is by chance like one of the training as often as two of the training are alike.
-    """
-    trained = Counter(schema.rows)
-    # Fewer than these are all rows of the training.
-    last = schema.rows[-1] if len(trained) == _MAX_HASHES else np.inf
-    least = {one for one in pooled_hashes([least_hashes(X, None)], None) if one <= last}
-    known, alike = len(least & trained.keys()), sum(n for n in trained.values() if n > 1)
-    sizes = len(least) + trained.total(), known + alike, len(least)
-    if known and hypergeom.sf(known - 1, *sizes) < _CHANCE:
-        share = f"about {known / len(least):.0%} of the rows are rows that the model was trained on"
-        notes.append(f"{path}: {share} (by the columns it uses); it ranks new ones less well")
+    schema = Schema(kinds, target, roles.qid, roles.relevance, positive, table.is_letor, classes)
+    how: dict[str, Any] = {"missing": list(roles.reading.missing), "zero_based": table.zero_based}
+    return replace(schema, weight=roles.weight, decimal=decimal, formats=formats, **how)
 
 
 def model_data(
@@ -191,8 +140,8 @@ def model_data(
     weighted: bool = False,
 ) -> Dataset:
     """Read a table as that of the training was read."""
-    how, mark = replace(reading, missing=[*schema.missing, *reading.missing]), reading.decimal
-    table = read_table(path, how, notes, schema.zero_based)
+    reading = replace(reading, missing=[*schema.missing, *reading.missing])
+    table, mark = read_table(path, reading, notes, schema.zero_based), reading.decimal
     table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
     if mark is not None:
         names = [name for name in schema.columns_of(NUMBER) if name in table.frame]
@@ -206,9 +155,8 @@ def model_data(
     check_known(data.X, schema, table.path, notes)
     if schema.qid is None:  # rows of a query are no independent draws
         filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
-        notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
-    if labelled:
-        _note_training_rows(data.X, schema, table.path, notes)
+        with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
+            notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
     return data
 
 

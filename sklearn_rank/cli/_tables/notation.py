@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import product
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,7 @@ FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
 
 
 def read_texts(texts: list[str], form: str) -> Any:
-    """Return the values of texts read in a form; NaN or NaT where they do not fit.
-
-    Of several forms of dates, joined by |, the first that fits a text reads it.
-    """
-    form, _, others = form.partition("|")
-    if others:
-        return read_texts(texts, form).fillna(read_texts(texts, others))
+    """Return the values of texts read in a form; NaN or NaT where they do not fit."""
     if form[0] in ".,":
         return pd.Series(numbers(texts, form[0]))
     if form == SECONDS:
@@ -67,7 +62,11 @@ def read_texts(texts: list[str], form: str) -> Any:
         return spans.dt.total_seconds()
     cells = [t if form != ISO or _ISO.fullmatch(t) else "" for t in texts]
     dates = pd.Series(cells, dtype=object)
-    return without_zone(pd.to_datetime(dates, format=form, errors="coerce", utc=True))
+    found = pd.to_datetime(dates, format=form, errors="coerce", utc=True)
+    day = next((form.removesuffix(time) for time in _TIMES[1:] if form.endswith(time)), form)
+    if day != form:  # spreadsheets leave out the time of midnight
+        found = found.fillna(pd.to_datetime(dates, format=day, errors="coerce", utc=True))
+    return without_zone(found)
 
 
 def without_zone(dates: Any) -> Any:
@@ -113,22 +112,25 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
     return column if not is_clear or is_code.any() else values
 
 
-def without(column: Any, missing: list[str]) -> Any:
+def without(column: Any, missing: frozenset[str]) -> Any:
     """Return a column without the cells that mean missing, of which True is not 1."""
     if not missing:
         return column
-    if column.dtype.kind == "M":
-        return column.mask(column.dt.tz_localize(None).isin(read_texts(missing, ISO)))
-    values = numbers(missing, ".")
+    values = numbers(sorted(missing), ".")
     if column.dtype.kind == "f":  # 0.1 of 32 bits is not that of 64
         with np.errstate(over="ignore"):
             values = values.astype(f"f{column.dtype.itemsize}")
         return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
-    found = column.isin([*missing, *values])
-    if column.dtype.kind in "Ob" and not isinstance(column.dtype, pd.StringDtype):
-        # Dates are objects, too, and True is not 1.
-        found = (found | column.map(str).isin(missing)) & ~column.map(type).isin([bool, np.bool_])
-    return column.mask(found)
+    codes, cells = pd.factorize(column)
+
+    def is_missing(cell: Any) -> bool:
+        if isinstance(cell, bool | np.bool_):
+            return False
+        text = re.sub(r"( 00:00:00)?(\+00:00)?$", "", written(cell))
+        return text in missing or (isinstance(cell, Number) and cell in values)
+
+    found = np.array([*map(is_missing, cells), False])
+    return column.mask(found[codes]) if found.any() else column
 
 
 def written(value: Any) -> str:

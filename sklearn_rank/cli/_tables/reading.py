@@ -15,11 +15,10 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,14 +34,14 @@ _ENDINGS = (
     *(".csv", ".dat", ".data", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv"),
     *(".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
 )
-_MOST_DIGITS = 308
-"""Characters of integers that are floats as well."""
+_FAULTS = (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile, SyntaxError)
+"""What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
 _HEAD, _CHUNK, _START = 2**16, 20_000, 1000
+_MOST_DIGITS = 308  # characters of integers that are floats as well
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
-_QUERIES = (".query", ".group")
 _MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
 _MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
 """Cells from which on a sparse file must have written a least share of them."""
@@ -52,13 +51,22 @@ _MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
 class Table:
     """A table as read from a file."""
 
-    frame: Any  # column names are strings; of a CSV file without the cells that mean missing
+    frame: Any  # column names are strings; cells of CSV are texts as they are written
     path: str  # for messages
     is_letor: bool = False  # whether missing columns are zeros
     zero_based: bool | str = "auto"  # whether the indices of a LETOR file start at 0
-    text: Any = None  # the cells of a CSV file as they are written
+    is_text: bool = False  # whether all cells are text
     is_typed: bool = True  # whether text that looks like a number is meant as text
     missing: frozenset[str] = frozenset()  # texts that the user says are missing
+    _cells: dict[str, Any] = field(default_factory=dict, init=False)
+
+    def cells(self, name: str) -> Any:
+        """Return a column; of text as numbers if all of it is plain numbers."""
+        if name not in self._cells:
+            column = self.frame[name]
+            missing = PANDAS_MISSING | self.missing
+            self._cells[name] = plain_numbers(column, missing) if self.is_text else column
+        return self._cells[name]
 
     def error(self, name: str, text: str) -> InputError:
         """Return the error on a column."""
@@ -79,8 +87,7 @@ class Table:
 
     def rows(self, mask: Any) -> Table:
         """Return the table with some of its rows."""
-        text = None if self.text is None else self.text[mask].reset_index(drop=True)
-        return replace(self, frame=self.frame[mask].reset_index(drop=True), text=text)
+        return replace(self, frame=self.frame[mask].reset_index(drop=True))
 
 
 def read_table(name: str, reading: Reading, notes: list[str], zero_based: Any = "auto") -> Table:
@@ -101,40 +108,34 @@ def read_table(name: str, reading: Reading, notes: list[str], zero_based: Any = 
     return replace(table, path="standard input")
 
 
-_FAULTS = (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile, SyntaxError)
-"""What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
-
-
 def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
-    kind = _CSV
+    what = ""
     try:
-        kind = _kind_of(path)
-        if reading.no_header and kind.what not in ("", _EXCEL):
+        read, what = _reader_of(path)
+        if reading.no_header and read not in (_read_csv, _read_excel):
             raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
-        of_letor = (zero_based,) if kind is _LETOR else ()
-        table = kind.read(path, reading, notes, *of_letor)
+        table = read(path, reading, notes, *[zero_based] * (read is _read_letor))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except RecursionError as error:
         raise InputError(f"{path}: its objects are nested too deeply") from error
     except _FAULTS as error:  # readers of our own name the file
-        start = f"{path}: is not {kind.what}: " if kind.what else ""
-        raise InputError(f"{start}{error}") from error
+        raise InputError(f"{path}: is not {what}: {error}" if what else str(error)) from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
-    return replace(table, missing=frozenset(reading.missing))
+    names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(table.frame.columns)]
+    frame = table.frame.set_axis(names, axis=1)
+    for name, column in frame.loc[:, frame.dtypes == "object"].items():
+        nested = column.map(pd.api.types.is_list_like)
+        if nested.any():
+            row = int(nested.argmax())
+            what = f"holds nested values (row {row + 1}: {str(column[row])[:40]})"
+            raise table.error(name, what)
+    return replace(table, frame=frame, missing=frozenset(reading.missing))
 
 
-class _Kind(NamedTuple):
-    """A kind of file."""
-
-    read: Callable[..., Table]  # of a path, how to read it, and notes
-    start: str  # pattern of the first line, whose bytes are characters unless it has a mark
-    what: str = ""  # of files that others read, whose errors do not name the file
-
-
-def _kind_of(path: Path) -> _Kind:
-    """Return the kind by the first line: an Excel file may be called .csv."""
+def _reader_of(path: Path) -> tuple[Callable[..., Table], str]:
+    """Return the reader by the first line, since an Excel file may be called .csv, and its kind."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending not in _ENDINGS:
         what = f"unknown kind of file; the name must end in {', '.join(_ENDINGS)}, or these .gz"
@@ -143,28 +144,13 @@ def _kind_of(path: Path) -> _Kind:
         encoding = _marked_encoding(file.peek(4)) or "latin-1"
         lines = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
         line = next((line for line in lines if line.partition("#")[0].strip()), "")
-    found = next(kind for kind in _KINDS if re.match(kind.start, line, re.ASCII))
-    return _LETOR if found is _CSV and ending in _OF_LETOR else found
+    start, read, what = next(one for one in _KINDS if re.match(one[0], line, re.ASCII))
+    return (_read_letor, "") if not start and ending in _OF_LETOR else (read, what)
 
 
-def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
-    is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    sep = "tab" if is_tsv and reading.sep is None else reading.sep
-    text = _csv_cells(path, replace(reading, sep=sep), notes)
-    missing = PANDAS_MISSING | {*reading.missing}
-    columns = [plain_numbers(text.iloc[:, j], missing) for j in range(text.shape[1])]
-    return Table(_named(pd.concat(columns, axis=1)), str(path), text=text, is_typed=False)
-
-
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose names are texts, that of a column without one too."""
-    names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(frame.columns)]
-    return frame.set_axis(names, axis=1)
-
-
-def _numbered(cells: Any) -> list[str]:
+def _numbered(n_columns: int) -> list[str]:
     """Return names of columns that have none: c1, c2, and so on."""
-    return [f"c{j}" for j in range(1, cells.shape[1] + 1)]
+    return [f"c{j}" for j in range(1, n_columns + 1)]
 
 
 def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
@@ -180,23 +166,24 @@ def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
         others = [repr(name) for name in book.sheet_names if name != sheet]
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
-    names = _numbered(cells) if reading.no_header else cells.iloc[0].fillna("")
+    names = _numbered(cells.shape[1]) if reading.no_header else cells.iloc[0].fillna("")
     rows = cells.iloc[int(not reading.no_header) :].reset_index(drop=True)
-    return replace(_table(_inferred(rows.set_axis(names, axis=1)), path), is_typed=False)
+    return Table(_inferred(rows.set_axis(names, axis=1)), str(path), is_typed=False)
 
 
 def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
+    # `pandas.read_json` makes floats of ids of 64 bits beside missing cells.
+    def integer(text: str) -> float:
+        return int(text) if len(text) <= _MOST_DIGITS else float(text)
+
     with open_binary(path) as file:
         content = file.read()
     text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
-    decode = partial(
-        json.loads, parse_int=lambda one: (int if len(one) <= _MOST_DIGITS else float)(one)
-    )
-    if text.startswith("["):
-        rows = decode(text)
-    else:  # a cell may hold other ends of lines, which `splitlines` knows
-        rows = [decode(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
-    return _table(_inferred(pd.DataFrame([dict(row) for row in rows], dtype=object)), path)
+    # A cell may hold other ends of lines, which `splitlines` knows.
+    parts = [text] if text.startswith("[") else filter(str.strip, re.split(r"[\r\n]+", text))
+    read = [json.loads(part, parse_int=integer) for part in parts]
+    rows = read[0] if text.startswith("[") else read
+    return Table(_inferred(pd.DataFrame([dict(row) for row in rows], dtype=object)), str(path))
 
 
 def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
@@ -224,41 +211,22 @@ def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
         texts = column.cat.categories if str(column.dtype) == "category" else column
         if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
             pyarrow.array(texts).validate(full=True)
-    return _table(frame, path)
-
-
-def _table(frame: pd.DataFrame, path: Path) -> Table:
-    """Return a table; InputError if its cells are lists or the like."""
-    table = Table(_named(frame), str(path))
-    for name, column in table.frame.loc[:, table.frame.dtypes == "object"].items():
-        nested = column.map(pd.api.types.is_list_like)
-        if nested.any():
-            row = int(nested.argmax())
-            what = f"holds nested values (row {row + 1}: {str(column[row])[:40]})"
-            raise table.error(name, what)
-    return table
+    return Table(frame, str(path))
 
 
 def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
     bunch = load_letor(path, return_comments=True, zero_based=zero_based)
-    n_rows, n_columns = bunch.data.shape
-    columns: Sequence[int] = range(n_columns)
-    dense = bunch.data
-    if not hasattr(dense, "tolist"):
-        # A column that is never written is zero: without a column for it, a single large index
-        # costs nothing.
-        written, places = np.unique(dense.indices, return_inverse=True)
-        columns = written.tolist()
-        shape = (n_rows, len(columns))
+    dense, n_rows = bunch.data, len(bunch.target)
+    columns: Sequence[int] = range(dense.shape[1])
+    if not hasattr(dense, "tolist"):  # sparse: a column that is never written is zero
+        columns = np.unique(dense.indices).tolist()
         most = min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN))
-        if math.prod(shape) > most:
+        if math.prod((n_rows, len(columns))) > most:
             share = f"of which {count(dense.nnz, 'cell')} are written"
             size = f"{n_rows} rows x {len(columns)} columns"
             raise InputError(f"{path}: {size}, {share}, are too many for a table")
-        dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
-    names = [f"f{j + 1}" for j in columns]
-    frame = pd.DataFrame(dense, columns=names)
-    target = bunch.target
+        dense = dense[:, columns].toarray()
+    frame, target = pd.DataFrame(dense, columns=[f"f{j + 1}" for j in columns]), bunch.target
     whole = ((target == target.round()) & (np.abs(target) < NOT_WHOLE)).all()
     frame.insert(0, "target", target.astype(int) if whole else target)
     qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid
@@ -271,9 +239,8 @@ def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any)
 
 def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
     """Return the queries by the sizes in a file beside, as LightGBM and XGBoost read them."""
-    stem = path.name.removesuffix(".gz")
-    beside = [path.with_name(name + end) for name in (path.name, stem) for end in _QUERIES]
-    file = next((one for one in beside if one.is_file()), None)
+    names = [f"{name}.{end}" for name in (path, f"{path}".removesuffix(".gz")) for end in _QUERIES]
+    file = next((one for one in map(Path, names) if one.is_file()), None)
     if file is None:
         return None
     words = file.read_text(encoding="utf-8", errors="replace").split()
@@ -286,62 +253,56 @@ def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
     return np.repeat(np.arange(1, len(sizes) + 1), sizes)
 
 
-# Delimited text ------------------------------------------------------------------------------
+# Delimited text ----------------------------------------------------------------------------------
 
-# `pandas.read_csv` fills short rows, and its errors count rows: these are those of `csv`, which
-# knows the line.
+# `pandas.read_csv` fills short rows, and its errors count rows: `csv` knows cells and lines.
 
 
-def _csv_cells(path: Path, reading: Reading, notes: list[str]) -> Any:
-    """Return the cells as text, in a frame with the names of the header, and append to `notes`."""
-    with open_binary(path) as file:
-        above, lines, encoding = _first_lines(path, file.read(_HEAD), reading.encoding)
-    sep = _separator(lines, reading.sep)
+def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
+    first, lines, encoding = _first_lines(path, reading.encoding)
+    is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    sep = _separator(lines, reading.sep or "tab" * is_tsv)
     # Names may begin with #: then their line stands above data.
-    names, *cells = _reader([above, *lines], sep, strict=False)
-    has_names = len(names) == len(cells[0]) > 1 and _are_data(cells[0], cells[1:])
-    width = len(names) if above[0] == "#" and has_names and not reading.no_header else 0
+    names, *below = _cells([first, *lines], sep, strict=False)
+    has_names = first[0] == "#" and len(names) == len(below[0]) > 1 and _are_data(*below)
+    width = len(names) if has_names and not reading.no_header else 0
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
             rows = _rows(path, text, sep, notes, width)
             start = list(islice(rows, _START))
-            if reading.no_header:
-                start.insert(0, _numbered(np.array(start[:1])))
-            if len(start) < 2:
-                raise InputError(f"{path}: holds no rows")
-            names = [name.strip() for name in start[0]]
-            _check_header(path, names, start[1:])
+            names = _numbered(len(start[0])) if reading.no_header else start.pop(0)
+            if _are_data(names, *start):
+                what = f"the first line holds data ({listing(names, 4)}) where the names of the "
+                what += "columns must be; add a line with the names above it, or --no-header"
+                raise InputError(f"{path}: {what} calls them c1, c2")
             others = iter(lambda: list(islice(rows, _CHUNK)), [])
-            frames = [pd.DataFrame(part, dtype=str) for part in chain([start[1:]], others)]
+            parts = [pd.DataFrame(part, dtype=str) for part in chain([start], others) if part]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         what = f"is not {name} text (it has the byte 0x{byte:02x})"
         hint = "save it as UTF-8, or try --encoding cp1252, or latin-1"
         raise InputError(f"{path}: {what}; {hint}") from error
-    frame = pd.concat(frames, ignore_index=True).set_axis(names, axis=1)
-    has_trailing_separators = not names[-1] and (frame.iloc[:, -1] == "").all()
-    return frame.iloc[:, :-1] if has_trailing_separators else frame
+    if not parts:
+        raise InputError(f"{path}: holds no rows")
+    frame = pd.concat(parts, ignore_index=True)
+    if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
+        names, frame = names[:-1], frame.iloc[:, :-1]
+    frame = frame.set_axis([name.strip() for name in names], axis=1)
+    return Table(frame, str(path), is_text=True, is_typed=False)
 
 
-def _marked_encoding(start: bytes) -> str | None:
-    """Return the encoding by the byte order mark of a text; None without a mark."""
-    return next((name for mark, name in _BOMS if start.startswith(mark)), None)
-
-
-def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[str, list[str], str]:
-    """Return the first line, up to 20 that are no comments, and the encoding.
-
-    That is the one of the byte order mark, the given one, or UTF-8.
-    """
+def _first_lines(path: Path, encoding: str | None) -> tuple[str, list[str], str]:
+    """Return the first line, up to 20 that are no comments, and the encoding."""
+    with open_binary(path) as file:
+        head = file.read(_HEAD)
     encoding = _marked_encoding(head) or encoding
     if encoding is None and b"\0" in head:
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
     encoding = encoding or "utf-8"
     try:
-        text = head.decode(encoding, errors="ignore")
+        written = [line for line in head.decode(encoding, "ignore").splitlines() if line.strip()]
     except LookupError:
         raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
-    written = [line for line in text.splitlines() if line.strip()]
     lines = [line for line in written if line[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty")
@@ -349,16 +310,21 @@ def _first_lines(path: Path, head: bytes, encoding: str | None) -> tuple[str, li
     return written[0], lines[: min(20, len(lines) - is_cut)], encoding
 
 
-def _separator(lines: list[str], given: str | None) -> str:
+def _marked_encoding(start: bytes) -> str | None:
+    """Return the encoding by the byte order mark of a text; None without a mark."""
+    return next((name for mark, name in _BOMS if start.startswith(mark)), None)
+
+
+def _separator(lines: list[str], given: str) -> str:
     """Return the separator by which the first lines have the most cells, equally many in each."""
-    if given is not None:
+    if given:
         sep = _NAMED.get(given.lower(), given)
         if len(sep) != 1:
             raise InputError(f"--sep {given}: must be one character, tab or blank")
         return sep
     best, most = ",", (0.0, 1)
     for sep in ",;\t| ":
-        widths = Counter(len(cells) for cells in _reader(lines, sep, strict=False))
+        widths = Counter(len(cells) for cells in _cells(lines, sep, strict=False))
         width, n_lines = widths.most_common(1)[0]
         agreeing = n_lines / widths.total()
         # Blanks also stand between words: they count where nothing else does.
@@ -368,17 +334,10 @@ def _separator(lines: list[str], given: str | None) -> str:
     return best
 
 
-def _reader(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
+def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
     """Return the cells of the lines; several blanks count as one where blanks separate cells."""
     tidy = (" ".join(line.split()) + "\n" if sep == " " else line for line in lines)
     return csv.reader(tidy, delimiter=sep, skipinitialspace=True, strict=strict)
-
-
-def _begins_row(line: str, sep: str, width: int) -> bool:
-    """Return whether a line has as many cells as the header, or the last goes on in the next."""
-    cells = next(_reader([line], sep, strict=False))
-    is_open = len(cells) < width and cells[-1].endswith("\n")
-    return is_open or width in (len(cells), len(cells) - (not cells[-1]))
 
 
 def _rows(
@@ -386,18 +345,10 @@ def _rows(
 ) -> Iterator[list[str]]:
     """Yield the rows, the header first; notes count the lines that are left out.
 
-    The width is the number of cells of a header that begins with #, 0 for others.
+    A comment begins with #, and has not as many cells as the header. The width is the number of
+    cells of a header that begins with #, 0 for others.
     """
-    start, is_first, left_out = 1, True, Counter[str]()
-
-    def without_comments() -> Iterator[str]:
-        for line in text:
-            is_in_row = reader.line_num >= start  # within a cell of several lines
-            is_comment = line[0] == "#" and not is_in_row and not _begins_row(line, sep, width)
-            left_out["comment"] += is_comment
-            yield "\n" if is_comment else line
-
-    reader = _reader(without_comments(), sep, strict=True)
+    reader, start, left_out = _cells(text, sep, strict=True), 1, Counter[str]()
     try:
         for cells in reader:
             start = reader.line_num + 1
@@ -405,14 +356,15 @@ def _rows(
                 cells.pop()
             if not any(cells):
                 left_out["row of empty cells"] += len(cells) > 0
+            elif cells[0].startswith("#") and len(cells) != width:
+                left_out["comment"] += 1
             elif width and len(cells) != width:
                 what = f"has {count(len(cells), 'cell')}, the header has {width}"
                 hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
-                if is_first and len(cells) > width:
-                    hint = "if a title is above the names, begin its line with #"
+                hint += "; a title above the names must begin with #" * (len(cells) > width)
                 raise InputError(f"{path}, line {reader.line_num}: {what}; {hint}")
             else:
-                width, is_first = len(cells), not width
+                width = len(cells)
                 yield cells
     except csv.Error as error:
         reason = f"wrong quotation marks ({error})"
@@ -425,30 +377,19 @@ def _rows(
     notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
 
 
-def _are_data(cells: list[str], rows: list[list[str]]) -> bool:
+def _are_data(cells: list[str], *below: list[str]) -> bool:
     """Return whether cells are numbers, dates, or texts that come again below them."""
-    pairs = zip(cells, [*zip_longest(*rows)] or [()] * len(cells), strict=False)
-    return all(_DATA.fullmatch(cell) or (cell and cell in below) for cell, below in pairs)
+    columns = [*zip_longest(*below)] or [()] * len(cells)
+    pairs = zip(cells, columns, strict=False)
+    return all(_DATA.fullmatch(cell) or (cell and cell in column) for cell, column in pairs)
 
 
-def _check_header(path: Path, names: list[str], rows: list[list[str]]) -> None:
-    """Raise InputError if the names of the columns look like data."""
-    if _are_data(names, rows):
-        raise InputError(
-            f"{path}: the first line holds data ({listing(names, 4)}) where the names of the "
-            "columns must be; add a line with the names above it, or --no-header calls them c1, c2"
-        )
-
-
-# The kinds of files --------------------------------------------------------------------------
-
-_EXCEL, _OBJECTS = "an Excel workbook", "JSON of one object a line, nor a list of objects"
-_LETOR = _Kind(_read_letor, r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)")
-_CSV = _Kind(_read_csv, "")  # of any text
-_KINDS = [
-    _Kind(_read_parquet, r"PAR1", "a Parquet file"),
-    _Kind(_read_excel, r"PK\x03\x04|\xd0\xcf\x11\xe0", _EXCEL),
-    _Kind(_read_json, r'\s*(\[\s*$|(\[\s*)?\{\s*")', _OBJECTS),
-    _LETOR,
-    _CSV,
+_QUERIES = ("query", "group")
+_KINDS: list[tuple[str, Callable[..., Table], str]] = [
+    (r"PAR1", _read_parquet, "a Parquet file"),
+    (r"PK\x03\x04|\xd0\xcf\x11\xe0", _read_excel, "an Excel workbook"),
+    (r'\s*(\[\s*$|(\[\s*)?\{\s*")', _read_json, "JSON of one object a line, nor a list of objects"),
+    (r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)", _read_letor, ""),
+    ("", _read_csv, ""),
 ]
+"""Patterns of the first line, readers, and what files are to those that don't name them."""

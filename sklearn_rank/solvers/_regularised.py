@@ -20,6 +20,9 @@ _NEWTON_STEPS, _NEWTON_ENOUGH, _DAMPINGS, _ROUNDING = 8, 1e-4, 6, 1e-9
 _NEWTON_FEATURES = 200
 """Maximum number of coefficients that one step of Newton's method moves."""
 
+_BEFORE_NEWTON = 50
+"""Iterations of L-BFGS after which Newton's method is tried."""
+
 _FIRST_ORDER_STEPS = 5
 """Projected gradients before each attempt of Newton's method."""
 
@@ -112,12 +115,13 @@ class RegularisedProblem:
         """
         regulariser = self.regulariser
         if regulariser.is_smooth and np.isinf(regulariser.radius):
-            x = self._lbfgs(start)
+            at = self._point(start)
+            for most in (_BEFORE_NEWTON, self.max_iter):
+                at = self._newton(self._point(self._lbfgs(at.x, most)))
+                if at.error <= self.tol or self._is_over:
+                    break
         else:
-            x = self._first_order(regulariser.projected(start))
-        at = self._point(x)
-        if not self._is_over:
-            at = self._newton(at)
+            at = self._newton(self._point(self._first_order(regulariser.projected(start))))
         missed = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
         message = "" if at.error <= self.tol else missed
         values = [*self.values[:-1], at.value]  # Newton's steps count with the last
@@ -163,7 +167,7 @@ class RegularisedProblem:
             is_small = len(at.x) <= _NEWTON_FEATURES
             free = np.flatnonzero(self.curvature if is_small else at.x)
             is_possible = self.hessian is not None and 0 < len(free) <= _NEWTON_FEATURES
-            if not is_possible or at.error <= _NEWTON_ENOUGH * self.tol:
+            if self._is_over or not is_possible or at.error <= _NEWTON_ENOUGH * self.tol:
                 break
             assert self.hessian is not None
             target = np.zeros_like(at.x)
@@ -215,8 +219,8 @@ class RegularisedProblem:
             self._note(at.x, at.value)
         return at.x
 
-    def _lbfgs(self, start: Floats) -> Floats:
-        """Return the minimum of a smooth function, by L-BFGS in the metric."""
+    def _lbfgs(self, start: Floats, most: int) -> Floats:
+        """Return the minimum of a smooth function, by at most so many iterations of L-BFGS."""
         regulariser = self.regulariser
         scale = np.sqrt(without_zeros(self.curvature + regulariser.alpha))
 
@@ -228,7 +232,7 @@ class RegularisedProblem:
         found = minimise(
             function,
             start * scale,
-            max_iter=self.max_iter,
+            max_iter=min(most, self.max_iter - len(self.values)),
             tol=self.tol * float(self._at_zero[0]),
             on_iterate=lambda v, values: self._note(v / scale, values[-1]),
             residual=lambda _, slopes: float(np.linalg.norm(slopes * scale)),

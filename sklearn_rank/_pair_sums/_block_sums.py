@@ -18,11 +18,11 @@ from sklearn_rank._pair_sums._each_pair import EachPair, derivatives
 from sklearn_rank._pair_sums.group_sums import (
     EMPTY,
     BatchSums,
-    OnePart,
     PairSums,
     PartSums,
     WeightedScores,
     by_role,
+    one_list,
 )
 from sklearn_rank._pair_sums.margin_losses import MarginLoss
 
@@ -109,18 +109,13 @@ class BlockSums:
         rows = self.preferences
         if not (rows.is_bipartite_list and rows.collective is None and len(self._large) == 1):
             return None
-        f, g = by_role(scores, int(self._large[0, 1]))
+        return self._at(*by_role(scores, int(self._large[0, 1])))
 
-        def heights(weight: Floats, side: str) -> Floats:
-            if side == "top":
-                return self._heights_of(f, weight, g)
-            return self._heights_of(-g, weight, -f)
-
-        def sums(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
-            return self._sums_of(f, above, g, below, with_second)
-
-        kept = self._fast.part(f, g) if self._fast is not None and self._fast.part else None
-        return kept or OnePart(heights, sums, len(f))
+    def _at(self, f: Floats, g: Floats) -> PartSums:
+        """Return the sums over the pairs of one block."""
+        if self._fast is not None:
+            return self._fast.at(f, g)
+        return one_list(self._dense_sums, self._dense_heights, f, g)
 
     def sums(
         self,
@@ -160,7 +155,7 @@ class BlockSums:
             inner, outer = slice(first, middle), slice(middle, last)
             if not at_top:
                 inner, outer = outer, inner
-            out[outer] += self._heights_of(scores[inner], weight[inner], shifted[outer])
+            out[outer] += self._at(scores[inner], shifted[outer]).heights(weight[inner], "top")
         if self._batches:
             method = self._method(WeightedScores(scores, weight, EMPTY, margin))
             for batch in self._batches:
@@ -180,8 +175,12 @@ class BlockSums:
         """Return the sums of one block."""
         if self.preferences.collective is None and _are_zero(f, g):
             return self._sums_at_zero(a, b, with_second)
-        if self._fast is not None:
-            return self._fast.sums(f, a, g, b, *[True] * with_second)
+        return self._at(f, g).sums(a, b, with_second)
+
+    def _dense_sums(
+        self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
+    ) -> PairSums:
+        """Return the sums of one block, pair by pair."""
         n_orders = 2 if with_second else 1
         value, upper, lower = 0.0, np.empty((n_orders, len(f))), np.zeros((n_orders, len(g)))
         for piece in _pieces(len(f), len(g)):
@@ -200,10 +199,8 @@ class BlockSums:
         lower = [np.full(len(b), slope * above) for slope in slopes]
         return PairSums(loss * above * below, upper[0], lower[0], *upper[1:], *lower[1:])
 
-    def _heights_of(self, f: Floats, a: Floats, g: Floats) -> Floats:
-        """Return the heights of the lower rows of one block."""
-        if self._fast is not None:
-            return self._fast.heights(f, a, g)
+    def _dense_heights(self, f: Floats, a: Floats, g: Floats) -> Floats:
+        """Return the heights of the lower rows of one block, pair by pair."""
         pieces = _pieces(len(f), len(g))
         parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
         return np.asarray(sum(parts, start=np.zeros_like(g)))

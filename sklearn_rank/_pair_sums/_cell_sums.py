@@ -311,7 +311,9 @@ class _Cells(KeptSums):
         own = self._own(weight)
         return self._above(own) if role == "lower" else self._below(own)
 
-    def _evaluate(self, role: str, orders: Sequence[int], moments: Floats) -> Sequence[Floats]:
+    def _evaluate(
+        self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
+    ) -> Sequence[Floats]:
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
         found = np.empty((len(orders), self._block.n_items))
         for order, out in zip(orders, found, strict=True):

@@ -63,6 +63,10 @@ class SortedSides:
         above, below = self.weights(a, b)
         return np.cumsum(above, out=above), np.cumsum(below[::-1], out=below[::-1])[::-1]
 
+    def weight_before(self, a: Floats) -> Floats:
+        """Return the weight of the upper rows up to each place."""
+        return self.masses(a, np.zeros(len(self.order) - self.n_upper))[0]
+
     def split(self, values: Floats) -> tuple[Floats, Floats]:
         """Return values of the sorted rows to the upper and to the lower rows."""
         rows = scattered(values, self.order)
@@ -103,8 +107,8 @@ def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
     order = packed.view(np.int64)
     found = x.take(order, mode="clip")  # the mode spares a check of the bounds, through a buffer
     if (found[1:] < found[:-1]).any():  # some share a bucket: nearly in order
-        place = found.argsort(kind="stable")
-        found, order = found[place], order[place]
+        rank = found.argsort(kind="stable")
+        found, order = found[rank], order[rank]
     return found, order
 
 

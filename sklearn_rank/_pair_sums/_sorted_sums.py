@@ -13,7 +13,6 @@ negative, so that nothing cancels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -51,11 +50,23 @@ def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Fl
     return _split(line, below, above)
 
 
-def hinge_sums(
-    f: Floats, a: Floats, g: Floats, b: Floats, line: SortedSides | None = None
-) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    line = line or _line(f, g)
+def sorted_list(
+    sums: Callable[..., PairSums], heights: Callable[..., Floats], f: Floats, g: Floats
+) -> OnePart:
+    """Return the sums over one bipartite list by one sort, given functions of the sorted rows."""
+    line = _line(f, g)
+
+    def heights_of(weight: Floats, side: str) -> Floats:
+        return heights(line if side == "top" else _line(-g, -f), weight)
+
+    def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
+        return sums(line, above, below, *[True] * with_second)
+
+    return OnePart(heights_of, sums_of, len(f))
+
+
+def hinge_sums(line: SortedSides, a: Floats, b: Floats) -> PairSums:
+    """Return the sums for upper rows with weights a and lower rows with weights b."""
     masses = line.masses(a, b)
     value = sum(
         float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
@@ -65,55 +76,24 @@ def hinge_sums(
     return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
 
 
-def hinge_heights(f: Floats, a: Floats, g: Floats, line: SortedSides | None = None) -> Floats:
+def hinge_heights(line: SortedSides, a: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
-    line = line or _line(f, g)
-    height = integral(line.gap, line.masses(a, np.zeros(len(g)))[0])
-    return _split(line, height, height)[1]
+    return line.split(integral(line.gap, line.weight_before(a)))[1]
 
 
 def squared_hinge_sums(
-    f: Floats,
-    a: Floats,
-    g: Floats,
-    b: Floats,
-    with_second: bool = False,
-    line: SortedSides | None = None,
+    line: SortedSides, a: Floats, b: Floats, with_second: bool = False
 ) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b."""
-    line = line or _line(f, g)
+    """Return the sums for upper rows with weights a and lower rows with weights b."""
     sums = _squared(line, *line.masses(a, b))
     return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
 
 
-def squared_hinge_heights(
-    f: Floats, a: Floats, g: Floats, line: SortedSides | None = None
-) -> Floats:
+def squared_hinge_heights(line: SortedSides, a: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
-    line = line or _line(f, g)
-    above = line.masses(a, np.zeros(len(g)))[0]
+    above = line.weight_before(a)
     growth = _growth(line.gap, above[:-1], integral(line.gap, above)[:-1])
-    height = integral(growth, np.ones(len(above)))
-    return _split(line, height, height)[1]
-
-
-def sorted_part(
-    sums: Callable[..., PairSums],
-    heights: Callable[..., Floats],
-    f: Floats,
-    g: Floats,
-    **given: Any,
-) -> OnePart:
-    """Return several sums of some scores by one sort."""
-    line = _line(f, g)
-
-    def heights_of(weight: Floats, side: str) -> Floats:
-        return heights(f, weight, g, line) if side == "top" else heights(-g, weight, -f)
-
-    def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
-        return sums(f, above, g, below, *[True] * with_second, line=line, **given)
-
-    return OnePart(heights_of, sums_of, len(f))
+    return line.split(integral(growth, np.ones(len(above))))[1]
 
 
 def rounded_hinge_sums(
@@ -147,8 +127,8 @@ def rounded_hinge_sums(
 def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * phi(f - g), for each lower row."""
     scale = 1.0 - width
-    inner = squared_hinge_heights(f / scale, a, g / scale)
-    height = squared_hinge_heights(f, a, g) - scale**2 * inner
+    inner = squared_hinge_heights(_line(f / scale, g / scale), a)
+    height = squared_hinge_heights(_line(f, g), a) - scale**2 * inner
     return np.maximum(height, 0.0) / (2 * width)
 
 

@@ -86,7 +86,9 @@ class KeptSums(ABC):
         """Return the moments of the other rows, for rows in a role: "upper" or "lower"."""
 
     @abstractmethod
-    def _evaluate(self, role: str, orders: Sequence[int], moments: Floats) -> Sequence[Floats]:
+    def _evaluate(
+        self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
+    ) -> Sequence[Floats]:
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
 
     def heights(self, weight: Floats, side: str) -> Floats:
@@ -100,23 +102,30 @@ class KeptSums(ABC):
         orders = [1, 2][: 1 + with_second]
         upper = self._in_role("upper", below, orders)
         lower = self._in_role("lower", above, orders)
-        value = float(np.vdot(below, self.heights(above, "top"))) if with_value else 0.0
+        value = self._value(above, below) if with_value else 0.0
         return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
+
+    def _value(self, above: Floats, below: Floats) -> float:
+        """Return the sum over all pairs."""
+        return float(np.vdot(below, self.heights(above, "top")))
 
     def _forget(self) -> None:
         """Forget all sums."""
         # With the weights: without them others could get their identity.
         self._known: dict[tuple[str, int, int], tuple[Floats, Floats]] = {}
 
+    def _kept_moments(self, role: str, weight: Floats) -> Floats:
+        key = role, -1, id(weight)
+        if key not in self._known:
+            self._known[key] = weight, self._moments(role, weight)
+        return self._known[key][1]
+
     def _in_role(self, role: str, weight: Floats, orders: Sequence[int]) -> list[Floats]:
         """Return the sums of derivatives for rows in a role; weights are of the other rows."""
         keys = {order: (role, order, id(weight)) for order in orders}
         new = [order for order in orders if keys[order] not in self._known]
         if new:
-            moments = role, -1, id(weight)
-            if moments not in self._known:
-                self._known[moments] = weight, self._moments(role, weight)
-            found = self._evaluate(role, new, self._known[moments][1])
+            found = self._evaluate(role, new, self._kept_moments(role, weight), weight)
             for order, sums in zip(new, found, strict=True):
                 if order != 1:
                     np.maximum(sums, 0.0, out=sums)  # rounding where all is in order, or far away
@@ -134,6 +143,28 @@ class OnePart:
     rows = slice(None)
 
 
+def one_list(
+    sums: Callable[..., PairSums],
+    heights: Callable[..., Floats],
+    f: Floats,
+    g: Floats,
+    **options: Any,
+) -> OnePart:
+    """Return the sums over one bipartite list, by functions of f, a, g, b and of f, a, g.
+
+    The first takes True as fifth argument where second derivatives are wanted.
+    """
+
+    def heights_of(weight: Floats, side: str) -> Floats:
+        upper, lower = (f, g) if side == "top" else (-g, -f)
+        return heights(upper, weight, lower, **options)
+
+    def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
+        return sums(f, above, g, below, *[True] * with_second, **options)
+
+    return OnePart(heights_of, sums_of, len(f))
+
+
 def by_role(values: Floats, n_upper: int | None) -> tuple[Floats, Floats]:
     """Return values of the upper and of the lower rows of a part."""
     return (values, values) if n_upper is None else (values[:n_upper], values[n_upper:])
@@ -149,29 +180,19 @@ class FastSums(NamedTuple):
 
     Attributes
     ----------
-    sums : callable
-        Maps f, a, g, b to `PairSums`. A loss with second derivatives takes True as fifth
-        argument, which asks for their sums too.
-    heights : callable
-        Maps f, a, g to :math:`\sum_i a_i \phi(f_i - g_k)`, shape (n_lower,).
+    at : callable
+        Maps the scores f, g of the upper and of the lower rows to `PartSums` of them.
     overhead, per_row : float
         Cost of a call and for each row, in nanoseconds on one machine: only ratios matter.
-    part : callable or None, default=None
-        Maps f, g to `PartSums` of these rows, the upper ones first, or to None where that has no
-        advantage.
     """
 
-    sums: Callable[..., PairSums]
-    heights: Callable[[Floats, Floats, Floats], Floats]
+    at: Callable[..., PartSums]
     overhead: float
     per_row: float
-    part: Callable[..., PartSums | None] | None = None
 
     def given(self, **options: Any) -> FastSums:
-        """Return the same sums with keyword arguments for all functions."""
-        sums, heights = partial(self.sums, **options), partial(self.heights, **options)
-        part = self.part and partial(self.part, **options)
-        return self._replace(sums=sums, heights=heights, part=part)
+        """Return the same sums with keyword arguments."""
+        return self._replace(at=partial(self.at, **options))
 
 
 class Strip(NamedTuple):

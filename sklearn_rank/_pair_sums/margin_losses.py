@@ -17,13 +17,7 @@ from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Sums
 from sklearn_rank._core.validation import Choice, Number, check_parameters
-from sklearn_rank._pair_sums._logistic import (
-    RowExponentials,
-    logistic_curvatures,
-    logistic_heights,
-    logistic_part,
-    logistic_sums,
-)
+from sklearn_rank._pair_sums._logistic import RowExponentials, logistic_sums
 from sklearn_rank._pair_sums._moment_sums import least_squares_heights, least_squares_sums
 from sklearn_rank._pair_sums._sorted_sides import SortedSides
 from sklearn_rank._pair_sums._sorted_sums import (
@@ -31,11 +25,18 @@ from sklearn_rank._pair_sums._sorted_sums import (
     hinge_sums,
     rounded_hinge_heights,
     rounded_hinge_sums,
-    sorted_part,
+    sorted_list,
     squared_hinge_heights,
     squared_hinge_sums,
 )
-from sklearn_rank._pair_sums.group_sums import FastSums, PairSums, SmallSums, Strip
+from sklearn_rank._pair_sums.group_sums import (
+    FastSums,
+    PairSums,
+    PartSums,
+    SmallSums,
+    Strip,
+    one_list,
+)
 
 _CURVATURE_ERROR = 1e-10
 """Share of a row's pairs by which the curvature of `CurvedHinge` may be wrong."""
@@ -158,7 +159,9 @@ class Exponential(MarginLoss):
 class LeastSquares(MarginLoss):
     r"""Least squares, :math:`(1 - m)^2`; Chen2012 writes :math:`t^2`, which ties minimise."""
 
-    fast_sums: FastSums = FastSums(least_squares_sums, least_squares_heights, 60e3, 10.0)
+    fast_sums: FastSums = FastSums(
+        partial(one_list, least_squares_sums, least_squares_heights), 60e3, 10.0
+    )
     self_bound = 2.0
     growth = 2, 2
 
@@ -187,30 +190,25 @@ def _sigmoid_slope(x: Floats) -> Floats:
     return likely * (decay * likely)
 
 
-def _curved_hinge_sums(
-    f: Floats,
-    a: Floats,
-    g: Floats,
-    b: Floats,
-    with_second: bool = False,
-    threads: ThreadPool | None = None,
-    line: SortedSides | None = None,
-) -> PairSums:
+def _curved_hinge_sums(f: Floats, g: Floats, threads: ThreadPool | None = None) -> PartSums:
     """Return the sums of the hinge loss, and those of the curvature of `CurvedHinge`."""
-    sums = hinge_sums(f, a, g, b, line)
-    if not with_second:
-        return sums
-    upper, lower = logistic_curvatures(f - 1.0, a, g, b, _CURVATURE_ERROR, threads)
-    return sums._replace(second_upper=upper, second_lower=lower)
+
+    def sums(line: SortedSides, a: Floats, b: Floats, with_second: bool = False) -> PairSums:
+        found = hinge_sums(line, a, b)
+        if not with_second:
+            return found
+        smooth = logistic_sums(f - 1.0, g, _CURVATURE_ERROR, threads)
+        curved = smooth.sums(a, b, with_second=True, with_value=False)
+        return found._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
+
+    return sorted_list(sums, hinge_heights, f, g)
 
 
 class Hinge(MarginLoss):
     r"""Hinge loss, :math:`(1 - m)_+`, that of RankSVM; active up to m = 1, included."""
 
     is_smooth = False
-    fast_sums = FastSums(
-        hinge_sums, hinge_heights, 80e3, 120.0, partial(sorted_part, hinge_sums, hinge_heights)
-    )
+    fast_sums = FastSums(partial(sorted_list, hinge_sums, hinge_heights), 80e3, 120.0)
     growth = 1, 1
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
@@ -237,18 +235,11 @@ class CurvedHinge(Hinge):
     the same: the density of their margins at 1, which this estimates.
     """
 
-    fast_sums: FastSums = FastSums(
-        _curved_hinge_sums,
-        hinge_heights,
-        800e3,
-        150.0,
-        partial(sorted_part, _curved_hinge_sums, hinge_heights),
-    )
+    fast_sums: FastSums = FastSums(_curved_hinge_sums, 800e3, 150.0)
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        fast = self.fast_sums.given(threads=threads)
-        return self._with(fast._replace(heights=hinge_heights))
+        return self._with(self.fast_sums.given(threads=threads))
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -259,11 +250,7 @@ class SquaredHinge(MarginLoss):
     r"""Squared hinge loss, :math:`(1 - m)_+^2`."""
 
     fast_sums = FastSums(
-        squared_hinge_sums,
-        squared_hinge_heights,
-        100e3,
-        130.0,
-        partial(sorted_part, squared_hinge_sums, squared_hinge_heights),
+        partial(sorted_list, squared_hinge_sums, squared_hinge_heights), 100e3, 130.0
     )
     growth = 2, 2
 
@@ -292,7 +279,7 @@ class RoundedHinge(MarginLoss):
         check_parameters("RoundedHinge", {"width": width}, {"width": Number(0, 1, "neither")})
         self.width = width
         sums, heights = partial(rounded_hinge_sums, width), partial(rounded_hinge_heights, width)
-        self.fast_sums = FastSums(sums, heights, 100e3, 130.0)
+        self.fast_sums = FastSums(partial(one_list, sums, heights), 100e3, 130.0)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -309,7 +296,7 @@ class RoundedHinge(MarginLoss):
 class Logistic(MarginLoss):
     r"""Logistic loss, :math:`\ln(1 + e^{-m})`."""
 
-    fast_sums: FastSums = FastSums(logistic_sums, logistic_heights, 800e3, 30.0, logistic_part)
+    fast_sums: FastSums = FastSums(logistic_sums, 800e3, 30.0)
     small_sums = SmallSums(RowExponentials, 3.0)
     strip: Strip = Strip(np.pi)
     growth = 1, 1

@@ -96,4 +96,3 @@ def test_sums_of_packed_places(loss, problem, shift):
     assert value == pytest.approx(same, rel=1e-13, abs=1e-13 * total)
     np.testing.assert_allclose(gradient, slopes, rtol=1e-13, atol=1e-13 * total)
     assert value == pytest.approx(expected, rel=1e-6, abs=1e-6 * total)
-

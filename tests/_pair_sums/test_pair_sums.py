@@ -16,9 +16,9 @@ from tiers import crossed
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import require
 from sklearn_rank._core.validation import check_qid
-from sklearn_rank._pair_sums import ExponentialSums, _logistic, as_margin_loss
-from sklearn_rank._pair_sums._logistic import _grid
-from sklearn_rank._pair_sums._logistic._scan import SortedRows, scan_sums
+from sklearn_rank._pair_sums import ExponentialSums, as_margin_loss
+from sklearn_rank._pair_sums._logistic import logistic_sums
+from sklearn_rank._pair_sums._logistic._scan import SortedRows
 from sklearn_rank._pair_sums._moment_sums import least_squares_sums
 from sklearn_rank.objectives import (
     MARGIN_LOSSES,
@@ -969,10 +969,9 @@ SCORES = {
 }
 
 
-@pytest.mark.parametrize("n_orders", [0, 1, 2])
 @pytest.mark.parametrize("is_scanned", [False, True])
 @pytest.mark.parametrize("name", SCORES)
-def test_sums_of_scores_wherever_they_lie(name, is_scanned, n_orders):
+def test_sums_of_scores_wherever_they_lie(name, is_scanned):
     """By the scan, and by what is cheapest, which may shorten gaps: against the explicit pairs."""
     rng = np.random.default_rng(1)
     scores = SCORES[name](rng)
@@ -980,43 +979,20 @@ def test_sums_of_scores_wherever_they_lie(name, is_scanned, n_orders):
     is_upper[:2] = True, False
     f, g = scores[is_upper], scores[~is_upper]
     a, b = (rng.random(len(x)) + 0.5 for x in (f, g))
-    if is_scanned:
-        found = scan_sums(SortedRows(f, a, g, b), 1e-12, n_orders)
-    else:
-        found = _logistic._evaluate(f, a, g, b, n_orders, 1e-12, None, None)
+    part = SortedRows(f, g, 1e-12) if is_scanned else logistic_sums(f, g)
     z = g - f[:, None]
-    assert found.value == pytest.approx(a @ np.logaddexp(0, z) @ b, rel=1e-11)
-    if not n_orders:
-        atol = 1e-11 * a.sum() + 1e-15 * np.abs(scores).max()
-        np.testing.assert_allclose(found.heights, a @ np.logaddexp(0, z), rtol=1e-11, atol=atol)
-        return
-    slope = special.expit(z)
-    for order, terms in enumerate([slope, slope * special.expit(-z)][:n_orders]):
-        atol = 10.0**order * 1e-12
-        np.testing.assert_allclose(found.upper_sums[order], terms @ b, atol=atol * b.sum())
-        np.testing.assert_allclose(found.lower_sums[order], a @ terms, atol=atol * a.sum())
-
-
-@pytest.mark.parametrize("n", [1, 7, 60, 1_000, 5_003])
-@pytest.mark.parametrize("reach", [1, 4, 30])
-def test_convolution_in_blocks_is_that_of_the_whole(n, reach):
-    rng = np.random.default_rng(n)
-    values, kernel = rng.random(n), rng.standard_normal(2 * reach + 1)
-    found = _grid._convolved_in_blocks(values, kernel)
-    wanted = np.convolve(values, kernel)[reach : reach + n]
-    np.testing.assert_allclose(found, wanted, atol=1e-12 * n)
-
-
-def test_wide_grids_are_convolved_in_blocks():
-    f = np.random.default_rng(0).uniform(-3_000, 3_000, 40_000)
-    y = np.arange(40_000) % 2
-    with patch.object(_grid, "_convolved_in_blocks", wraps=_grid._convolved_in_blocks) as blocks:
-        found = pair_loss_and_gradient(y, f)
-        assert blocks.called
-    with patch.object(_grid, "_MANY_REACHES", np.inf):
-        wanted = pair_loss_and_gradient(y, f)
-    assert found[0] == pytest.approx(wanted[0], rel=1e-12)
-    np.testing.assert_allclose(found[1], wanted[1], atol=1e-12 * len(y))
+    loss, slope = np.logaddexp(0, z), special.expit(z)
+    second = slope * special.expit(-z)
+    for with_second in (False, True):
+        found = part.sums(a, b, with_second)
+        assert found.value == pytest.approx(a @ loss @ b, rel=1e-11)
+        for order, terms in enumerate([-slope, second][: 1 + with_second]):
+            atol = 10.0**order * 1e-12
+            np.testing.assert_allclose(found[1 + 2 * order], terms @ b, atol=atol * b.sum())
+            np.testing.assert_allclose(found[2 + 2 * order], a @ terms, atol=atol * a.sum())
+    for side, weight, expected in (("top", a, a @ loss), ("bottom", b, loss @ b)):
+        atol = 1e-11 * weight.sum() + 1e-15 * np.abs(scores).max()
+        np.testing.assert_allclose(part.heights(weight, side), expected, rtol=1e-11, atol=atol)
 
 
 def test_least_squares_of_huge_scores_are_infinite():

@@ -22,108 +22,39 @@ over the processes, and each interpolates at its own rows.
 
 from __future__ import annotations
 
-import numpy as np
-
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank._core.sums import ALL_HERE
-from sklearn_rank._core.sums import Sums as RowSums
+from sklearn_rank._core.sums import Sums
 from sklearn_rank._pair_sums._logistic._cheapest import cheapest, shared_grid
-from sklearn_rank._pair_sums._logistic._grid import Grid, ListOnGrid, grid_sums
-from sklearn_rank._pair_sums._logistic._logistic_sums import ERROR, Sums
+from sklearn_rank._pair_sums._logistic._grid import ListOnGrid
 from sklearn_rank._pair_sums._logistic._row_exponentials import RowExponentials
-from sklearn_rank._pair_sums._logistic._scan import SortedRows, scan_sums
-from sklearn_rank._pair_sums.group_sums import PairSums
+from sklearn_rank._pair_sums._logistic._scan import SortedRows
+from sklearn_rank._pair_sums.group_sums import PartSums
 
-__all__ = [
-    "RowExponentials",
-    "logistic_curvatures",
-    "logistic_heights",
-    "logistic_part",
-    "logistic_sums",
-]
+__all__ = ["RowExponentials", "logistic_sums"]
 
 
 def logistic_sums(
     f: Floats,
-    a: Floats,
     g: Floats,
-    b: Floats,
-    with_second: bool = False,
-    error: float = ERROR,
+    error: float = 1e-12,
     threads: ThreadPool | None = None,
-    rows: RowSums | None = None,
-) -> PairSums:
-    """Return the sums for upper rows with scores f, weights a and lower rows with g, b.
+    rows: Sums | None = None,
+) -> PartSums:
+    """Return the sums over the pairs of upper rows with scores f and lower rows with scores g.
 
     `error` is the share of a row's pairs by which its sums may be wrong. `threads` share
     the rows of a grid. With `rows` those here are a part of the upper and of the lower ones.
     """
-    n_orders = 2 if with_second else 1
-    value, _, upper, lower = _evaluate(f, a, g, b, n_orders, error, threads, rows)
-    for slopes in (upper[0], lower[0]):
-        np.negative(slopes, out=slopes)
-    return PairSums(value, upper[0], lower[0], *upper[1:], *lower[1:])
-
-
-def logistic_heights(
-    f: Floats,
-    a: Floats,
-    g: Floats,
-    error: float = ERROR,
-    threads: ThreadPool | None = None,
-    rows: RowSums | None = None,
-) -> Floats:
-    """Return the sum over the upper rows of a * log(1 + exp(g - f)), for each lower row."""
-    return _evaluate(f, a, g, np.ones(len(g)), 0, error, threads, rows).heights
-
-
-def logistic_curvatures(
-    f: Floats,
-    a: Floats,
-    g: Floats,
-    b: Floats,
-    error: float = ERROR,
-    threads: ThreadPool | None = None,
-) -> tuple[Floats, Floats]:
-    """Return the sums of sigmoid'(z): of each upper row, times b, and of each lower, times a."""
-    sums = _evaluate(f, a, g, b, 2, error, threads, None)
-    return sums.upper_sums[1], sums.lower_sums[1]
-
-
-def logistic_part(
-    f: Floats, g: Floats, error: float = ERROR, threads: ThreadPool | None = None
-) -> ListOnGrid | None:
-    """Return several sums by one grid; None where there is none."""
-    grid = _grid_of(f, g, error)
-    return None if grid is None else ListOnGrid(f, g, grid, threads or ThreadPool())
-
-
-def _grid_of(f: Floats, g: Floats, error: float) -> Grid | None:
-    low, high = min(f.min(), g.min()), max(f.max(), g.max())
-    return cheapest(float(low), float(high), len(f) + len(g), error)
-
-
-def _evaluate(
-    f: Floats,
-    a: Floats,
-    g: Floats,
-    b: Floats,
-    n_orders: int,
-    error: float,
-    threads: ThreadPool | None,
-    rows: RowSums | None,
-) -> Sums:
-    """Return the sums of the sigmoid and its derivative (`n_orders` of them), or heights (0)."""
     threads = threads or ThreadPool()
-    grid = shared_grid(f, g, rows, error) if rows else _grid_of(f, g, error)
+    if rows is not None:
+        return ListOnGrid(f, g, shared_grid(f, g, rows, error), threads, rows)
+    low, high = float(min(f.min(), g.min())), float(max(f.max(), g.max()))
+    grid = cheapest(low, high, len(f) + len(g), error)
     if grid is not None:
-        return grid_sums(f, a, g, b, grid, n_orders, threads, rows or ALL_HERE)
-    in_order = SortedRows(f, a, g, b)
+        return ListOnGrid(f, g, grid, threads)
+    in_order = SortedRows(f, g, error)
     grid = cheapest(0.0, in_order.length + 1.0, len(f) + len(g), error)
     if grid is None:
-        return scan_sums(in_order, error, n_orders)
-    f, g, ramp = in_order.without_gaps()
-    sums = grid_sums(f, a, g, b, grid, n_orders, threads)
-    heights = sums.heights if n_orders else sums.heights + ramp
-    return sums._replace(value=sums.value + float(b @ ramp), heights=heights)
+        return in_order
+    return ListOnGrid(*in_order.without_gaps(), grid, threads, gaps=in_order)

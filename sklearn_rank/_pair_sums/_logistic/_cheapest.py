@@ -8,8 +8,7 @@ import numpy as np
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Sums
-from sklearn_rank._pair_sums._logistic._grid import TILE, Grid
-from sklearn_rank._pair_sums._logistic._logistic_sums import REACH
+from sklearn_rank._pair_sums._logistic._grid import REACH, Grid
 
 
 class _Fineness(NamedTuple):
@@ -31,9 +30,12 @@ _FINENESSES = (
 )
 
 # Nanoseconds on one machine. Only their ratios matter, and only roughly.
-_PER_ROW_AND_DEGREE, _PER_INTERVAL_AND_DEGREE, _PER_SORTED_ROW = 2.8, 8.0, 25.0
+_PER_ROW_AND_DEGREE, _PER_INTERVAL_AND_DEGREE, _PER_UNCACHED_ROW = 2.8, 8.0, 25.0
 _PER_KERNEL_INTERVAL = 100.0
 _PER_SCANNED_ROW, _SCAN = 250.0, 300e3
+
+_MOST_CACHED = 1 << 14
+"""Intervals whose polynomials stay in the second-level cache."""
 
 _LONGEST = 131072.0
 """Longest axis of a grid: the weights of its nodes, in messages between processes, are 16 MB."""
@@ -76,8 +78,8 @@ def _cheapest_grid(low: float, high: float, n_rows: int, allowed: float) -> tupl
     for step, degree, error in _FINENESSES:
         n_intervals = (high - low) / step + 1
         if error * 8 <= allowed:
-            per_row = _PER_ROW_AND_DEGREE * degree + _PER_SORTED_ROW * (n_intervals > TILE)
-            cost = per_row * n_rows + _PER_INTERVAL_AND_DEGREE * degree * n_intervals
+            cost = _PER_ROW_AND_DEGREE * n_rows + _PER_INTERVAL_AND_DEGREE * n_intervals
+            cost = degree * cost + _PER_UNCACHED_ROW * n_rows * (n_intervals > _MOST_CACHED)
             cost += _PER_KERNEL_INTERVAL * min(2 * REACH / step, 2 * n_intervals)
             origin = float(np.floor(low / step) * step)
             best.append((cost, Grid(origin, step, int((high - origin) / step) + 1, degree)))

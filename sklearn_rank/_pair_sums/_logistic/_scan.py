@@ -22,9 +22,9 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
 from sklearn_rank._core.protocols import Floats, Mask
-from sklearn_rank._pair_sums._logistic._logistic_sums import REACH, Sums
+from sklearn_rank._pair_sums._logistic._grid import REACH
 from sklearn_rank._pair_sums._sorted_sides import integral, sort_sides
-from sklearn_rank._pair_sums.group_sums import EMPTY
+from sklearn_rank._pair_sums.group_sums import PairSums
 
 _RATE = float(np.log(3.0 + np.sqrt(8.0)))
 """Logarithm of rho."""
@@ -35,50 +35,32 @@ _TAILS = 3.2
 _LARGEST = 2.0**50
 """Largest score from which whole numbers are taken away exactly."""
 
-_EXTRA = (1.0, 1.0, 100.0)
-"""How much more exact the sums of t / (1 + t)^2 need the others to be, by the number of orders."""
+_EXTRA = 100.0
+"""How much more exact polynomials must be for the sums of t / (1 + t)^2 too."""
 
 _MOST_LANES = 1024
 """The sums of so many lanes stay in the second-level cache."""
 
 
-def scan_sums(rows: SortedRows, allowed: float, n_orders: int) -> Sums:
-    """Return the sums of any scores, at a price that does not depend on them."""
-    kernels = _kernels(_degree(rows, allowed / _EXTRA[n_orders]))[: n_orders + 1]
-    rest = _rest_sums(rows, kernels)
-    heights = rows.sides.split(integral(rows.sides.gap, rows.behind) + rest[0])[1]
-    value = float(rows.b @ heights)
-    if not n_orders:
-        return Sums(value, heights, EMPTY, EMPTY)
-    # Of upper rows the later pairs are out of order, of lower rows the earlier ones.
-    np.negative(rest[1], out=rest[1], where=~rows.sides.is_upper)
-    rest[1] += np.where(rows.sides.is_upper, rows.ahead, rows.behind)
-    np.maximum(rest, 0.0, out=rest)  # rounding where no row is near
-    upper, lower = zip(*map(rows.sides.split, rest[1:]), strict=True)
-    return Sums(value, EMPTY, np.stack(upper), np.stack(lower))
-
-
 class SortedRows:
-    """Upper rows with scores f, weights a and lower rows with g, b, sorted together.
+    """Upper rows with scores f and lower rows with scores g, sorted together.
 
-    Attributes
+    Their sums over the pairs, see `PartSums`, have a price that does not depend on the scores.
+
+    Parameters
     ----------
-    x : ndarray of shape (n_rows,)
-        Scores, rising.
-    sides : SortedSides
-        The order.
-    masses : tuple of two ndarrays of shape (n_rows,)
-        Weights as upper and as lower rows.
-    behind, ahead : ndarray of shape (n_rows,)
-        Weight of the upper rows up to each row, and of the lower rows from it on.
+    f, g : ndarray of shape (n_upper,) and (n_lower,)
+        Scores.
+    allowed : float
+        The share of a row's pairs by which its sums may be wrong.
     """
 
-    def __init__(self, f: Floats, a: Floats, g: Floats, b: Floats) -> None:
-        self.a, self.b = a, b
-        self.x, self.sides = sort_sides(np.concatenate([f, g]), len(f))
-        self.masses = self.sides.weights(a, b)
-        self.behind, self.ahead = self.sides.masses(a, b)
+    rows = slice(None)
 
+    def __init__(self, f: Floats, g: Floats, allowed: float) -> None:
+        self.n_upper: int | None = len(f)
+        self._allowed = allowed
+        self.x, self.sides = sort_sides(np.concatenate([f, g]), len(f))
         self._taken = np.floor(np.maximum(self.sides.gap - REACH, 0.0))
 
     @property
@@ -88,25 +70,65 @@ class SortedRows:
             return np.inf
         return float(self.x[-1] - self.x[0] - self._taken.sum())
 
-    def without_gaps(self) -> tuple[Floats, Floats, Floats]:
+    def without_gaps(self) -> tuple[Floats, Floats]:
         """Shorten stretches without rows to little more than `REACH`; return both sides' scores.
 
         Pairs across such a stretch count fully or not at all, so that their sigmoids stay as they
-        are. The last are the heights that the lower rows lose: log(1 + exp(z)) loses exactly the
-        length taken away, of whole numbers, which rounds nothing.
+        are, and log(1 + exp(z)) loses exactly the length taken away, of whole numbers, which
+        rounds nothing.
         """
         x = self.x - np.cumsum(np.append(np.floor(self.x[0]), self._taken))
-        return *self.sides.split(x), self.sides.split(integral(self._taken, self.behind))[1]
+        return self.sides.split(x)
 
+    def lost(self, role: str, weight: Floats) -> Floats:
+        """Return what the heights of the rows in a role lose, given the weights of the others."""
+        return self._ramp(role, weight, self._taken)
 
-def _degree(rows: SortedRows, allowed: float) -> int:
-    """Return the degree of polynomials that are wrong by the share `allowed` of a row's pairs."""
-    # The errors decay as t does: only near rows have a part in them.
-    some = np.arange(0, len(rows.x), 8)
-    crowd = int(np.max(np.searchsorted(rows.x, rows.x[some] + 1.0) - some)) + 8
-    heaviest = max(float(side.max()) / (float(side.sum()) or 1.0) for side in (rows.a, rows.b))
-    share = min(_TAILS * crowd * heaviest, 1.0)
-    return max(int(np.ceil(np.log(max(share / allowed, 1.0)) / _RATE)), 4)
+    def heights(self, weight: Floats, side: str) -> Floats:
+        """Return the loss of each row's pairs."""
+        role = "lower" if side == "top" else "upper"
+        weights = self._weights(role, weight)
+        rest = _rest_sums(self, weights, _kernels(self._degree(*weights, self._allowed))[:1])
+        found = self.sides.split(rest[0])[role == "lower"]
+        return found + self._ramp(role, weight, self.sides.gap)
+
+    def sums(
+        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles of a row."""
+        allowed = self._allowed / (_EXTRA if with_second else 1)
+        kernels = _kernels(self._degree(above, below, allowed))[: 2 + with_second]
+        rest = _rest_sums(self, (above, below), kernels)
+        heights = self.sides.split(rest[0])[1] + self._ramp("lower", above, self.sides.gap)
+        # Of upper rows the later pairs are out of order, of lower rows the earlier ones.
+        np.negative(rest[1], out=rest[1], where=~self.sides.is_upper)
+        rest[1] += np.where(self.sides.is_upper, *self.sides.masses(above, below)[::-1])
+        np.maximum(rest, 0.0, out=rest)  # rounding where no row is near
+        found = [part for each in rest[1:] for part in self.sides.split(each)]
+        for slopes in found[:2]:
+            np.negative(slopes, out=slopes)
+        return PairSums(float(below @ heights), *found)
+
+    def _weights(self, role: str, weight: Floats) -> tuple[Floats, Floats]:
+        """Return weights of both sides, of which those of the rows in a role are not needed."""
+        n_others = len(self.x) - len(weight)
+        return (weight, np.zeros(n_others)) if role == "lower" else (np.zeros(n_others), weight)
+
+    def _ramp(self, role: str, weight: Floats, gap: Floats) -> Floats:
+        """Return the sums of max(z, 0) for rows in a role, given the distances of neighbours."""
+        behind, ahead = self.sides.masses(*self._weights(role, weight))
+        if role == "lower":
+            return self.sides.split(integral(gap, behind))[1]
+        return self.sides.split(integral(gap[::-1], ahead[::-1])[::-1])[0]
+
+    def _degree(self, a: Floats, b: Floats, allowed: float) -> int:
+        """Return the degree of polynomials that are wrong by the allowed share."""
+        # The errors decay as t does: only near rows have a part in them.
+        some = np.arange(0, len(self.x), 8)
+        crowd = int(np.max(np.searchsorted(self.x, self.x[some] + 1.0) - some)) + 8
+        heaviest = max(float(side.max()) / (float(side.sum()) or 1.0) for side in (a, b))
+        share = min(_TAILS * crowd * heaviest, 1.0)
+        return max(int(np.ceil(np.log(max(share / allowed, 1.0)) / _RATE)), 4)
 
 
 @cache
@@ -123,7 +145,7 @@ def _kernels(degree: int) -> Floats:
     return np.array([coefficients(kernel) for kernel in over_t])
 
 
-def _rest_sums(rows: SortedRows, kernels: Floats) -> Floats:
+def _rest_sums(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats) -> Floats:
     """Return each row's sums of the remainders over the rows of the other side.
 
     Of t / (1 + t) that over the earlier rows less that over the later ones.
@@ -140,7 +162,7 @@ def _rest_sums(rows: SortedRows, kernels: Floats) -> Floats:
 
     gap = np.append(np.inf, rows.sides.gap)
     decay = in_lanes(np.where(gap < REACH, np.exp(-gap), 0.0))  # tiny products would be slow
-    weight = np.stack([in_lanes(mass) for mass in rows.masses], axis=1)
+    weight = np.stack([in_lanes(mass) for mass in rows.sides.weights(*weights)], axis=1)
     is_upper = in_lanes(rows.sides.is_upper) > 0
     starts = np.arange(length, n, length)
     near = [np.searchsorted(rows.x, rows.x[starts - k] + z) for k, z in ((0, -REACH), (1, REACH))]

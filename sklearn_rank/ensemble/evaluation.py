@@ -11,6 +11,7 @@ from scipy import stats
 
 from sklearn_rank._core.distinct import effective_rows
 from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank.ensemble.members import HIGHEST_GRADE
 from sklearn_rank.metrics import auc_score, ndcg_score
 from sklearn_rank.metrics.curve_terms import RocSteps
 from sklearn_rank.metrics.intervals import with_both_classes
@@ -22,9 +23,6 @@ _AUC_SHARE = 0.2
 
 _TOP, _HEAD = 0.1, 0.05
 """False positive rates up to which the top is selected for, and reported."""
-
-_HIGHEST_GRADE = 31
-"""Highest relevance whose gain of 2^y - 1 in NDCG leaves other rows visible."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class HeldOutLabels:
     def _has_ndcg(self) -> bool:
         """Whether NDCG, which has no weights, is defined for the rows, and not of one row alone."""
         are_equal = (self.weight == self.weight[0]).all()
-        are_grades = self.y.min() >= 0 and 0 < self.y.max() <= _HIGHEST_GRADE
+        are_grades = self.y.min() >= 0 and 0 < self.y.max() <= HIGHEST_GRADE
         return bool(self.is_graded and self.qid is not None and are_equal and are_grades)
 
     @property

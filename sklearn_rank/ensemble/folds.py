@@ -15,6 +15,7 @@ from sklearn_rank._core.protocols import Indices, Mask, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
+from sklearn_rank.metrics.intervals import fold_of_queries
 from sklearn_rank.model_selection import QueryKFold, split_queries
 
 Splits = list[tuple[Indices, Indices]]
@@ -88,16 +89,8 @@ def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:
                 f"{int(data.position[test[fold[test] >= 0][0]])} is in several test sets."
             )
         fold[test] = number
-    if data.qid is None:
-        return fold
-    first = np.full(data.qid.max() + 1, -2)
-    first[data.qid] = fold
-    n_split = len(np.unique(data.qid[first[data.qid] != fold]))
-    if n_split:
-        raise ValueError(
-            f"The folds of {owner} must hold out whole queries, as QueryKFold does. Got {n_split} "
-            "queries in several folds."
-        )
+    if data.qid is not None:
+        fold_of_queries(fold, data.qid)  # raises an error where a query lies in several
     return fold
 
 

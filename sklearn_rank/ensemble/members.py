@@ -40,7 +40,7 @@ _FEWEST_VALUES = 20
 _MOST_KERNEL_ROWS = 5000
 """Rows up to which a kernel is a member: its time grows with their square."""
 
-_HIGHEST_GRADE = 31
+HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective."""
 
 
@@ -112,7 +112,7 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
         members["trees"] = trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
         if not has_queries:
             members["trees_p4"] = clone(trees).set_params(p=4.0)
-        elif (data.weight == 1).all() and np.isin(data.y, range(_HIGHEST_GRADE + 1)).all():
+        elif (data.weight == 1).all() and np.isin(data.y, range(HIGHEST_GRADE + 1)).all():
             members["trees_ndcg"] = clone(trees).set_params(loss="ndcg")
     if n_rows <= _MOST_KERNEL_ROWS and not has_queries:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))

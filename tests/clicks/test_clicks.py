@@ -342,6 +342,7 @@ def test_features_tell_positions_from_relevance_in_the_log_of_one_ranker():
     assert np.abs(np.median(without, axis=0)).max() > 0.5  # nothing else tells them apart
 
 
+@pytest.mark.slow
 def test_the_likelihood_of_a_regression_is_largest():
     clicks, place, group = small_log(0, n=3000)
     X = np.column_stack([np.linspace(-1, 1, 5), [0.5, -1, 0.3, 1, -0.8]])

@@ -176,6 +176,7 @@ def test_a_row_has_one_score_alone_and_among_many():
     np.testing.assert_allclose(alone, together[:20], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_map_of_the_folds_serves_the_member_that_was_fitted_to_all_rows():
     X, y = make_rows(3000)
     X, X_new, y, y_new = train_test_split(X, y, random_state=0)
@@ -337,7 +338,7 @@ def test_queries_are_held_out_whole():
     options = {"X": data.data, "y": y, "qid": data.qid}
     model = made(MEMBERS[:2]).fit(**options)
     assert model.has_queries_
-    with pytest.raises(ValueError, match="must hold out whole queries"):
+    with pytest.raises(ValueError, match="a fold must hold whole queries"):
         made(MEMBERS[:2], cv=list(KFold(3, shuffle=True).split(y))).fit(**options)
     by_hand = made(MEMBERS[:2], cv=QueryKFold(3)).fit(**options)
     splits = list(QueryKFold(3).split(data.data, y, qid=data.qid))
@@ -651,7 +652,7 @@ def test_members_see_the_columns_of_a_frame(kind):
         model.predict(frame[["x1", "x0", "x2", "x3"]])
 
 
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
+@pytest.mark.parametrize("relevance", ["binary", pytest.param("graded", marks=pytest.mark.slow)])
 def test_auto_takes_categories_and_missing_values_and_sparse_rows(relevance):
     X, y = make_rows(300)
     X[::7, 2] = np.nan

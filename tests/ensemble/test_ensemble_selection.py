@@ -311,6 +311,7 @@ def test_scoring_does_not_replace_a_figure_that_is_there_anyway(qid, graded):
     assert own["auc"].value == 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_folds", [2, 5])
 def test_intervals_of_a_mean_over_few_folds_hold_the_truth(n_folds):
     def area(y_true, y_score, qid=None):

@@ -39,7 +39,6 @@ from sklearn_rank._core.validation import (
     largest_size,
     refuse_dates,
     unchanged_on_error,
-    warn_of_order,
 )
 from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank._predictor import Predictor
@@ -174,8 +173,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         known = dict(vars(self))
         with unchanged_on_error(self):
             data = self._check_arrays(*arrays)
-            if data.classes is not None:
-                warn_of_order(type(self).__name__, data.classes)
         goes_on = getattr(self, "warm_start", False) and "has_queries_" in known
         try:
             self.set_fitted(_with_input(data, (fit or self._fit)(data.with_moderate_weights())))

@@ -14,17 +14,9 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
-from sklearn_rank._core.warnings import warn
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
 """Between these sums of weights are finite, and quotients of them too."""
-
-CLEARLY_ON_TOP = frozenset(
-    {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
-    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
-    | {"ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "evet", "да", "はい", "是"}
-)
-"""Names of classes, in lower case, that nobody expects at the bottom of a list."""
 
 
 @dataclass(frozen=True)
@@ -491,19 +483,6 @@ def find_classes(owner: str, y: Values) -> Values:
             f"{classes.tolist()[0]!r}."
         )
     return classes
-
-
-def warn_of_order(owner: str, classes: Values) -> None:
-    """Warn of a class on top that only the alphabet has put there."""
-    low, high = classes.tolist()
-    if isinstance(high, str) and high.casefold() not in CLEARLY_ON_TOP:
-        warn(
-            f"{owner} ranks {high!r} above {low!r}: of two classes the one that sorts last "
-            "belongs at the top, and a declared order of categories is not used. To rank "
-            f"{low!r} first, fit y == {low!r} in place of y; y == {high!r} keeps the order, "
-            "without this warning.",
-            UserWarning,
-        )
 
 
 def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._core.callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
 from sklearn_rank._core.protocols import Observer, Values
-from sklearn_rank._core.validation import check_qid_given, find_classes, warn_of_order
+from sklearn_rank._core.validation import check_qid_given, find_classes
 from sklearn_rank._predictor import is_binary
 from sklearn_rank.base import DESCRIBED
 from sklearn_rank.dask._binning_tasks import bin_partitions
@@ -276,10 +276,7 @@ def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
     if estimator.relevance == "graded":
         return None
     labels = [one.labels for one in summaries if one.labels is not None and len(one.labels)]
-    owner = type(estimator).__name__
-    classes = find_classes(owner, np.concatenate(labels))
-    warn_of_order(owner, classes)
-    return np.asarray(classes)
+    return np.asarray(find_classes(type(estimator).__name__, np.concatenate(labels)))
 
 
 @with_callbacks

@@ -25,11 +25,10 @@ from sklearn_rank._core.validation import (
     check_lengths,
     check_parameters,
     is_upper_label,
-    warn_of_order,
 )
 from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.metrics.scorers import last_step, scores_of
+from sklearn_rank.metrics.scorers import scores_of
 
 __all__ = ["ConformalSelector"]
 
@@ -205,10 +204,6 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         if len(classes) != 2:
             raise ValueError(f"{name} needs two classes. Got {classes.tolist()}.")
         is_positive = is_upper_label(name, y_held, classes)
-        ranker = last_step(estimator)
-        # The fit of a ranker has warned. That of a card does not where it knows its bad end.
-        if not hasattr(ranker, "has_queries_") or hasattr(ranker, "card_"):
-            warn_of_order(name, classes)
         scores = _scores(name, estimator, X_held)
         check_lengths(X=scores, y=y_held)
         if self.fdr * (len(scores) + 1) < 1:

@@ -1,6 +1,5 @@
 """ConformalSelector: its oracle, the bound by simulation, and scikit-learn's conventions."""
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -218,33 +217,6 @@ def test_a_frozen_estimator_calibrates_on_all_rows(cancer):
     # One class only among the rows that calibrate: the estimator knows the other.
     sick = np.flatnonzero(y == 1)
     assert selector.fit(X.iloc[sick], names[sick]).p_values(X[:3]).max() == 1 / (1 + len(sick))
-
-
-@pytest.mark.parametrize("wrap", [clone, FrozenEstimator], ids=["fitted", "frozen"])
-def test_a_class_to_find_by_the_alphabet_alone_is_named(cancer, wrap):
-    X, y = cancer
-    names = np.array(["fraud", "genuine"])[y.to_numpy()]
-    selector = ConformalSelector(wrap(LogisticRegression(max_iter=5000).fit(X, names)))
-    message = "^ConformalSelector ranks 'genuine' above 'fraud': .* fit y == 'fraud' in place of y"
-    with pytest.warns(UserWarning, match=message):
-        selector.fit(X, names)
-    selector.set_params(estimator=LogisticRegression(max_iter=5000)).fit(X, names == "fraud")
-    before = vars(selector).copy()
-    with warnings.catch_warnings(), pytest.raises(UserWarning, match=message):
-        warnings.simplefilter("error")  # nothing is changed by a fit that such an error ends
-        selector.fit(X, names)
-    assert vars(selector) == before
-
-
-def test_a_class_that_a_ranker_has_named_is_not_named_again(cancer):
-    X, y = cancer
-    names = np.array(["fraud", "genuine"])[y.to_numpy()]
-    search = GridSearchCV(PNormPushRanker(), {"n_estimators": [2]}, cv=2)
-    for estimator in (PNormPushRanker(n_estimators=2), make_pipeline(StandardScaler(), search)):
-        with pytest.warns(UserWarning, match="ranks 'genuine' above 'fraud'") as caught:
-            fitted = ConformalSelector(estimator).fit(X, names).estimator_
-        assert {str(one.message).split()[0] for one in caught} == {"PNormPushRanker"}
-        ConformalSelector(FrozenEstimator(fitted)).fit(X, names)  # that its fit has warned of
 
 
 def test_the_drawing_is_at_random_and_repeats(cancer):

@@ -409,14 +409,6 @@ def test_without_pandas_tables_are_refused(monkeypatch):
             table()
 
 
-def test_the_order_of_classes_is_said_once():
-    y = np.array(["dull", "fine"])[Y]
-    with pytest.warns(UserWarning, match="ranks 'fine' above 'dull'") as caught:
-        card = Scorecard(cv=2, max_terms=2).fit(X, y)
-    assert len(caught) == 1
-    assert card.ranker_.classes_.tolist() == card.classes_.tolist() == ["dull", "fine"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -11,12 +11,18 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.validation import CLEARLY_ON_TOP
 from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema, check_columns
 from sklearn_rank.cli._tables.errors import InputError, count, listing
 from sklearn_rank.cli._tables.notation import PANDAS_MISSING, date_forms, numbers, written
 from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import Table
+
+_CLEARLY_ON_TOP = frozenset(
+    {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
+    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
+    | {"ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "evet", "да", "はい", "是"}
+)
+"""Names of classes, in lower case, that nobody expects at the bottom of a list."""
 
 _MANY_CLASSES, _COMMON = 20, 2 / 3
 
@@ -181,7 +187,7 @@ def choose_classes(
         hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
         what = f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two"
         raise table.error(target, f"{what}; {hint}")
-    clear = [name for name in classes if name.casefold() in CLEARLY_ON_TOP]
+    clear = [name for name in classes if name.casefold() in _CLEARLY_ON_TOP]
     top = clear[0] if is_text and len(clear) == 1 else classes[1]
     if is_text and (top != classes[1] or not clear):
         why = "by its name" if clear else "the later in the alphabet"

@@ -316,7 +316,7 @@ def influence(
 ) -> tuple[float, Floats]:
     """Return a metric and its influence values: of each row, query or group."""
     value, each = _of_rows_or_queries(name, score, y, qid, fold)
-    return value, each if group is None else np.bincount(group, each)
+    return value, each if group is None else np.asarray(np.bincount(group, each), dtype=float)
 
 
 def _of_rows_or_queries(

@@ -586,8 +586,10 @@ def _in_queries(y_true: Any, scores: dict[str, Any], qid: Any, fold: Any, max_fp
     if fold is not None:
         folds, query = (check_qid(one, len(y_true), n) for n, one in (("fold", fold), ("qid", qid)))
         fold_of_queries(folds, query)
-    options = {"max_fpr": max_fpr, "qid": qid, "average": None}
-    return [tpr_at_fpr_score(y_true, score, **options) for score in scores.values()]
+    return [
+        tpr_at_fpr_score(y_true, score, max_fpr=max_fpr, qid=qid, average=None)
+        for score in scores.values()
+    ]
 
 
 def _shares(

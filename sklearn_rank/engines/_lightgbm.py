@@ -10,7 +10,6 @@ from scipy.sparse import csr_matrix, issparse
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.selected import Selection
-from sklearn_rank.engines._lightgbm_text import check_trees
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _MOST_LEAVES = 131_072
@@ -213,7 +212,6 @@ class LightGBM(Engine):
 
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""
-        check_trees(stored)
         return self.module.Booster(model_str=stored.decode())
 
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -66,14 +65,6 @@ class PredictionsDisplay(ABC):
         if options.get("name") is None:
             options["name"] = type(ranker_and_rows(estimator)[0]).__name__
         return cls.from_predictions(label, score, sample_weight=sample_weight, **options)
-
-
-def rows_of_two_classes(
-    owner: str, y_true: Any, y_score: Any, qid: Any, sample_weight: Any
-) -> ScoredRows:
-    """Check labels of two classes, such as strings; `y` of the rows is a mask of the greater."""
-    rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
-    return replace(rows, y=is_upper_class(owner, rows.y))
 
 
 def rows_of_queries(rows: ScoredRows) -> list[Indices]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +13,8 @@ from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting import drawing
 from sklearn_rank.plotting._predictions import (
     PredictionsDisplay,
+    is_upper_class,
     rows_of_queries,
-    rows_of_two_classes,
 )
 
 
@@ -110,7 +110,8 @@ class TopROCDisplay(PredictionsDisplay):
         self : TopROCDisplay
             Drawn.
         """
-        rows = rows_of_two_classes(cls.__name__, y_true, y_score, qid, sample_weight)
+        rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
+        rows = replace(rows, y=is_upper_class(cls.__name__, rows.y))
         fpr, tpr = _mean_roc_curve(cls.__name__, rows.with_moderate_weights())
         display = cls(fpr=fpr, tpr=tpr, roc_auc=float(auc(fpr, tpr)), name=name)
         return display.plot(ax, **options)

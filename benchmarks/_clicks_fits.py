@@ -261,12 +261,13 @@ def fit_list_net_true(train: Queries) -> Any:
     return ListNetLinear().fit(train.X, train.y, qid=train.qid)
 
 
-def measure_cell(folder: Any, cell: Cell, kind: str) -> dict[str, Any]:
+def measure_cell(folder: Any, kind: str, *of: Any) -> dict[str, Any]:
     """Return the NDCG@10 of each test query by the systems of a kind, and those of propensities."""
     import warnings
 
     from sklearn_rank.metrics import ndcg_score
 
+    cell = Cell(*of)
     train, test = load_part(folder, cell)
     log, estimated = make_log(train, cell)
     found: dict[str, Any] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 from _systems import (
     System,
+    build,
     by_group_id,
     by_group_sizes,
     by_qid,
@@ -18,8 +19,7 @@ from _systems import (
     xgboost_margin,
 )
 
-ROUNDS = 100
-BINS = 64
+ROUNDS, BINS = 100, 64
 
 RATES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """Learning rates to search: ours takes none above 1, nor does XGBoost."""
@@ -29,116 +29,32 @@ BIN_COUNTS = (32, 64, 255)
 
 GRID = {"learning_rate": RATES, "bins": BIN_COUNTS}
 
-
-def _given(**parameters: Any) -> dict[str, Any]:
-    """Return the parameters that are not None: the others keep the library's own value."""
-    return {name: value for name, value in parameters.items() if value is not None}
-
-
-# --- ours ----------------------------------------------------------------------------------------
+XGBOOST = {"n_estimators": ROUNDS, "tree_method": "hist", "max_depth": 1}
+LIGHTGBM = {"n_estimators": ROUNDS, "num_leaves": 2, "max_depth": 1, "verbosity": -1}
+YETI_RANK = {"loss_function": "YetiRank", "iterations": ROUNDS, "depth": 1}
+YETI_RANK |= {"verbose": 0, "allow_writing_files": False}
+HISTOGRAMS = {"max_iter": ROUNDS, "max_depth": 1, "early_stopping": False}
 
 
-def _boosted(name, n_threads, *, bins=BINS, learning_rate=1.0, **parameters):
-    import sklearn_rank
+def with_bins(
+    of: Any, name: str, shift: int, n_threads: int, *, bins: int = BINS, **given: Any
+) -> Any:
+    """Return the model of a builder with a number of bins, a parameter of this name less `shift`.
 
-    options = {"max_bins": bins, "n_jobs": n_threads, "tol": 0, "learning_rate": learning_rate}
-    return getattr(sklearn_rank, name)(n_estimators=ROUNDS, **options, **parameters)
+    LightGBM keeps one more bin for missing values, and CatBoost counts borders.
+    """
+    return of(n_threads, **{name: bins - shift}, **given)
 
 
-def _standardised(model):
+def standardised(of: Any, n_threads: int) -> Any:
+    """Return a pipeline that scales the features for a model."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), model)
+    return make_pipeline(StandardScaler(), of(n_threads))
 
 
-def _kernel(kernel, n_threads):
-    from sklearn_rank import KernelPairwiseSGDRanker
-
-    del n_threads  # the BLAS takes its own from the environment
-    return _standardised(KernelPairwiseSGDRanker(kernel=kernel, solver="lbfgs"))
-
-
-def _list_net(n_threads):
-    from sklearn_rank import ListNetLinear
-
-    del n_threads
-    return _standardised(ListNetLinear(relevance="binary"))
-
-
-# --- peers ---------------------------------------------------------------------------------------
-
-
-def _xgboost(name, n_threads, *, bins=BINS, learning_rate=None, **parameters):
-    import xgboost
-
-    return getattr(xgboost, name)(
-        n_estimators=ROUNDS,
-        tree_method="hist",
-        max_depth=1,
-        max_bin=bins,
-        n_jobs=n_threads,
-        **_given(learning_rate=learning_rate),
-        **parameters,
-    )
-
-
-def _lightgbm(name, n_threads, *, bins=BINS, learning_rate=None):
-    import lightgbm
-
-    return getattr(lightgbm, name)(
-        n_estimators=ROUNDS,
-        num_leaves=2,
-        max_depth=1,
-        max_bin=bins - 1,  # LightGBM keeps one more bin for missing values
-        n_jobs=n_threads,
-        verbosity=-1,
-        **_given(learning_rate=learning_rate),
-    )
-
-
-def _catboost(n_threads):
-    from catboost import CatBoostRanker
-
-    return CatBoostRanker(
-        loss_function="YetiRank",
-        iterations=ROUNDS,
-        depth=1,
-        border_count=BINS - 1,  # borders, not bins
-        thread_count=n_threads,
-        verbose=0,
-        allow_writing_files=False,
-    )
-
-
-def _hist_gradient_boosting(n_threads, *, bins=BINS, learning_rate=None):
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    del n_threads  # OMP_NUM_THREADS
-    return HistGradientBoostingClassifier(
-        max_iter=ROUNDS,
-        max_depth=1,
-        max_bins=bins,
-        early_stopping=False,
-        **_given(learning_rate=learning_rate),
-    )
-
-
-def _ada_boost(n_threads):
-    from sklearn.ensemble import AdaBoostClassifier
-
-    del n_threads  # it has none
-    return AdaBoostClassifier(n_estimators=ROUNDS)
-
-
-def _logistic_regression(n_threads):
-    from sklearn.linear_model import LogisticRegression
-
-    del n_threads
-    return _standardised(LogisticRegression())
-
-
-def _survival_svm(n_threads):
+def survival_svm(n_threads: int) -> Any:
     """Return scikit-survival's ranking SVM for labels 0 and 1.
 
     Positives get the longer time, and its coefficients, unlike its `predict`, grow with time.
@@ -155,69 +71,94 @@ def _survival_svm(n_threads):
             return X @ self.coef_
 
     del n_threads
-    return _standardised(OfLabels(rank_ratio=1.0, random_state=0))
+    return OfLabels(rank_ratio=1.0, random_state=0)
 
 
-# --- the registries ------------------------------------------------------------------------------
+def boosted(label: str, name: str, *, grid: Any = None, **parameters: Any) -> System:
+    """Return one of our boosters."""
+    fixed = {"n_estimators": ROUNDS, "tol": 0, "learning_rate": 1.0, **parameters}
+    of = partial(with_bins, build("sklearn_rank", name, "n_jobs", **fixed), "max_bins", 0)
+    return System(label, "sklearn_rank", of, decision, grid=grid or {}, ours=True)
 
 
-def _ours(label, build, **rest):
-    return System(label, "sklearn_rank", build, decision, ours=True, **rest)
+def linear(label: str, module: str, of: Any) -> System:
+    """Return a model that wants features of one scale."""
+    ours = module == "sklearn_rank"
+    return System(label, module, partial(standardised, of), decision, ours=ours)
 
 
-def _xgboost_ranker(label, objective, pairs):
-    build = partial(_xgboost, "XGBRanker", objective=objective, lambdarank_pair_method=pairs)
-    return System(label, "xgboost", build, xgboost_margin, by_qid)
+def xgboost(label: str, name: str, *, grid: Any = None, queries: Any = None, **more: Any) -> System:
+    """Return stumps of XGBoost."""
+    of = partial(with_bins, build("xgboost", name, "n_jobs", **XGBOOST, **more), "max_bin", 0)
+    how = {"queries": queries} if queries else {}
+    return System(label, "xgboost", of, xgboost_margin, grid=grid or {}, **how)
 
+
+def xgboost_ranker(label: str, objective: str, pairs: str) -> System:
+    """Return XGBoost's ranker of stumps, all rows one query."""
+    options = {"objective": objective, "lambdarank_pair_method": pairs}
+    return xgboost(label, "XGBRanker", queries=by_qid, **options)
+
+
+def lightgbm(name: str) -> Any:
+    """Return what builds stumps of LightGBM."""
+    return partial(with_bins, build("lightgbm", name, "n_jobs", **LIGHTGBM), "max_bin", 1)
+
+
+YETI = partial(
+    with_bins,
+    build("catboost", "CatBoostRanker", "thread_count", **YETI_RANK),
+    "border_count",
+    1,
+)
+HIST = build("sklearn.ensemble", "HistGradientBoostingClassifier", None, **HISTOGRAMS)
+ADA = build("sklearn.ensemble", "AdaBoostClassifier", None, n_estimators=ROUNDS)
+KERNEL = partial(build, "sklearn_rank", "KernelPairwiseSGDRanker", None, solver="lbfgs")
+LIST_NET = build("sklearn_rank", "ListNetLinear", None, relevance="binary")
 
 # Two variants of RankBoost were added after a first search had fallen short, on the strength of
 # other data: selection="optimal", better on generated rows of other seeds, and the logistic loss
 # (p = 1 of the push is RankBoost's problem), better on other halves of MAGIC.
 SYSTEMS = {
-    "rankboost": _ours("RankBoost", partial(_boosted, "RankBoost"), grid=GRID),
-    "rankboost_optimal": _ours(
-        "RankBoost optimal", partial(_boosted, "RankBoost", selection="optimal"), grid=GRID
+    "rankboost": boosted("RankBoost", "RankBoost", grid=GRID),
+    "rankboost_optimal": boosted("RankBoost optimal", "RankBoost", grid=GRID, selection="optimal"),
+    "rankboost_logistic": boosted(
+        "PNormPushRanker p=1, logistic loss", "PNormPushRanker", grid=GRID, p=1, loss="logistic"
     ),
-    "rankboost_logistic": _ours(
-        "PNormPushRanker p=1, logistic loss",
-        partial(_boosted, "PNormPushRanker", p=1, loss="logistic"),
-        grid=GRID,
-    ),
-    "pnorm4": _ours("PNormPushRanker p=4", partial(_boosted, "PNormPushRanker", p=4)),
-    "pnorm64": _ours("PNormPushRanker p=64", partial(_boosted, "PNormPushRanker", p=64)),
-    "smooth_margin": _ours("SmoothMarginRanker", partial(_boosted, "SmoothMarginRanker")),
-    "linear": _ours("KernelPairwiseSGDRanker linear", partial(_kernel, "linear")),
-    "rbf": _ours("KernelPairwiseSGDRanker rbf", partial(_kernel, "rbf")),
-    "listnet": _ours("ListNetLinear", _list_net),
-    "xgboost": System(
-        "XGBoost binary", "xgboost", partial(_xgboost, "XGBClassifier"), xgboost_margin, grid=GRID
-    ),
-    "xgboost_mean": _xgboost_ranker("XGBoost rank:pairwise mean", "rank:pairwise", "mean"),
-    "xgboost_topk": _xgboost_ranker("XGBoost rank:pairwise topk", "rank:pairwise", "topk"),
-    "xgboost_ndcg": _xgboost_ranker("XGBoost rank:ndcg", "rank:ndcg", "topk"),
+    "pnorm4": boosted("PNormPushRanker p=4", "PNormPushRanker", p=4),
+    "pnorm64": boosted("PNormPushRanker p=64", "PNormPushRanker", p=64),
+    "smooth_margin": boosted("SmoothMarginRanker", "SmoothMarginRanker"),
+    "linear": linear("KernelPairwiseSGDRanker linear", "sklearn_rank", KERNEL(kernel="linear")),
+    "rbf": linear("KernelPairwiseSGDRanker rbf", "sklearn_rank", KERNEL(kernel="rbf")),
+    "listnet": linear("ListNetLinear", "sklearn_rank", LIST_NET),
+    "xgboost": xgboost("XGBoost binary", "XGBClassifier", grid=GRID),
+    "xgboost_mean": xgboost_ranker("XGBoost rank:pairwise mean", "rank:pairwise", "mean"),
+    "xgboost_topk": xgboost_ranker("XGBoost rank:pairwise topk", "rank:pairwise", "topk"),
+    "xgboost_ndcg": xgboost_ranker("XGBoost rank:ndcg", "rank:ndcg", "topk"),
     "lightgbm": System(
-        "LightGBM binary", "lightgbm", partial(_lightgbm, "LGBMClassifier"), lightgbm_raw, grid=GRID
+        "LightGBM binary", "lightgbm", lightgbm("LGBMClassifier"), lightgbm_raw, grid=GRID
     ),
     "lambdarank": System(
-        "LightGBM lambdarank",
-        "lightgbm",
-        partial(_lightgbm, "LGBMRanker"),
-        lightgbm_raw,
-        by_group_sizes,
+        "LightGBM lambdarank", "lightgbm", lightgbm("LGBMRanker"), lightgbm_raw, by_group_sizes
     ),
-    "yetirank": System("CatBoost YetiRank", "catboost", _catboost, prediction, by_group_id),
+    "yetirank": System("CatBoost YetiRank", "catboost", YETI, prediction, by_group_id),
     "hist_gb": System(
-        "HistGradientBoosting", "sklearn", _hist_gradient_boosting, decision, grid=GRID
+        "HistGradientBoosting",
+        "sklearn",
+        partial(with_bins, HIST, "max_bins", 0),
+        decision,
+        grid=GRID,
     ),
-    "ada_boost": System("AdaBoost, stumps", "sklearn", _ada_boost, decision),
-    "logistic": System("LogisticRegression", "sklearn", _logistic_regression, decision),
-    "survival_svm": System("FastSurvivalSVM", "sksurv", _survival_svm, decision),
+    "ada_boost": System("AdaBoost, stumps", "sklearn", ADA, decision),
+    "logistic": linear(
+        "LogisticRegression", "sklearn", build("sklearn.linear_model", "LogisticRegression", None)
+    ),
+    "survival_svm": linear("FastSurvivalSVM", "sksurv", survival_svm),
 }
 """Of depth 1 where they boost."""
 
 SEARCHED = tuple(name for name, system in SYSTEMS.items() if system.grid)
 """Those that the search compares."""
-
 
 LARGEST = {"rbf": 10_000, "smooth_margin": 100_000}
 """Rows above which one of ours is left out."""

@@ -8,11 +8,11 @@ five and a half powers of ten; they were written down before any test query was 
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from _queries import QuerySystem
 from _systems import (
+    build,
     by_group_id,
     by_group_sizes,
     by_qid,
@@ -33,14 +33,6 @@ BINS = {**STEPS, "max_bins": [16, 64]}
 def powers(highest: float) -> list[float]:
     """Return twelve strengths of a ridge, half a power of ten apart, the strongest first."""
     return [10.0 ** (highest - k / 2) for k in range(12)]
-
-
-def built(
-    module: str, name: str, threads: str | None, fixed: dict[str, Any], n_threads: int, **given: Any
-) -> Any:
-    """Return an estimator; `threads` is its parameter for their number."""
-    more = {threads: n_threads} if threads else {}
-    return getattr(import_module(module), name)(**more, **{**fixed, **given})
 
 
 def of_trees(n_threads: int, max_depth: int, **given: Any) -> Any:
@@ -74,13 +66,14 @@ def staged(method: str, model: Any, X: Any, rounds: int) -> Any:
     return last.ravel()
 
 
-def ours(build: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> QuerySystem:
+def ours(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> QuerySystem:
     """Return one of our rankers: of linear scores, unless `more` says otherwise."""
     fixed = dict(more.pop("fixed", {}))
     how = {"scores": prediction, "queries": by_qid, **more}
-    if isinstance(build, str):
-        build = partial(built, "sklearn_rank", build, "n_jobs", fixed)
-    return QuerySystem("", "sklearn_rank", build, grid=grid, ours=True, **how)
+    of = name
+    if isinstance(name, str):
+        of = build("sklearn_rank", name, "n_jobs", **fixed)
+    return QuerySystem("", "sklearn_rank", of, grid=grid, ours=True, **how)
 
 
 def boosted(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> QuerySystem:
@@ -92,11 +85,10 @@ def boosted(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -
 
 def xgboost(name: str, grid: dict[str, Any], **more: Any) -> QuerySystem:
     """Return an estimator of XGBoost."""
-    fixed = {"learning_rate": 0.1, "random_state": 0}
     return QuerySystem(
         "",
         "xgboost",
-        partial(built, "xgboost", name, "n_jobs", fixed),
+        build("xgboost", name, "n_jobs", learning_rate=0.1, random_state=0),
         xgboost_margin,
         grid={**grid, "max_depth": DEPTHS},
         rounds=ROUNDS,
@@ -112,7 +104,7 @@ def lightgbm(name: str, **more: Any) -> QuerySystem:
     return QuerySystem(
         "",
         "lightgbm",
-        partial(built, "lightgbm", name, "n_jobs", {"random_state": 0, "verbose": -1}),
+        build("lightgbm", name, "n_jobs", random_state=0, verbose=-1),
         lightgbm_raw,
         grid={"num_leaves": LEAVES},
         rounds=ROUNDS,
@@ -174,7 +166,7 @@ SYSTEMS: dict[str, QuerySystem] = {
     "CatBoostRanker YetiRank": QuerySystem(
         "",
         "catboost",
-        partial(built, "catboost", "CatBoostRanker", "thread_count", YETI_RANK),
+        build("catboost", "CatBoostRanker", "thread_count", **YETI_RANK),
         prediction,
         by_group_id,
         {"depth": DEPTHS},
@@ -187,7 +179,7 @@ SYSTEMS: dict[str, QuerySystem] = {
     "HistGradientBoostingClassifier": QuerySystem(
         "",
         "sklearn",
-        partial(built, "sklearn.ensemble", "HistGradientBoostingClassifier", None, HISTOGRAMS),
+        build("sklearn.ensemble", "HistGradientBoostingClassifier", None, **HISTOGRAMS),
         decision,
         grid={"max_leaf_nodes": LEAVES},
         binary_labels=True,
@@ -198,7 +190,7 @@ SYSTEMS: dict[str, QuerySystem] = {
     "LogisticRegression": QuerySystem(
         "",
         "sklearn",
-        partial(built, "sklearn.linear_model", "LogisticRegression", None, {"max_iter": 5000}),
+        build("sklearn.linear_model", "LogisticRegression", None, max_iter=5000),
         decision,
         grid={"C": [1.0 / ridge for ridge in powers(4.0)]},
         binary_labels=True,

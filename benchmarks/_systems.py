@@ -6,10 +6,21 @@ and which of its methods gives scores. Its packages are imported only when it is
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 Build = Callable[..., Any]
 """Maps ``n_threads`` and keyword parameters to an estimator that is not fitted."""
+
+
+def build(module: str, name: str, threads: str | None, **fixed: Any) -> Build:
+    """Return what builds an estimator of a module; `threads` is its parameter for their number."""
+
+    def built(n_threads: int, **given: Any) -> Any:
+        more = {threads: n_threads} if threads else {}
+        return getattr(import_module(module), name)(**{**fixed, **more, **given})
+
+    return built
 
 
 def by_qid(qid: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from _queries import QuerySystem
-from _systems import by_group_sizes, by_qid, by_qid_alike, prediction
+from _systems import build, by_group_sizes, by_qid, by_qid_alike, prediction
 
 ENGINES = ("xgboost", "lightgbm")
 ENGINE_TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}
@@ -85,22 +85,17 @@ def log_loss(n_threads: int, *, engine: str, **parameters: Any) -> Any:
     return LGBMClassifier(verbosity=-1, **leaves, **shared, **parameters)
 
 
-def xgboost_ranker(n_threads: int, **parameters: Any) -> Any:
-    from xgboost import XGBRanker
-
-    return XGBRanker(tree_method="hist", n_jobs=n_threads, random_state=0, **parameters)
-
-
-def xgboost_pairwise(n_threads: int, **parameters: Any) -> Any:
-    return xgboost_ranker(
-        n_threads,
-        objective="rank:pairwise",
-        lambdarank_pair_method="mean",
-        min_child_weight=1.0,
-        reg_lambda=1.0,
-        max_bin=255,
-        **parameters,
-    )
+XGBOOST = {"tree_method": "hist", "random_state": 0}
+xgboost_ranker = build("xgboost", "XGBRanker", "n_jobs", objective="rank:ndcg", **XGBOOST)
+xgboost_pairwise = build(
+    *("xgboost", "XGBRanker", "n_jobs"),
+    objective="rank:pairwise",
+    lambdarank_pair_method="mean",
+    min_child_weight=1.0,
+    reg_lambda=1.0,
+    max_bin=255,
+    **XGBOOST,
+)
 
 
 def lightgbm_ranker(n_threads: int, *, max_depth: int, **parameters: Any) -> Any:
@@ -197,5 +192,5 @@ SYSTEMS = {
         for name, (loss, queries) in QUERY_LOSSES.items()
     },
     LAMBDARANK: of_queries(lightgbm_ranker, by_group_sizes),
-    RANK_NDCG: of_queries(partial(xgboost_ranker, objective="rank:ndcg"), by_qid),
+    RANK_NDCG: of_queries(xgboost_ranker, by_qid),
 }

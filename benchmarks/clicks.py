@@ -12,9 +12,8 @@ true grades, which leaves nothing to correct.
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 from math import isnan
 from pathlib import Path
@@ -35,6 +34,7 @@ from _clicks_fits import (
     measure_cell,
 )
 from _harness import describe_machine
+from _list_tables import measure_all
 from _real_data import add_data_option
 from _report import Cell as Shown
 from _report import Report, Table, Verdict, judged
@@ -51,30 +51,15 @@ Found = dict[Cell, dict[str, list[float]]]
 # --- measuring -----------------------------------------------------------------------------------
 
 
-def cells_of(impressions: Iterable[int]) -> list[Cell]:
-    """Return all cases, part by part."""
-    return [
-        Cell(data, eta, n, part)
-        for n, part, eta, data in product(impressions, range(N_PARTS), BIASES, TITLES)
-    ]
-
-
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Measure what is not in the store yet; return all records."""
-    store = options.store
-    records = []
-    if store is not None and store.exists():
-        records = [json.loads(line) for line in store.read_text().splitlines()]
-    known = {(Cell(*one["cell"]), one["kind"]) for one in records}
-    for kind, cell in product(options.kinds, cells_of(options.impressions)):
-        if (cell, kind) in known:
-            continue
-        print(f"{kind}: {TITLES[cell.data]}, {cell[1:]}", file=sys.stderr, flush=True)
-        records.append(measure_cell(options.data, cell, kind))
-        if store is not None:
-            with store.open("a") as file:
-                file.write(json.dumps(records[-1]) + "\n")
-    return records
+    """Measure what is not in the store yet; return all records, part by part."""
+    tasks = [
+        (kind, data, eta, n, part)
+        for kind in options.kinds
+        for n, part, eta, data in product(options.impressions, range(N_PARTS), BIASES, TITLES)
+    ]
+    measured = measure_all(partial(measure_cell, options.data), tasks, options.store, 1)
+    return list(measured.values())
 
 
 def joined(records: Iterable[dict[str, Any]]) -> Found:

@@ -597,17 +597,16 @@ def _shares(
 ) -> tuple[Floats, Floats]:
     """Return the shares of rankings, and those in each bootstrap sample, a row for a ranking."""
     checked = [ScoredRows.with_relevance(y_true, s, None, name=n) for n, s in scores.items()]
-    is_relevant, score = checked[0].y > 0, np.stack([rows.score for rows in checked])
-    folds = 0 * checked[0].query if fold is None else check_qid(fold, len(is_relevant), "fold")
-    parts = list(with_both_classes(is_relevant, folds))
+    y, score = checked[0].y, np.stack([rows.score for rows in checked])
+    folds = 0 * checked[0].query if fold is None else check_qid(fold, len(y), "fold")
+    parts = list(with_both_classes(y > 0, folds))
     if not parts:
         raise ValueError("No fold holds both relevant and other rows: there is no share to find.")
     rng, n_resamples = check_random_state(settings["random_state"]), settings["n_resamples"]
     resampled = [
-        _resample(score[:, part], is_relevant[part], max_fpr, n_resamples, rng) for part in parts
+        _resample(score[:, part], y[part] > 0, max_fpr, n_resamples, rng) for part in parts
     ]
-    options = {"max_fpr": max_fpr, "qid": folds}
-    shares = [tpr_at_fpr_score(checked[0].y, one, **options) for one in score]
+    shares = [tpr_at_fpr_score(y, one, max_fpr=max_fpr, qid=folds) for one in score]
     return np.array(shares), np.mean(resampled, axis=0)
 
 

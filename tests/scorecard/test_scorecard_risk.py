@@ -262,6 +262,7 @@ def share_held(n_rows, seeds):
     return np.concatenate(held).mean()
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_true_probabilities():
     assert share_held(2000, range(4)) >= 0.9
 

@@ -33,7 +33,7 @@ def with_stumps(ranker, **options):
 
 
 @every_booster
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     st.integers(0, 10**6),
     st.permutations(GRADES),
@@ -56,7 +56,7 @@ def test_an_order_is_a_column_of_ranks(ranker, seed, order, smallest, sign):
 
 
 @every_booster
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1]))
 def test_a_group_is_one_category(ranker, seed, smallest):
     X, y = with_levels(300, seed)

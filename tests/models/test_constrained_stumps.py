@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import skops.io
 from boosters import SHARED, stumps
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import definitions as oracles
 from oracles import tables as oracles_tables
@@ -143,6 +143,7 @@ def test_each_optimal_choice_is_the_oracles(push, p, case):
     check_rounds(ranker, *case, p=p, push=push, selection="optimal")
 
 
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["steepest", "optimal"]))
 def test_categories_of_less_than_a_fiftieth_are_one_or_count_as_missing(seed, missing, selection):
     random = np.random.default_rng(seed)

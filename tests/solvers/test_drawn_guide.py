@@ -132,13 +132,13 @@ def test_correlated_features_of_all_scales_take_few_iterations():
 
 
 def test_many_features_have_the_diagonal():
-    X, y = correlated(n_features=400)
+    X, y = correlated(n_features=210)
     guide = drawn_guide(problem_of(X, y))
     # Of the pairs of two independent rows, a difference has twice the variance, at least.
     expected = np.square(X[y].mean(axis=0) - X[~y].mean(axis=0)) + X[y].var(0) + X[~y].var(0)
     assert guide.minimum is None
     np.testing.assert_allclose(
-        guide.solve(np.ones((2, 400))) * (expected / 4 + ALPHA), 1, rtol=0.15
+        guide.solve(np.ones((2, 210))) * (expected / 4 + ALPHA), 1, rtol=0.15
     )
 
 

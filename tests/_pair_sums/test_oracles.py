@@ -455,25 +455,6 @@ def test_boosting_without_a_weak_ranker_has_no_rounds():
     assert oracles.smooth_margin_boost(np.ones((3, 2)), [0, 1, 0], n_rounds=5) == []
 
 
-@settings(max_examples=settings.default.max_examples * 3 // 5)
-@given(
-    problems(max_rows=7),
-    st.sampled_from([1, 2, 16]),
-    st.sampled_from(PUSHES),
-    st.sampled_from(["stump", "feature"]),
-)
-def test_each_round_lowers_the_objective(problem, p, push, weak_ranker):
-    X, y, qid, w, _ = problem
-    rounds = oracles.boost(X, y, qid, w, n_rounds=4, p=p, push=push, weak_ranker=weak_ranker)
-    value = oracles.log_push(np.zeros(len(y)), y, qid, w, p, push)
-    for r in rounds:
-        assert np.isfinite(r.alpha)
-        assert r.objective <= value + 1e-12 * max(1, abs(value))
-        value = r.objective
-    f = oracles.rounds_scores(X, rounds)
-    assert oracles.log_push(f, y, qid, w, p, push) == approx(value, 1e-10, 1e-10)
-
-
 def test_net_l1_norm_adds_the_steps_of_one_weak_ranker():
     rounds = [
         oracles.Round(0, 1.0, False, 0.5, 0),
@@ -546,19 +527,6 @@ def test_the_smooth_margin_never_decreases_once_positive(problem, weak_ranker, c
         if not np.isnan(r.smooth_margin):
             assert r.smooth_margin <= r.margin + 1e-10
             before = r.smooth_margin
-
-
-@pytest.mark.slow
-def test_the_example_of_theorem_6_is_easy_for_the_smooth_margin():
-    positives = np.array(oracles.THEOREM_6, dtype=float)
-    X, y = np.vstack([positives, np.zeros(8)]), np.array([1] * 8 + [0])
-    rounds = oracles.boost(X, y, n_rounds=60, weak_ranker="feature")
-    f, norm = oracles.rounds_scores(X, rounds), oracles.net_l1_norm(rounds)
-    assert oracles.ranking_margin(f, norm, y) <= 1 / 3 + 1e-12
-    smooth = oracles.smooth_margin_boost(X, y, n_rounds=200, weak_ranker="feature")
-    last = smooth[-1]
-    assert last.is_smooth_step
-    assert 0 < last.smooth_margin < last.margin < 3 / 8
 
 
 # Scores, offsets, AdaBoost ------------------------------------------------------------------

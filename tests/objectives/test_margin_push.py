@@ -83,23 +83,6 @@ def test_the_offset_is_the_cut_with_the_fewest_errors(loss, solver):
     assert wrong == min(WEIGHT @ ((scores > cut) != LABELS) for cut in cuts)
 
 
-@every_loss
-def test_the_last_stage_is_the_model(loss):
-    model = fit(LABELS, loss=loss)
-    *_, last = model.staged_decision_function(X)
-    np.testing.assert_allclose(last, model.decision_function(X), rtol=1e-12)
-
-
-def test_a_wrong_label_moves_the_logistic_loss_less():
-    """One row at the far end of a feature, with the wrong label, among many right ones."""
-    x = np.concatenate([np.linspace(-1, 1, 60), [30.0]])[:, np.newaxis]
-    y = np.concatenate([np.linspace(-1, 1, 60) > 0, [False]])
-    options = {"p": 1, "weak_ranker": "feature", "solver": "lbfgs", "alpha": 1e-6}
-    exponential = PNormPushRanker(**options).fit(x, y)
-    logistic = PNormPushRanker(loss="logistic", **options).fit(x, y)
-    assert abs(exponential.coef_[0]) < abs(logistic.coef_[0])
-
-
 @pytest.mark.parametrize(
     ("parameters", "setting"),
     [({"p": np.inf, "solver": "lbfgs"}, "p=inf"), ({"push": "ir"}, "push='ir'")],
@@ -254,12 +237,3 @@ def test_a_loss_that_factorises_is_refused(loss):
     preferences = Preferences.from_labels(np.array([1.0, 0.0]), None, np.ones(2))
     with pytest.raises(ValueError, match=r"'loss' parameter of MarginPush .* Got"):
         MarginPush(preferences, loss, 2.0)
-
-
-def test_a_loss_object_is_as_good_as_its_name():
-    preferences = Preferences.from_labels(GRADES, QID, WEIGHT)
-    f = np.random.default_rng(0).normal(size=len(QID))
-    named, other = (
-        MarginPush(preferences, loss, 4.0) for loss in ("logistic", MARGIN_LOSSES["logistic"])
-    )
-    assert other.value(f) == pytest.approx(named.value(f), rel=1e-12)

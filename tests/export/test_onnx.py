@@ -54,7 +54,7 @@ SUBSETS = Stumps(max_thresholds=6, categorical_features=[2])
 FORMS = {
     "stumps": (RankBoost(**FEW), "missing"),
     "graded": (RankBoost(**FEW, relevance="graded"), "missing"),
-    "stopped": (RankBoost(**FEW, n_iter_no_change=2, validation_fraction=0.3), "missing"),
+    "stopped": (RankBoost(**FEW, n_iter_no_change=2, validation_fraction=0.6), "missing"),
     "bags": (RankBoost(**FEW, n_bags=3), "missing"),
     "margin": (SmoothMarginRanker(**FEW), "plain"),
     "all stumps": (PNormPushRanker(solver="lbfgs", alpha=0.1), "missing"),
@@ -90,7 +90,7 @@ FORMS = {
             ("plain", {}, "plain"),
             ("categories", {"categorical_features": [2]}, "categories"),
             ("graded", {"relevance": "graded"}, "missing"),
-            ("stopped", {"n_iter_no_change": 2, "validation_fraction": 0.3}, "plain"),
+            ("stopped", {"n_iter_no_change": 2, "validation_fraction": 0.6}, "plain"),
         )
     },
     "scorecard": (Scorecard(RankBoost(**FEW), cv=2), "missing"),

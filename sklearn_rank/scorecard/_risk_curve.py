@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask
-from sklearn_rank.scorecard._logistic_fit import KNOTS, SHARP, basis_of, fit_increasing, targets
+from sklearn_rank.scorecard._logistic_fit import basis_of, fit_increasing, targets
 from sklearn_rank.scorecard.card import MADE_FOR, Card
 
 N_REDRAWN = 300
@@ -138,33 +138,6 @@ class RiskCurve:
         constant, slope = self.coefficients / (1.0, self.deviation)
         return float(constant - slope * self.mean), float(slope)
 
-    def formula(self) -> str:
-        """Return the log odds as a formula of the total T."""
-        if len(self.coefficients) == 2:
-            constant, slope = self.line()
-            return f"log odds = {constant:.5g} + {slope:.5g} T"
-        z = f"z = (T {_signed(-self.mean)}) / {self.deviation:.5g}"
-        if len(self.coefficients) == 3:
-            a, below, above = self.coefficients
-            return f"log odds = {a:.5g} - {below:.5g} ln(1 + e^-z) + {above:.5g} ln(1 + e^z), {z}"
-        constant, first, bends = self._bends()
-        terms = [f"log odds = {constant:.5g} + {first:.5g} z"]
-        terms += [
-            f"{_signed(bend)} ln(1 + e^({SHARP:g} (z {_signed(-knot)})))" for knot, bend in bends
-        ]
-        return f"{' '.join(terms)}, {z}"
-
-    def _bends(self) -> tuple[float, float, list[tuple[float, float]]]:
-        """Return a constant, the first slope, and by how much it bends at each knot.
-
-        The log odds are the constant plus the slope times z plus ln(1 + exp(c (z - knot))) times
-        the bend at each knot; for more than two slopes.
-        """
-        constant, *slopes = self.coefficients.tolist()
-        knots = KNOTS[len(slopes)]
-        bends = (np.diff(slopes) / SHARP).tolist()
-        return constant - slopes[0] * knots[0], slopes[0], list(zip(knots, bends, strict=True))
-
     def on_scale(self, scaling: dict[str, Any]) -> RiskCurve:
         """Return the curve of totals T on a scale that this curve, of one slope, has set.
 
@@ -196,11 +169,6 @@ class RiskCurve:
         risk = np.maximum.accumulate(risk)  # rounding may differ from row to row
         columns = (totals, risk, np.minimum(low, risk), np.maximum(high, risk))
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _signed(number: float) -> str:
-    """Return a number to add, with its sign apart."""
-    return f"{'-' if number < 0 else '+'} {abs(number):.5g}"
 
 
 def _candidates(events: Floats, others: Floats) -> list[int]:
@@ -305,7 +273,6 @@ def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: boo
         card, cut = replace(card, intercept=card.intercept - cut), 0
     details = {
         **card.details,
-        "risk_curve": curve.formula(),
         "risk_interval": f"95 %, from {N_REDRAWN} curves of redrawn rows",
         "risk_scatter": curve.scatter,
         MADE_FOR: card.fingerprint(),

@@ -33,7 +33,6 @@ _NAMES = {
     "held_out_auc": "AUC of rows held out",
     "held_out_pauc_5": "area up to 5 % of the negatives, rows held out",
     "risk_rows": "probabilities estimated from",
-    "risk_curve": "curve of the probabilities",
     "risk_interval": "intervals of the probabilities",
     "risk_scatter": "scatter of rows about the curve, in log odds",
     "risk_of_points": "fingerprint of the points that the probabilities belong to",

@@ -29,8 +29,8 @@ class Bin:
     kind : str
         "range", "categories", "special", "missing" or "other" (any other category); "intercept"
         for all rows.
-    above, up_to : float or None
-        Bounds of a range; None for infinity.
+    up_to : float or None
+        The upper end of a range; None for infinity.
     values : tuple
         The categories or the special code.
     points : int
@@ -41,7 +41,6 @@ class Bin:
 
     label: str
     kind: str
-    above: float | None = None
     up_to: float | None = None
     values: tuple[Any, ...] = ()
     points: int = 0
@@ -193,10 +192,9 @@ class Variable:
             labels = _range_labels(self.thresholds)
             if self.special and not self.thresholds:
                 labels = ["any other value"]
-            ends = pairwise([None, *self.thresholds, None])
+            ends = [*self.thresholds, None]
             bins += [
-                (label, "range", {"above": low, "up_to": high})
-                for label, (low, high) in zip(labels, ends, strict=True)
+                (label, "range", {"up_to": end}) for label, end in zip(labels, ends, strict=True)
             ]
         for group in self.groups or ():
             label = ", ".join(map(label_of, group))

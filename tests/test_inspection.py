@@ -333,6 +333,7 @@ def test_rare_bins_are_tested_together_and_hide_no_change():
     assert 0.01 < of_same < 0.12
 
 
+@pytest.mark.slow
 def test_importing_it_loads_neither_command_nor_scorecards():
     code = "import sys, sklearn_rank.inspection; print(*sys.modules)"
     loaded = subprocess.run(

@@ -1,18 +1,17 @@
-"""The command line ``sklearn-rank``: compare, train, rank and evaluate on a user's file.
+"""The command line ``sklearn-rank``: compare, train, rank, evaluate, card and export.
 
 The packages of the extra ``cli`` are imported where they are used, so that importing this
 package, and ``sklearn-rank --help``, needs none of them.
 
-The words of a command line become settings once, and a command hands its parts the few values
-that they need::
+The words of a command line become the arguments of a command's function once::
 
-    _parser -> _settings -> _compare, _train, _rank, _cards -> _output
+    _parser -> _compare, _train, _rank, _export, _cards -> _output
 
-A table becomes a data set in one direction; `_dataset` calls the stages in turn::
+A table becomes a data set in one direction (in `_tables`)::
 
-    file -> raw table -> columns: kind, form -> target, query, weight -> features, data set
-            _tables      _columns               _roles                   _dataset
-                         _numbers
+    reading: file -> Table -> columns, kinds: how it is read (Schema) -> roles, dataset: Dataset
+
+A comparison too: `_crossval` scores rows held out, `_contest` judges, `_compare` prints.
 """
 
 from sklearn_rank.cli._main import main

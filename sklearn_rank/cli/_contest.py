@@ -198,7 +198,8 @@ def fit_first(contest: Contest, notes: list[str]) -> tuple[Pipeline, str]:
     pipelines, told = dict(contest.pipelines), []
     for one in contest.weights if name == ENSEMBLE else [name]:
         pipelines[one], chosen = search(pipelines[one], data, contest.top, contest.folds)
-        told += [f"{chosen} of {one}" if name == ENSEMBLE else chosen] * bool(chosen)
+        if chosen:
+            told.append(f"{chosen} of {one}" if name == ENSEMBLE else chosen)
         if one in found.rounds:
             pipelines[one].set_params(ranker__n_estimators=found.rounds[one])
     with progress(f"fitting {name}"), noting(notes, name):

@@ -131,7 +131,8 @@ def leave_out(
         left_out[TREES] = str(error)
     for name, reason in left_out.items():
         del rankers[name]
-        notes += [f"no {name}: {reason}"] * bool(reason)
+        if reason:
+            notes.append(f"no {name}: {reason}")
 
 
 def check_engine(rankers: Mapping[str, Any]) -> None:
@@ -158,7 +159,8 @@ def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
         notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
     elif is_graded:
         notes.append(f"{LOGISTIC} learns relevance > 0, the other baselines the grades")
-    notes += ["the baselines do not see the queries"] * (data.qid is not None)
+    if data.qid is not None:
+        notes.append("the baselines do not see the queries")
     return models
 
 

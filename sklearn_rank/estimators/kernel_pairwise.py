@@ -44,7 +44,6 @@ from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
-from sklearn_rank.theory import safe_step
 
 _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
 _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
@@ -581,6 +580,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
         norms = model.square_norms()
         largest = float(data.largest(np.max(norms, initial=0.0)))
         kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
+        from sklearn_rank.theory import safe_step
+
         bound = safe_step(loss, kappa, self.alpha)
         if self.eta0 == "auto":
             return bound

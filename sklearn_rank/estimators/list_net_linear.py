@@ -31,7 +31,6 @@ from sklearn_rank.solvers import LINEAR_SOLVERS, LinearSolver
 from sklearn_rank.solvers.list_solvers import OnlineDescent
 from sklearn_rank.solvers.messages import STOPPED
 from sklearn_rank.solvers.regularisers import REGULARISERS, Regulariser
-from sklearn_rank.theory import lipschitz_constant, ogd_step
 
 _LARGEST_FEATURE = 1e70
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
@@ -442,6 +441,8 @@ class ListNetLinear(StreamRanker):
         row_norm = float(np.sqrt(np.max(LinearModel(X).square_norms())))
         if row_norm == 0:
             return lambda number: 0.0
+        from sklearn_rank.theory import lipschitz_constant, ogd_step
+
         step = ogd_step(
             n_steps,
             max_norm=float(self.max_norm or 0),

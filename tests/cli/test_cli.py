@@ -15,15 +15,10 @@ import skops.io
 from commands import FAST, fails, param, run
 from libraries import need_extra
 from rankers import RANKERS, cheap
-from sklearn.metrics import roc_auc_score
 
 import sklearn_rank
 from sklearn_rank import PNormPushRanker
 from sklearn_rank.cli import _rankers, main
-from sklearn_rank.cli._crossval import make_folds
-from sklearn_rank.cli._store import load_model
-from sklearn_rank.cli._tables.columns import Schema
-from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
 
@@ -110,6 +105,7 @@ def square_rows(folder, monkeypatch):
     monkeypatch.setattr(_rankers, "MAX_QUADRATIC_ROWS", 79)
 
 
+@pytest.mark.slow
 def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     run(BIG)
     captured = capsys.readouterr()
@@ -125,6 +121,7 @@ def test_a_kernel_is_left_out_on_many_rows(square_rows, capsys, monkeypatch):
     assert "slow above" not in captured.err
 
 
+@pytest.mark.slow
 def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     need_extra("skrub")
     table = loans()
@@ -142,16 +139,7 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     ]
 
 
-def test_a_column_named_qid_is_noted(folder, capsys):
-    loans().rename(columns={"branch": "qid"}).to_csv("t.csv", index=False)
-    argv = ["compare", "t.csv", "--target", "default", "--drop", "id,grade"]
-    argv += ["--rankers", "RankBoost", *FAST]
-    run([*argv, "--cv", "2"])
-    assert "--qid qid would make it the query" in capsys.readouterr().err
-    run([*argv, "--cv", "2", "--qid", "qid"])
-    assert "--qid qid" not in capsys.readouterr().err
-
-
+@pytest.mark.slow
 def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatch):
     seen = []
     original = PNormPushRanker.fit
@@ -169,43 +157,6 @@ def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatc
     left_out = [set(range(12)) - queries for queries in seen]
     assert set.union(*left_out) == set(range(12))
     assert sum(map(len, left_out)) == 12
-
-
-@pytest.mark.parametrize("target", ["binary", "few grades", "real"])
-@pytest.mark.parametrize("has_qid", [True, False])
-def test_folds_cover_all_rows_and_keep_queries_whole(target, has_qid):
-    rng = np.random.default_rng(0)
-    y = {
-        "binary": rng.integers(0, 2, 300),
-        "few grades": rng.integers(0, 4, 300),
-        "real": rng.normal(size=300),
-    }[target]
-    qid = rng.integers(0, 30, 300) if has_qid else None
-    schema = Schema({"a": "number"}, "y", "q" if has_qid else None, "graded", None)
-    data = Dataset(pd.DataFrame({"a": np.arange(300.0)}), y, qid, schema, "table")
-    folds = make_folds(data, 4, seed=1)
-    np.testing.assert_array_equal(np.sort(np.concatenate([f[1] for f in folds])), np.arange(300))
-    if has_qid:
-        assert all(not set(qid[train]) & set(qid[test]) for train, test in folds)
-    elif target != "real":
-        shares = [np.mean(y[test] == 0) for _, test in folds]
-        assert np.ptp(shares) < 0.02
-    again = make_folds(data, 4, seed=1)
-    for first, second in zip(folds, again, strict=True):
-        np.testing.assert_array_equal(first[1], second[1])
-    assert not all(
-        np.array_equal(f[1], g[1]) for f, g in zip(folds, make_folds(data, 4, seed=2), strict=True)
-    )
-
-
-def test_without_irrelevant_rows_there_is_no_baseline(folder, capsys):
-    table = loans()[["age", "grade", "branch"]]
-    table.assign(grade=table["grade"] + 1).to_csv("t.csv", index=False)
-    argv = ["compare", "t.csv", "--target", "grade", "--relevance", "graded", "--cv", "2"]
-    run([*argv, "--rankers", "RankBoost", *FAST])
-    captured = capsys.readouterr()
-    assert "note: no logistic regression" in captured.err
-    assert "RankBoost" in captured.out
 
 
 # ---------------------------------------------------------------------------- train, rank, evaluate
@@ -255,30 +206,6 @@ def test_train_rank_evaluate(folder, capsys, ranker, parameters, relevance, qid)
         expected = ranking_scorer(name).measure(y.to_numpy(float), ranked["score"], qid=codes)
         assert found["mean"] == pytest.approx(expected, abs=1e-12)
     assert results["auc"]["mean"] > 0.55
-
-
-def test_params_reach_the_ranker(folder, capsys):
-    run(
-        [
-            "train",
-            "loans.csv",
-            "--target",
-            "default",
-            "-o",
-            "m.skops",
-            "--param",
-            "p=8",
-            "--param",
-            "n_estimators=3",
-            "--param",
-            "push=top",
-        ]
-    )
-    capsys.readouterr()
-    untrusted = skops.io.get_untrusted_types(file="m.skops")
-    ranker = skops.io.load("m.skops", trusted=untrusted)["pipeline"][-1]
-    assert (ranker.p, ranker.n_estimators, ranker.push) == (8, 3, "top")
-    assert (ranker.relevance, ranker.random_state) == ("binary", 0)
 
 
 def test_ranking_keeps_the_cells_as_they_were(model, capsys):
@@ -340,18 +267,6 @@ def test_booleans_and_text_are_known_again_in_other_spellings(folder, capsys):
     assert captured.out.splitlines()[1].startswith("TRUE,1,")
 
 
-def test_one_class_against_the_rest(folder, capsys):
-    argv = ["train", "loans.csv", "--target", "grade", "--drop", "default,id", *FAST]
-    run([*argv, "--positive", "2.0", "-o", "m.skops"])
-    run(["evaluate", "m.skops", "new.csv", "--json", "e.json"])
-    content = json.loads(Path("e.json").read_text())
-    assert content["positive"] == "2"
-    run(["rank", "m.skops", "new.csv", "-o", "o.csv"])
-    ranked = pd.read_csv("o.csv")
-    expected = roc_auc_score(ranked["grade"] == 2, ranked["score"])
-    assert content["results"]["auc"]["mean"] == pytest.approx(expected)
-
-
 def test_letor_files(folder, capsys):
     queries = make_queries(n_queries=20, rows_per_query=15, n_features=5, random_state=0)
     write_letor("train.txt.gz", queries)
@@ -374,23 +289,6 @@ def test_letor_files(folder, capsys):
     )
     assert sorted(ranked["comment"]) == sorted(f"d{i}" for i in range(300))
     assert ranked["target"].dtype.kind == "i"
-
-
-def test_letor_entries_that_are_not_written_are_zeros(folder, capsys):
-    queries = make_queries(n_queries=5, rows_per_query=10, n_features=5, random_state=0)
-    write_letor("train.txt", queries)
-    write_letor("narrow.txt", queries, n_features=3)
-    queries.data[:, 3:] = 0.0
-    write_letor("zeros.txt", queries)
-    run(["train", "train.txt", "--relevance", "graded", "-o", "m.skops", *FAST])
-    capsys.readouterr()
-    run(["rank", "m.skops", "narrow.txt", "-o", "narrow.csv"])
-    note = "note: features that never occur and count as 0: f4, f5\n"
-    assert capsys.readouterr().err == note
-    run(["rank", "m.skops", "zeros.txt", "-o", "zeros.csv"])
-    narrow, zeros = pd.read_csv("narrow.csv"), pd.read_csv("zeros.csv")
-    assert list(narrow["comment"]) == list(zeros["comment"])
-    np.testing.assert_array_equal(narrow["score"], zeros["score"])
 
 
 # ---------------------------------------------------------------------------- bad input
@@ -513,23 +411,6 @@ def test_bad_tables(folder, capsys, name, content, parts):
         assert part in message
 
 
-def test_graded_target_must_be_finite_and_differ(folder, capsys):
-    argv = ["compare", "t.csv", "--target", "y", "--relevance", "graded"]
-    Path("t.csv").write_text("a,y\n1,inf\n2,1\n" * 1)
-    assert "column 'y' holds infinite values" in fails(argv, capsys)
-    Path("t.csv").write_text("a,y\n1,3\n2,3\n")
-    assert "'y' has no two different values: nothing to rank" in fails(argv, capsys)
-
-
-def test_what_a_ranker_refuses_is_bad_input(folder, capsys, monkeypatch):
-    def fit(self, X, y, **more):
-        raise ValueError("this will\nnot do")
-
-    monkeypatch.setattr(PNormPushRanker, "fit", fit)
-    message = fails([*COMPARE, "--rankers", "PNormPushRanker", "--cv", "3"], capsys)
-    assert message.endswith("PNormPushRanker, fold 1: this will not do\n")
-
-
 def test_warnings_become_notes(folder, capsys, monkeypatch):
     original = PNormPushRanker.fit
 
@@ -542,22 +423,6 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
     assert capsys.readouterr().err == "note: PNormPushRanker: slow day\n"
     run([*COMPARE, "--drop", "id,grade", "--rankers", "PNormPushRanker", "--cv", "3", *FAST])
     assert capsys.readouterr().err == "note: PNormPushRanker, 3 of 3 folds: slow day\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "parts"),
-    [
-        (lambda t: t.drop(columns=["age", "city"]), ["lacks 2 of the columns", "age, city"]),
-        (lambda t: t.assign(age="old"), ["column 'age' must hold numbers", "row 1 holds 'old'"]),
-        (lambda t: t.assign(age=np.inf), ["column 'age' holds infinite values"]),
-        (lambda t: t.assign(score=1), ["already has a column 'score'"]),
-    ],
-)
-def test_data_that_the_model_cannot_use(model, capsys, change, parts):
-    change(loans()).to_csv("t.csv", index=False)
-    message = fails(["rank", model, "t.csv", "-o", "o.csv"], capsys)
-    for part in ["t.csv: ", *parts]:
-        assert part in message
 
 
 @pytest.mark.parametrize(
@@ -586,25 +451,6 @@ def numbers(n=60, seed=0):
 NUMBERS = ["train", "t.csv", "--target", "y", "-o", "m.skops", *FAST]
 
 
-def test_thousands_separators_and_question_marks_are_read_with_a_note(folder, capsys):
-    table = numbers()
-    table.to_csv("plain.csv", index=False)
-    table["x"] = table["x"].map(lambda v: f"{v:,.2f}")
-    table["other"] = table["other"].astype(str).where(table.index != 4, "?")
-    table.to_csv("t.csv", index=False)
-    run(NUMBERS)
-    notes = capsys.readouterr().err.splitlines()
-    assert "is read as" in notes[0]
-    assert notes[1] == ("note: column 'other': '?' is read as missing; --category other keeps it")
-    run(["rank", "m.skops", "t.csv", "-o", "grouped.csv"])
-    assert "is read as" in capsys.readouterr().err
-    run(["rank", "m.skops", "plain.csv", "-o", "o.csv"])
-    grouped, plain = pd.read_csv("grouped.csv", dtype=str), pd.read_csv("o.csv", dtype=str)
-    assert set(grouped["x"]) == set(table["x"])
-    differ = set(grouped["score"]) ^ set(plain["score"])
-    assert len(differ) <= 2  # the row of the question mark
-
-
 def test_a_bad_cell_is_named_when_a_model_is_applied(folder, capsys):
     numbers().to_csv("t.csv", index=False)
     run(NUMBERS)
@@ -614,13 +460,6 @@ def test_a_bad_cell_is_named_when_a_model_is_applied(folder, capsys):
     table.to_csv("t.csv", index=False)
     message = fails(["rank", "m.skops", "t.csv", "-o", "-"], capsys)
     assert "column 'x' must hold numbers, as it did in training, but row 12 holds 'abc'" in message
-
-
-def test_a_column_like_the_target_is_noted(folder, capsys):
-    loans().assign(**{"Default ": loans()["grade"]}).to_csv("t.csv", index=False)
-    run(["train", "t.csv", "--target", "default", "-o", "m.skops", "--drop", "id", *FAST])
-    notes = capsys.readouterr().err.splitlines()
-    assert "note: column 'Default' looks like the target 'default'; --drop it if it is" in notes
 
 
 LATER = "(the later in the alphabet)"
@@ -650,24 +489,7 @@ def test_which_class_is_on_top_is_noted(folder, capsys, below, top, noted):
     assert capsys.readouterr().err == ""
 
 
-def test_new_classes_are_noted_and_booleans_known(folder, capsys):
-    table = numbers()
-    table["y"] = (table["y"] == "yes").astype(int)
-    table.to_csv("t.csv", index=False)
-    run(NUMBERS)
-    run(["evaluate", "m.skops", "t.csv", "--json", "a.json"])
-    table.assign(y=table["y"] == 1).to_csv("b.csv", index=False)
-    run(["evaluate", "m.skops", "b.csv", "--json", "b.json"])
-    notes = capsys.readouterr().err.splitlines()
-    assert all("rows that the model was trained on" in note for note in notes)
-    results = [json.loads(Path(name).read_text())["results"] for name in ("a.json", "b.json")]
-    assert results[0] == results[1]
-    table.assign(y=table["y"].where(table.index > 3, 7)).to_csv("b.csv", index=False)
-    run(["evaluate", "m.skops", "b.csv"])
-    note = "note: column 'y': the model never saw '7'; all but '1' count as not on top"
-    assert note in capsys.readouterr().err.splitlines()
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "ImportError('x') from KeyboardInterrupt"])
 def test_interrupting_the_start(error):
     code = f"""
@@ -695,19 +517,6 @@ print(sorted(set(sys.modules) & {{"numpy", "scipy", "sklearn", "pandas"}}), file
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"
-
-
-def test_text_in_parquet_files(folder, capsys):
-    table = numbers()
-    table.assign(id=[f"{i % 20:03}" for i in range(60)]).to_parquet("t.parquet")
-    argv = ["train", "t.parquet", "--target", "y", "-o", "m.skops", *FAST]
-    run(argv)  # the codes stay codes
-    assert list(load_model("m.skops", []).schema.kinds.values()) == ["number"] * 2 + ["category"]
-    table.assign(id="001", x=table["x"].astype(str)).to_parquet("text.parquet")
-    run(["rank", "m.skops", "text.parquet", "-o", "o.parquet"])
-    table.assign(id="001", x=[[1]] * 60).to_parquet("lists.parquet")
-    message = fails(["rank", "m.skops", "lists.parquet", "-o", "p.parquet"], capsys)
-    assert "column 'x' holds nested values (row 1: [1])" in message
 
 
 @pytest.mark.parametrize("module", ["pandas", "click", "matplotlib.figure", "skops.io"])
@@ -859,6 +668,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(folder, capsys, monkeypatch):
     run(["compare", *ONE_FAST, "--drop", "id,grade"])
     assert capsys.readouterr().err == ""

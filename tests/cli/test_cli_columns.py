@@ -10,14 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, run
-from libraries import need_extra
-from sklearn.linear_model import LogisticRegression
 
-from sklearn_rank.cli._rankers import BASELINES, pipeline_for
 from sklearn_rank.cli._store import load_model
-from sklearn_rank.cli._tables.dataset import training_data
-from sklearn_rank.cli._tables.options import TableOptions
-from sklearn_rank.engines import registry
 
 
 @pytest.fixture
@@ -40,6 +34,7 @@ def auc(argv):
 # ---------------------------------------------------------------------------- categories
 
 
+@pytest.mark.slow
 def test_codes_may_be_declared_categories(folder, capsys):
     as_numbers = auc(["rows.csv", "--target", "y"])
     as_codes = auc(["rows.csv", "--target", "y", "--category", "code"])
@@ -55,30 +50,6 @@ def test_codes_may_be_declared_categories(folder, capsys):
     captured = capsys.readouterr()
     assert captured.err == ""  # no category that training never saw
     assert "07" in captured.out
-
-
-def test_linear_models_get_scaled_numbers_beside_columns_of_0_and_1(folder):
-    frame = pd.read_csv("rows.csv", dtype={"code": str})
-    frame.loc[::50, "x"] = None
-    frame.to_csv("rows.csv", index=False)
-    data = training_data(TableOptions("rows.csv", target="y", category=["code"]), [])
-    pipeline = pipeline_for(LogisticRegression(), data.schema).fit(data.X, data.y)
-    columns = pipeline[:-1].transform(data.X)
-    assert columns.shape == (200, 1 + 8 + 1)  # the last tells where x is missing
-    assert columns[:, 0].std() == pytest.approx(1)
-    assert set(np.unique(columns[:, 1:])) == {0.0, 1.0}
-
-
-def test_a_declared_category_is_never_taken_for_an_id_or_for_numbers_with_slips(folder, capsys):
-    need_extra("skrub")
-    frame = pd.read_csv("rows.csv", dtype=str)
-    frame["one"] = [f"r{i}" for i in range(200)]
-    frame["slip"] = ["x", *map(str, range(199))]
-    frame.to_csv("rows.csv", index=False)
-    argv = ["rows.csv", "--target", "y", "-o", "m.skops", *FAST]
-    run(["train", *argv, "--category", "one,slip"])
-    kinds = load_model("m.skops", []).schema.kinds
-    assert (kinds["one"], kinds["slip"]) == ("category", "category")
 
 
 # ---------------------------------------------------------------------------- standard input
@@ -169,28 +140,6 @@ def test_a_weight_is_a_multiplicity_in_fitting(folder, capsys, ranker):
         assert np.corrcoef(scores["weighted"], scores["repeated"])[0, 1] > 0.99
 
 
-def test_compare_weighs_the_baseline_too_and_says_what_is_weighed(folder, capsys):
-    frame = pd.read_csv("rows.csv").drop(columns="code")
-    # Three rows in four say the opposite of the fourth, which alone has a weight.
-    counts = np.arange(len(frame)) % 4 == 0
-    frame["x"] = np.where(counts, 1, -1) * (frame["y"] == "yes") + 0.1 * frame["x"]
-    frame.assign(w=1.0 * counts).to_csv("rows.csv", index=False)
-    argv = ["compare", "rows.csv", "--target", "y", "--cv", "2", "--rankers", "RankBoost"]
-    run([*argv, "--weight", "w", "--json", "weighted.json"])
-    words = " ".join(capsys.readouterr().out.split())
-    assert "Column 'w' weighs rows in fitting, not in metrics." in words
-    run([*argv, "--drop", "w", "--json", "plain.json"])
-    weighted, plain = (json.loads(Path(f"{n}.json").read_text()) for n in ("weighted", "plain"))
-    assert (weighted["weight"], plain["weight"]) == ("w", None)
-    names = set(weighted["results"]) - {"ensemble of these"}
-    can_load = registry._loaded("lightgbm")[0] is not None
-    assert names == {"RankBoost", *BASELINES} - ({"LightGBM"} if not can_load else set())
-    # Seen from the fourth alone, the others are at the wrong end, or, for stumps, in a tie.
-    for name, limit in {"RankBoost": 0.7, "logistic regression": 0.4}.items():
-        assert weighted["results"][name]["auc"]["mean"] < limit
-        assert plain["results"][name]["auc"]["mean"] > 0.7
-
-
 @pytest.mark.parametrize(
     ("cell", "part"),
     [
@@ -238,16 +187,3 @@ def test_the_rarer_class_is_the_hint(folder, capsys, classes, top, hint):
     captured = capsys.readouterr()
     assert f"of class {top!r} on top" in captured.out
     assert hint in captured.err if hint else "on top" not in captured.err
-
-
-def test_grades_of_a_letor_file_are_graded(folder, capsys):
-    rng = np.random.default_rng(0)
-    rows = [f"{i % 3} qid:{i // 20} 1:{i % 3 + rng.normal():.3f}\n" for i in range(200)]
-    Path("rows.txt").write_text("".join(rows))
-    run(["train", "rows.txt", "-o", "m.skops", *FAST])
-    captured = capsys.readouterr()
-    assert "note: relevance 0 to 2 is graded, as with --relevance graded" in captured.err
-    assert "relevance from 0 to 2" in captured.out
-    assert load_model("m.skops", []).pipeline[-1].relevance == "graded"
-    run(["train", "rows.txt", "--positive", "2", "-o", "m.skops", "--force", *FAST])
-    assert "of class '2' on top" in capsys.readouterr().out

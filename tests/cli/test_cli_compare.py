@@ -16,7 +16,6 @@ from sklearn.model_selection import StratifiedKFold
 
 from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _crossval, _rankers
-from sklearn_rank.cli._compare import _notes_of_folds
 from sklearn_rank.cli._crossval import HeldOut
 from sklearn_rank.cli._metrics import (
     compare_with_best,
@@ -104,15 +103,6 @@ def test_intervals_over_queries_are_those_of_their_values():
     assert measure("ndcg@10", Labels(y, qid % 9), good).interval is None
 
 
-def test_few_rows_have_no_interval():
-    y, good, _, fold = rows()
-    y[np.flatnonzero(y)[9:]] = 0
-    assert measure("auc", Labels(y, None), good).interval is None
-    y, good, _, fold = rows()
-    y[(fold == 2) & (y > 0) & (np.cumsum(fold == 2) > 8)] = 0
-    assert measure("tpr@0.1", Labels(y, None, fold), good).interval is None
-
-
 def test_names_of_metrics():
     assert top_metric(["auc", "map", "tpr@0.05"]) == "tpr@0.05"
     assert top_metric(["auc"]) == "auc"
@@ -190,6 +180,7 @@ def test_compare_without_a_file(folder, capsys):
     assert "logistic regression learns relevance > 0, the other baselines the gr" in captured.err
 
 
+@pytest.mark.slow
 def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     binary = results([*BINARY, "--cv", "2", *FAST])["results"]
     baselines = [*_rankers.BASELINES]
@@ -208,14 +199,6 @@ def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     assert set(named) == {"SmoothMarginRanker", *baselines, "ensemble of these"}
 
 
-def test_metrics_are_those_asked_for(folder, capsys):
-    found = results([*BINARY, *TWO, "--metrics", "map,push@4", "--metrics", "pauc@0.1"])
-    for column in found["results"].values():
-        assert list(column) == ["map", "push@4", "pauc@0.1", "seconds"]
-    message = fails(["compare", *BINARY, "--metrics", "f1"], capsys)
-    assert "unknown metric 'f1'; the metrics are one of auc, map, " in message
-
-
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_jobs(folder, capsys):
     found = [results([*BINARY, *TWO, "--n-jobs", jobs])["results"] for jobs in ("1", "2")]
@@ -223,6 +206,7 @@ def test_numbers_do_not_depend_on_jobs(folder, capsys):
         assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argv", "suffix"), [(BINARY, ".png"), (GRADED, ".pdf"), (BINARY, ".svg"), (GRADED, ".svg")]
 )
@@ -236,6 +220,7 @@ def test_pictures(folder, capsys, argv, suffix):
 # ---------------------------------------------------------------------------- search, stopping
 
 
+@pytest.mark.slow
 def test_the_search_sees_training_rows_only(folder, capsys, monkeypatch):
     seen = []
     original = RankBoost.fit
@@ -268,17 +253,7 @@ def test_train_searches_and_says_what_it_chose(folder, capsys):
     assert "unknown metric 'oops'" in fails([*argv[:-1], "oops", "--force"], capsys)
 
 
-def test_boosting_stops_early_where_there_are_rows_to_spare(folder, capsys, monkeypatch):
-    argv = ["train", *BINARY, "--ranker", "RankBoost", "--force", "-o", "m.skops"]
-    rarer = min(folder["y"].value_counts())
-    for least, expected in ((rarer + 1, None), (rarer, 10)):
-        monkeypatch.setattr(_rankers, "_MIN_RARER", least)
-        run(argv)
-        assert load_model("m.skops", []).pipeline[-1].n_iter_no_change == expected
-    run([*argv, *param("n_iter_no_change=none")])
-    assert load_model("m.skops", []).pipeline[-1].n_iter_no_change is None
-
-
+@pytest.mark.slow
 def test_the_folds_choose_the_rounds_of_boosting(folder, capsys):
     """The round of the smallest mean loss; scores, ensemble and --best are those of it."""
     argv = [
@@ -351,6 +326,7 @@ def next_words(out):
     return shlex.split(line.removeprefix("next: sklearn-rank "))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [[], ["-o", "run.json"]])
 def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored):
     found = results([*OF_CLAIMS, *stored, "--plot", "p.png", "--metrics=auc"])
@@ -397,16 +373,7 @@ def feature_frame_of(path, model):
     return model_data(path, model.schema, Reading(), [], labelled=False).X
 
 
-def test_an_ensemble_of_queries_and_of_weighted_rows(folder, capsys):
-    for more in (GRADED, [*BINARY, "--weight", "w"]):
-        folder.assign(w=1 + folder.index % 2).to_csv("rows.csv", index=False)
-        drop = [] if "w" in more else ["--drop", "w"]
-        argv = [*more, *drop, *TWO]
-        first = results([*argv, "-o", "run.json"])["first"]
-        run(["train", *argv, "--best", "run.json", "-o", "m.skops", "--force"])
-        assert load_model("m.skops", []).ranker == first
-
-
+@pytest.mark.slow
 def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys):
     run(["compare", *OF_CLAIMS, "-o", "run.json"])
     train = ["train", *OF_CLAIMS, "--best", "run.json", "-o", "m.skops"]
@@ -448,6 +415,7 @@ def test_what_does_not_go_with_best(folder, capsys, more, message):
 # ---------------------------------------------------------------------------- baselines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _rankers.BASELINES)
 @pytest.mark.parametrize("argv", [BINARY, GRADED])
 def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
@@ -463,15 +431,6 @@ def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     run(["rank", "m.skops", "rows.csv", "-o", "o.csv"])
     message = fails(["rank", "m.skops", "rows.csv", "--explain", "-o", "x.csv"], capsys)
     assert f"divided among the columns; {name} has none" in message
-
-
-def test_notes_that_differ_in_numbers_only_are_one():
-    lines = [("A", f"A: the gradient has length {x}") for x in ("0.0005", "1e-3", "0.0007")]
-    notes = _notes_of_folds({**dict.fromkeys(lines, 1), ("B", lines[0][1]): 2}, 5)
-    assert notes == [
-        "A, 3 of 5 folds: the gradient has length 0.0005",
-        "B, 2 of 5 folds: A: the gradient has length 0.0005",
-    ]
 
 
 # ---------------------------------------------------------------------------- columns

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import numpy as np
 import pandas as pd
 import pytest
-from commands import FAST, fails, param, run
+from commands import FAST, fails, run
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli import _contest, _main, _parser, _rankers, _store
+from sklearn_rank.cli import _contest, _main, _parser, _store
 from sklearn_rank.cli._output import Output, checked_output
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.errors import InputError
@@ -127,24 +126,6 @@ def test_a_table_of_dates_has_no_card(capsys):
     assert "dates.csv: no column is left for a card" in message
 
 
-def test_a_picture_of_rows_without_relevance_is_refused(folder, capsys):
-    run(["train", *BASIC, "--relevance", "graded", "-o", "m.skops", *FAST])
-    folder.assign(late=folder["late"] - 1).to_csv("none.csv", index=False)
-    message = fails(["evaluate", "m.skops", "none.csv", "--plot", "p.png"], capsys)
-    assert "none.csv: --plot needs a row with a relevance above 0" in message
-
-
-def test_a_parameter_that_is_refused_names_the_choice_of_rankers(capsys):
-    """Where one ranker was chosen there is no other that the parameter could be for."""
-    bad = [*param("n_estimators=0"), "--cv", "2"]
-    hint = "--param goes to every ranker that has it, --rankers chooses the rankers"
-    both = fails(["compare", *BASIC, *bad, "--rankers", "RankBoost,PNormPushRanker"], capsys)
-    one = fails(["compare", *BASIC, *bad, "--rankers", "RankBoost"], capsys)
-    assert "n_estimators" in one and "n_estimators" in both
-    assert hint in both
-    assert hint not in one
-
-
 def test_the_footnote_says_what_was_held_out(capsys):
     run(["compare", *BASIC, "--rankers", "RankBoost", "--cv", "2", *FAST])
     assert "Rows held out in 2 folds. [low, high]" in capsys.readouterr().out
@@ -184,16 +165,6 @@ def test_values_of_parameters_are_words_numbers_or_texts():
     found = [_parser.parse_value(text) for text in texts]
     assert found == [None, True, False, 3, -2.5, 0.001, np.inf, "auto", ""]
     assert [type(one) for one in found[1:4]] == [bool, bool, int]
-
-
-@pytest.mark.parametrize(("n_rare", "stops"), [(49, False), (50, True)])
-def test_a_tenth_of_many_rows_chooses_the_rounds(n_rare, stops):
-    """Many are those outside of the most frequent grade, however many grades there are."""
-    assert _rankers._MIN_RARER == 100
-    y = np.repeat([0, 1, 2], n_rare)
-    ranker = RankBoost()
-    _rankers.stop_early(ranker, {}, SimpleNamespace(y=y), is_given=False)
-    assert (ranker.n_iter_no_change is not None) == stops
 
 
 def test_the_stored_run_is_read_as_it_was():

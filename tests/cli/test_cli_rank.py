@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank.cli._store import load_model
-from sklearn_rank.cli._tables.dataset import model_data, training_data
-from sklearn_rank.cli._tables.options import Reading, TableOptions
+from sklearn_rank.cli._tables.dataset import model_data
+from sklearn_rank.cli._tables.options import Reading
 from sklearn_rank.model_selection import ConformalSelector
 from sklearn_rank.scorecard import Scorecard
 
@@ -69,25 +69,6 @@ def test_top_writes_the_first_rows_of_each_list(capsys):
     expected = whole[whole["rank"] <= 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(ranked("m.skops new.csv --top 2"), expected)
     assert len(expected) == 6
-
-
-@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[ns, UTC]", "object"])
-def test_a_date_that_means_missing_does_so_in_every_kind_of_file(kind):
-    rng = np.random.default_rng(0)
-    day = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, 300), "D"))
-    day[rng.random(300) < 0.2] = pd.Timestamp("2199-12-31")
-    frame = table().assign(day=day)
-    frame.to_csv("dates.csv", index=False)
-    if kind == "object":
-        frame["day"] = day.dt.date
-    elif kind.endswith("UTC]"):
-        frame["day"] = day.dt.tz_localize("UTC")
-    frame.to_parquet("dates.parquet", index=False)
-    reading = Reading(missing=["2199-12-31"])
-    for name in ("dates.csv", "dates.parquet"):
-        options = TableOptions(name, target="bad", drop=["q"], reading=reading)
-        found = training_data(options, []).X["day"]
-        assert_array_equal(found.isna(), day == pd.Timestamp("2199-12-31"))
 
 
 def parts_of(model, rows):
@@ -180,25 +161,6 @@ def test_no_bound_is_promised_where_none_holds(capsys):
     message = fails("rank q.skops new.csv --fdr 0.1 -o out.csv", capsys)
     assert "--fdr needs two classes and no queries" in message
     assert "0<x<1" in fails("rank m.skops new.csv --fdr 1.5 -o out.csv", capsys)
-
-
-def test_few_calibration_rows_can_never_show_that_a_head_is_pure(capsys):
-    train(*FAST)
-    pd.read_csv("other.csv").head(7).to_csv("few.csv", index=False)
-    run("rank m.skops new.csv --fdr 0.05 --calibration few.csv -o out.csv")
-    assert "any head is pure enough; more of them are needed" in capsys.readouterr().err
-
-
-def test_calibration_rows_without_a_target(capsys):
-    train(*FAST)
-    frame = pd.read_csv("other.csv")
-    frame.assign(bad=frame["bad"].where(frame.index > 1)).to_csv("gaps.csv", index=False)
-    line = "rank m.skops new.csv --fdr 0.2 --calibration gaps.csv -o o.csv"
-    assert "is missing in 2 rows; --skip-unlabelled leaves them out" in fails(line, capsys)
-    run(f"{line} --skip-unlabelled")
-    frame.iloc[2:].to_csv("rest.csv", index=False)
-    run("rank m.skops new.csv --fdr 0.2 --calibration rest.csv -o p.csv")
-    assert Path("o.csv").read_text() == Path("p.csv").read_text()
 
 
 # card -------------------------------------------------------------------------------------

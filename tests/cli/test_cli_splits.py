@@ -16,16 +16,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli._compare import _show_periods
 from sklearn_rank.cli._contest import ENSEMBLE, judge, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, most_folds
-from sklearn_rank.cli._metrics import cells, compare_with_best, measure
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.ensemble.score_map import normal_scores
-from sklearn_rank.metrics.held_out import Labels
-from sklearn_rank.metrics.intervals import of_difference, over_folds
+from sklearn_rank.metrics.intervals import over_folds
 from sklearn_rank.models import Stumps
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]
@@ -201,50 +198,6 @@ def test_the_interval_over_folds_is_that_of_nadeau_and_bengio():
         over_folds(np.array([0.5, np.nan]), 0.5)
 
 
-def test_the_same_difference_in_all_folds_is_not_taken_for_a_sure_one():
-    """Shares of ten relevant rows are multiples of a tenth: they are the same by chance."""
-    y, fold = np.tile(np.repeat([1.0, 0.0], [10, 30]), 5), np.repeat(np.arange(5), 40)
-    good = np.tile(np.arange(40.0)[::-1], 5)
-    poor = np.where(np.tile(np.arange(40) == 9, 5), -1.0, good)
-    rows = Labels(y, None, fold, 0.25)
-    table = compare_with_best(["tpr@0.1"], rows, {"good": good, "poor": poor, "same": good})
-    column = table["tpr@0.1"]
-    assert column["good"].interval == (1, 1)
-    assert column["poor"].interval == pytest.approx((0.9, 0.9))
-    found = column["poor"].below_best
-    assert found.difference == pytest.approx(0.1)
-    assert np.isnan([found.low, found.high, found.p_value]).all()
-    same = column["same"].below_best
-    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
-    assert cells(column) == {
-        "good": "1.000 [1.000, 1.000] ",
-        "poor": "0.900 [0.900, 0.900] ",
-        "same": "1.000 [1.000, 1.000] ",
-    }
-
-
-def test_the_interval_of_a_difference_is_made_of_two():
-    low, high = of_difference(0.9, (0.86, 0.92), 0.7, (0.68, 0.73))
-    assert np.allclose([low, high], [0.2 - 0.05, 0.2 + np.hypot(0.02, 0.02)])
-
-
-def test_the_warning_of_a_fall_is_of_the_first_model(folder):
-    rng, fold = np.random.default_rng(0), np.repeat([0, 1], 300)
-    y = rng.integers(0, 2, 600).astype(float)
-    noise = rng.normal(size=600)
-    scores = {"falling": y * 3 * (fold == 0) + noise, "steady": y + noise}
-    rows = Labels(y, None, fold, None)
-    found = SimpleNamespace(rows=rows, place=np.arange(600))
-    table = {"auc": {name: measure("auc", rows, one) for name, one in scores.items()}}
-    for order in (["falling", "steady"], ["steady", "falling"]):
-        data = SimpleNamespace(time=np.datetime64("2026-01-01") + np.arange(600))
-        known = {"metrics": ["auc"], "found": found, "table": table, "scores": scores}
-        known["folds"] = Folds(cv=2)
-        periods = _show_periods(SimpleNamespace(data=data, order=order, **known))
-        assert periods["from"] == ["2026-01-01", "2026-10-28"]
-        assert ("Warning: falling has" in periods["warning"]) == (order[0] == "falling")
-
-
 def test_the_ensemble_of_a_period_knows_no_later_one(folder):
     """Its weights come from rows that its models could learn from; in the first they are equal."""
     data = data_of(drifting_table(400), time="day", embargo=30.0)
@@ -272,6 +225,7 @@ def test_the_ensemble_of_a_period_knows_no_later_one(folder):
 # ---------------------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_time_shows_the_fall_that_random_folds_hide(folder, capsys):
     drifting_table(3000).to_csv("rows.csv", index=False)
     random = results("--drop", "day,customer")["results"]["RankBoost"]["auc"]["folds"]
@@ -284,19 +238,6 @@ def test_time_shows_the_fall_that_random_folds_hide(folder, capsys):
     assert "\nAUC by period\nWarning: " in printed
     assert all(start in printed for start in found["periods"]["from"])
     assert len(found["periods"]["from"]) == 5
-
-
-def test_groups_say_where_intervals_come_from(folder, capsys):
-    drifting_table(400).to_csv("rows.csv", index=False)
-    found = results("--drop", "day", "--group", "customer", "--cv", "3")
-    one = found["results"]["RankBoost"]["auc"]
-    np.testing.assert_allclose(one["interval"], over_folds(np.array(one["folds"]), 1 / 2)[:2])
-    printed = capsys.readouterr().out
-    assert "Rows held out in 3 folds. [low, high]: 95 % interval over folds" in printed
-    results("--time", "day", "--group", "customer")
-    printed = capsys.readouterr().out
-    assert "Too few independent rows, or no interval of auc, to tell" in printed
-    assert "No intervals: rows of a group are not independent" in " ".join(printed.split())
 
 
 def test_a_search_keeps_to_time_too(folder, capsys):

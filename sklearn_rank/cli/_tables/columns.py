@@ -140,7 +140,8 @@ class Column:
     def note(self, text: str) -> None:
         """Note something on the column, unless a note begins with it."""
         note = f"column {self.name!r}{text}"
-        self.notes += [note] * (not any(one.startswith(note) for one in self.notes))
+        if not any(one.startswith(note) for one in self.notes):
+            self.notes.append(note)
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""

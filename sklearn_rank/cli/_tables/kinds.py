@@ -44,7 +44,8 @@ def choose_kinds(
     columns = [Column(table, name, notes) for name in names]
     free = [column for column in columns if column.name not in roles.category]
     given = roles.reading.decimal
-    mark = given or (",."[all(c.fits(".") or not c.fits(",") for c in free)])
+    has_commas = any(column.fits(",") and not column.fits(".") for column in free)
+    mark = given or ("," if has_commas else ".")
     kinds: dict[str, str] = {}
     forms: dict[str, str] = {}
     for column in columns:
@@ -55,7 +56,7 @@ def choose_kinds(
             kind, form = (CATEGORY, "") if reason else column.choose(mark, given, keeps=keeps)
             if not (reason or keeps or table.is_letor):
                 reason = _id_reason(column, kind)
-                reason += f" (--keep {quote(name)} uses it)" * bool(reason)
+                reason += f" (--keep {quote(name)} uses it)" if reason else ""
                 _note_codes(column, "" if reason else kind)
         if reason:
             column.note(f" is not used: {reason}")

@@ -7,7 +7,6 @@ import csv
 import gzip
 import io
 import json
-import math
 import re
 import sys
 import tempfile
@@ -114,7 +113,8 @@ def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) 
         read, what = _reader_of(path)
         if reading.no_header and read not in (_read_csv, _read_excel):
             raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
-        table = read(path, reading, notes, *[zero_based] * (read is _read_letor))
+        more = (zero_based,) if read is _read_letor else ()
+        table = read(path, reading, notes, *more)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except RecursionError as error:
@@ -197,21 +197,14 @@ def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
 def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
     pyarrow, parquet = map(import_extra, ("pyarrow", "pyarrow.parquet"))
     try:
-        # Floats, which integers beside missing cells would be, do not hold ids of 64 bits.
-        frame = parquet.read_table(path).to_pandas(integer_object_nulls=True)
+        table = parquet.read_table(path)
+        table.validate(full=True)
+        # Floats, which integers beside missing cells would be, do not hold ids of 64 bits. Without
+        # pandas's own notes what was an index is a column; one without a name says nothing.
+        frame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
     except (pyarrow.ArrowException, OSError) as error:  # not always a ValueError
         raise ValueError(str(error)) from error
-    index, frame = frame.index, frame.reset_index(drop=True)
-    for level, name in reversed([*enumerate(index.names)]):
-        if name in frame:
-            notes.append(f"{path}: the index {name!r} is left out, for a column has this name")
-        elif name is not None:
-            frame.insert(0, name, index.get_level_values(level))
-    for _, column in frame.items():
-        texts = column.cat.categories if str(column.dtype) == "category" else column
-        if getattr(texts.dtype, "storage", None) == "pyarrow":  # which is taken as it is
-            pyarrow.array(texts).validate(full=True)
-    return Table(frame, str(path))
+    return Table(frame.loc[:, ~frame.columns.str.match(r"__index_level_\d+__$")], str(path))
 
 
 def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
@@ -219,13 +212,15 @@ def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any)
     dense, n_rows = bunch.data, len(bunch.target)
     columns: Sequence[int] = range(dense.shape[1])
     if not hasattr(dense, "tolist"):  # sparse: a column that is never written is zero
-        columns = np.unique(dense.indices).tolist()
+        written, places = np.unique(dense.indices, return_inverse=True)
+        columns = written.tolist()
         most = min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN))
-        if math.prod((n_rows, len(columns))) > most:
+        if n_rows * len(columns) > most:
             share = f"of which {count(dense.nnz, 'cell')} are written"
             size = f"{n_rows} rows x {len(columns)} columns"
             raise InputError(f"{path}: {size}, {share}, are too many for a table")
-        dense = dense[:, columns].toarray()
+        shape = (n_rows, len(columns))  # an index may be too large to select columns by it
+        dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     frame, target = pd.DataFrame(dense, columns=[f"f{j + 1}" for j in columns]), bunch.target
     whole = ((target == target.round()) & (np.abs(target) < NOT_WHOLE)).all()
     frame.insert(0, "target", target.astype(int) if whole else target)

@@ -64,7 +64,8 @@ def _names(words: Sequence[str], columns: set[str]) -> list[str]:
 def features_of(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
     """Return the columns without a role."""
     target = options.target or ""
-    roles = {target, options.qid, options.weight, *options.drop, *(["comment"] * table.is_letor)}
+    roles = {target, options.qid, options.weight, *options.drop}
+    roles |= {"comment"} if table.is_letor else set()
     roles |= {options.time, options.group} - set(options.keep)
     features = [name for name in table.frame.columns if name not in roles]
     if options.qid is None and not table.is_letor and "qid" in features:

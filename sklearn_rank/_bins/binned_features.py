@@ -24,6 +24,9 @@ _GATHERED = 1024
 _MANY_VALUES = 4096
 """Values from which on the lookup table of `Digitizer` is worth building."""
 
+SIZE_ROUNDING = 1e-9
+"""How much less, relatively, sums of weights and shares of a size may be than they should."""
+
 MOST_ROWS = 1 << 17
 """Distinct rows from which quantiles are found at most."""
 

@@ -6,9 +6,8 @@ from sklearn_rank.models.kernel import KernelModel
 from sklearn_rank.models.linear import LinearModel
 from sklearn_rank.models.rules import EstimatorRules, FeatureRules
 from sklearn_rank.models.stump_columns import StumpColumns
-from sklearn_rank.models.stump_constraints import StumpConstraints
 from sklearn_rank.models.stump_rules import StepFunction, StumpRules
-from sklearn_rank.models.stumps import WEAK_RANKER, WEAK_RANKERS, Stumps, as_model
+from sklearn_rank.models.stumps import WEAK_RANKER, WEAK_RANKERS, StumpConstraints, Stumps, as_model
 
 __all__ = [
     "WEAK_RANKER",

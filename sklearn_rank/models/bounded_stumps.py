@@ -9,13 +9,11 @@ from typing import Self
 
 import numpy as np
 
-from sklearn_rank._bins.binned_features import BinnedFeatures
+from sklearn_rank._bins.binned_features import SIZE_ROUNDING, BinnedFeatures
 from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, Mask
 from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models.bin_sums import first_positive
-from sklearn_rank.models.category_subsets import Subsets
-from sklearn_rank.models.stump_columns import StumpColumns, smaller_side
-from sklearn_rank.models.stump_constraints import SIZE_ROUNDING, StumpConstraints
+from sklearn_rank.models.stump_columns import StumpColumns, Subsets, smaller_side
 
 
 class BoundedStumps(StumpColumns):
@@ -27,24 +25,26 @@ class BoundedStumps(StumpColumns):
     ----------
     binned, rows, subsets
         As for `StumpColumns`; thresholds have missing values below.
-    constraints : StumpConstraints
-        The signs, and the largest number of features and of stumps with a net coefficient other
-        than zero.
+    signs : dict of int to int
+        1 where the score must not fall with a feature, -1 where it must not rise.
+    largest : list of int or None
+        Largest number of features, and of stumps with a net coefficient other than zero.
     """
 
     def __init__(
         self,
         binned: BinnedFeatures,
         rows: FitRows,
-        constraints: StumpConstraints,
         subsets: Subsets,
+        signs: Mapping[int, int],
+        largest: list[int | None],
     ) -> None:
-        self._largest = [constraints.max_features, constraints.max_thresholds]
         super().__init__(binned, rows, both_sides=False, subsets=subsets)
-        signs = np.zeros(self._shape[0])
-        signs[list(constraints.monotonic)] = list(constraints.monotonic.values())
+        self._largest = largest
+        sign = np.zeros(self._shape[0])
+        sign[list(signs)] = list(signs.values())
         # The sign that the net coefficient of each threshold must have; 0: any.
-        self._sign = np.where(self._is_value, signs[:, np.newaxis], 0.0)
+        self._sign = np.where(self._is_value, sign[:, np.newaxis], 0.0)
         self._net: defaultdict[int, float] = defaultdict(float)
         self._earlier: list[int] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,9 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn_rank._core.protocols import Floats, Indices, Solution
 from sklearn_rank.solvers._solver import Solver
 from sklearn_rank.solvers.messages import STOPPED
-
-if TYPE_CHECKING:
-    from sklearn_rank.solvers.regularisers import Regulariser
+from sklearn_rank.solvers.regularisers import RegularisedProblem, Regulariser
 
 
 class LinearSolver(Solver):
@@ -68,8 +66,6 @@ class RegularisedLBFGS(LinearSolver):
 
     def solve(self, problem: Any) -> Solution:
         """Return the minimum; of several processes the first finds it."""
-        from sklearn_rank.solvers._regularised import RegularisedProblem
-
         function = problem.function
         curvature = function.variance() / problem.scale**2
 

@@ -24,8 +24,7 @@ from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
 from sklearn_rank.solvers import RegularisedLBFGS, _lbfgs
-from sklearn_rank.solvers._regularised import RegularisedProblem
-from sklearn_rank.solvers.regularisers import Lasso, Ridge
+from sklearn_rank.solvers.regularisers import Lasso, RegularisedProblem, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
 
 few = settings(max_examples=settings.default.max_examples // 2)

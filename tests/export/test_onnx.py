@@ -36,7 +36,6 @@ from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.export.onnx import register_converters
 from sklearn_rank.export.search_engines import tree_arrays
 from sklearn_rank.models import Stumps
-from sklearn_rank.scorecard import Scorecard
 
 pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -93,7 +92,6 @@ FORMS = {
             ("stopped", {"n_iter_no_change": 2, "validation_fraction": 0.6}, "plain"),
         )
     },
-    "scorecard": (Scorecard(RankBoost(**FEW), cv=2), "missing"),
 }
 
 
@@ -267,18 +265,6 @@ def test_an_ensemble_of_default_members(imputer_of_doubles):
     assert_same(ensemble, X, 1e-6)
 
 
-@pytest.mark.parametrize("options", [{"add_indicator": True}, {"missing_values": -99.0}])
-def test_other_imputers_are_converted_as_before(options, imputer_of_doubles):
-    X, y = make_rows("missing", 4)
-    X = np.where(np.isnan(X), -99.0, X) if "missing_values" in options else X
-    imputer = SimpleImputer(**options).fit(X.astype(np.float32), y)
-    if options.get("add_indicator"):
-        imputer.set_params(add_indicator=False)  # skl2onnx leaves indicators out
-    model = to_onnx(imputer, X[:1].astype(np.float32))
-    found = run(model, X.astype(np.float32))["variable"]
-    assert_allclose(found, imputer.transform(X.astype(np.float32))[:, :3], rtol=1e-6)
-
-
 def frame():
     """Return a data frame with a column of texts, and classes."""
     X, y = make_rows("missing", 5)
@@ -305,12 +291,8 @@ def typed_columns(X):
 
 @pytest.mark.parametrize(
     "ranker",
-    [
-        PNormPushRanker(**FEW),
-        *(BoostedTreesRanker(engine=one, **TREES) for one in ENGINES),
-        Scorecard(RankBoost(**FEW), cv=2),
-    ],
-    ids=["stumps", *ENGINES, "scorecard"],
+    [PNormPushRanker(**FEW), *(BoostedTreesRanker(engine=one, **TREES) for one in ENGINES)],
+    ids=["stumps", *ENGINES],
 )
 def test_categories_that_are_texts(ranker):
     X, y = frame()
@@ -330,25 +312,6 @@ def test_a_category_of_few_rows_is_missing():
     assert any((step.bins.categories == -1).any() for step in ranker.step_functions_[-1:])
     _, scores = run_frame(to_onnx(ranker, initial_types=typed_columns(X)), X)
     assert_allclose(scores, ranker.decision_function(X), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["boolean", "Int64"])
-def test_a_category_of_a_scorecard_may_be_missing_in_a_table_of_floats(kind):
-    random = np.random.default_rng(13)
-    flag = random.integers(0, 2, 400)
-    y = (flag + random.normal(size=400) > 0.5) | (np.arange(400) % 5 == 0)
-    known = pd.array(flag, dtype=kind)
-    known[::5] = pd.NA  # with many points, unlike any other category
-    X = pd.DataFrame({"a": random.normal(size=400), "flag": pd.Categorical(known)})
-    card = Scorecard(RankBoost(**FEW), cv=2).fit(X, y)
-    rows = np.column_stack([X["a"], known.to_numpy(float, na_value=np.nan)])
-    assert_array_equal(run(to_onnx(card, rows[:1]), rows)["scores"], card.decision_function(X))
-    types = importlib.import_module("skl2onnx.common.data_types")
-    inputs = [("a", types.DoubleTensorType([None, 1])), ("flag", types.Int64TensorType([None, 1]))]
-    session = runtime.InferenceSession(to_onnx(card, initial_types=inputs).SerializeToString())
-    full = X.assign(flag=pd.Categorical(pd.array(flag, dtype=kind)))
-    found = session.run(["scores"], {"a": rows[:, :1], "flag": flag[:, np.newaxis]})[0]
-    assert_array_equal(found, card.decision_function(full))
 
 
 @pytest.mark.parametrize("scaler", [[], [NumberScaler()]])
@@ -479,13 +442,13 @@ def test_an_old_opset_is_refused():
 
 
 def test_the_converter_of_imputers_is_replaced_on_request_only(request):
-    X, y = make_rows("missing", 9)
+    X, _ = make_rows("missing", 9)
     imputer = SimpleImputer().fit(X)
-    card = fit(Scorecard(RankBoost(**FEW), cv=2), X, y)
-    importlib.import_module("sklearn_rank.export.onnx").to_onnx(card)
     assert [node.op_type for node in to_onnx(imputer, X[:1]).graph.node] == ["Imputer"]
     request.getfixturevalue("imputer_of_doubles")
     assert_array_equal(run(to_onnx(imputer, X[:1]), X)["variable"], imputer.transform(X))
+    with pytest.raises(ValueError, match=r"SimpleImputer with missing_values=-99\.0"):
+        to_onnx(SimpleImputer(missing_values=CODE).fit(np.ones((2, 1))), np.ones((1, 1)))
 
 
 def test_registering_twice_changes_nothing():

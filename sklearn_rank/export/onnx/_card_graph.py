@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,43 +79,25 @@ def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "scor
     else:
         graph.add_input("X", np.dtype(dtype), card.n_features)
 
-    def column_of(variable: Variable) -> tuple[str, str]:
-        if has_categories:
-            values = card.column_name(variable)
-        else:
-            values = graph.node("Gather", "X", [variable.column], axis=1)
-        is_single = variable.kind not in _TYPES and dtype != "float64"
-        return graph.cast(values, np.float64) if is_single else values, variable.kind
-
-    total = card_totals(graph, card, inputs[0], column_of)
+    n_rows = graph.node("Shape", inputs[0], start=0, end=1)
+    total = graph.node("Expand", np.array([card.intercept], dtype=np.int64), n_rows)
+    for variable in card.variables:
+        values = card.column_name(variable) if has_categories else "X"
+        if not has_categories:
+            values = graph.node("Gather", values, [variable.column], axis=1)
+        if variable.kind not in _TYPES and dtype != "float64":
+            values = graph.cast(values, np.float64)
+        points = np.array(variable.points, dtype=np.int64)
+        total = graph.node(
+            "Add", total, graph.node("Gather", points, _bins(graph, variable, values))
+        )
     graph.node("Identity", total, output=name)
     return graph.model(name, np.int64)
 
 
-def card_totals(
-    graph: GraphBuilder,
-    card: Card,
-    first_input: str,
-    column_of: Callable[[Variable], tuple[str, str]],
-) -> str:
-    """Return the totals of a card.
-
-    `column_of` maps a variable to its values and their kind, which is "float" where integers or
-    truth values come as floats. Values have the shape (n_rows, 1): double for "number" and
-    "float", int64 for "int" and "bool", strings for "str".
-    """
-    n_rows = graph.node("Shape", first_input, start=0, end=1)
-    total = graph.node("Expand", np.array([card.intercept], dtype=np.int64), n_rows)
-    for variable in card.variables:
-        points = np.array(variable.points, dtype=np.int64)
-        bins = _bins(graph, variable, *column_of(variable))
-        total = graph.node("Add", total, graph.node("Gather", points, bins))
-    return total
-
-
-def _bins(graph: GraphBuilder, variable: Variable, values: str, kind: str) -> str:
+def _bins(graph: GraphBuilder, variable: Variable, values: str) -> str:
     """Return the bins of a variable, from values of shape (n_rows, 1)."""
-    lines, other = variable.listed(), variable.n_bins - 1
+    lines, other, kind = variable.listed(), variable.n_bins - 1, variable.kind
     bin_of = [(value, number) for number, line in enumerate(lines) for value in line.values]
     if kind == "number":
         is_above = graph.node("Greater", values, np.array(variable.thresholds, dtype=np.float64))

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.impute import SimpleImputer
 
 from sklearn_rank._core.protocols import Values
+from sklearn_rank._core.validation import is_missing
 from sklearn_rank.ensemble import RankingEnsemble
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
@@ -17,11 +19,9 @@ from sklearn_rank.estimators.list_net_linear import ListNetLinear
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
-from sklearn_rank.export.onnx._card_graph import card_totals
 from sklearn_rank.export.onnx._column_graph import columns_of
 from sklearn_rank.export.onnx._ensemble_graph import ensemble_scores
 from sklearn_rank.export.onnx._graph import import_onnx
-from sklearn_rank.export.onnx._imputer import register_imputer
 from sklearn_rank.export.onnx._operator_graph import (
     GraphInput,
     OperatorGraph,
@@ -42,7 +42,6 @@ from sklearn_rank.export.search_engines.tree_arrays import (
     trees_of_lightgbm,
     trees_of_xgboost,
 )
-from sklearn_rank.scorecard import Scorecard, Variable
 
 
 def register_converters(*, imputer: bool = False) -> None:
@@ -58,9 +57,9 @@ def register_converters(*, imputer: bool = False) -> None:
     ----------
     imputer : bool, default=False
         Whether to replace skl2onnx's converter of scikit-learn's `SimpleImputer` as well, for all
-        models that this process converts. The graph of skl2onnx fills ``float64`` input by an
-        operator that onnxruntime runs for ``float32`` only, and has no columns of
-        `add_indicator`.
+        models that this process converts: by one that fills NaN among numbers, in double
+        precision, and has the columns of `add_indicator`. The graph of skl2onnx fills ``float64``
+        input by an operator that onnxruntime runs for ``float32`` only.
 
     Raises
     ------
@@ -91,8 +90,6 @@ def register_converters(*, imputer: bool = False) -> None:
     ['label', 'scores']
     """
     skl2onnx = import_onnx("register_converters", "skl2onnx")
-    if imputer:
-        register_imputer()
     shapes = import_onnx("register_converters", "skl2onnx.shape_calculators.scaler")
     operators = import_onnx("register_converters", "skl2onnx.operator_converters.scaler_op")
     skl2onnx.update_registered_converter(  # it is a StandardScaler to these
@@ -102,6 +99,10 @@ def register_converters(*, imputer: bool = False) -> None:
         operators.convert_sklearn_scaler,
         options={"div": ["std", "div", "div_cast"]},
     )
+    if imputer:
+        skl2onnx.update_registered_converter(
+            SimpleImputer, "SklearnSimpleImputer", _set_imputer_shape, _convert_imputer
+        )
     for ranker, scores in _SCORES.items():
         skl2onnx.update_registered_converter(
             ranker,
@@ -150,7 +151,7 @@ def _classes(ranker: Any) -> Values:
 
 
 def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container: Any) -> None:
-    """Add the nodes of a ranker or a scorecard."""
+    """Add the nodes of a ranker."""
     model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
     graph = OperatorGraph(scope, container, type(model).__name__)
     scores = scores_of(graph, graph_inputs(operator), model)
@@ -181,6 +182,33 @@ def _two_columns(graph: OperatorGraph, scores: str, operator: Any) -> str:
     return both if is_double else graph.cast(both, np.float32)
 
 
+def _set_imputer_shape(operator: Any) -> None:
+    """Set the type of the output of an imputer."""
+    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+    n_columns = len(operator.raw_operator.get_feature_names_out())
+    operator.outputs[0].type = types.DoubleTensorType([None, n_columns])
+
+
+def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of an imputer."""
+    imputer = operator.raw_operator
+    if not is_missing(imputer.missing_values):
+        raise ValueError(
+            f"SimpleImputer with missing_values={imputer.missing_values!r} can't be written as an "
+            "ONNX graph: NaN alone can be filled."
+        )
+    graph = OperatorGraph(scope, container, "SimpleImputer")
+    rows = columns_of(graph, graph_inputs(operator), None)
+    filling = imputer.statistics_.astype(np.float64)
+    is_nan = graph.node("IsNaN", rows)
+    filled = graph.node("Where", is_nan, filling, rows)
+    parts = [graph.node("Gather", filled, np.flatnonzero(~np.isnan(filling)), axis=1)]
+    if imputer.add_indicator:
+        was_nan = graph.node("Gather", is_nan, imputer.indicator_.features_, axis=1)
+        parts.append(graph.cast(was_nan, np.float64))
+    graph.node("Concat", *parts, axis=1, output=operator.outputs[0].full_name)
+
+
 # Scores by class -------------------------------------------------------------------------------
 
 
@@ -193,30 +221,6 @@ def _of_ranker(
     if ranker.relevance == "graded":
         return scores
     return graph.node("Add", scores, float(ranker.offset_))
-
-
-def _of_card(graph: OperatorGraph, inputs: list[GraphInput], scorecard: Any) -> str:
-    """Return totals less the cut."""
-    holder = [(one, number) for one in inputs for number in range(one.n_columns)]
-
-    def column_of(variable: Variable) -> tuple[str, str]:
-        kind = variable.kind
-        one, number = holder[variable.column]
-        if one.is_text != (kind == "str"):
-            wanted = "strings" if kind == "str" else "numbers"
-            raise ValueError(
-                f"{graph.owner} takes {wanted} for {variable.name!r}. "
-                f"Input {one.name!r} has others."
-            )
-        values = graph.node("Gather", one.name, [number], axis=1)
-        if one.is_text:
-            return values, kind
-        if one.is_float or kind not in ("int", "bool"):  # floats may be NaN, where it is missing
-            return graph.cast(values, np.float64), kind if kind == "number" else "float"
-        return graph.cast(values, np.int64), kind
-
-    total = card_totals(graph, scorecard.card_, inputs[0].name, column_of)
-    return graph.node("Sub", graph.cast(total, np.float64), float(scorecard.cut_))
 
 
 def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
@@ -300,6 +304,5 @@ _SCORES: dict[type, Callable[..., str]] = {
     PNormPushRanker: partial(_of_ranker, _of_boosting),
     RankBoost: partial(_of_ranker, _of_boosting),
     SmoothMarginRanker: partial(_of_ranker, _of_boosting),
-    Scorecard: _of_card,
 }
 _SCORES[RankingEnsemble] = partial(_of_ranker, partial(ensemble_scores, _SCORES))

@@ -23,7 +23,6 @@ class GraphInput:
     name: str
     n_columns: int
     is_text: bool = False
-    is_float: bool = True
 
 
 def graph_inputs(operator: Any) -> list[GraphInput]:
@@ -38,8 +37,7 @@ def graph_inputs(operator: Any) -> list[GraphInput]:
             )
         kind = type(one.type).__name__
         known = n_columns or model.n_features_in_
-        is_float = "Float" in kind or "Double" in kind
-        inputs.append(GraphInput(one.full_name, known, "String" in kind, is_float))
+        inputs.append(GraphInput(one.full_name, known, "String" in kind))
     return inputs
 
 

@@ -4,18 +4,6 @@ The plugins of Elasticsearch and OpenSearch compute features of a document for a
 score them by a model, all in single precision. No extra is needed to write these forms.
 """
 
-from sklearn_rank.export.search_engines._features import feature_set
-from sklearn_rank.export.search_engines._forms import (
-    model_request,
-    to_linear_json,
-    to_ranklib,
-    to_xgboost_json,
-)
+from sklearn_rank.export.search_engines._forms import to_linear_json, to_ranklib, to_xgboost_json
 
-__all__ = [
-    "feature_set",
-    "model_request",
-    "to_linear_json",
-    "to_ranklib",
-    "to_xgboost_json",
-]
+__all__ = ["to_linear_json", "to_ranklib", "to_xgboost_json"]

@@ -11,27 +11,13 @@ from sklearn_rank.export.search_engines._nodes import Leaf, Node, next_single
 from sklearn_rank.export.search_engines._scores import Exported, LinearScore, TreeScore, exported
 
 
-def linear_score(found: Exported, form: str, *, drop_constant: bool) -> LinearScore:
-    """Return the linear form of a model, or raise ValueError."""
-    score = found.score
-    if not isinstance(score, LinearScore):
-        raise ValueError(f"{found.owner} is not linear, and can't be written as {form}.")
-    if score.constant != 0 and not drop_constant:
-        raise ValueError(
-            f"{found.owner} adds the constant {score.constant:g} (of the offset in binary mode and "
-            f"of scaling), which {form} can't hold. It does not change the order: "
-            "drop_constant=True leaves it out."
-        )
-    return score
-
-
-def tree_score(found: Exported, form: str, other: str) -> TreeScore:
+def _tree_score(found: Exported, form: str) -> TreeScore:
     """Return the trees of a model, or raise ValueError."""
-    if not isinstance(found.score, TreeScore):
-        raise ValueError(
-            f"{found.owner} is linear here, and can't be written as {form}. Use {other}."
-        )
-    return found.score
+    if isinstance(found.score, TreeScore):
+        return found.score
+    raise ValueError(
+        f"{found.owner} is linear here, and can't be written as {form}. Use to_linear_json."
+    )
 
 
 def to_ranklib(model: Any) -> str:
@@ -77,7 +63,7 @@ def to_ranklib(model: Any) -> str:
     '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.0</threshold>'
     """
     found = exported(model, None, needs_names=False)
-    trees = tree_score(found, "RankLib's XML", "to_linear_json").all_trees()
+    trees = _tree_score(found, "RankLib's XML").all_trees()
     # RankLib takes the first child of an element for its content: no space may lie between.
     texts = [
         f'<tree id="{number}" weight="1.0"><split>{_ranklib_node(tree)}</split></tree>'
@@ -141,8 +127,8 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
     '[{"nodeid": 0, "depth": 0, "split": "title",'
     """
     found = exported(model, feature_names, needs_names=True)
-    score = tree_score(found, "XGBoost's JSON", "to_linear_json")
-    return json.dumps([_xgboost_node(tree, found.names, count(), 0) for tree in score.all_trees()])
+    trees = _tree_score(found, "XGBoost's JSON").all_trees()
+    return json.dumps([_xgboost_node(tree, found.names, count(), 0) for tree in trees])
 
 
 def _xgboost_node(node: Node, names: list[str], numbers: count[int], depth: int) -> dict[str, Any]:
@@ -204,56 +190,13 @@ def to_linear_json(
     '{"title": '
     """
     found = exported(model, feature_names, needs_names=True)
-    score = linear_score(found, "weights by feature", drop_constant=drop_constant)
+    score = found.score
+    if not isinstance(score, LinearScore):
+        raise ValueError(f"{found.owner} is not linear, and can't be written as weights.")
+    if score.constant != 0 and not drop_constant:
+        raise ValueError(
+            f"{found.owner} adds the constant {score.constant:g} (of the offset in binary mode and "
+            "of scaling), which weights by feature can't hold. It does not change the order: "
+            "drop_constant=True leaves it out."
+        )
     return json.dumps(dict(zip(found.names, score.weights.tolist(), strict=True)))
-
-
-_TYPES = {
-    "ranklib": ("model/ranklib", to_ranklib),
-    "xgboost": ("model/xgboost+json", to_xgboost_json),
-    "linear": ("model/linear", to_linear_json),
-}
-
-
-def model_request(model: Any, name: str, form: str, **options: Any) -> dict[str, Any]:
-    """Return the body of a request that stores a model in Elasticsearch or OpenSearch.
-
-    It is for ``POST _ltr/_featureset/FEATURE_SET/_createmodel``.
-
-    Parameters
-    ----------
-    model : ranker or Pipeline
-        Fitted.
-    name : str
-        Name of the model in the search engine.
-    form : {"ranklib", "xgboost", "linear"}
-        The form: that of `to_ranklib`, `to_xgboost_json` or `to_linear_json`.
-    **options : keyword arguments
-        Passed to this function.
-
-    Returns
-    -------
-    dict
-        The body, for ``json.dumps``.
-
-    Raises
-    ------
-    TypeError
-        When the ranker has no form for search engines.
-    ValueError
-        When there is no such form, or it can't hold the model.
-
-    Examples
-    --------
-    >>> from sklearn_rank import RankBoost
-    >>> from sklearn_rank.export.search_engines import model_request
-    >>> ranker = RankBoost(n_estimators=1).fit([[1.0], [2.0], [3.0]], [0, 0, 1])
-    >>> body = model_request(ranker, "stumps", "ranklib")
-    >>> body["model"]["name"], body["model"]["model"]["type"]
-    ('stumps', 'model/ranklib')
-    """
-    if form not in _TYPES:
-        known = ", ".join(map(repr, _TYPES))
-        raise ValueError(f"form must be one of {known}. Got {form!r}.")
-    kind, write = _TYPES[form]
-    return {"model": {"name": name, "model": {"type": kind, "definition": write(model, **options)}}}

@@ -113,8 +113,3 @@ def with_columns(node: Node, columns: Sequence[int]) -> Node:
         return node
     left, right = with_columns(node.left, columns), with_columns(node.right, columns)
     return replace(node, feature=columns[node.feature], left=left, right=right)
-
-
-def nodes_of(node: Node) -> list[Node]:
-    """Return all nodes of a tree."""
-    return [node, *(nodes_of(node.left) + nodes_of(node.right) if isinstance(node, Split) else ())]

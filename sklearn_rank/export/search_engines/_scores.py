@@ -21,12 +21,9 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.export.search_engines._nodes import (
-    LARGEST,
     Leaf,
     Node,
-    Split,
     limits_of,
-    nodes_of,
     step_node,
     tree_node,
     with_columns,
@@ -46,10 +43,6 @@ class LinearScore:
     weights: Floats
     constant: float
 
-    def numbers(self) -> list[float]:
-        """Return all numbers that the form holds."""
-        return [*self.weights.tolist(), self.constant]
-
 
 @dataclass(frozen=True)
 class TreeScore:
@@ -62,11 +55,6 @@ class TreeScore:
         """Return the trees, the last of them a leaf with the constant unless that is zero."""
         has_constant = self.constant != 0 or not self.trees
         return [*self.trees, *([Leaf(self.constant)] if has_constant else [])]
-
-    def numbers(self) -> list[float]:
-        """Return all numbers that the form holds."""
-        nodes = [one for tree in self.all_trees() for one in nodes_of(tree)]
-        return [one.limit if isinstance(one, Split) else one.value for one in nodes]
 
 
 Score = LinearScore | TreeScore
@@ -109,12 +97,6 @@ def exported(model: Any, feature_names: Sequence[str] | None, *, needs_names: bo
         score = replace(score, constant=score.constant + float(ranker.offset_))
     for name, step in reversed(steps[:-1]):
         score = _before(name, step, score, owner)
-    largest = max(map(abs, score.numbers()), default=0.0)
-    if not largest <= LARGEST:
-        raise ValueError(
-            f"{owner} holds a number as large as {largest:.0e}. A search engine keeps numbers in "
-            f"single precision, up to {LARGEST:.0e}."
-        )
     names = _names(model, feature_names, owner) if needs_names else []
     return Exported(owner, score, names)
 
@@ -131,18 +113,13 @@ def _names(model: Any, given: Sequence[str] | None, owner: str) -> list[str]:
             f"{owner} was fitted to {n_features} features without names. Pass feature_names, the "
             "names of the features in the search engine."
         )
-    if isinstance(names, str):
-        raise TypeError(f"feature_names must be a list of names. Got the text {names!r}.")
-    names = list(names)
-    if not all(isinstance(name, str) and name for name in names):
-        raise TypeError(f"feature_names must be texts that are not empty. Got {names}.")
-    names = list(map(str, names))
-    if len(names) != n_features or len(set(names)) < len(names):
+    are_names = not isinstance(names, str) and all(isinstance(one, str) and one for one in names)
+    if not are_names or len({*names}) != n_features or len(names) != n_features:
         raise ValueError(
-            f"feature_names must name each of the {n_features} features of {owner} once. Got "
-            f"{names}."
+            f"feature_names must name each of the {n_features} features of {owner} once, by texts "
+            f"that are not empty. Got {names!r}."
         )
-    return names
+    return list(map(str, names))
 
 
 # Scores by class -------------------------------------------------------------------------------
@@ -231,7 +208,7 @@ _SCORES: dict[type, Callable[[Any, str], Score]] = {
 
 _FOLDED = (
     "StandardScaler and MinMaxScaler (without clip) before a linear model, a ColumnTransformer "
-    "that passes columns on as they are (no slice of names), and a SimpleImputer with "
+    "that passes lists of columns on as they are, and a SimpleImputer with "
     "add_indicator that has met no missing value can be folded in"
 )
 
@@ -278,21 +255,15 @@ def _passed_on(step: Any) -> list[int] | None:
     """Return the columns that a ColumnTransformer passes on, None if it does anything else."""
     if type(step) is not ColumnTransformer or step.transformer_weights:
         return None
-    numbers = {name: j for j, name in enumerate(getattr(step, "feature_names_in_", ()))}
+    names = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
     found: list[int] = []
     for _, one, columns in step.transformers_:
         if isinstance(one, str) and one == "drop":
             continue
-        chosen = columns
-        if not isinstance(columns, slice):
-            chosen = [numbers.get(name, name) for name in np.atleast_1d(columns).tolist()]
-        try:
-            kept = np.arange(step.n_features_in_)[chosen].tolist()
-        except TypeError:  # a slice of names
+        is_list = isinstance(columns, list) and {*map(type, columns)} <= {str, int}
+        if not is_list or (columns and not _is_identity(one)):
             return None
-        if kept and not _is_identity(one):
-            return None
-        found += kept
+        found += [names.index(j) if isinstance(j, str) else range(len(names))[j] for j in columns]
     return found
 
 

@@ -6,8 +6,7 @@ Docstrings cite papers by key, as in "Rudin2009, sec. 2"; `docs/references.bib` 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from functools import cache
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rank._core.release import __version__ as __version__
@@ -39,25 +38,19 @@ _HOMES = {
     "RankBoost": "sklearn_rank.estimators.rank_boost",
     "SmoothMarginRanker": "sklearn_rank.estimators.smooth_margin",
 }
-_EXPLICIT = {"cli", "dask", "onnx"}
-"""The command, and modules that need packages of an extra: imported by their own names alone."""
-
-
-@cache
-def _submodules() -> set[str]:
-    names = {module.name for module in pkgutil.iter_modules(__path__)} - _EXPLICIT
-    return {name for name in names if not name.startswith("_")}
 
 
 def __getattr__(name: str) -> Any:
+    """Import a ranker, or a module such as `sklearn_rank.metrics`."""
     if name in _HOMES:
         value = getattr(importlib.import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
-    if name in _submodules():
-        return importlib.import_module(f"sklearn_rank.{name}")
+    if not name.startswith("_"):
+        with suppress(ModuleNotFoundError):
+            return importlib.import_module(f"sklearn_rank.{name}")
     raise AttributeError(f"module 'sklearn_rank' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_submodules()})
+    return sorted({*globals(), *__all__})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,6 +32,7 @@ from sklearn_rank._core.validation import (
     check_lengths,
     check_parameters,
     check_qid,
+    check_qid_given,
     check_relevance,
     check_weight,
     find_classes,
@@ -41,13 +43,6 @@ from sklearn_rank._core.validation import (
     unchanged_on_error,
 )
 from sklearn_rank._core.versions import stamped_state, take_state
-from sklearn_rank._predictor import Predictor
-
-_OBJECTS = {
-    "solver": "solver=sklearn_rank.solvers.Corrective()",
-    "weak_ranker": "weak_ranker=sklearn_rank.models.Stumps()",
-}
-"""Parts that are objects, for messages."""
 
 DESCRIBED = ("n_features_in_", "feature_names_in_", "category_codes_")
 """Attributes that the validation of rows to learn from sets."""
@@ -66,6 +61,141 @@ def _without_duplicates(checked: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return (X, *rest) if rest else X
+
+
+def is_binary(ranker: Any) -> bool:
+    """Whether a ranker is in binary mode; the error names the parameter."""
+    if ranker.relevance == "binary":
+        return True
+    raise AttributeError(
+        f"{type(ranker).__name__} has no decision function with relevance='graded': "
+        "predict returns the scores. Use relevance='binary' for two classes."
+    )
+
+
+class Predictor(BaseEstimator):
+    """Base class of what predicts, a ranker or a scorecard: labels and metric of its scores.
+
+    A subclass checks and scores rows in `_score_validated`.
+    """
+
+    relevance: str
+    classes_: Values
+
+    def predict(self, X: Any) -> Values:
+        """Return labels (binary mode) or scores (graded mode).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            ``classes_[1]`` where the decision function is positive, else
+            ``classes_[0]``; in graded mode scores, greater for rows that rank higher.
+            Scores of different queries are on one scale but were never compared in training.
+        """
+        scores = self._score_validated(X)
+        return scores if self.relevance == "graded" else self._label(scores)
+
+    @available_if(is_binary)
+    def decision_function(self, X: Any) -> Floats:
+        """Return scores plus `offset_`: positive where `predict` says ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Greater for rows that rank higher. Only in binary mode.
+        """
+        return self._score_validated(X)
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """Raise AttributeError: scores rank, and are no probabilities until they are calibrated."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba: its scores rank rows and are no "
+            "probabilities. CalibratedClassifierCV of sklearn.calibration turns them into some."
+        )
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Return the area under the ROC curve, within queries and pooled over pairs.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes (binary mode) or relevance (graded mode).
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row; required if the ranker was fitted with `qid`.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, greater is better; ties count one half. With `score_p`, of rankers
+            that have it: ``1 - p_norm_push_loss(..., p=score_p)``, where ties are errors; it is
+            no AUC, and falls as `score_p` grows.
+
+        Raises
+        ------
+        ValueError
+            When the ranker was fitted with `qid` and is scored without, or when there
+            is no comparable pair.
+        """
+        scores = self._score_validated(X)
+        check_qid_given(self, qid)
+        relevance = self.relevance_of(y, sample_weight)
+        check_lengths(X=scores, y=relevance)
+        return self._score_order(relevance, scores, qid, sample_weight)
+
+    def relevance_of(self, y: Any, sample_weight: Any) -> Any:
+        """Return relevance: for classes whether each is the upper one.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Classes of the fitted ranker (binary mode) or relevance (graded mode).
+        sample_weight : float, array-like of shape (n_samples,) or None
+            Multiplicities; rows of weight zero may have other classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Booleans or numbers.
+        """
+        if self.relevance == "graded":
+            return check_relevance(y)
+        return is_upper_label(type(self).__name__, y, self.classes_, sample_weight)
+
+    @abstractmethod
+    def _score_validated(self, X: Any) -> Floats:
+        """Return scores, in binary mode with the offset, of rows as the user passed them."""
+
+    def _label(self, scores: Floats) -> Values:
+        return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
+
+    def _score_order(self, relevance: Floats, scores: Floats, qid: Any, weight: Any) -> float:
+        """Return the metric of `score` for known scores."""
+        # Metrics take a quarter of the import of a ranker, and a fit needs none.
+        from sklearn_rank.metrics import auc_score, p_norm_push_loss
+
+        p = getattr(self, "score_p", None)
+        if p is None:
+            return float(auc_score(relevance, scores, qid=qid, sample_weight=weight))
+        return 1.0 - p_norm_push_loss(relevance, scores, p=p, qid=qid, sample_weight=weight)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has come to its end."""
+        return hasattr(self, "has_queries_")
 
 
 def has_contributions(ranker: Any) -> bool:
@@ -139,30 +269,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
             comparable pair, or in binary mode when there are not exactly two classes.
         """
         return self._learn(X, y, qid, sample_weight)
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of a part as ``solver__name`` where the part is an object.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name.
-
-        Returns
-        -------
-        self : object
-            The ranker.
-        """
-        for nested in params:
-            outer, _, inner = nested.partition("__")
-            given = params.get(outer, getattr(self, outer, None))
-            if inner and isinstance(given, str):
-                raise ValueError(
-                    f"{nested} of {type(self).__name__} is a parameter of its {outer}, which must "
-                    f"then be an object, such as {_OBJECTS.get(outer, 'one of its own')}. Got "
-                    f"{outer}={given!r}."
-                )
-        return super().set_params(**params)
 
     @with_callbacks
     def _learn(self, *arrays: Any, fit: Callable[[Rows], dict[str, Any]] | None = None) -> Self:
@@ -464,7 +570,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
                     **options,
                 )
         except (TypeError, ValueError) as error:
-            self._refuse_sparse(X, is_allowed=tags.sparse)
             self.check_columns(X, reset=options.get("reset", True))
             if "could not convert string" in str(error):
                 advice = f"X must hold numbers for {name}{self._advice}."
@@ -483,16 +588,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
             return False
         with np.errstate(over="ignore", invalid="ignore"):
             return X.shape[1] == self.n_features_in_ and bool(np.isfinite(X.sum()))
-
-    def _refuse_sparse(self, X: Any, *, is_allowed: bool) -> None:
-        if issparse(X) and not is_allowed:
-            raise TypeError(
-                f"Sparse data was passed for X, but {type(self).__name__} with these parameters "
-                "needs dense data: X.toarray(), OneHotEncoder(sparse_output=False), "
-                "ColumnTransformer(..., sparse_threshold=0). Sparse X is for ListNetLinear, "
-                "KernelPairwiseSGDRanker with a kernel by name, BoostedTreesRanker, and boosters "
-                "with weak_ranker='feature'."
-            )
 
     def check_columns(self, X: Any, *, reset: bool) -> None:
         """Raise ValueError if a data frame lacks columns or has some that are no numbers.

@@ -223,10 +223,6 @@ def test_every_entry_of_the_bibliography_is_cited_in_the_package():
     assert keys_of(("sklearn_rank", "*.py")) >= BIBLIOGRAPHY
 
 
-def test_the_readme_lists_what_the_rankers_rest_on():
-    assert {*checks.WITH_NUMBERS, "Cao2007"} == IN_README <= BIBLIOGRAPHY
-
-
 RANK_BOOST = ":obj:`RankBoost <sklearn_rank.RankBoost>`"
 
 

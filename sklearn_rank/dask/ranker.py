@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_rank._core.callbacks import end_fit_task, has_callbacks, make_observer, with_callbacks
 from sklearn_rank._core.protocols import Observer, Values
 from sklearn_rank._core.validation import check_qid_given, find_classes
-from sklearn_rank._predictor import is_binary
-from sklearn_rank.base import DESCRIBED
+from sklearn_rank.base import DESCRIBED, is_binary
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit

@@ -27,7 +27,7 @@ from sklearn_rank._core.validation import (
     unchanged_on_error,
 )
 from sklearn_rank._core.versions import stamped_state, take_state
-from sklearn_rank._predictor import Predictor
+from sklearn_rank.base import Predictor
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.models import Stumps, as_model
 from sklearn_rank.scorecard._build import build_card

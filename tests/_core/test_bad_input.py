@@ -285,19 +285,13 @@ def test_features_that_the_model_cannot_take(ranker, relevance, parameters, valu
 
 @every_booster
 def test_sparse_features_need_a_weak_ranker_that_takes_them(ranker):
-    words = [
-        f"{ranker.__name__} with these parameters needs dense data",
-        "OneHotEncoder(sparse_output=False)",
-        "ListNetLinear",
-        "weak_ranker='feature'",
-    ]
-    refuses(make(ranker), *words, X=sparse.csr_array(X), error=TypeError)
+    refuses(make(ranker), "dense data is required", X=sparse.csr_array(X), error=TypeError)
 
 
 @pytest.mark.parametrize("kernel", ["precomputed", "chi2", np.dot], ids=str)
 def test_sparse_features_need_a_kernel_that_takes_them(kernel):
     model = make(KernelPairwiseSGDRanker, kernel=kernel)
-    refuses(model, "needs dense data", X=sparse.csr_array(X), error=TypeError)
+    refuses(model, "dense data is required", X=sparse.csr_array(X), error=TypeError)
 
 
 def test_labels_of_any_names_are_sorted_without_a_warning():

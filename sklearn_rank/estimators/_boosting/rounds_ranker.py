@@ -23,8 +23,7 @@ from sklearn_rank._core.validation import (
     is_data_frame,
     refuse_dates,
 )
-from sklearn_rank._predictor import is_binary
-from sklearn_rank.base import BaseRanker
+from sklearn_rank.base import BaseRanker, is_binary
 from sklearn_rank.estimators._boosting.held_out import (
     HeldOutLoss,
     HeldOutMetric,

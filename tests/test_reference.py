@@ -33,8 +33,6 @@ def keys_of(*folders_and_endings):
 
 
 BIBLIOGRAPHY = checks.bibliography_keys(ROOT / "docs" / "references.bib")
-SOURCES = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Sources\n")[2]
-IN_README = set(re.findall(rf"^- ({KEY.pattern}): ", SOURCES, re.M))
 
 
 def docstring(formula="", references="", example="    >>> 1 + 1\n    2\n"):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import special, stats
 from sklearn.utils import check_random_state
 
-from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.validation import check_floats, check_parameters, check_qid
 from sklearn_rank.metrics._partial_auc import MAX_FPR, tpr_at_fpr_score
-from sklearn_rank.metrics.curve_terms import part_before
 from sklearn_rank.metrics.intervals import (
     BATCH_VALUES,
     CONFIDENCE,
@@ -22,11 +22,9 @@ from sklearn_rank.metrics.intervals import (
     RankingComparison,
     around,
     auc_influence,
-    batches,
     check_resampling,
-    draw_counts,
+    curve_influence,
     fold_of_queries,
-    quantiles,
     with_both_classes,
 )
 from sklearn_rank.metrics.scored_rows import ScoredRows
@@ -38,13 +36,6 @@ Carlo error of 9,999 resamples. Its time is quadratic in the number of values.""
 
 _ENOUGH = 100
 """With fewer samples all may lie on one side of the mean, which BCa can't correct."""
-
-_CACHED_VALUES = 1 << 18
-"""Counts that are held at a time, few enough for the cache."""
-
-_HEAD_DEVIATIONS = 8
-"""Standard deviations beyond the false positive rate up to which negatives are drawn one by one;
-the probability that a bootstrap sample needs more of them is below 1e-14."""
 
 
 # Means over queries ------------------------------------------------------------
@@ -331,14 +322,7 @@ def auc_interval(
     """
     check_parameters("auc_interval", {"confidence": confidence}, {"confidence": CONFIDENCE})
     found = auc_influence(y_true, y_score, qid, fold, "y_score")
-    auc, error = found.value, found.standard_error()
-    low = high = auc
-    # The logit has no value at 0 and 1, where no pair says how wide the interval should be.
-    if error > 0 and 0 < auc < 1:
-        scaled = error / (auc * (1 - auc))
-        ends = around(special.logit(auc), scaled, found.distribution(), confidence)[:2]
-        low, high = map(float, special.expit(ends))
-    return AUCInterval(auc, low, high, _n_queries(found))
+    return AUCInterval(*_interval_within_unit(found, confidence))
 
 
 def compare_auc(
@@ -400,17 +384,30 @@ def compare_auc(
     (0.0, True)
     """
     check_parameters("compare_auc", {"confidence": confidence}, {"confidence": CONFIDENCE})
-    both = auc_influence(y_true, y_score_a, qid, fold, "y_score_a") - auc_influence(
-        y_true, y_score_b, qid, fold, "y_score_b"
+    one, other = (
+        auc_influence(y_true, score, qid, fold, name)
+        for name, score in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
     )
-    difference = both.value if abs(both.value) > ROUNDING else 0.0
-    ends = around(difference, both.standard_error(), both.distribution(), confidence)
-    return RankingComparison(difference, *ends, _n_queries(both))
+    return _comparison(one - other, confidence)
 
 
-def _n_queries(found: Influence) -> int:
-    """Return the number of queries with a pair; 1 for one list."""
-    return 1 if found.freedom is None else int(np.sum(found.stratum >= 0))
+def _interval_within_unit(found: Influence, confidence: float) -> tuple[float, float, float, int]:
+    """Return an estimate between 0 and 1, the ends of its interval, and the number of queries."""
+    value, error = found.value, found.standard_error()
+    low = high = value
+    # The logit has no value at 0 and 1, where no row says how wide the interval should be.
+    if error > 0 and 0 < value < 1:
+        scaled = error / (value * (1 - value))
+        ends = around(special.logit(value), scaled, found.distribution(), confidence)[:2]
+        low, high = map(float, special.expit(ends))
+    return value, low, high, found.n_queries
+
+
+def _comparison(found: Influence, confidence: float) -> RankingComparison:
+    """Return the difference of two estimates with its interval and p-value."""
+    difference = found.value if abs(found.value) > ROUNDING else 0.0
+    ends = around(difference, found.standard_error(), found.distribution(), confidence)
+    return RankingComparison(difference, *ends, found.n_queries)
 
 
 # The share found at a false positive rate --------------------------------------
@@ -424,14 +421,14 @@ def tpr_at_fpr_interval(
     qid: Any = None,
     fold: Any = None,
     confidence: float = 0.95,
-    n_resamples: int = 999,
-    random_state: Any = None,
 ) -> BootstrapInterval:
-    """Return `tpr_at_fpr_score` with a bootstrap interval.
+    r"""Return `tpr_at_fpr_score` with a confidence interval.
 
-    In one list the rows of each class and fold are drawn with replacement; the interval lies
-    between two quantiles of the resampled shares. With queries whole queries are drawn, as in
-    `bootstrap_interval`.
+    The variance is that of `auc_interval`, with the influence of each row for d: of a relevant one
+    whether it is found, of another one how far it moves the threshold, by the slope of the ROC
+    curve between half and one and a half times `max_fpr`. With queries a whole query is one draw,
+    and the interval is that of the mean of their shares, by the t distribution. It is symmetric
+    for the logit of the share.
 
     Parameters
     ----------
@@ -449,10 +446,6 @@ def tpr_at_fpr_interval(
         both classes. Not needed with `qid`: a query belongs to one fold.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true share.
-    n_resamples : int >= 1, default=999
-        Number of bootstrap samples.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws.
 
     Returns
     -------
@@ -462,8 +455,9 @@ def tpr_at_fpr_interval(
     Raises
     ------
     ValueError
-        When no fold holds both classes, with fewer than two queries that do, when a query lies in
-        several folds, or when a parameter is not allowed.
+        When no fold holds both classes, when a fold holds a single row of one, with fewer than two
+        queries that hold both, when a query lies in several folds, or when a parameter is not
+        allowed.
 
     See Also
     --------
@@ -472,32 +466,23 @@ def tpr_at_fpr_interval(
     Notes
     -----
     The interval is for this model on new rows; it does not include the variation of a model with
-    its training rows. With few relevant rows, and near a share of 1, it is too narrow: no sample
-    misses a row where none is missed, so that its width is zero.
-
-    Time: a sort, and for each bootstrap sample a draw of the relevant rows and of the others near
-    the top.
+    its training rows. With few relevant rows, and near a share of 1, it is too narrow; its width
+    is zero at 0 and 1.
 
     References
     ----------
-    Efron1993 (percentile intervals).
+    HsiehTurnbull1996 (the variance of a point of the ROC curve).
 
     Examples
     --------
     >>> from sklearn_rank.metrics import tpr_at_fpr_interval
     >>> y_true, y_score = [0, 1, 0, 1, 0, 1, 0, 1], [1, 8, 2, 7, 6, 5, 3, 4]
-    >>> found = tpr_at_fpr_interval(y_true, y_score, max_fpr=0.25, random_state=0)
-    >>> found.mean, found.low <= 1.0 <= found.high
-    (1.0, True)
+    >>> found = tpr_at_fpr_interval(y_true, y_score, max_fpr=0.2)
+    >>> found.low < found.mean < found.high
+    True
     """
-    owner = "tpr_at_fpr_interval"
-    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
-    settings = check_resampling(owner, confidence, n_resamples, random_state)
-    if qid is not None:
-        values = _in_queries(y_true, {"y_score": y_score}, qid, fold, max_fpr)
-        return bootstrap_interval(*values, **settings)
-    shares, resampled = _shares(y_true, {"y_score": y_score}, fold, max_fpr, settings)
-    return BootstrapInterval(float(shares[0]), *quantiles(resampled[0], confidence), 1)
+    found = _share("tpr_at_fpr_interval", y_true, y_score, max_fpr, qid, fold, confidence)
+    return BootstrapInterval(*_interval_within_unit(found, confidence))
 
 
 def compare_tpr_at_fpr(
@@ -509,19 +494,11 @@ def compare_tpr_at_fpr(
     qid: Any = None,
     fold: Any = None,
     confidence: float = 0.95,
-    n_resamples: int = 999,
-    random_state: Any = None,
 ) -> RankingComparison:
     r"""Compare the shares of relevant rows that two rankings find at a false positive rate.
 
-    The rankings are measured on the same bootstrap samples, drawn as in `tpr_at_fpr_interval`, so
-    that what both share cancels. The p-value in one list is
-
-    .. math:: p = \min\Bigl(1, \frac{2}{B + 1} \bigl(1 + \min(\#\{b : d_b \le 0\},
-        \#\{b : d_b \ge 0\})\bigr)\Bigr)
-
-    for the differences :math:`d_b` in B bootstrap samples: the smallest error rate at which the
-    percentile interval leaves out 0. With queries it is that of `compare_rankings`.
+    The influences of a row on both shares are subtracted, so that what both share cancels; the
+    p-value is that of the difference beside its standard error, as in `compare_auc`.
 
     Parameters
     ----------
@@ -529,20 +506,10 @@ def compare_tpr_at_fpr(
         Relevance: rows above 0 are relevant.
     y_score_a, y_score_b : array-like of shape (n_samples,)
         Scores of the two rankings, greater is better.
-    max_fpr : float in (0, 1], default=0.05
-        False positive rate: the share of the other rows that may stand above.
-    qid : array-like of shape (n_samples,), default=None
-        Query of each row; None means one list.
-    fold : array-like of shape (n_samples,), default=None
-        Fold of a cross-validation in which each row was held out. Scores of different folds come
-        from different models and are not compared; the share is the mean over the folds that hold
-        both classes. Not needed with `qid`: a query belongs to one fold.
+    max_fpr, qid, fold
+        As in `tpr_at_fpr_interval`.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true difference.
-    n_resamples : int >= 1, default=999
-        Number of bootstrap samples.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws.
 
     Returns
     -------
@@ -553,104 +520,50 @@ def compare_tpr_at_fpr(
     Raises
     ------
     ValueError
-        When no fold holds both classes, with fewer than two queries that do, when a query lies in
-        several folds, or when a parameter is not allowed.
-
-    References
-    ----------
-    Efron1993 (percentile intervals).
+        As `tpr_at_fpr_interval`.
 
     Examples
     --------
     >>> from sklearn_rank.metrics import compare_tpr_at_fpr
     >>> y_true, y_score = [0, 1, 0, 1, 0, 1, 0, 1], [1, 8, 2, 7, 6, 5, 3, 4]
-    >>> compare_tpr_at_fpr(y_true, y_score, y_score, random_state=0).difference
+    >>> compare_tpr_at_fpr(y_true, y_score, y_score).difference
     0.0
     """
-    owner = "compare_tpr_at_fpr"
-    check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
-    settings = check_resampling(owner, confidence, n_resamples, random_state)
-    scores = {"y_score_a": y_score_a, "y_score_b": y_score_b}
+    one, other = (
+        _share("compare_tpr_at_fpr", y_true, score, max_fpr, qid, fold, confidence, name)
+        for name, score in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
+    )
+    return _comparison(one - other, confidence)
+
+
+def _share(
+    owner: str,
+    y_true: Any,
+    y_score: Any,
+    max_fpr: Any,
+    qid: Any,
+    fold: Any,
+    confidence: Any,
+    name: str = "y_score",
+) -> Influence:
+    """Return the share of relevant rows found, with the influence of each row or query."""
+    given = {"max_fpr": max_fpr, "confidence": confidence}
+    check_parameters(owner, given, {"max_fpr": MAX_FPR, "confidence": CONFIDENCE})
+    rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
+    folds = 0 * rows.query if fold is None else check_qid(fold, len(rows.score), "fold")
+    measured = partial(tpr_at_fpr_score, rows.y, rows.score, max_fpr=max_fpr)
     if qid is not None:
-        return compare_rankings(*_in_queries(y_true, scores, qid, fold, max_fpr), **settings)
-    shares, resampled = _shares(y_true, scores, fold, max_fpr, settings)
-    difference = resampled[0] - resampled[1]
-    fewer = min((difference <= ROUNDING).sum(), (difference >= -ROUNDING).sum())
-    p_value = min(1.0, 2 * (1 + int(fewer)) / (len(difference) + 1))
-    ends = quantiles(difference, confidence)
-    return RankingComparison(float(shares[0] - shares[1]), *ends, p_value, 1)
-
-
-def _in_queries(y_true: Any, scores: dict[str, Any], qid: Any, fold: Any, max_fpr: float) -> Any:
-    """Return the shares of rankings in each query."""
-    if fold is not None:
-        folds, query = (check_qid(one, len(y_true), n) for n, one in (("fold", fold), ("qid", qid)))
-        fold_of_queries(folds, query)
-    return [
-        tpr_at_fpr_score(y_true, score, max_fpr=max_fpr, qid=qid, average=None)
-        for score in scores.values()
-    ]
-
-
-def _shares(
-    y_true: Any, scores: dict[str, Any], fold: Any, max_fpr: float, settings: dict[str, Any]
-) -> tuple[Floats, Floats]:
-    """Return the shares of rankings, and those in each bootstrap sample, a row for a ranking."""
-    checked = [ScoredRows.with_relevance(y_true, s, None, name=n) for n, s in scores.items()]
-    y, score = checked[0].y, np.stack([rows.score for rows in checked])
-    folds = 0 * checked[0].query if fold is None else check_qid(fold, len(y), "fold")
-    parts = list(with_both_classes(y > 0, folds))
-    if not parts:
+        fold_of_queries(folds, rows.query)
+        values = measured(qid=rows.query, average=None)
+        known = ~np.isnan(values)
+        _check_enough(values[known])
+        mean = float(values[known].mean())
+        each = np.where(known, values - mean, 0.0) / known.sum()
+        return Influence(mean, each, np.where(known, 0, -1), float(known.sum() - 1))
+    is_found, stratum = rows.y > 0, np.full(len(folds), -1)
+    for part in with_both_classes(is_found, folds):
+        stratum[part] = 2 * folds[part] + is_found[part]
+    if (stratum < 0).all():
         raise ValueError("No fold holds both relevant and other rows: there is no share to find.")
-    rng, n_resamples = check_random_state(settings["random_state"]), settings["n_resamples"]
-    resampled = [
-        _resample(score[:, part], y[part] > 0, max_fpr, n_resamples, rng) for part in parts
-    ]
-    shares = [tpr_at_fpr_score(y, one, max_fpr=max_fpr, qid=folds) for one in score]
-    return np.array(shares), np.mean(resampled, axis=0)
-
-
-def _resample(
-    score: Floats, is_relevant: Mask, max_fpr: float, n_resamples: int, rng: Any
-) -> Floats:
-    """Return the shares of rankings of one list in each bootstrap sample."""
-    n_found, n_other = int(is_relevant.sum()), int((~is_relevant).sum())
-    limit = max_fpr * n_other
-    found, other = score[:, is_relevant], score[:, ~is_relevant]
-    other = other[:, _near_the_top(other, limit)]
-    n_head = other.shape[1]
-    rankings = np.hstack([found, other])
-    shares = np.empty((len(score), n_resamples))
-    for batch in batches(n_resamples, rankings.shape[1], _CACHED_VALUES):
-        size = batch.stop - batch.start
-        # How many of all draws fall into the head; the others lie beyond the limit.
-        n_drawn = rng.binomial(n_other, n_head / n_other, size)
-        of_other = draw_counts(n_head, n_drawn, rng)
-        counts = np.hstack([draw_counts(n_found, np.full(size, n_found), rng), of_other])
-        for share, ranking in zip(shares, rankings, strict=True):
-            share[batch] = _heights(ranking, n_found, counts, limit)
-    return shares
-
-
-def _near_the_top(other: Floats, limit: float) -> Mask:
-    """Return a mask of the columns that are near the top of any of the rankings."""
-    n_other = other.shape[1]
-    n_head = int(limit + _HEAD_DEVIATIONS * (np.sqrt(limit) + 1)) + 1
-    if 2 * n_head >= n_other:
-        return np.ones(n_other, dtype=bool)
-    lowest = np.partition(other, n_other - n_head, axis=1)[:, [n_other - n_head]]
-    return np.asarray((other >= lowest).any(axis=0))
-
-
-def _heights(score: Floats, n_found: int, counts: Indices, limit: float) -> Floats:
-    """Return the height of the ROC curve in each sample, before `limit` other rows.
-
-    The first `n_found` rows are relevant; counts say how often each row is drawn in a sample.
-    """
-    order = np.argsort(-score)
-    start = np.flatnonzero(np.append(True, score[order][1:] != score[order][:-1]))
-    drawn = counts[:, order]
-    found = np.add.reduceat(drawn * (order < n_found), start, axis=1)
-    other = np.add.reduceat(drawn, start, axis=1) - found
-    part = part_before(limit - (np.cumsum(other, axis=1) - other), other, limit)
-    return np.asarray((found * part).sum(axis=1) / n_found)
+    each = curve_influence("tpr", max_fpr, is_found, rows.score, folds)
+    return Influence(measured(qid=folds), each, stratum)

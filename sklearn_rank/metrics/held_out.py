@@ -94,7 +94,7 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
     if kind != "tpr":
         raise ValueError(f"{name} of one list has no interval")
     of_tpr = metrics.tpr_at_fpr_interval if is_one else metrics.compare_tpr_at_fpr
-    return of_tpr(rows.y, *scores, max_fpr=float(rate), fold=rows.fold, **_RESAMPLING)
+    return of_tpr(rows.y, *scores, max_fpr=float(rate), fold=rows.fold)
 
 
 def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:

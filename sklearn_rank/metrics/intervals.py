@@ -145,6 +145,11 @@ class Influence:
         error = float(np.sqrt(each @ each))
         return error if error > ROUNDING else 0.0
 
+    @property
+    def n_queries(self) -> int:
+        """Number of queries with influence; 1 for one list."""
+        return 1 if self.freedom is None else int(np.sum(self.stratum >= 0))
+
     def distribution(self) -> Any:
         """Return the distribution of the error divided by its standard error."""
         return stats.norm() if self.freedom is None else stats.t(self.freedom)
@@ -279,28 +284,17 @@ def quantiles(values: Floats, confidence: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def draw_counts(n_rows: int, n_drawn: Indices, rng: Any) -> Indices:
-    """Return how often each row is drawn in each sample."""
-    sample = np.repeat(np.arange(len(n_drawn)), n_drawn)
-    row = rng.randint(n_rows, size=len(sample))
-    return np.bincount(sample * n_rows + row, minlength=len(n_drawn) * n_rows).reshape(-1, n_rows)
-
-
-def batches(n_resamples: int, n_values: int, most: int = BATCH_VALUES) -> Iterator[slice]:
-    """Yield slices of samples that each hold `n_values` values."""
-    step = max(1, most // n_values)
-    for start in range(0, n_resamples, step):
-        yield slice(start, min(start + step, n_resamples))
-
-
 def changes_in_samples(each: Floats, stratum: Indices, n_resamples: int, rng: Any) -> Floats:
     """Return the changes of estimates, one a row of influence values, in bootstrap samples."""
     changes = np.zeros((n_resamples, len(each)))
     for number in np.unique(stratum):
         drawn = np.flatnonzero(stratum == number)
-        for batch in batches(n_resamples, len(drawn)):
-            n_drawn = np.full(batch.stop - batch.start, len(drawn))
-            changes[batch] += (draw_counts(len(drawn), n_drawn, rng) - 1) @ each[:, drawn].T
+        n, step = len(drawn), max(1, BATCH_VALUES // len(drawn))
+        for start in range(0, n_resamples, step):
+            size = min(step, n_resamples - start)
+            places = np.repeat(np.arange(size), n) * n + rng.randint(n, size=size * n)
+            counts = np.bincount(places, minlength=size * n).reshape(size, n)
+            changes[start : start + size] += (counts - 1) @ each[:, drawn].T
     return changes
 
 
@@ -319,24 +313,17 @@ def of_difference(a: float, ends_a: Any, b: float, ends_b: Any) -> tuple[float, 
     return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))
 
 
-def error_over_folds(values: Floats, ratio: float) -> float:
-    """Return the standard error of a mean over folds that share training rows.
-
-    The variance of the mean of n values is theirs times 1/n + `ratio`, that of rows tested to rows
-    trained on (NadeauBengio2003); n counts all folds of repeated cross-validation
-    (BouckaertFrank2004).
-    """
-    return float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + ratio))
-
-
 def over_folds(
     values: Floats, ratio: float, confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """Return the interval of a mean over folds that share training rows, and its p-value for zero.
 
-    The standard error is that of `error_over_folds`.
+    The variance of the mean of n values is theirs times 1/n + `ratio`, that of rows tested to rows
+    trained on (NadeauBengio2003); n counts all folds of repeated cross-validation
+    (BouckaertFrank2004).
     """
-    mean, error = float(np.mean(values)), error_over_folds(values, ratio)
+    mean = float(np.mean(values))
+    error = float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + ratio))
     if np.isnan(error):
         raise ValueError("A fold has no value, or folds are not alike.")
     return around(mean, error, stats.t(len(values) - 1), confidence)

@@ -82,7 +82,7 @@ def test_groups_of_one_row_vary_as_rows(name):
 def test_the_share_found_varies_as_in_samples_of_rows():
     y, score, fold = held_out(1500, 5)
     choice = choose_ranking(y, {"a": score}, metric="tpr@0.05", fold=fold, random_state=0)
-    found = tpr_at_fpr_interval(y, score, fold=fold, random_state=0)
+    found = tpr_at_fpr_interval(y, score, fold=fold)
     assert choice.metric[0, 0] == pytest.approx(found.mean, abs=1e-12)
     width = np.subtract(*np.quantile(choice.metric[1:, 0], [0.975, 0.025]))
     assert width == pytest.approx(found.high - found.low, rel=0.15)

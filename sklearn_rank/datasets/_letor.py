@@ -7,6 +7,7 @@ import os
 import zlib
 from collections import deque
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -155,52 +156,25 @@ def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _raise_first_error(path: Path) -> None:
     """Raise a ValueError for the first malformed line; return if there is none."""
-    number, has_qid = 0, None
+    number, first = 0, None
     try:
         for number, line in _rows(path):
-            fields = line.partition(b"#")[0].split()
-            line_has_qid = len(fields) > 1 and fields[1].startswith(b"qid:")
-            if has_qid is None:
-                has_qid = line_has_qid
-            problem = _line_error(fields, line_has_qid)
-            if problem is None and line_has_qid != has_qid:
-                problem = f"{'has a' if line_has_qid else 'has no'} qid, unlike the lines above"
-            if problem is not None:
-                raise ValueError(f"{path}, line {number}: {problem}.")
+            reason, row = "", BytesIO(line)
+            try:
+                _, target, qid = load_svmlight_file(row, query_id=True, zero_based=True)
+                first = len(qid) if first is None else first
+                if not np.isfinite(target).all():
+                    reason = "the relevance must be a finite number"
+                elif len(qid) != first:
+                    reason = f"has {'a' if len(qid) else 'no'} qid, unlike the lines above"
+            except (ValueError, OverflowError) as error:
+                reason = str(error).rstrip(".")
+            if reason:
+                text = line.strip().decode(errors="backslashreplace")
+                raise ValueError(
+                    f"{path}, line {number}: {reason}. A row must read 'relevance qid:query "
+                    f"index:value ...', with indices that grow. Got {text[:60]!r}."
+                )
     except _BROKEN_GZIP as error:
         what = f"the gzip data is truncated or damaged ({error})"
         raise ValueError(f"{path}, line {number + 1}: {what}.") from error
-
-
-def _line_error(fields: list[bytes], has_qid: bool) -> str | None:
-    """Return the fault of the fields of a line; None if it is valid."""
-    if not _is_number(fields[0], finite=True):
-        return f"the relevance must be a finite number, got {_show(fields[0])}"
-    if has_qid:
-        try:
-            np.int64(int(fields[1][len(b"qid:") :]))
-        except (ValueError, OverflowError):
-            return f"qid must be an integer of at most 64 bits, got {_show(fields[1])}"
-    last_index = -1
-    for entry in fields[2 if has_qid else 1 :]:
-        index, colon, value = entry.partition(b":")
-        if not colon or not index.isdigit() or not _is_number(value):
-            return f"an entry must read index:value, got {_show(entry)}"
-        if int(index) > np.iinfo(np.int32).max - 1:
-            return f"an index must be less than 2**31 - 1, got {_show(entry)}"
-        if int(index) <= last_index:
-            return f"indices must grow along the line, got {_show(entry)} after {last_index}"
-        last_index = int(index)
-    return None
-
-
-def _is_number(text: bytes, *, finite: bool = False) -> bool:
-    try:
-        return bool(np.isfinite(float(text))) or not finite
-    except ValueError:
-        return False
-
-
-def _show(text: bytes) -> str:
-    shown = text.decode(errors="backslashreplace")
-    return repr(shown if len(shown) <= 40 else shown[:37] + "...")

@@ -36,7 +36,7 @@ OTHER_FORMS = [
     (PNormPushRanker, {"loss": "hinge"}),
     (PNormPushRanker, {"p": 64}),
     (PNormPushRanker, {"solver": "lbfgs", "alpha": 0.1}),
-    (PNormPushRanker, {"solver": Corrective(n_swaps=1)}),
+    (PNormPushRanker, {"solver": Corrective()}),
     (RankBoost, {"n_bags": 3}),
     (PNormPushRanker, {"n_iter_no_change": 2, "validation_fraction": 0.7, "score_p": 4}),
     (RankBoost, {"n_iter_no_change": 2, "validation_fraction": 0.7}),

@@ -377,7 +377,6 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     def _check_combination(self) -> None:
         loss, solver = as_margin_loss(self.loss), self.solver_in_use
-        solver.check()
         shown = f"solver={KERNEL_SOLVERS.name_of(solver)!r}"
         if solver.has_steps and self.eta0 == "auto":
             require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")

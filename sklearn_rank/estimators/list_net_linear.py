@@ -303,7 +303,6 @@ class ListNetLinear(StreamRanker):
 
     def _check_combination(self) -> None:
         name = type(self).__name__
-        self.solver_in_use.check()
         if self.sigma != 1 and self.loss != "smoothed_dcg":
             raise ValueError(
                 f"sigma={self.sigma:g} of {name} needs loss='smoothed_dcg'. Got loss={self.loss!r}."

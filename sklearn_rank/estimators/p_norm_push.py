@@ -85,9 +85,8 @@ class PNormPushRanker(BoostingRanker):
     solver : {"coordinate", "corrective", "lbfgs"} or BoostingSolver, default="coordinate"
         "coordinate": boosting, one weak ranker per round. "corrective", for small models:
         each round chooses one more stump and then minimises over the coefficients of all
-        chosen ones. "lbfgs": all coefficients of all stumps or features at once. An object
-        holds settings: ``solvers.Corrective(n_swaps=5)`` also tries to swap the chosen stumps
-        after the last round. Or a solver of your own: see "Extending".
+        chosen ones. "lbfgs": all coefficients of all stumps or features at once. Or a solver of
+        your own: see "Extending".
     alpha : float in [0, inf) or "auto", default="auto"
         Ridge penalty: adds :math:`\frac{\alpha}{2} \|\lambda\|_2^2` to the objective. Only with
         ``solver="corrective"`` and ``"lbfgs"``. Data that can be ranked without error need it
@@ -186,8 +185,7 @@ class PNormPushRanker(BoostingRanker):
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round ("top" and "bottom": :math:`J_p`; "both": the logarithm
         of the summed risks; "ir": the sum itself; with another loss: the norm), including the
-        ridge penalty. With ``p=inf``: the lowest :math:`J_\infty` so far. With swaps the last
-        value is the one after the swaps.
+        ridge penalty. With ``p=inf``: the lowest :math:`J_\infty` so far.
     estimator_weights_ : ndarray of shape (n_weak_rankers,)
         The coefficients, one per round; with the other solvers the nonzero ones.
     offset_ : float
@@ -443,7 +441,6 @@ class PNormPushRanker(BoostingRanker):
 
     def _check_solver(self) -> None:
         """Raise ValueError for settings that only other solvers take."""
-        self.solver_in_use.check()
         model = as_model(self.weak_ranker).name
         rate, patience = self.learning_rate, self.n_iter_no_change
         is_given = rate not in (1, self._default("learning_rate"))

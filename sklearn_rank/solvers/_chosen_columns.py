@@ -69,14 +69,6 @@ class ChosenColumns:
         found.values = self.values[:, columns]
         return found
 
-    def merged(self) -> ChosenColumns:
-        """Return the same columns on as few cells as tell them apart."""
-        key = self.preferences.spread(np.arange(self.preferences.segments.n_groups))
-        for column in self.values.T:
-            key = np.unique(2 * key + column, return_inverse=True)[1].ravel()
-        first = np.unique(key, return_index=True)[1]
-        return ChosenColumns(self.of_rows, key[self.cell], self.values[first])
-
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen one, or one minus it."""
         one = np.bincount(self.cell, h, len(self.values))

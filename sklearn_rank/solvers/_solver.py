@@ -9,13 +9,11 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from sklearn_rank._core.validation import Constraint, check_parameters
-
 
 class Solver(BaseEstimator, ABC):
     """Base class of the solvers: what one needs and what it offers are attributes of its class.
 
-    The parameters of ``__init__`` are settings that searches can change: ``solver__n_swaps``.
+    The parameters of ``__init__`` are settings that searches can change: ``solver__share``.
 
     Attributes
     ----------
@@ -29,18 +27,10 @@ class Solver(BaseEstimator, ABC):
     >>> from sklearn_rank.solvers import SOLVERS
     >>> list(SOLVERS["boosting"])
     ['coordinate', 'corrective', 'lbfgs']
-    >>> SOLVERS["boosting"]["corrective"](n_swaps=3).get_params()
-    {'n_swaps': 3}
     """
 
     on_cluster: ClassVar[bool] = False
     needs_smooth: ClassVar[bool] = False
-
-    _allowed: ClassVar[dict[str, Constraint]] = {}
-
-    def check(self) -> None:
-        """Raise ValueError for a setting that is not as described."""
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
 
 
 class BoostingSolver(Solver):

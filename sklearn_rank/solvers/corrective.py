@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._core.protocols import Candidate, Floats, Indices, Mask, Solution
-from sklearn_rank._core.validation import Number
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers._solver import BoostingSolver
@@ -28,22 +27,14 @@ class Corrective(BoostingSolver):
     end above the minimum: the choice of the next stump then depends on rounding, and so on the
     order of the rows.
 
-    Parameters
-    ----------
-    n_swaps : int in [0, inf), default=0
-        Maximum number of sweeps after the last round. A sweep removes each chosen stump in
-        turn, refits the others, adds the best stump that is not in the model, refits, and
-        keeps the swap if the objective falls. Sweeps stop when one changes nothing.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn_rank import PNormPushRanker
-    >>> from sklearn_rank.solvers import Corrective
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> once = PNormPushRanker(solver="corrective", n_estimators=5).fit(X, y)
-    >>> swapped = PNormPushRanker(solver=Corrective(n_swaps=5), n_estimators=5).fit(X, y)
-    >>> bool(swapped.objective_curve_[-1] < once.objective_curve_[-1])
+    >>> steps = PNormPushRanker(n_estimators=5).fit(X, y)
+    >>> bool(once.objective_curve_[-1] < steps.objective_curve_[-1])
     True
     """
 
@@ -53,13 +44,8 @@ class Corrective(BoostingSolver):
     has_selection = True
     needs_stumps = True
 
-    _allowed = {"n_swaps": Number(0, integer=True)}  # noqa: RUF012
-
-    def __init__(self, n_swaps: int = 0) -> None:
-        self.n_swaps = n_swaps
-
     def solve(self, problem: Any, record: Any) -> None:
-        """Choose stumps, round by round, and then swap some of them."""
+        """Choose stumps, round by round."""
         descent = _Descent(problem)
         history, tol = record.history, problem.tol
         if history.steps:
@@ -74,10 +60,6 @@ class Corrective(BoostingSolver):
                 return
             if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
                 break
-        for _ in range(self.n_swaps):
-            if not descent.sweep() > 0:
-                break
-            history.objective[-1] = descent.model.value
         model = descent.model
         record.replace(model.coordinates, model.coefficients, model.credit)
 
@@ -146,7 +128,6 @@ class _Descent:
         self._problem = problem
         self._weak_rankers = problem.weak_rankers
         self._longest = problem.push_step().longest
-        self._kept: set[int] = set()  # coordinates that no swap of the model replaces
         none, empty = ChosenColumns.none(problem), np.zeros(0)
         self.model = _Model([], empty, empty, none, self._value(none, empty))
 
@@ -161,66 +142,27 @@ class _Descent:
     def add(self) -> float | None:
         """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
         before = self.model
-        candidate = self._search(before, before)
-        after = None if candidate is None else self._with(before, candidate)
-        if after is None or not after.value < before.value:
+        candidate = self._search()
+        if candidate is None:
+            return None
+        h = self._weak_rankers.values(candidate)
+        after = self._refit(before.extended(candidate.index, h))
+        if not after.value < before.value:
             return None
         self._become(after)
-        self._kept.clear()
         return before.value - after.value
 
-    def sweep(self) -> float:
-        """Try to replace each chosen weak ranker by a better one; return the decrease.
-
-        Each in turn is left out, the others are refitted, the best of those not chosen is put
-        in, and all are refitted. The new model is kept if the objective falls.
-        """
-        start = self.model.value
-        for coordinate in list(self.model.coordinates):
-            if coordinate in self._kept or coordinate not in self.model.coordinates:
-                continue
-            value = self.model.value
-            self._swap(coordinate)
-            if self.model.value < value:
-                self._kept.clear()
-            else:
-                self._kept.add(coordinate)
-        return start - self.model.value
-
-    def _swap(self, coordinate: int) -> None:
-        """Replace a weak ranker by a better one, if there is one."""
-        before = self.model
-        place = before.coordinates.index(coordinate)
-        rest = before.keep(np.delete(np.arange(len(before.coordinates)), place))
-        rest = replace(rest, value=self._value(rest.columns, rest.coefficients))
-        # What the one left out loses and has been credited, its successor will have.
-        credit = before.credit[place] - (rest.value - before.value)
-        rest = self._refit(rest)
-        self._become(rest)
-        candidate = self._search(rest, before)
-        after = None if candidate is None else self._with(rest, candidate)
-        if after is not None:
-            fall = before.value - after.value
-            if fall > self._problem.tol * max(abs(before.value), abs(after.value), 1.0):
-                after.credit[-1] += credit
-                self._become(replace(after, columns=after.columns.merged()))
-                return
-        self._become(before)
-
-    def _search(self, at: _Model, chosen: _Model) -> Candidate | None:
-        """Return the best weak ranker at a model that is none of those chosen, nor equal to one."""
-        gradient = at.columns.to_rows(self._state(at).gradient)
-        excluded = list(chosen.coordinates)
+    def _search(self) -> Candidate | None:
+        """Return the best weak ranker that is none of those chosen, nor equal to one."""
+        columns, c = self.model.columns, self.model.coefficients
+        gradient = columns.to_rows(columns.problem.state(columns.scores(c)).gradient)
+        excluded = list(self.model.coordinates)
         while True:
             best = self._weak_rankers.search(gradient, self._problem.gain, excluded)
             found: Candidate | None = self._problem.preferences.agree(best)
-            if found is None or not chosen.columns.is_chosen(self._weak_rankers.values(found)):
+            if found is None or not columns.is_chosen(self._weak_rankers.values(found)):
                 return found
             excluded.append(found.index)
-
-    def _with(self, before: _Model, candidate: Candidate) -> _Model:
-        """Return the refitted model with one more weak ranker."""
-        return self._refit(before.extended(candidate.index, self._weak_rankers.values(candidate)))
 
     def _refit(self, model: _Model) -> _Model:
         """Return the model at the minimum over its coefficients, without those that are 0.
@@ -259,11 +201,6 @@ class _Descent:
 
     def _values(self, coordinate: int) -> Mask:
         return self._weak_rankers.values(Candidate(coordinate, 0.0))
-
-    def _state(self, model: _Model) -> Any:
-        """Return the objective of the cells at the scores of a model."""
-        columns = model.columns
-        return columns.problem.state(columns.scores(model.coefficients))
 
     def _value(self, columns: ChosenColumns, c: Floats) -> float:
         """Return the objective at some coefficients, the same in all processes."""

@@ -31,7 +31,6 @@ from sklearn_rank._core.validation import check_names
 from sklearn_rank.estimators._boosting.problem import History
 from sklearn_rank.metrics import ndcg_score, partial_auc_score, ranking_scorer, tpr_at_fpr_score
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
-from sklearn_rank.solvers import Corrective
 
 RELEVANCES = ["binary", "graded"]
 
@@ -408,10 +407,6 @@ def test_unknown_options(ranker):
 )
 def test_parameters_that_do_not_go_together(parameters, words):
     refuses(PNormPushRanker(**parameters), "PNormPushRanker", *words)
-
-
-def test_settings_of_a_solver_are_checked():
-    refuses(PNormPushRanker(solver=Corrective(n_swaps=-1)), "'n_swaps'", "of Corrective", "Got -1")
 
 
 @pytest.mark.parametrize(

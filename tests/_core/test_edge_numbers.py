@@ -195,7 +195,7 @@ FORMS = {
         )
         for p in (1, 1e6, np.inf)
     },
-    "corrective": (PNormPushRanker, {"n_estimators": 4, "solver": Corrective(n_swaps=1)}),
+    "corrective": (PNormPushRanker, {"n_estimators": 4, "solver": Corrective()}),
     "steepest": (RankBoost, {"n_estimators": 4, "selection": "steepest"}),
     "bags": (RankBoost, {"n_estimators": 4, "n_bags": 3}),
     "monotonic": (RankBoost, {"n_estimators": 4, "monotonic_cst": [1, 0, -1]}),

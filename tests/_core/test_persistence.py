@@ -158,7 +158,7 @@ STORED = {
     "estimators": RankBoost(**FEW, weak_ranker=LinearRegression()),
     "table": PNormPushRanker(**FEW, categorical_features=[2], weak_ranker=Stumps(max_thresholds=4)),
     "bags": RankBoost(**FEW, n_bags=2),
-    "swaps": PNormPushRanker(**FEW, solver=Corrective(n_swaps=1)),
+    "swaps": PNormPushRanker(**FEW, solver=Corrective()),
     "scorer": RankBoost(**FEW, scoring=ranking_scorer("ndcg@5")),
     "margin": SmoothMarginRanker(**FEW),
     "own weak ranker": RankBoost(**FEW, weak_ranker=WEAK_RANKERS["stump"]),

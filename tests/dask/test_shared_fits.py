@@ -46,7 +46,7 @@ BOOSTERS = {
     "logistic, features": PNormPushRanker(p=2, loss="logistic", weak_ranker="feature", **FOUR),
 }
 CORRECTIVE = {
-    "exact": (PNormPushRanker(p=2, solver=Corrective(n_swaps=2)), None),
+    "exact": (PNormPushRanker(p=2, solver=Corrective()), None),
     "bounded": (PNormPushRanker(monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED), None),
     "few pairs": (PNormPushRanker(p=4, loss="logistic", alpha=0.01), None),
     "losses that sort": (PNormPushRanker(p=2, loss="squared_hinge", alpha=0.01), 4),

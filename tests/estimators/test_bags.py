@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 FORMS = {
     "RankBoost": RankBoost(n_estimators=4),
     "push": PNormPushRanker(n_estimators=4),
-    "corrective": PNormPushRanker(n_estimators=3, solver=Corrective(n_swaps=1)),
+    "corrective": PNormPushRanker(n_estimators=3, solver=Corrective()),
 }
 LIMITS = {
     "monotonic_cst": [1, 0, -1, 0, 0],

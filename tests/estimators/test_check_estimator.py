@@ -69,7 +69,7 @@ BATCHES = {"batch_size": 20, "random_state": 0, "max_iter": 10}
 by_night = partial(pytest.param, marks=pytest.mark.nightly)
 SPECIAL = [
     PNormPushRanker(solver="lbfgs", alpha=0.1, n_estimators=6),
-    PNormPushRanker(solver=Corrective(n_swaps=2), n_estimators=4),
+    PNormPushRanker(solver=Corrective(), n_estimators=4),
     PNormPushRanker(solver="corrective", n_estimators=3, n_bags=3),
     RankBoost(n_bags=3, n_estimators=4),
     RankBoost(n_bags=3, n_estimators=4, relevance="graded"),

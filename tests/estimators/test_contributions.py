@@ -58,7 +58,7 @@ FORMS = {
     "own model": (RankBoost, {"weak_ranker": Squares()}),
     "own model-lbfgs": (PNormPushRanker, {"weak_ranker": Squares(), **LBFGS}),
     "push-lbfgs": (PNormPushRanker, LBFGS),
-    "push-corrective": (PNormPushRanker, {"solver": Corrective(n_swaps=1)}),
+    "push-corrective": (PNormPushRanker, {"solver": Corrective()}),
     "bags": (RankBoost, {"n_bags": 3, "random_state": 0}),
     "push-lbfgs-feature": (PNormPushRanker, {"weak_ranker": "feature", **LBFGS}),
     "push-inf": (PNormPushRanker, {"p": np.inf, **LBFGS}),

@@ -27,7 +27,6 @@ from sklearn_rank.objectives import (
 )
 from sklearn_rank.solvers import (
     BoostingSolver,
-    Corrective,
     FunctionSpaceLBFGS,
     KernelSolver,
     LinearSolver,
@@ -359,15 +358,18 @@ def first(y_true, y_score, *, qid=None):
 
 
 class Cautious(BoostingSolver):
-    """A tenth of each step of boosting."""
+    """A share of each step of boosting."""
 
     has_stages = fits_bags = on_cluster = True
+
+    def __init__(self, share=0.1):
+        self.share = share
 
     def solve(self, problem, record):
         state, ends = problem.state(record.scores()), record.n_left == 0
         while not ends and (best := problem.search(state)) is not None:
             h, before = problem.weak_rankers.values(best), state.value
-            step = state.advance(best, h, record.step(state, best, h)[0] / 10)
+            step = state.advance(best, h, self.share * record.step(state, best, h)[0])
             ends = record.add(Round(best.index, step, before - state.value, h), state)
 
 
@@ -424,11 +426,11 @@ def test_what_a_solver_does_not_offer_is_refused(parameters, words):
 
 def test_settings_of_a_solver_are_searched():
     search = GridSearchCV(
-        PNormPushRanker(solver=Corrective(), n_estimators=3), {"solver__n_swaps": [0, 2]}, cv=2
+        PNormPushRanker(solver=Cautious(), n_estimators=3), {"solver__share": [0.1, 0.5]}, cv=2
     ).fit(X, Y)
-    swaps = search.best_estimator_.get_params()["solver__n_swaps"]
-    assert swaps == search.best_params_["solver__n_swaps"]
-    assert "Corrective(n_swaps=2)" in repr(PNormPushRanker(solver=Corrective(n_swaps=2)))
+    share = search.best_estimator_.get_params()["solver__share"]
+    assert share == search.best_params_["solver__share"]
+    assert "Cautious(share=0.5)" in repr(PNormPushRanker(solver=Cautious(share=0.5)))
 
 
 class Shrunk(KernelSolver):

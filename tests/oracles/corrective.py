@@ -1,4 +1,4 @@
-"""Fully corrective boosting by definition: dense columns, a general solver, one swap at a time."""
+"""Fully corrective boosting by definition: dense columns, a general solver."""
 
 import math
 
@@ -53,19 +53,3 @@ def best_of(candidates, f, y, qid=None, w=None, p=1.0, push="top", slack=1e-5, *
     gains = oracles.candidate_scores(candidates, f, y, qid, w, p, push, **options)
     least = max(gains, default=0.0) * (1 - slack) - slack
     return [one for one, gain in zip(candidates, gains, strict=True) if gain >= least]
-
-
-def swap_value(X, columns, place, y, qid=None, w=None, p=1.0, push="top", alpha=0.0):
-    """Return the objective after the best swap of one column.
-
-    It is left out, the others are refitted, the stump of the largest |edge| is put in, and all
-    are refitted; of stumps with nearly one edge the worst.
-    """
-    problem = y, qid, w, p, push
-    rest = np.delete(columns, place, axis=1)
-    c, _ = refit(rest, *problem, alpha=alpha)
-    candidates = best_of(others(X, columns, w), rest @ c, *problem)
-    return max(
-        (refit(np.column_stack([rest, one.h]), *problem, alpha=alpha)[1] for one in candidates),
-        default=np.inf,
-    )

@@ -1,4 +1,4 @@
-"""solver="corrective": each refit, each choice and each swap against the definition."""
+"""solver="corrective": each refit and each choice against the definition."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,6 @@ from sklearn_rank._core.rows import FitRows, Rows
 from sklearn_rank._core.validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.solvers import Corrective
 from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers.coordinate_descent import steepest
@@ -93,7 +92,6 @@ def test_cells_have_the_objective_of_the_rows(push, p, loss, problem):
     chosen = chosen_columns(preferences, h)
     c = np.linspace(-1, 1, h.shape[1])
     np.testing.assert_array_equal(chosen.scores(c)[chosen.cell], h.astype(float) @ c)
-    np.testing.assert_array_equal(chosen.merged().values.shape, chosen.values.shape)
     of_rows = make_push(preferences, loss, p, push)
     of_cells = make_push(chosen.preferences, loss, p, push)
     value, gradient = of_rows.value_and_gradient(h @ c)
@@ -105,15 +103,14 @@ def test_cells_have_the_objective_of_the_rows(push, p, loss, problem):
 
 
 @given(problem=problems())
-def test_columns_are_left_out_and_merged(problem):
+def test_columns_are_left_out(problem):
     preferences, order = preferences_of(problem)
     h = problem.X[order] > 0.5
     chosen = chosen_columns(preferences, np.column_stack([h, h[:, 0]]))
     assert all(chosen.is_chosen(column) and chosen.is_chosen(~column) for column in h.T)
-    fewer = chosen.keep(np.array([0])).merged()
+    fewer = chosen.keep(np.array([0]))
     np.testing.assert_array_equal(fewer.values[fewer.cell, 0], h[:, 0])
     assert len(np.unique(fewer.values, axis=0)) <= 2
-    assert len(fewer.values) <= 2 * preferences.segments.n_groups
     assert fewer.is_chosen(h[:, 0])
     parity = np.arange(len(order)) % 2 == 0
     is_new = (parity == h[:, 0]).any() and (parity != h[:, 0]).any()
@@ -204,47 +201,6 @@ def test_each_round_chooses_the_largest_gain(push, p, selection, problem):
         before = ranker
 
 
-@crossed(push=["top", "bottom"], p=[1, 4], alpha=[0.0, 0.1])
-@FEWER
-@given(problem=problems(spread=1.0, max_rows=14))
-def test_swaps_end_where_none_helps(push, p, alpha, problem):
-    problem = paired(problem)
-    options = {"p": p, "push": push, "alpha": alpha}
-    before, after = fit(problem, **options), fit(problem, solver=Corrective(n_swaps=50), **options)
-    if not len(before.estimator_weights_):
-        return
-    assert after.objective_curve_[-1] <= before.objective_curve_[-1]
-    np.testing.assert_array_equal(after.objective_curve_[:-1], before.objective_curve_[:-1])
-    assert len(after.estimator_weights_) <= len(before.estimator_weights_)
-    columns = columns_of(after, problem.X)
-    posed = problem.y, problem.qid, problem.w, p, push
-    for place in range(columns.shape[1]):
-        value = oracles_corrective.swap_value(problem.X, columns, place, *posed, alpha)
-        assert value >= after.objective_curve_[-1] - 1e-6
-
-
-def test_a_stump_that_was_swapped_in_is_tried_as_well():
-    low, high = (
-        [0.2, -2.5, 0.2, 0.1, 40, 40, 0.2, 0.1, 0.2, -2.5, 0.1],
-        [0, 0, 0, 1, 2, 2, 0, 2, 0, 2, 2],
-    )
-    X, y = np.column_stack([low, high]), [0, 0, 1, 1, 1, 0, 1, 2, 1, 0, 2]
-    options = {"relevance": "graded", "n_estimators": 3, "push": "bottom", "p": 4}
-    ranker = PNormPushRanker(solver=Corrective(n_swaps=5), **options).fit(X, y)
-    assert ranker.objective_curve_[-1] == pytest.approx(2.1662551, abs=1e-6)  # else 2.18
-
-
-def test_swaps_lower_the_objective():
-    X, y = data_of(200, 6)
-    fits = [PNormPushRanker(solver=Corrective(n), n_estimators=5) for n in (0, 1, 20)]
-    values = [ranker.fit(X, y).objective_curve_[-1] for ranker in fits]
-    assert values[0] > values[1] >= values[2]
-    steps = PNormPushRanker(n_estimators=5).fit(X, y)
-    assert values[0] < steps.objective_curve_[-1]
-    again = PNormPushRanker(solver=Corrective(21), n_estimators=5).fit(X, y)
-    np.testing.assert_array_equal(again.estimator_weights_, fits[2].estimator_weights_)
-
-
 @crossed(
     loss=["exponential", "logistic", "hinge", "least_squares"],
     push=list(PUSHES),
@@ -257,7 +213,7 @@ def test_every_push_and_loss(loss, push, with_queries):
     qid = np.arange(60) % 4 if with_queries else None
     options = {"p": 2.0, "push": push, "loss": loss, "n_estimators": 4}
     steps = PNormPushRanker(**options).fit(X, y, qid=qid)
-    ranker = PNormPushRanker(solver=Corrective(n_swaps=1), **options).fit(X, y, qid=qid)
+    ranker = PNormPushRanker(solver="corrective", **options).fit(X, y, qid=qid)
     assert np.all(np.diff(ranker.objective_curve_) <= 0)
     assert ranker.objective_curve_[0] <= steps.objective_curve_[0] + 1e-9
     assert ranker.objective_curve_[-1] <= steps.objective_curve_[-1] + 1e-9
@@ -265,7 +221,7 @@ def test_every_push_and_loss(loss, push, with_queries):
 
 def test_a_copied_feature_changes_nothing():
     X, y = data_of(150, 5)
-    options = {"solver": Corrective(n_swaps=5), "n_estimators": 5}
+    options = {"solver": "corrective", "n_estimators": 5}
     single = PNormPushRanker(**options).fit(X, y)
     double = PNormPushRanker(**options).fit(np.column_stack([X, X]), y)
     assert double.objective_curve_[-1] == pytest.approx(single.objective_curve_[-1], rel=1e-9)
@@ -274,12 +230,11 @@ def test_a_copied_feature_changes_nothing():
 
 def test_credits_add_up_to_the_decrease_of_the_objective():
     X, y = data_of(150, 5)
-    for n_swaps in (0, 3):
-        ranker = PNormPushRanker(solver=Corrective(n_swaps), n_estimators=5).fit(X, y)
-        start = oracles.log_push(np.zeros(len(y)), y, p=4)
-        credit = sum(ranker._history_["decreases"])
-        assert credit == pytest.approx(start - ranker.objective_curve_[-1], rel=1e-6)
-        assert ranker.feature_importances_.sum() == pytest.approx(1.0)
+    ranker = PNormPushRanker(solver="corrective", n_estimators=5).fit(X, y)
+    start = oracles.log_push(np.zeros(len(y)), y, p=4)
+    credit = sum(ranker._history_["decreases"])
+    assert credit == pytest.approx(start - ranker.objective_curve_[-1], rel=1e-6)
+    assert ranker.feature_importances_.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("has_categories", [False, True])
@@ -294,15 +249,13 @@ def test_warm_start_goes_on(has_categories):
     np.testing.assert_allclose(ranker.estimator_weights_, cold.estimator_weights_, atol=1e-6)
     np.testing.assert_allclose(ranker.decision_function(X), cold.decision_function(X), atol=1e-6)
     assert ranker.n_iter_ == 6
-    ranker.set_params(solver=Corrective(n_swaps=3)).fit(X, y)
-    assert ranker.objective_curve_[-1] <= cold.objective_curve_[-1]
     with pytest.raises(ValueError, match="continues with the same solver"):
         ranker.set_params(solver="coordinate").fit(X, y)
 
 
 def test_data_ranked_without_error_have_bounded_coefficients():
     X, y = np.arange(10.0)[:, None], np.arange(10) > 4
-    ranker = PNormPushRanker(solver=Corrective(n_swaps=2), n_estimators=3).fit(X, y)
+    ranker = PNormPushRanker(solver="corrective", n_estimators=3).fit(X, y)
     assert ranker.score(X, y) == 1.0
     longest = oracles_corrective.longest_step(y, p=4)
     assert ranker.estimator_weights_[0] == pytest.approx(longest)
@@ -320,7 +273,7 @@ def test_there_are_no_stages():
 
 def test_nothing_to_choose_warns():
     X, y = np.zeros((6, 2)), np.arange(6) % 2
-    ranker = PNormPushRanker(solver=Corrective(n_swaps=2))
+    ranker = PNormPushRanker(solver="corrective")
     with pytest.warns(ConvergenceWarning, match="found no weak ranker"):
         ranker.fit(X, y)
     assert ranker.n_iter_ == 0
@@ -357,7 +310,7 @@ def constrained_data(seed=0, n_rows=200):
 def test_constraints_hold_after_every_refit(seed):
     X, y = constrained_data(seed)
     ranker = PNormPushRanker(
-        solver=Corrective(n_swaps=5),
+        solver="corrective",
         n_estimators=12,
         monotonic_cst=[1, 1, 1, 0, 0],
         categorical_features=[4],
@@ -385,14 +338,8 @@ def test_a_coefficient_that_ends_at_its_bound_frees_its_place():
     free = PNormPushRanker(solver="corrective", **options).fit(X, y)
     assert free.weak_rankers_.feature[0] == 0
     assert free.estimator_weights_[0] < 0
-    for most, n_swaps in ((None, 0), (4, 1)):  # where there is no place for it, a swap finds it
-        ranker = PNormPushRanker(
-            solver=Corrective(n_swaps),
-            monotonic_cst=[1] * 5,
-            weak_ranker=Stumps(max_thresholds=most),
-            **options,
-        ).fit(X, y)
-        functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
-        assert [one.feature for one in functions] == [1, 2, 3, 4]
-        assert np.all(ranker.estimator_weights_ > 0)
-        assert ranker.n_iter_ == (5 if most is None else 4)
+    ranker = PNormPushRanker(solver="corrective", monotonic_cst=[1] * 5, **options).fit(X, y)
+    functions = ranker.weak_rankers_.step_functions(ranker.estimator_weights_)
+    assert [one.feature for one in functions] == [1, 2, 3, 4]
+    assert np.all(ranker.estimator_weights_ > 0)
+    assert ranker.n_iter_ == 5

@@ -96,7 +96,7 @@ def mean_of(found: Found, cells: Iterable[Cell], system: str) -> float | None:
         if system not in found[cell]:
             return None
         values += [value for value in found[cell][system] if not isnan(value)]
-    return fmean(values)
+    return fmean(values) if values else None
 
 
 def has_gap(found: Found, cell: Cell, system: str) -> bool:

@@ -506,8 +506,12 @@ def compare_tpr_at_fpr(
         Relevance: rows above 0 are relevant.
     y_score_a, y_score_b : array-like of shape (n_samples,)
         Scores of the two rankings, greater is better.
-    max_fpr, qid, fold
-        As in `tpr_at_fpr_interval`.
+    max_fpr : float in (0, 1], default=0.05
+        False positive rate: the share of the other rows that may stand above.
+    qid : array-like of shape (n_samples,), default=None
+        Query of each row; None means one list.
+    fold : array-like of shape (n_samples,), default=None
+        Fold of a cross-validation in which each row was held out; each is one list.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true difference.
 

@@ -46,7 +46,6 @@ class PairKFold(BaseCrossValidator):
     See Also
     --------
     PairTable : Items and pairs as one object, which scikit-learn's searches take as X.
-    sklearn.model_selection.GroupKFold : Keeps annotators, visitors or days on one side.
 
     Examples
     --------

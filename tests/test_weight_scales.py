@@ -13,7 +13,6 @@ from sklearn_rank import (
     metrics,
 )
 from sklearn_rank.objectives import MARGIN_LOSSES, pair_loss_and_gradient
-from sklearn_rank.plotting import RankedListDisplay, TopROCDisplay
 from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -82,14 +81,6 @@ def test_a_light_row_beside_a_heavy_one_that_is_in_no_pair():
         assert np.isfinite(values(model)).all()
 
 
-def test_streams_of_any_scale_of_the_weights():
-    for scale in SCALES:
-        model = ListNetLinear(solver="ogd", eta0=0.1)
-        model.partial_fit(X, GRADES, qid=QID, sample_weight=WEIGHT * scale)
-        assert np.isfinite(model.coef_).all()
-        assert np.isfinite(model.objective_curve_).all()
-
-
 RATIOS = [
     *(metrics.auc_score, metrics.ranking_margin),
     *(metrics.partial_auc_score, metrics.tpr_at_fpr_score),
@@ -123,11 +114,3 @@ def test_pair_losses_of_any_scale_of_the_weights(loss, task):
         found, slopes = pair_loss_and_gradient(*labels, sample_weight=WEIGHT * scale, **options)
         np.testing.assert_allclose(found, value * scale**2, rtol=1e-9, atol=1e-300)
         np.testing.assert_allclose(slopes, gradient * scale**2, rtol=1e-9, atol=1e-300)
-
-
-@pytest.mark.parametrize("display", [TopROCDisplay, RankedListDisplay])
-def test_displays_of_any_scale_of_the_weights(display):
-    drawn = display.from_predictions(Y, F, sample_weight=WEIGHT * 1e-300)
-    expected = display.from_predictions(Y, F, sample_weight=WEIGHT)
-    name = "tpr" if display is TopROCDisplay else "precision"
-    np.testing.assert_allclose(getattr(drawn, name), getattr(expected, name), rtol=1e-9, atol=1e-12)

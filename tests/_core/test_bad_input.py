@@ -1,6 +1,5 @@
 """What a user can get wrong: a clear error, and nothing lost."""
 
-import re
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from itertools import product
@@ -13,7 +12,6 @@ from rankers import BOOSTERS, OTHERS, RANKERS, cheap, forms
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
@@ -29,7 +27,7 @@ from sklearn_rank import (
 )
 from sklearn_rank._core.validation import check_names
 from sklearn_rank.estimators._boosting.problem import History
-from sklearn_rank.metrics import ndcg_score, partial_auc_score, ranking_scorer, tpr_at_fpr_score
+from sklearn_rank.metrics import ndcg_score
 from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, PUSHES
 
 RELEVANCES = ["binary", "graded"]
@@ -96,14 +94,10 @@ THREE_CLASSES = "Only binary classification is supported.", "3 classes", "releva
 NUMBERS_AS_CLASSES = "Unknown label type: continuous", "relevance='graded'"
 NO_NUMBERS = "y", "numbers"
 BAD_LABELS = {
-    "one class, int": ("binary", np.ones(6, int), ("two classes", "one class: 1")),
-    "one class, str": ("binary", ["a"] * 6, ("two classes", "one class: 'a'")),
-    "one class, bool": ("binary", [True] * 6, ("two classes", "one class: True")),
-    "three classes, int": ("binary", [0, 1, 2, 0, 1, 2], THREE_CLASSES),
-    "three classes, str": ("binary", list("abcabc"), THREE_CLASSES),
+    "one class": ("binary", ["a"] * 6, ("two classes", "one class: 'a'")),
+    "three classes": ("binary", [0, 1, 2, 0, 1, 2], THREE_CLASSES),
     "numbers as classes": ("binary", [0.5, 1.5, 0.25, 1, 2, 3], NUMBERS_AS_CLASSES),
-    "list of str as grades": ("graded", list("ababab"), NO_NUMBERS),
-    "objects as grades": ("graded", np.array(list("ababab"), object), NO_NUMBERS),
+    "texts as grades": ("graded", list("ababab"), NO_NUMBERS),
     "digits as grades": ("graded", np.array(list("010101"), object), NO_NUMBERS),
     "missing grade": ("graded", np.array([0, 1, None, 1, 0, 1], object), ("y",)),
     "equal grades": ("graded", np.ones(6), ("no comparable pair",)),
@@ -113,18 +107,15 @@ BAD_LABELS = {
         for name, y, words in [
             ("NaN", [0, 0, np.nan, 1, 1, 0], ("y contains", "NaN")),
             ("infinite", [0, 0, np.inf, 1, 1, 0], ("y contains", "infinity")),
-            ("short", Y[:5], ("inconsistent numbers of samples",)),
-            ("not there", None, ("y",)),
         ]
     },
 }
 
 
 @every_ranker
-@pytest.mark.parametrize(("relevance", "y", "words"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_labels(ranker, relevance, y, words):
-    words = (ranker.__name__, *words) if "two classes" in words else words
-    refuses(make(ranker, relevance), *words, y=y)
+def test_labels(ranker):
+    for relevance, y, words in BAD_LABELS.values():
+        refuses(make(ranker, relevance), *words, y=y)
 
 
 @every_ranker
@@ -159,19 +150,14 @@ def test_weights_of_zero_leave_no_pair(ranker, relevance):
 
 
 NOT_QIDS = {
-    "short": ([1, 1, 2], "one id for each of the 6 rows"),
-    "long": ([1] * 7, "one id for each of the 6 rows"),
-    "table": (np.ones((6, 2)), "1d array"),
     "nan": ([1, 1, np.nan, 2, 2, 2], "missing values: row 2"),
     "None": (["a", "a", "a", None, "b", "b"], "missing values: row 3"),
     "nan in a list of strings": (["a", "a", float("nan"), "b", "b", "b"], "missing values: row 2"),
-    "nan in objects": (np.array(["a", "a", np.nan, "b", "b", "b"], object), "missing values"),
     "NaT": (np.array(["2026-01-01"] * 5 + ["NaT"], "datetime64[D]"), "missing values: row 5"),
     "pandas str": (pd.Series(["a", "a", "b", "b", "b", None]), "missing values: row 5"),
     "pandas Int64": (pd.Series([1, 1, None, 2, 2, 2], dtype="Int64"), "missing values: row 2"),
     "polars": (pl.Series(["a", None, "b", "b", "b", "b"]), "missing values: row 1"),
     "mixed": (np.array([1, 1, 1, "b", "b", "b"], object), "one kind"),
-    "mixed list": ([1, 1, 1, "b", "b", "b"], "one kind"),
 }
 
 
@@ -179,7 +165,7 @@ NOT_QIDS = {
 @every_relevance
 def test_query_ids(ranker, relevance):
     for qid, message in NOT_QIDS.values():
-        refuses(make(ranker, relevance), "qid" if message != "1d array" else "", message, qid=qid)
+        refuses(make(ranker, relevance), "qid", message, qid=qid)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "Int64", "UInt64", "int64[pyarrow]"])
@@ -198,18 +184,6 @@ def test_long_ids_are_told_apart(container, dtype):
 
 @every_ranker
 @every_relevance
-def test_query_ids_that_score_cannot_use(ranker, relevance):
-    model = make(ranker, relevance).fit(X, Y, qid=QID)
-    for qid, message in (
-        ([1, 2], "one id for each of the 6 rows"),
-        (np.arange(6), "no comparable"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.score(X, Y, qid=qid)
-
-
-@every_ranker
-@every_relevance
 def test_fitted_with_queries_and_scored_without(ranker, relevance):
     model = make(ranker, relevance).fit(X, Y, qid=QID)
     words = "fitted with qid", "enable_metadata_routing=True", "error_score='raise'"
@@ -218,28 +192,6 @@ def test_fitted_with_queries_and_scored_without(ranker, relevance):
     assert all(word in str(caught.value) for word in (ranker.__name__, *words))
     assert 0 <= model.score(X, Y, qid=QID) <= 1
     assert 0 <= model.fit(X, Y).score(X, Y) <= 1
-
-
-NOT_WEIGHTS = {
-    "negative": ([1, 1, 1, -0.5, 1, 1], ("sample_weight must not be negative", "-0.5")),
-    "zero": ([0] * 6, ("weights are zero",)),
-    "short": ([1, 2], ("sample_weight must have shape (6,)", "(2,)")),
-    "table": (np.ones((6, 1)), ("sample_weight must have shape (6,)",)),
-    "nan": ([1, 1, np.nan, 1, 1, 1], ("sample_weight contains NaN",)),
-    "infinite": ([1, 1, np.inf, 1, 1, 1], ("sample_weight contains infinity",)),
-    "text": (list("abcdef"), ("could not convert",)),
-}
-
-
-@every_ranker
-@every_relevance
-def test_weights(ranker, relevance):
-    model = make(ranker, relevance).fit(X, Y)
-    for name, (weight, words) in NOT_WEIGHTS.items():
-        refuses(make(ranker, relevance), *words, sample_weight=weight)
-        with pytest.raises(ValueError, match=re.escape(words[0])):
-            model.score(X, Y, sample_weight=weight)
-            pytest.fail(f"{model} was scored with weights of the kind {name!r}")
 
 
 # Features -----------------------------------------------------------------------------
@@ -291,19 +243,6 @@ def test_sparse_features_need_a_weak_ranker_that_takes_them(ranker):
 def test_sparse_features_need_a_kernel_that_takes_them(kernel):
     model = make(KernelPairwiseSGDRanker, kernel=kernel)
     refuses(model, "dense data is required", X=sparse.csr_array(X), error=TypeError)
-
-
-def test_labels_of_any_names_are_sorted_without_a_warning():
-    names = pd.Series(pd.Categorical(np.where(Y > 0, "M", "R"), ["R", "M"], ordered=True))
-    assert make(RankBoost).fit(X, names).classes_.tolist() == ["M", "R"]
-
-
-@every_ranker
-@every_relevance
-def test_another_number_of_features(ranker, relevance):
-    model = make(ranker, relevance).fit(X, Y)
-    with pytest.raises(ValueError, match=r"1 features, but .* 2 features"):
-        model.predict(X[:, :1])
 
 
 SIZES = [
@@ -392,11 +331,9 @@ def test_unknown_options(ranker):
     [
         ({"p": np.inf}, ["p=inf", "solver='lbfgs'", "solver='coordinate'"]),
         ({"alpha": 0.1}, ["alpha=0.1", "'corrective' or 'lbfgs'", "'coordinate'"]),
-        ({"solver": "lbfgs", "p": np.inf, "push": "both"}, ["p=inf", "push='both'", "'bottom'"]),
         ({"solver": "lbfgs", "p": np.inf, "push": "ir"}, ["p=inf", "push='ir'", "'bottom'"]),
         ({"solver": "lbfgs", "selection": "optimal"}, ["selection='optimal'", "'coordinate'"]),
         ({"solver": "corrective", "weak_ranker": "feature"}, ["weak_ranker='feature'", "'lbfgs'"]),
-        ({"solver": "corrective", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
         ({"solver": "lbfgs", "learning_rate": 0.5}, ["learning_rate=0.5", "'coordinate'"]),
         ({"solver": "lbfgs", "n_iter_no_change": 3}, ["n_iter_no_change=3", "'coordinate'"]),
         (
@@ -407,19 +344,6 @@ def test_unknown_options(ranker):
 )
 def test_parameters_that_do_not_go_together(parameters, words):
     refuses(PNormPushRanker(**parameters), "PNormPushRanker", *words)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        RankBoost(weak_ranker="feature"),
-        RankBoost(weak_ranker=DecisionTreeRegressor(max_depth=1)),
-        PNormPushRanker(push="ir", weak_ranker=DecisionTreeRegressor(max_depth=1)),
-    ],
-)
-def test_optimal_selection_is_refused_where_no_decrease_is_known(model):
-    words = "selection='optimal'", type(model).__name__, "selection='steepest'"
-    refuses(clone(model).set_params(selection="optimal"), *words)
 
 
 @every_booster
@@ -434,20 +358,6 @@ def test_estimators_without_sample_weight_are_no_weak_rankers(ranker, relevance)
 def test_things_that_are_no_weak_rankers(ranker, weak_ranker):
     words = "'weak_ranker'", ranker.__name__, "'stump', 'feature'", "regressor or classifier"
     refuses(make(ranker, weak_ranker=weak_ranker), *words)
-
-
-@every_booster
-@pytest.mark.parametrize("weak_ranker", [DecisionTreeRegressor, None])
-def test_tools_that_ask_for_tags_leave_the_error_to_fit(ranker, weak_ranker):
-    with pytest.raises(ValueError, match=r"'weak_ranker' parameter of .* must be one of 'stump'"):
-        cross_val_score(make(ranker, weak_ranker=weak_ranker), X, Y, cv=2, error_score="raise")
-
-
-def test_staged_scores_need_stages():
-    model = PNormPushRanker(solver="lbfgs", alpha=1.0).fit(X, Y)
-    assert not hasattr(model, "staged_predict")
-    with pytest.raises(AttributeError, match="staged_decision_function"):
-        model.staged_decision_function(X)
 
 
 @every_ranker
@@ -495,15 +405,6 @@ def break_training(monkeypatch, ranker, error, owner=None):
 
 @every_ranker
 @every_relevance
-@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
-def test_failures_of_a_later_fit_in_training_leave_nothing(ranker, relevance, error, monkeypatch):
-    model = make(ranker, relevance).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
-    break_training(monkeypatch, ranker, error)
-    refuses(model, error=error)
-
-
-@every_ranker
-@every_relevance
 def test_interrupting_a_later_fit_keeps_the_earlier_model(ranker, relevance, monkeypatch):
     table = pd.DataFrame(X, columns=["a", "b"])
     model = make(ranker, relevance).fit(table, Y)
@@ -544,31 +445,9 @@ def test_a_warm_start_that_fails_keeps_the_earlier_model(form, error, monkeypatc
     np.testing.assert_array_equal(model.fit(X, Y).predict(X), twin.fit(X, Y).predict(X))
 
 
-@pytest.mark.parametrize("ranker", BOOSTERS)
-def test_a_scorer_that_fails_keeps_the_earlier_model(ranker):
-    calls = []
-
-    def fails_later(y_true, y_score, *, qid=None):
-        calls.append(len(y_true))
-        if len(calls) == 9:
-            raise RuntimeError("on purpose")
-        return float(y_score[0])
-
-    options = {"scoring": ranking_scorer(fails_later), "n_iter_no_change": 20, "tol": 0}
-    options["validation_fraction"] = 0.5
-    rows, labels = np.tile(X, (10, 1)) + np.arange(60)[:, None] / 100, np.tile(Y, 10)
-    model = make(ranker, warm_start=True, random_state=0, **options).fit(rows, labels)
-    model.set_params(n_estimators=20)
-    n_calls = len(calls)
-    with keeps(model, rows), pytest.raises(RuntimeError, match="on purpose"):
-        model.fit(rows, labels)
-    assert n_calls < len(calls) == 9
-
-
 FAULTY = {
     "parameter": ({"verbose": -1}, {}),
     "features": ({}, {"X": np.full((6, 5), np.inf)}),
-    "no rows": ({}, {"X": np.ones((0, 3))}),
     "labels": ({}, {"y": [np.nan] * 6}),
     "qid": ({}, {"qid": [1, 2]}),
     "weight": ({}, {"sample_weight": -np.ones(6)}),
@@ -608,19 +487,6 @@ def test_failures_in_validation_keep_the_last_fit(ranker, relevance, parameters,
         model.set_params(**good)
 
 
-@every_ranker
-@every_relevance
-def test_interrupting_the_validation_keeps_the_last_fit(ranker, relevance, monkeypatch):
-    model = make(ranker, relevance).fit(X, Y)
-
-    def interrupt(self, data):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ranker, "_check_training", interrupt)
-    with keeps(model), pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :1], Y)
-
-
 @every_booster
 @every_relevance
 def test_a_new_fit_forgets_the_last_one(ranker, relevance):
@@ -629,25 +495,6 @@ def test_a_new_fit_forgets_the_last_one(ranker, relevance):
     big = pd.concat([table + i / 100 for i in range(10)])
     model.fit(big, np.tile(Y, 10)).set_params(n_iter_no_change=None).fit(X, Y)
     assert_equals_a_fresh_fit(model, make(ranker, relevance))
-
-
-@pytest.mark.parametrize("ranker", OTHERS)
-@every_relevance
-def test_a_new_fit_forgets_data_and_mode(ranker, relevance):
-    table = pd.DataFrame(np.tile(X, (5, 2)), columns=list("abcd"))
-    other = {"binary": "graded", "graded": "binary"}[relevance]
-    model = make(ranker, other).fit(table, np.tile(Y, 5), qid=np.tile(QID, 5))
-    model.set_params(relevance=relevance).fit(X, Y)
-    assert_equals_a_fresh_fit(model, make(ranker, relevance))
-
-
-@every_relevance
-@pytest.mark.parametrize("then", [{"kernel": "linear"}, {"kernel": "poly", "solver": "gd"}])
-def test_a_new_fit_forgets_the_kernel(relevance, then):
-    model = make(KernelPairwiseSGDRanker, relevance, solver="gd", max_iter=3).fit(X, Y)
-    model.set_params(solver="lbfgs").set_params(**then).fit(X, Y)
-    fresh = make(KernelPairwiseSGDRanker, relevance, max_iter=3, **then)
-    assert_equals_a_fresh_fit(model, fresh)
 
 
 @every_form
@@ -673,42 +520,7 @@ def test_fit_changes_neither_parameters_nor_inputs(ranker, parameters, relevance
         np.testing.assert_array_equal(array, original)
 
 
-@every_booster
-def test_the_error_about_scoring_names_what_is_allowed(ranker):
-    words = "must be None, one of auc, map", "ndcg@k", "push@p", "ranking_scorer", "Got 'ndgc'"
-    refuses(make(ranker, scoring="ndgc"), ranker.__name__, *words)
-    scorer = ranking_scorer("map").set_params(name="mop")
-    refuses(make(ranker, scoring=scorer), ranker.__name__, "'scoring'", "RankingScorer", "'mop'")
-
-
 STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.5, "scoring": "ndcg@10"}
-
-
-@every_booster
-@every_relevance
-def test_weights_are_refused_where_the_metric_has_none(ranker, relevance):
-    model = make(ranker, relevance, **STOPPED)
-    words = "scoring='ndcg@10'", ranker.__name__, "no sample weights"
-    for weight in ([1, 1, 1, 1, 1, 2], [0.5] * 6):
-        refuses(model, *words, sample_weight=weight)
-    model.set_params(n_iter_no_change=None).fit(X, Y, sample_weight=weight)
-
-
-@every_booster
-@pytest.mark.parametrize("y", [Y - 1.0, Y - 0.5, -Y])
-def test_relevance_is_refused_where_the_metric_has_no_gain_for_it(ranker, y):
-    refuses(
-        make(ranker, "graded", **STOPPED), "scoring='ndcg@10'", ranker.__name__, "negative", y=y
-    )
-
-
-@every_booster
-@every_relevance
-def test_a_metric_that_refuses_the_rows_leaves_the_last_fit(ranker, relevance):
-    model = make(ranker, relevance).fit(X, Y).set_params(**STOPPED)
-    message = r"scoring='ndcg@10' of .* no sample weights"
-    with keeps(model), pytest.raises(ValueError, match=message):
-        model.fit(X[:, :1], Y, sample_weight=[1, 1, 1, 1, 1, 2])
 
 
 @every_booster
@@ -720,18 +532,6 @@ def test_a_training_part_without_pairs_is_refused(ranker):
     for seed in range(12):
         model = make(ranker, n_iter_no_change=2, validation_fraction=0.25, random_state=seed)
         refuses(model, "n_iter_no_change", "no comparable pair", X=features, y=y, qid=qid)
-
-
-def test_the_largest_int_is_shown_as_allowed():
-    assert str(BoostedTreesRanker._allowed["max_depth"]) == "an int in [1, 30] or None"
-    assert str(BoostedTreesRanker._allowed["n_estimators"]) == "an int in [1, inf)"
-
-
-def test_no_rows_are_said_to_be_no_rows():
-    frame = pd.DataFrame({"a": [1.0], "b": [2.0]})
-    with pytest.raises(ValueError, match=r"^Found array with 0 sample") as error:
-        RankBoost().fit(frame[:0], [])
-    assert "must hold numbers" not in str(error.value)
 
 
 def test_classes_in_graded_mode_name_the_mode_for_them():
@@ -746,17 +546,3 @@ def test_no_probabilities_and_where_to_get_them():
     assert not hasattr(ranker, "predict_proba")
     with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
         ranker.predict_proba([[0.0]])
-
-
-@pytest.mark.parametrize("metric", [tpr_at_fpr_score, partial_auc_score])
-def test_swapped_arguments_of_metrics(metric):
-    y, score = [0, 1, 0, 1], [-0.1, 0.7, -0.6, 0.5]
-    metric(y, score, max_fpr=0.5)
-    with pytest.warns(UserWarning, match="holds classes and y_true scores: y_true comes first"):
-        metric(score, y, max_fpr=0.5)
-    metric(score, np.zeros(4), max_fpr=0.5)  # scores of a model that has learned nothing
-
-
-def test_a_metric_of_one_kind_of_rows():
-    with pytest.raises(ValueError, match="y_true has rows of one kind only"):
-        tpr_at_fpr_score([1, 1], [0.5, 0.2], max_fpr=0.5)

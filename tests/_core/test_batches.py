@@ -12,9 +12,7 @@ from oracles import definitions as oracles
 from tiers import crossed
 
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.sums import Groups
-from sklearn_rank._pair_sums._batches import SideBySide, batches
-from sklearn_rank.objectives import MarginPush, PairLoss
+from sklearn_rank.objectives import PairLoss
 
 WHERE = "sklearn_rank._pair_sums._batches"
 NEVER, ALWAYS = 0, 10**9
@@ -152,94 +150,3 @@ def test_all_methods_agree(layout, loss, case):
     # Floats below `tiny` have fewer digits.
     assert np.all(np.abs(found[1] - gradient) <= 1e-10 * size + np.finfo(float).tiny)
     assert abs(found[1].sum()) <= 1e-10 * size.sum()
-
-
-@pytest.mark.parametrize(
-    "margin", [1e-3, 1.0, 12.0, 50.0, 300.0, WIDEST - 1e-9, WIDEST + 1e-9, 690]
-)
-@pytest.mark.parametrize("n", [2, 9, 40])
-def test_pairs_in_order_keep_their_digits(margin, n):
-    """n rows above n rows: the sums are those of one pair, times n."""
-    y, f = np.repeat([1, 0], n), np.repeat([margin, 0.0], n) + 1e3
-    preferences = Preferences.from_labels(y, np.zeros(2 * n, dtype=int), np.ones(2 * n))
-    loss = PairLoss(preferences)
-    pair = [law("logistic", margin) for law in (oracles.phi, *SLOPES)]
-    value, gradient, curvature = loss.value_gradient_curvature(f)
-    tolerance = 1e-11  # scores of 1e3 know a margin to 1e-13
-    assert value == pytest.approx(n * n * pair[0], rel=tolerance)
-    np.testing.assert_allclose(np.abs(gradient), -n * pair[1], rtol=tolerance)
-    np.testing.assert_allclose(curvature, n * pair[2], rtol=tolerance)
-    for side, rows in (("top", slice(n, None)), ("bottom", slice(n))):
-        heights = loss.heights(f, np.ones(2 * n), side)
-        np.testing.assert_allclose(heights[rows], n * pair[0], rtol=tolerance)
-    # All pairs the wrong way round.
-    value, gradient, curvature = loss.value_gradient_curvature(-f)
-    assert value == pytest.approx(n * n * oracles.phi("logistic", -margin), rel=tolerance)
-    np.testing.assert_allclose(curvature, n * pair[2], rtol=tolerance)
-
-
-@pytest.mark.parametrize("spread", [80.0, 87.0, 120.0, 200.0, WIDEST, 1e4, 1e300])
-def test_products_of_large_factors_stay_finite(spread):
-    """Every score of one side at one end: all factors are as large as they get."""
-    y, qid = np.tile([1] * 20 + [0] * 20, 3), np.repeat(np.arange(3), 40)
-    f = np.where(y > 0, -spread / 2, spread / 2)
-    f[:40] = np.linspace(-1, 1, 40)
-    case = case_of(y, qid, f)
-    found = PairLoss(case.preferences).sums(case.f, np.ones(120), np.ones(120), True)
-    expected = np.sum(oracles.phi("logistic", case.f[case.i] - case.f[case.k]))
-    assert found.value == pytest.approx(expected, rel=1e-12)
-    assert_sums(case, found, np.ones(120), np.ones(120))
-
-
-def test_wide_queries_do_not_change_the_others():
-    """Batches with both kinds: each query has the sums that it has alone."""
-    rng = np.random.default_rng(0)
-    qid = np.repeat(np.arange(12), 11)
-    y, wide = rng.integers(0, 3, len(qid)), np.arange(12)[qid] % 3 == 0
-    f = rng.normal(size=len(qid)) * np.where(wide, 1e5, 1.0)
-    preferences = Preferences.from_labels(y.astype(float), qid, np.ones(len(qid)))
-    f, wide = f[preferences.order], wide[preferences.order]
-    together = PairLoss(preferences).value_gradient_curvature(f)
-    of_wide, of_others = (
-        PairLoss(preferences).value_gradient_curvature(np.where(rows, f, 0.0))
-        for rows in (wide, ~wide)
-    )
-    np.testing.assert_allclose(together[1], np.where(wide, of_wide[1], of_others[1]), rtol=1e-12)
-    np.testing.assert_allclose(together[2], np.where(wide, of_wide[2], of_others[2]), rtol=1e-12)
-
-
-@every_layout
-@given(case=cases(weights=("one",)))
-def test_batches_hold_each_pair_once(layout, case):
-    preferences = case.preferences
-    starts = preferences.segments.start[preferences.queries.start]
-    queries = Groups(starts, preferences.n_rows)
-    found = []
-    with laid_out(layout):
-        made = list(batches(preferences.blocks, queries))
-    for batch in made:
-        rows = []
-        for places, empty in ((batch.upper, batch.no_upper), (batch.lower, batch.no_lower)):
-            there = places.copy()
-            np.put(there, empty, -1)
-            rows.append(there.T if isinstance(batch, SideBySide) else there)
-        for upper, lower, query in zip(*rows, batch.query, strict=True):
-            pairs = [(i, k) for i in upper for k in lower if i >= 0 and k >= 0]
-            assert all(queries.start[query] <= row < queries.end[query] for row in sum(pairs, ()))
-            found += pairs
-    assert sorted(found) == sorted(zip(case.i.tolist(), case.k.tolist(), strict=True))
-
-
-def test_a_push_on_pairs_in_order():
-    """Heights of e^-60: their powers and quotients are those of the definition."""
-    y, qid = np.tile([2, 1, 1, 0, 0], 4), np.repeat(np.arange(4), 5)
-    f = 30.0 * y + np.random.default_rng(1).normal(size=20)
-    preferences = Preferences.from_labels(y.astype(float), qid, np.ones(20))
-    for p in (2.0, 16.0):
-        for push in ("top", "bottom"):
-            found = MarginPush(preferences, "logistic", p, push).value_and_gradient(
-                f[preferences.order]
-            )
-            value, gradient = oracles.margin_push(f, y, qid, None, "logistic", p, push)
-            assert found[0] == pytest.approx(value, rel=1e-10)
-            np.testing.assert_allclose(found[1], gradient[preferences.order], rtol=1e-8, atol=0)

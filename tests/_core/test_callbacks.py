@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 import sklearn
 from rankers import RANKERS, cheap
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
-from sklearn_rank._core.callbacks import Printer, combine, end_fit_task, make_observer
+from sklearn_rank import RankBoost
+from sklearn_rank._core.callbacks import Printer
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.preprocessing import QueryMinMaxScaler
-from sklearn_rank.solvers import Corrective
 
 try:
     from sklearn import callback
@@ -73,36 +71,6 @@ def test_printed_lines(verbose, capsys):
     assert capsys.readouterr().out.splitlines() == expected
 
 
-def test_lines_without_a_total(capsys):
-    Printer("KernelPairwiseSGDRanker", "iteration", 5, 1, shows_total=False)(3, 0.25)
-    line = "[KernelPairwiseSGDRanker] iteration 3: objective 0.25\n"
-    assert capsys.readouterr().out == line
-
-
-def test_combined_observers_all_see_every_iteration():
-    seen = []
-
-    def observer(ends):
-        return lambda number, objective, validation: seen.append((number, validation)) or ends
-
-    assert combine(observer(True), None, observer(False))(1, 0.5, 0.25) is True
-    assert seen == [(1, 0.25), (1, 0.25)]
-    assert combine(observer(False))(2, 0.5, None) is False
-    assert combine()(1, 0.5) is False
-    assert combine(None)(1, 0.5) is False
-
-
-def test_without_callbacks_only_the_printer_is_left(capsys):
-    """On scikit-learn 1.8 too, where an estimator has no `set_callbacks`."""
-    ranker = RankBoost(n_estimators=2, verbose=1).fit(X, Y)
-    assert capsys.readouterr().out.startswith("[RankBoost] round 1/2: objective ")
-    assert hasattr(ranker, "set_callbacks") == (callback is not None)
-    observe = make_observer(ranker, "round", 2, dict, {})
-    assert observe(1, 0.5) is False
-    end_fit_task(ranker)
-    assert not [name for name in vars(ranker) if "task" in name or "callback" in name]
-
-
 # Callbacks ---------------------------------------------------------------------------------
 
 
@@ -132,30 +100,6 @@ def test_a_callback_gets_the_ranker_as_it_is_after_the_round():
 
 
 @needs_callbacks
-@pytest.mark.parametrize(
-    ("ranker", "task"),
-    [
-        (RankBoost(n_estimators=3), "round"),
-        (PNormPushRanker(n_estimators=3, solver="lbfgs", alpha=0.1), "round"),
-        (PNormPushRanker(n_estimators=3, solver=Corrective()), "round"),
-        (RankBoost(n_estimators=3, n_bags=3, random_state=0), "bag"),
-        (KernelPairwiseSGDRanker(kernel="linear", max_iter=3), "iteration"),
-        (ListNetLinear(max_iter=3, relevance="binary"), "iteration"),
-        (ListNetLinear(solver="ogd", eta0=0.1, max_iter=3, relevance="binary"), "pass"),
-    ],
-    ids=str,
-)
-def test_a_callback_gets_a_ranker_with_contributions(ranker, task):
-    log = Log(task=task)
-    ranker.set_callbacks(log).fit(X, Y)
-    assert log.fitted
-    for so_far, *_ in log.fitted:
-        parts = so_far.contributions(X)
-        np.testing.assert_allclose(parts.sum(axis=1), so_far.decision_function(X), atol=1e-12)
-        np.testing.assert_allclose(parts[:, :-1].mean(axis=0), 0, atol=1e-12)
-
-
-@needs_callbacks
 @pytest.mark.parametrize("options", [{}, {"n_iter_no_change": 4, "validation_fraction": 0.5}])
 def test_true_ends_the_fit(options):
     log = Log(end_after=3)
@@ -182,32 +126,6 @@ def test_the_rounds_of_a_refit_have_a_name_of_their_own():
     ended = RankBoost(n_estimators=9, **options).set_callbacks(Log(end_after=3)).fit(X, Y)
     search = RankBoost(n_estimators=3, refit_stopped=False, **options).fit(X, Y)
     np.testing.assert_array_equal(ended.decision_function(X), search.decision_function(X))
-
-
-@needs_callbacks
-def test_true_ends_a_fit_of_bags():
-    log = Log(end_after=2, task="bag")
-    ranker = RankBoost(n_estimators=3, n_bags=5, random_state=0).set_callbacks(log).fit(X, Y)
-    assert len(log.fitted) == len(ranker.bag_weights_) == 2
-
-
-@needs_callbacks
-def test_a_warm_start_counts_its_own_rounds():
-    log = Log()
-    ranker = RankBoost(n_estimators=3, warm_start=True).fit(X, Y)
-    ranker.set_params(n_estimators=5).set_callbacks(log).fit(X, Y)
-    assert ("begin", "fit", 2) in log.calls
-    assert len(log.fitted) == 2
-    assert [one[0].estimator_weights_.size for one in log.fitted] == [4, 5]
-
-
-@needs_callbacks
-def test_a_round_that_finds_nothing_is_ended_without_an_estimator():
-    constant, log = np.zeros((60, 2)), Log()
-    RankBoost(n_estimators=3).set_callbacks(log).fit(constant, Y)
-    assert log.fitted == []
-    assert log.names("begin") == ["fit", "round"]
-    assert log.names("end") == ["round", "fit"]
 
 
 @needs_callbacks
@@ -264,21 +182,6 @@ def test_every_ranker_begins_and_ends_its_tasks(ranker, relevance):
 
 
 @needs_callbacks
-def test_a_scaler_is_a_task_without_subtasks():
-    log = Log()
-    QueryMinMaxScaler().set_callbacks(log).fit(X)
-    inside = [("begin", "fit", 0), ("end", "fit", 0)]
-    assert log.calls == [("setup", "fit"), *inside, ("teardown", "fit")]
-
-
-@needs_callbacks
-def test_a_clone_keeps_the_callbacks():
-    log = Log()
-    clone(RankBoost(n_estimators=2).set_callbacks(log)).fit(X, Y)
-    assert len(log.fitted) == 2
-
-
-@needs_callbacks
 def test_scoring_monitor_sees_the_training_score_of_every_round():
     monitor = callback.ScoringMonitor(scoring={"auc": "roc_auc", "accuracy": "accuracy"})
     ranker = RankBoost(n_estimators=5).set_callbacks(monitor).fit(X, Y)
@@ -286,20 +189,6 @@ def test_scoring_monitor_sees_the_training_score_of_every_round():
     expected = [np.mean(labels == Y) for labels in ranker.staged_predict(X)]
     assert [row["accuracy"] for row in rounds] == expected
     assert rounds[-1]["auc"] == pytest.approx(ranker.score(X, Y), rel=1e-12)
-
-
-@needs_callbacks
-@pytest.mark.parametrize("routing", [False, True])
-def test_scoring_monitor_gets_queries_and_weights(routing):
-    data = make_queries(n_queries=6, random_state=0)
-    monitor = callback.ScoringMonitor(scoring={"ndcg": ranking_scorer("ndcg@5")})
-    ranker = RankBoost(relevance="graded", n_estimators=3).set_callbacks(monitor)
-    with sklearn.config_context(enable_metadata_routing=routing):
-        ranker.fit(data.data, data.target, qid=data.qid)
-        value = ranking_scorer("ndcg@5")(ranker, data.data, data.target, qid=data.qid)
-    rounds = [row["ndcg"] for row in monitor.get_logs().data if row["task_name"] == "round"]
-    assert len(rounds) == 3
-    assert rounds[-1] == pytest.approx(value, rel=1e-12)
 
 
 @needs_callbacks

@@ -7,7 +7,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
@@ -186,9 +185,3 @@ def test_the_limit_of_blas_threads_is_lifted_after_an_interrupt(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         RankBoost().fit(X, Y)
     assert not _parallel._BLAS_LIMIT._inside
-
-
-def test_a_fit_has_no_more_threads_than_cores():
-    assert _parallel.ThreadPool(1_000, 10**9).size == min(1_000, joblib.cpu_count())
-    assert _parallel.ThreadPool(1_000, 10).size == 1
-    assert _parallel.ThreadPool(3).size == 3

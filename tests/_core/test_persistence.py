@@ -16,7 +16,6 @@ from rankers import RANKERS, cheap
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.linear_model import LinearRegression
-from sklearn.tree import DecisionTreeRegressor
 
 import sklearn_rank
 from sklearn_rank import (
@@ -29,10 +28,9 @@ from sklearn_rank import (
 )
 from sklearn_rank._core import versions as _versions
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank._core.versions import InconsistentRankerVersionWarning
 from sklearn_rank._pair_sums import MARGIN_LOSSES
 from sklearn_rank.metrics import ranking_scorer
-from sklearn_rank.models import WEAK_RANKERS, EstimatorRules, Stumps
+from sklearn_rank.models import WEAK_RANKERS, Stumps
 from sklearn_rank.objectives import SmoothedDcg
 from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import Scorecard
@@ -44,10 +42,6 @@ ROWS["grade"] = np.digitize(ROWS["a"] - ROWS["b"] + RANDOM.normal(size=30), [-0.
 ROWS["upper"] = np.where(ROWS["grade"] > 0, "y", "n")
 ROWS["query"] = np.arange(30) // 5
 X, QUERY = ROWS[["a", "b", "c"]].to_numpy(), ROWS["query"].to_numpy()
-
-
-def is_ours(warning):
-    return isinstance(warning, InconsistentRankerVersionWarning)
 
 
 def scores(ranker, rows):
@@ -142,13 +136,6 @@ def test_a_file_of_another_version_warns(fitted, kind, monkeypatch):
     np.testing.assert_array_equal(results(found), results(fitted))
 
 
-def test_restoring_changes_nothing_that_was_stored(fitted):
-    state = fitted.__getstate__()
-    before = dict(state)
-    type(fitted).__new__(type(fitted)).__setstate__(state)
-    assert state == before or all(state[name] is before[name] for name in before)
-
-
 FEW = {"n_estimators": 3, "random_state": 0}
 CODES = X.copy()
 CODES[:, 2] = np.arange(len(X)) % 4
@@ -233,53 +220,3 @@ def test_a_score_of_a_table_is_the_same_sum_however_many_rows(special_values):
     for row in range(80):
         assert rules.scores(rows[row : row + 1], weights)[0] == expected[row]
     np.testing.assert_array_equal(rules.scores(rows[:0], weights), [])
-
-
-@pytest.mark.parametrize("options", [{}, {"weak_ranker": Stumps(max_thresholds=5)}])
-def test_what_is_kept_for_the_next_row_is_of_these_weights_and_not_stored(options):
-    ranker = fit(PNormPushRanker(n_estimators=5, **options), X)
-    stored = pickle.dumps(fit(clone(ranker), X))
-    rules, weights = ranker.weak_rankers_, ranker.estimator_weights_.copy()
-    before = rules.scores(X, weights)
-    assert len(pickle.dumps(ranker)) == len(stored)
-    np.testing.assert_array_equal(rules.scores(X, 2 * weights), 2 * before)
-    weights *= 4  # in place
-    np.testing.assert_array_equal(rules.scores(X, weights), 4 * before)
-    np.testing.assert_array_equal(copy.deepcopy(rules).scores(X, weights), 4 * before)
-
-
-def test_one_feature_with_most_of_the_thresholds():
-    """Tables of very different lengths are not padded to one."""
-    feature = np.append(np.zeros(5000, dtype=int), np.arange(1, 60))
-    threshold = np.append(np.linspace(-1, 1, 5000), np.zeros(59))
-    rules = rules_of(feature, threshold, np.zeros(5059, dtype=bool))
-    rows = np.random.default_rng(0).normal(size=(40, 60))
-    weights = np.ones(5059)
-    expected = (rows[:, feature] > threshold).sum(axis=1)
-    np.testing.assert_array_equal(rules.scores(rows, weights), expected)
-    np.testing.assert_array_equal(rules.scores(rows[:1], weights), expected[:1])
-
-
-def test_rules_are_never_changed():
-    """Fitted attributes may be read-only: memory-mapped by joblib, for example."""
-    rules, grid = random_stumps(30, 4)
-    arrays = [one for one in vars(rules).values() if isinstance(one, np.ndarray)]
-    for array in [*arrays, *(one.thresholds for one in rules.bins.values())]:
-        array.setflags(write=False)
-    weights = np.ones(30)
-    weights.setflags(write=False)
-    for n_rows in (1, 200, 9000):
-        rows = np.resize(grid.T, (n_rows, 4))
-        rows.setflags(write=False)
-        rules.scores(rows, weights, POOL)
-
-
-def test_importances_of_estimators_are_shared_by_theirs():
-    y = ROWS["grade"]
-    trees = [DecisionTreeRegressor(max_depth=d, random_state=0).fit(X, y) for d in (1, 3)]
-    rules = EstimatorRules(trees, [0.0, 0.0], [1.0, 1.0])
-    expected = 2.0 * trees[0].feature_importances_ + 3.0 * trees[1].feature_importances_
-    np.testing.assert_allclose(rules.importances(np.array([2.0, 3.0]), 3), expected, rtol=1e-15)
-    mixed = EstimatorRules([*trees, LinearRegression().fit(X, y)], [0.0] * 3, [1.0] * 3)
-    assert mixed.importances(np.ones(3), 3) is None
-    np.testing.assert_array_equal(EstimatorRules([], [], []).importances(np.zeros(0), 2), [0, 0])

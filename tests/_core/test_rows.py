@@ -104,16 +104,6 @@ def test_a_selection_of_selections_is_what_indexing_copies(keys, kind):
         np.testing.assert_array_equal(selected[:, 1], rows[:, 1])
 
 
-def test_parts_are_the_rows_in_order(monkeypatch):
-    monkeypatch.setattr("sklearn_rank._core.selected._BLOCK_VALUES", 7)
-    X, order = np.arange(30.0).reshape(10, 3), np.array([3, 1, 4, 1, 5, 9, 2])
-    parts = list(Selection(X)[order].parts())
-    assert [len(part) for part in parts] == [2, 2, 2, 1]
-    np.testing.assert_array_equal(np.concatenate(parts), X[order])
-    assert list(Selection(X[:0]).parts()) == []
-    assert Selection(X).copied() is X  # all rows are no copy
-
-
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.data())
 def test_small_integers_are_sorted_like_other_numbers(levels, data):
     y = np.array(levels, dtype=float)

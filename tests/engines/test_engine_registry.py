@@ -1,17 +1,14 @@
 """Which engine is found, and what is said of one that can't be used."""
 
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 from sklearn_rank import BoostedTreesRanker
-from sklearn_rank._core import imports as _imports
 from sklearn_rank.engines import registry
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
@@ -95,24 +92,6 @@ def test_a_stored_model_names_no_module_to_import(importing):
     assert imported == []
 
 
-def test_the_error_has_the_name_of_the_engine(importing):
-    importing(lightgbm=OSError(LIBGOMP), xgboost=absent("xgboost"))
-    for name, last in (("auto", "xgboost"), ("lightgbm", "lightgbm")):
-        with pytest.raises(ImportError) as caught:
-            get_engine(name, "x")
-        assert caught.value.name == last
-
-
-def test_a_package_of_an_extra_that_cannot_be_loaded(importing):
-    importing(pandas=OSError(LIBGOMP))
-    with pytest.raises(ImportError) as caught:
-        _imports.import_extra("pandas", "cli", "x")
-    assert str(caught.value) == (
-        f"x needs pandas: pandas is installed but can't be loaded: {LIBGOMP} "
-        "(on Debian and Ubuntu: apt install libgomp1)"
-    )
-
-
 @pytest.fixture
 def with_broken_xgboost(tmp_path):
     """Return the environment of a machine on which XGBoost can't be loaded."""
@@ -133,23 +112,6 @@ def test_a_cluster_says_that_xgboost_cannot_be_loaded(with_broken_xgboost):
 
 
 @pytest.mark.slow
-def test_tests_of_an_engine_that_cannot_be_loaded_are_skipped(with_broken_xgboost):
-    names = [
-        "estimators/test_early_stopping.py::test_early_stopping_of_trees_warns_of_nothing",
-        "engines/test_engines.py::test_a_clone_of_a_model_has_the_objective",
-    ]
-    tests = [str(Path(__file__).parents[1] / name) for name in names]
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
-    done = subprocess.run(
-        command, env=with_broken_xgboost, capture_output=True, text=True, check=False
-    )
-    reasons = [line for line in done.stdout.splitlines() if line.startswith("SKIPPED")]
-    assert len(reasons) == 2
-    for reason in reasons:
-        assert "xgboost is installed but can't be loaded: no libxgboost.so" in reason
-    assert re.search(r"\b2 passed, 2 skipped\b", done.stdout)
-
-
 def test_a_fit_needs_one_engine_only():
     script = """
 import sys

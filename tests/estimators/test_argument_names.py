@@ -153,12 +153,6 @@ def test_an_error_of_partial_fit_names_the_argument():
             refuses(partial(model.partial_fit, **{"X": X, "y": Y}), name, bad)
 
 
-@pytest.mark.parametrize("function", [metrics.auc_score, pair_loss_and_gradient])
-def test_no_rows_are_said_so(function):
-    with pytest.raises(ValueError, match="y_true is empty"):
-        function([], [])
-
-
 # A number as weight -------------------------------------------------------------------------
 
 
@@ -198,13 +192,3 @@ def test_score_and_scorer_agree_on_unknown_labels_of_weight_zero(model):
         assert model.score(rows, y, sample_weight=weight) == expected
     with pytest.raises(ValueError, match=r"y_true has labels that .* not fitted with: \[7\]"):
         scorer(model, rows, y)
-
-
-def test_a_stream_may_have_unknown_labels_of_weight_zero():
-    model = ListNetLinear(solver="ogd", eta0=1.0, relevance="binary")
-    y, weight = np.append(Y, 7), np.append(np.ones(N), 0.0)
-    rows = np.concatenate([X, X[:1]])
-    model.partial_fit(rows, y, sample_weight=weight)
-    np.testing.assert_array_equal(model.classes_, [0, 1])
-    with pytest.raises(ValueError, match="labels"):
-        model.partial_fit(rows, y)

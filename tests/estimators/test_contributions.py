@@ -1,6 +1,5 @@
 """The contributions of features to scores: Shapley values over the training rows."""
 
-import pickle
 import re
 
 import numpy as np
@@ -17,7 +16,7 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
-from sklearn_rank.models import FeatureRules, LinearModel, kernel
+from sklearn_rank.models import FeatureRules, LinearModel
 from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -152,36 +151,6 @@ def test_they_are_shapley_values_of_anything(problem, form):
     assert_shapley(ranker, problem.X, rows, weight)
 
 
-def test_the_mean_of_many_rows_in_blocks(monkeypatch):
-    """A model of one's own is asked for a few rows at a time."""
-    monkeypatch.setattr(kernel, "_MEBIBYTE", 10)
-    assert_shapley_of("own model")
-
-
-def assert_shapley_of(form):
-    X, y = make_data(200)
-    assert_shapley(make(form).fit(X, y), X, np.arange(200), np.ones(200))
-
-
-def test_many_rows_are_divided_as_few():
-    """Bins are found by tables where there are many rows, and by a search where there are few."""
-    X, y = make_data(6000, missing=True)
-    ranker = make("RankBoost-stump", n_estimators=50).fit(X, y)
-    found = ranker.contributions(X)
-    np.testing.assert_array_equal(found[:100], ranker.contributions(X[:100]))
-    np.testing.assert_allclose(found[:, :-1].mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(found.sum(axis=1), ranker.predict(X), rtol=0, atol=1e-9)
-
-
-@every_form
-def test_a_feature_without_an_effect_contributes_zero(form):
-    X, y = make_data()
-    X[:, 2] = 0.0
-    found = make(form).fit(X, y).contributions(X)
-    np.testing.assert_array_equal(found[:, 2], 0)
-    assert np.abs(found[:, :2]).max() > 0.01
-
-
 # Laws ---------------------------------------------------------------------------------------
 
 
@@ -267,21 +236,6 @@ def test_input_is_checked_as_that_of_scores(form):
     if form not in TAKES_NAN:
         with pytest.raises(ValueError, match="NaN"):
             ranker.contributions(frame.where(X < 1))
-
-
-def test_a_value_that_was_never_missing_in_training():
-    X, y = make_data()
-    ranker = make("RankBoost-stump").fit(X, y)
-    rows = np.full((1, 4), np.nan)
-    assert_shapley(ranker, np.vstack([rows, X]), np.arange(1, 25), np.ones(25))
-
-
-@one_of_each
-def test_a_copy_has_them(form):
-    X, y = make_data()
-    ranker = make(form, "binary").fit(X, y > 0)
-    again = pickle.loads(pickle.dumps(ranker))
-    np.testing.assert_array_equal(again.contributions(X), ranker.contributions(X))
 
 
 # Rankers without them -----------------------------------------------------------------------

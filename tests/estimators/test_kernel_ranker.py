@@ -1,27 +1,20 @@
 """The kernel ranker against eq. 1.5 of Chen2012, convex solvers, and scikit-learn's tools."""
 
-import copy
-import gc
-import pickle
 import re
 import warnings
 
 import numpy as np
 import pytest
-import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import definitions as oracles
 from scipy import sparse
-from scipy.optimize import LinearConstraint, minimize
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from strategies import problems
@@ -29,9 +22,8 @@ from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank.models import KernelModel, LinearModel
-from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, error_cut
-from sklearn_rank.solvers import _function_space_descent
+from sklearn_rank.models import KernelModel
+from sklearn_rank.objectives import MARGIN_LOSSES, error_cut
 from sklearn_rank.theory import chen_schedule
 
 LOSSES = list(MARGIN_LOSSES)
@@ -45,7 +37,7 @@ every_loss = pytest.mark.parametrize("loss", LOSSES)
 # A fixed number of steps need not converge; the tests of warnings look for them themselves.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-few = settings(max_examples=settings.default.max_examples // 2)
+few = settings(max_examples=settings.default.max_examples // 4)
 
 
 def own_kernel(a, b):
@@ -187,14 +179,6 @@ def test_the_closed_form_is_the_minimum(options):
     assert 0 <= objective(steps[-1]) - objective(best) < 1e-5
 
 
-def test_cuts_by_hand():
-    scores = [3.0, 1.0, 2.0, 2.0, 0.0]
-    assert oracles.error_cut(scores, [1, 0, 1, 0, 0]) == (-1.5, 1)  # before -2.5, also 1
-    assert oracles.error_cut(scores, [1, 0, 1, 0, 0], [1, 1, 1, 3, 1]) == (-2.5, 1)
-    assert oracles.error_cut(scores, [1, 0, 1, 0, 0], [1, 1, 1, 0, 0]) == (-1.5, 0)
-    assert oracles.error_cut([1.0, 1.0], [1, 0]) is None
-
-
 # Eq. 1.5, step by step ----------------------------------------------------------------------
 
 
@@ -238,22 +222,6 @@ def test_new_rows_are_scored_by_the_kernel(kernel):
     np.testing.assert_allclose(model.predict(features_of(kernel, new, X)), expected, atol=1e-12)
     if kernel not in ("linear", "precomputed"):
         np.testing.assert_array_equal(model.X_fit_, X[model.fit_rows_])
-
-
-def test_a_sparse_row_is_scored_by_a_dense_model():
-    X, y = load_breast_cancer(return_X_y=True)
-    ranker = KernelPairwiseSGDRanker(max_iter=5).fit(X[:60], y[:60])
-    found = ranker.decision_function(sparse.csr_array(X[:1]))
-    np.testing.assert_allclose(found, ranker.decision_function(X[:1]), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine", "laplacian", "sigmoid", "chi2"])
-def test_a_single_row_has_the_score_that_it_has_among_many(kernel):
-    X, y = load_breast_cancer(return_X_y=True)
-    X = X / X.max(axis=0)
-    ranker = KernelPairwiseSGDRanker(kernel=kernel, max_iter=5).fit(X[:60], y[:60])
-    one_by_one = [ranker.decision_function(row[None])[0] for row in X[:80]]
-    np.testing.assert_allclose(one_by_one, ranker.decision_function(X[:80]), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
@@ -359,71 +327,6 @@ def test_the_linear_hinge_is_the_ranking_svm(alpha, options, seed):
     assert objective(model.coef_) == pytest.approx(objective(svm.coef_[0]), rel=0, abs=1e-5)
 
 
-def least_hinge(differences, alpha):
-    """The minimum as a quadratic program, in features of at most one and slacks of pairs."""
-    scale, (m, n) = np.abs(differences).max(), differences.shape
-    ridge, conditions = alpha / scale**2, np.c_[differences / scale, np.eye(m)]
-    found = minimize(
-        lambda z: (ridge / 2 * z[:n] @ z[:n] + z[n:].mean(), np.r_[ridge * z[:n], np.ones(m) / m]),
-        np.r_[np.zeros(n), np.ones(m)],
-        jac=True,
-        method="SLSQP",
-        bounds=[(None, None)] * n + [(0, None)] * m,
-        constraints=LinearConstraint(conditions, 1, np.inf),
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    return found.x[:n] / scale
-
-
-def of_one_line():
-    """Rows at whose minimum kinks lie along a line that SciPy's search can't end on."""
-    rows = [
-        *([115, 159, 896, 2, 10], [199, 179, 581, 1, 10], [298, 453, 837, 1, 10]),
-        *([315, 858, 786, 2, 11], [612, 250, 972, 0, 11], [946, 64, 189, 0, 11]),
-        *([2, 472, 541, 2, 3], [349, 482, 230, 0, 3], [468, 740, 927, 2, 10]),
-    ]
-    *X, y, qid = np.array(rows).T
-    return np.stack(X, axis=1) / 4, y, qid
-
-
-@pytest.mark.parametrize("seed", [None, 34, 1])
-def test_kinks_of_scores_in_hundreds(seed):
-    if seed is None:
-        X, y, qid = of_one_line()
-    else:
-        rng = np.random.default_rng(seed)
-        X, y, qid = rng.integers(0, 1000, (11, 3)) / 4, rng.integers(0, 3, 11), np.arange(11) % 2
-    i, k, _ = oracles.weighted_pairs(y, qid)
-    differences = X[i] - X[k]
-    model = fit(make("linear", loss="hinge", solver="lbfgs", alpha=0.1, tol=1e-4), X, y, qid)
-    best, found = (
-        np.mean(np.maximum(1 - differences @ u, 0)) + 0.05 * u @ u
-        for u in (least_hinge(differences, 0.1), model.coef_)
-    )
-    assert found == pytest.approx(best, rel=2e-4)
-
-
-@pytest.mark.parametrize("scale", [1, 1e4])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_hinge_fit_without_errors_ends_at_its_minimum(scale, seed):
-    rng = np.random.default_rng(seed)
-    X, alpha = rng.normal(size=(16, 4)), 1e-9
-    y = (X @ [1, 2, 0, -1] > 0.3).astype(int)
-    differences = (X[y == 1][:, np.newaxis] - X[y == 0]).reshape(-1, 4)
-    # The slacks are zero at the minimum of so small a ridge: the shortest vector with margins of 1.
-    shortest = minimize(
-        lambda u: (u @ u / 2, u),
-        np.zeros(4),
-        jac=True,
-        method="SLSQP",
-        constraints=LinearConstraint(differences, 1, np.inf),
-        options={"ftol": 1e-12},
-    ).x
-    model = make("linear", loss="hinge", solver="lbfgs", alpha=alpha * scale**2)
-    fit(model, X * scale, y)
-    assert model.objective_curve_[-1] == pytest.approx(alpha / 2 * shortest @ shortest, rel=1e-3)
-
-
 # Stochastic steps and averages --------------------------------------------------------------
 
 
@@ -463,33 +366,6 @@ def test_stochastic_steps_are_unbiased(loss, kernel, options, request):
             second.append(two - oracle_step(one, K, labels, loss, 0.5, 0.3))
     assert_mean_is_zero(np.array(first))
     assert_mean_is_zero(np.array(second))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_stochastic_steps_are_unbiased_after_a_warm_start(loss):
-    X, *labels = task()
-    K = gram("rbf", X)
-    options = {"loss": loss, "alpha": 0.5, "eta0": 0.4, "theta": 0, "warm_start": True}
-    start = fit(make(max_iter=10, **options), X, *labels)
-    expected = oracle_step(coefficients(start, len(X)), K, labels, loss, 0.5, 0.4)
-    samples = []
-    for seed in range(400):
-        model = copy.deepcopy(start).set_params(max_iter=1, batch_size=3, random_state=seed)
-        samples.append(coefficients(fit(model, X, *labels), len(X)) - expected)
-    assert_mean_is_zero(np.array(samples))
-
-
-def test_a_batch_holds_pairs():
-    """A step from zero moves B pairs, each by eta0 / B times the slope at zero."""
-    X, *labels = task(n=30)
-    for batch_size in (1, 4):
-        options = {"batch_size": batch_size, "eta0": 0.5, "max_iter": 1, "random_state": 3}
-        c = coefficients(fit(make(loss="least_squares", **options), X, *labels), len(X))
-        moves = c / (0.5 * 2 / batch_size)
-        np.testing.assert_allclose(moves, np.round(moves), atol=1e-12)
-        assert moves.sum() == pytest.approx(0, abs=1e-12)
-        assert 2 <= np.abs(moves).sum() <= 2 * batch_size + 1e-9
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -578,12 +454,6 @@ def test_a_kernel_of_nan():
     refuses(make("precomputed"), "NaN", X=broken)
 
 
-def test_a_kernel_of_nan_at_predict():
-    model = fit(make(own_kernel, max_iter=3), X, Y)
-    with pytest.raises(ValueError, match="own_kernel"), np.errstate(all="ignore"):
-        model.predict(np.full((1, 3), 1e200))
-
-
 @pytest.mark.parametrize("solver", ["gd", "lbfgs"])
 def test_kernels_that_are_not_positive(solver):
     """No error: a matrix may be indefinite by rounding alone, and still be of use."""
@@ -637,24 +507,6 @@ def test_divergence_keeps_the_last_finite_iterate(loss, kernel, relevance, avera
 
 
 @pytest.mark.parametrize("solver", ["gd", "lbfgs"])
-def test_a_tolerance_that_is_not_reached_is_warned_of(solver):
-    model = make(solver=solver, tol=1e-12, max_iter=3)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model.fit(X, Y)
-    assert model.n_iter_ == 3
-
-
-def test_averages_of_a_warm_start_count_gradient_steps_only():
-    """Iterations of lbfgs in between are no part of the mean."""
-    model = make(max_iter=3, warm_start=True, relevance="binary").fit(X, Y)
-    model.set_params(solver="lbfgs", max_iter=2).fit(X, Y)
-    model.set_params(solver="gd", max_iter=1, average=True).fit(X, Y)
-    mean = model.dual_coef_
-    model.set_params(average=False)  # the mean of a single step is that step
-    np.testing.assert_allclose(mean, model._progress_["coefficients"], rtol=1e-12)
-
-
-@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
 def test_a_tolerance_that_is_reached_ends_the_steps(solver):
     steps = {"theta": 0} if solver == "gd" else {}
     model = make(solver=solver, loss="least_squares", alpha=1.0, tol=1e-3, **steps)
@@ -676,18 +528,6 @@ def test_a_tolerance_that_is_reached_ends_the_steps(solver):
 )
 def test_parameters_of_the_steps_need_the_solver_that_takes_them(parameters, words):
     refuses(make(solver="lbfgs", **parameters), *words, "solver='gd'", "solver='lbfgs'")
-
-
-def test_arguments_of_a_kernel_need_a_kernel_of_ones_own():
-    refuses(make("rbf", kernel_params={"power": 2}), "kernel_params", "callable", "'rbf'")
-
-
-def test_a_warm_start_refuses_another_problem():
-    model = fit(make(warm_start=True, max_iter=3), X, Y)
-    with pytest.raises(ValueError, match="warm_start"):
-        fit(model, X[:10], Y[:10])
-    with pytest.raises(ValueError):
-        fit(model, X[:, :2], Y)
 
 
 # Features, kernels and rows -----------------------------------------------------------------
@@ -745,38 +585,6 @@ def test_blocks_equal_the_full_matrix(kernel, batch_size):
     np.testing.assert_allclose(model.objective_curve_, whole.objective_curve_, rtol=1e-11)
 
 
-@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
-def test_blocks_reach_the_minimum(solver):
-    X, *labels = task(n=450, queries=3)
-    options = {"solver": solver, "max_iter": 20, "alpha": 0.1}
-    whole = fit(make(**options), X, *labels)
-    with config_context(working_memory=1):
-        model = fit(make(**options), X, *labels)
-    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("batch_size", [None, 3])
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
-def test_rows_of_weight_zero_are_not_there(batch_size, relevance):
-    X, y, qid, w = task(n=20, levels=2)
-    K = gram("rbf", X)
-    hidden = w == 0
-    assert hidden.sum() > 1
-    options = {"max_iter": 20, "alpha": 0.1, "batch_size": batch_size, "random_state": 0}
-    left = np.flatnonzero(~hidden)
-    model = make("precomputed", relevance, **options)
-    expected = fit(model, K[np.ix_(left, left)], y[left], qid[left], w[left])
-    expected = raw_scores(expected, K[:, left])
-    noisy = K.copy()
-    noisy[hidden] = noisy[:, hidden] = 1e9
-    model = fit(make("precomputed", relevance, **options), noisy, y, qid, w)
-    np.testing.assert_allclose(raw_scores(model, noisy[left]), expected[left], atol=1e-12)
-    np.testing.assert_array_equal(model.fit_rows_, left)
-    X[hidden] = 1e9
-    model = fit(make("rbf", relevance, **options), X, y, qid, w)
-    np.testing.assert_allclose(raw_scores(model, X[left]), expected[left], atol=1e-12)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
 def test_a_weight_is_a_number_of_copies_at_the_minimum(kernel, loss):
@@ -788,60 +596,6 @@ def test_a_weight_is_a_number_of_copies_at_the_minimum(kernel, loss):
     copied = fit(make(kernel, **options), X[copies], y[copies], qid[copies])
     tolerance = 1e-2 if loss == "hinge" else 1e-4
     np.testing.assert_allclose(model.predict(X), copied.predict(X), rtol=0, atol=tolerance)
-
-
-@pytest.mark.nightly
-def test_a_weight_is_a_number_of_copies_in_batches():
-    """On average: a row of weight 2 is drawn as often as the row twice."""
-    X, y, qid, _ = task(n=8)
-    w = np.array([1.0, 2, 3, 1, 0, 2, 1, 2])
-    copies = np.repeat(np.arange(8), w.astype(int))
-    options = {"batch_size": 2, "max_iter": 3, "alpha": 0.3, "eta0": 0.5}
-    differences = []
-    for seed in range(500):
-        model = fit(make(random_state=seed, **options), X, y, qid, w)
-        other = make(random_state=10_000 + seed, **options)
-        other = fit(other, X[copies], y[copies], qid[copies])
-        differences.append(model.predict(X) - other.predict(X))
-    assert_mean_is_zero(np.array(differences))
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", own_kernel])
-@pytest.mark.parametrize("solver", ["gd", "lbfgs"])
-def test_rows_without_pairs_change_nothing(kernel, solver):
-    """A query of one class has coefficients of zero."""
-    X, y, qid, w = task(n=20)
-    more = np.random.default_rng(9).normal(size=(5, 3))
-    options = {"alpha": 0.2, "solver": solver}
-    options |= {"max_iter": 30, "eta0": 0.01} if solver == "gd" else {"tol": 1e-9}
-    alone = fit(make(kernel, **options), X, y, qid, w)
-    rows = np.concatenate([more, X])
-    model = fit(
-        make(kernel, **options),
-        rows,
-        np.concatenate([np.ones(5), y]),
-        np.concatenate([np.full(5, 99), qid]),
-        np.concatenate([np.ones(5), w]),
-    )
-    tolerance = 1e-10 if solver == "gd" else 1e-4
-    np.testing.assert_allclose(
-        model.predict(rows), alone.predict(rows), rtol=tolerance, atol=tolerance
-    )
-    if solver == "gd":
-        np.testing.assert_array_equal(coefficients(model, 25)[:5], 0)
-    predicted = gram(kernel, rows, rows[model.fit_rows_]) @ model.dual_coef_
-    np.testing.assert_allclose(model.predict(rows), predicted, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
-def test_single_precision_features(kernel, relevance):
-    X, y, qid, w = task(n=30, levels=2)
-    X = X.astype(np.float32)
-    options = {"max_iter": 30, "gamma": "scale"}
-    model = fit(make(kernel, relevance, **options), X, y, qid, w)
-    other = fit(make(kernel, relevance, **options), X.astype(float), y, qid, w)
-    np.testing.assert_allclose(raw_scores(model, X), raw_scores(other, X), rtol=1e-5, atol=1e-6)
 
 
 def test_arguments_of_a_kernel_of_ones_own():
@@ -858,22 +612,7 @@ def test_arguments_of_a_kernel_of_ones_own():
 # The cut between two classes ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@given(problem=problems(relevances=[(0, 1)], max_rows=14))
-def test_the_offset_has_the_smallest_training_error(kernel, problem):
-    X, y, qid, w = problem[:4]
-    positive = y == 1
-    model = fit(make(kernel, "binary", max_iter=10, alpha=0.1), X, y, qid, w)
-    decision = model.decision_function(X)
-    np.testing.assert_array_equal(model.predict(X), model.classes_[(decision > 0).astype(int)])
-    assert np.isfinite(model.offset_)
-    # Equal rows have equal scores but for rounding, which is no place for a cut.
-    best = oracles.error_cut(np.round(decision - model.offset_, 9), positive, w)
-    if best is not None:
-        assert oracles.cut_error(0.0, decision, positive, w) <= best[1] + 1e-9
-
-
-@crossed(solver=["gd", "lbfgs"], kernel=["rbf", "linear"], seed=range(15))
+@crossed(solver=["gd", "lbfgs"], kernel=["rbf", "linear"], seed=range(0, 15, 3))
 def test_the_offset_is_the_best_cut(solver, kernel, seed):
     """Halfway between two scores; the lowest of equal ones."""
     X, y, qid, w = task(seed, n=6 + 3 * seed, levels=2, queries=1 + seed % 3)
@@ -902,26 +641,7 @@ def test_the_cut_lies_between_scores_that_differ_beside_their_range(n, far):
     assert error_cut(near, positive | (near == scores), np.ones(n)) > far + 0.4
 
 
-def test_lbfgs_without_tol_ends_where_rounding_does():
-    """There a gradient changes by less than its square can hold."""
-    X = np.array([[0.1, 0.2, 0.0], [0.1, 40.0, 0.0], [-2.5, -2.5, 0.0]])
-    model = fit(make(relevance="binary", solver="lbfgs", max_iter=10, alpha=0.1), X, [1, 0, 1])
-    np.testing.assert_array_equal(model.predict(X), [1, 0, 1])
-
-
 # The solver that "auto" stands for ----------------------------------------------------------
-
-
-class KinkedLoss(MarginLoss):
-    """The hinge loss without `rounded`."""
-
-    is_smooth = False
-
-    def value_and_derivative(self, margin):
-        return np.maximum(1 - margin, 0), -(margin <= 1.0).astype(float)
-
-    def local_lipschitz(self, radius):
-        return 1.0
 
 
 @pytest.mark.parametrize(
@@ -931,12 +651,9 @@ class KinkedLoss(MarginLoss):
         ({"loss": "hinge", "kernel": "linear"}, "lbfgs"),
         ({"loss": "exponential"}, "lbfgs"),
         ({"eta0": 0.01}, "gd"),
-        ({"loss": "exponential", "eta0": 0.01}, "gd"),
         ({"theta": 0.0}, "gd"),
         ({"batch_size": 5}, "gd"),
         ({"average": True}, "gd"),
-        ({"loss": KinkedLoss()}, "gd"),
-        ({"solver": "gd"}, "gd"),
         (chen_schedule(7, 7, "logistic", kappa=1.0, s=1.0, gamma=0.3, theta=0.5), "gd"),
     ],
     ids=lambda value: str(value).split(" object")[0],
@@ -953,16 +670,6 @@ def test_the_default_solver(parameters, solver):
     assert model.n_iter_ == len(model.objective_curve_)
 
 
-def test_the_default_solver_is_chosen_by_each_fit():
-    X, y, qid, w = task()
-    model = KernelPairwiseSGDRanker(alpha=0.1, relevance="graded", warm_start=True)
-    fit(model, X, y, qid, w)
-    n_before, lowest = model.n_iter_, model.objective_curve_[-1]
-    fit(model.set_params(eta0=0.1, max_iter=3, tol=0), X, y, qid, w)
-    assert model.n_iter_ == n_before + 3
-    assert model.objective_curve_[-1] == pytest.approx(lowest, rel=1e-6)
-
-
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_the_default_converges():
     X, y = load_breast_cancer(return_X_y=True)
@@ -973,19 +680,6 @@ def test_the_default_converges():
 # scikit-learn's tools -----------------------------------------------------------------------
 
 
-def test_a_search_in_a_pipeline():
-    """A number as first step means the descent, "auto" the minimum."""
-    X, y, _, _ = task(n=60, levels=2, queries=1, weights=False)
-    y[X[:, 0] > 0.3] = 1
-    pipe = make_pipeline(StandardScaler(), KernelPairwiseSGDRanker(max_iter=20))
-    grid = {"alpha": [1e-3, 1.0], "eta0": ["auto", 0.01], "loss": ["logistic", "hinge"]}
-    grid = {f"kernelpairwisesgdranker__{name}": values for name, values in grid.items()}
-    search = GridSearchCV(pipe, grid, cv=3, error_score="raise").fit(X, y)
-    assert len(search.cv_results_["params"]) == 8
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert 0.5 < search.best_score_ <= 1
-
-
 def test_a_precomputed_kernel_is_sliced_both_ways():
     X, y, _, _ = task(n=60, levels=2, queries=1, weights=False)
     options = {"relevance": "binary", "max_iter": 20, "alpha": 0.1}
@@ -994,45 +688,6 @@ def test_a_precomputed_kernel_is_sliced_both_ways():
         for kernel in ("rbf", "precomputed")
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
-
-
-def test_nystroem_features_stand_for_the_kernel():
-    X, *labels = task(n=60, n_features=2)
-    with_kernel = fit(make(alpha=0.1, max_iter=200), X, *labels)
-    pipe = make_pipeline(
-        Nystroem(gamma=GAMMA, n_components=60, random_state=0),
-        make("linear", alpha=0.1, max_iter=200),
-    )
-    names = ("kernelpairwisesgdranker__qid", "kernelpairwisesgdranker__sample_weight")
-    pipe.fit(X, labels[0], **dict(zip(names, labels[1:], strict=True)))
-    # All rows are components, so that the features span the kernel's space.
-    np.testing.assert_allclose(pipe.predict(X), with_kernel.predict(X), atol=5e-3)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear", POLYNOMIAL, "precomputed"])
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
-def test_pickle_and_skops(kernel, relevance):
-    X, *labels = task(n=20, levels=2)
-    inputs = features_of(kernel, X)
-    model = fit(make(kernel, relevance, max_iter=5, warm_start=True), inputs, *labels)
-    stored = skops.io.dumps(model)
-    untrusted = skops.io.get_untrusted_types(data=stored)
-    for loaded in (pickle.loads(pickle.dumps(model)), skops.io.loads(stored, trusted=untrusted)):
-        np.testing.assert_array_equal(raw_scores(loaded, inputs), raw_scores(model, inputs))
-        fit(loaded, inputs, *labels)  # goes on
-    assert not np.array_equal(raw_scores(loaded, inputs), raw_scores(model, inputs))
-
-
-def test_fit_changes_no_input():
-    X, y, qid, w = task(n=20)
-    arrays = [gram("rbf", X), y, qid, w]
-    copies = [array.copy() for array in arrays]
-    for array in arrays:
-        array.setflags(write=False)
-    model = fit(make("precomputed", max_iter=3, random_state=0), *arrays)
-    model.predict(arrays[0])
-    for array, original in zip(arrays, copies, strict=True):
-        np.testing.assert_array_equal(array, original)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -1091,34 +746,6 @@ def test_a_step_on_drawn_pairs_shrinks_the_function():
     assert second == pytest.approx((1 - 0.5 * 0.1) * first)
 
 
-@pytest.mark.filterwarnings("ignore:eta0=0.5 of KernelPairwiseSGDRanker is above")
-def test_drawn_pairs_are_level_after_two_windows_at_the_earliest():
-    assert drawn_pairs(max_iter=1000, tol=0.5).n_iter_ >= 200
-
-
-@pytest.mark.parametrize("matrix", [np.asarray, sparse.csr_array])
-def test_a_view_of_a_linear_model_has_its_rows_in_fit_order(matrix):
-    """Batches of rows are drawn in fit order, whatever the order of the rows of X."""
-    rng = np.random.default_rng(0)
-    X, order, w = rng.normal(size=(12, 3)), rng.permutation(12), rng.normal(size=3)
-    model = LinearModel(matrix(X), order)
-    for some in (np.array([5, 0, 7]), slice(3, 9), slice(0, 12)):
-        np.testing.assert_allclose(model.at_rows(some).scores(w), model.scores(w)[some])
-
-
-def test_no_line_search_outlives_its_step():
-    """Its scores are as long as the rows: in a circle they would wait for the collector."""
-    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
-    gc.collect()
-    gc.disable()
-    try:
-        KernelPairwiseSGDRanker(kernel="linear", alpha=1e-4).fit(X, y)
-        left = [one for one in gc.get_objects() if type(one).__name__ in ("_Line", "Iterate")]
-    finally:
-        gc.enable()
-    assert left == []
-
-
 @pytest.mark.parametrize("n", [1, 5, 40])
 def test_the_kernel_matrix_in_stripes_is_the_matrix(n):
     """The lower triangle is computed, by any number of threads, and mirrored."""
@@ -1135,6 +762,7 @@ def test_the_kernel_matrix_in_stripes_is_the_matrix(n):
                 np.testing.assert_allclose(model.square_norms(), (X**2).sum(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_n_jobs_does_not_change_a_kernel_fit(kernel):
     X = np.random.default_rng(0).normal(size=(400, 6000))  # enough values for two threads
@@ -1155,37 +783,6 @@ def test_a_feature_of_any_scale_is_learned_from(loss, scale):
     y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
     ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss)
     assert ranker.fit(X * [scale, 1, 1], y).score(X * [scale, 1, 1], y) > 0.75
-
-
-@pytest.mark.parametrize("loss", MARGIN_LOSSES)
-def test_a_kernel_of_large_values_is_learned_from(loss):
-    X, y = load_breast_cancer(return_X_y=True)
-    ranker = KernelPairwiseSGDRanker(kernel="poly", gamma="auto", loss=loss, max_iter=50)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        assert ranker.fit(X, y).score(X, y) > 0.97
-
-
-def test_a_descent_without_a_step_has_not_converged(monkeypatch):
-    monkeypatch.setattr(_function_space_descent._Line, "search", lambda line, first: None)
-    X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="no step lowers the objective.*scale the features"):
-        KernelPairwiseSGDRanker().fit(X, y)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian"])
-def test_entries_in_parts_are_their_sums_and_stay_as_they_are(kernel):
-    random = np.random.default_rng(0)
-    X = sparse.csr_array(random.integers(0, 4, (80, 4)) * (random.random((80, 4)) < 0.6) * 1.0)
-    y = (X.toarray()[:, 0] + random.normal(size=80) > 1).astype(int)
-    parts = X.data * 0.25, X.data * 0.75
-    of_row = np.repeat(X.indices, 2), 2 * X.indptr
-    split = sparse.csr_array((np.stack(parts, axis=1).ravel(), *of_row), shape=X.shape)
-    ranker = KernelPairwiseSGDRanker(kernel=kernel)
-    expected = clone(ranker).fit(X, y).decision_function(X)
-    found = clone(ranker).fit(split, y).decision_function(split)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert split.nnz == 2 * X.nnz
 
 
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)

@@ -1,7 +1,6 @@
 """ListNetLinear: certificates of its minima, bounds of its descent, and how it is used."""
 
 import pickle
-import threading
 import warnings
 from copy import copy, deepcopy
 
@@ -14,17 +13,12 @@ from oracles import listwise as naive
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectFromModel
-from sklearn.utils import get_tags
 from strategies import problems
-from threadpoolctl import threadpool_info, threadpool_limits
 from tiers import crossed
 
 from sklearn_rank import ListNetLinear
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import LISTWISE_LOSSES
-from sklearn_rank.solvers import RegularisedLBFGS, _lbfgs
-from sklearn_rank.solvers.regularisers import Lasso, RegularisedProblem, Ridge
 from sklearn_rank.theory import ogd_bound, ogd_step
 
 few = settings(max_examples=settings.default.max_examples // 2)
@@ -107,25 +101,6 @@ def test_minima_of_small_problems(problem, penalty):
     assert model.objective_curve_[-1] == pytest.approx(objective, rel=1e-12)
 
 
-def test_lbfgs_begins_anew_where_scipy_ends_early(monkeypatch):
-    whole, runs = _lbfgs.minimize, []
-
-    def a_few(*args, options, **given):
-        few = min(options["maxiter"], 3)
-        found = whole(*args, options=options | {"maxiter": few}, **given)
-        runs.append(found.nit)
-        if found.nit == few:
-            found.status = 2
-        return found
-
-    monkeypatch.setattr(_lbfgs, "minimize", a_few)
-    model = ListNetLinear(alpha=0.01).fit(X, Y, qid=QID)
-    assert len(runs) > 1
-    assert model.objective_curve_[-1] == pytest.approx(objective_of(model, X, Y, QID), rel=1e-12)
-    assert_gradient_vanishes(model, X, Y, QID)
-    assert len(model.objective_curve_) == model.n_iter_ > 3
-
-
 @pytest.mark.parametrize("settings", [{}, {"penalty": "l1", "alpha": 1e-6}, {"max_norm": 0.5}])
 def test_where_zero_is_the_minimum_rounding_is_no_error(settings):
     """The relevant row lies in the middle of the two others: the slope at zero is rounding."""
@@ -138,91 +113,6 @@ def test_where_zero_is_the_minimum_rounding_is_no_error(settings):
 def test_a_tolerance_below_rounding_is_no_reason_to_stop_at_zero(tol):
     model = ListNetLinear(tol=tol).fit(X, Y, qid=QID)
     np.testing.assert_allclose(model.coef_, ListNetLinear().fit(X, Y, qid=QID).coef_, rtol=1e-3)
-
-
-@pytest.mark.parametrize("regulariser", [Ridge(0.1), Ridge(0.1, 0.7), Lasso(0.1), Lasso(0.1, 0.7)])
-@given(data=st.data())
-def test_newton_steps_end_at_the_minimum_of_a_quadratic_function(regulariser, data):
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**20)))
-    n = data.draw(st.integers(1, 5))
-    root, slope = rng.normal(size=(2 * n, n)), rng.normal(size=n)
-    matrix = root.T @ root * data.draw(st.sampled_from([1e-2, 1.0, 1e2]))
-
-    def function(w):
-        return float(slope @ w + w @ matrix @ w / 2), slope + matrix @ w
-
-    solution = RegularisedProblem(
-        function,
-        regulariser,
-        curvature=np.diag(matrix),
-        max_iter=500,
-        tol=1e-6,
-        on_iterate=lambda *_: False,
-        hessian=lambda w, some: matrix[np.ix_(some, some)],
-    ).minimise(np.zeros(n))
-    x = solution.x
-    assert solution.message == ""
-    gradient, norm = function(x)[1], regulariser.norm(x)
-    outward, multiplier = np.sign(x) if isinstance(regulariser, Lasso) else x, 0.0
-    if norm >= regulariser.radius * (1 - 1e-9):
-        assert norm <= regulariser.radius * (1 + 1e-12)
-        multiplier = max(-(gradient @ outward) / (outward @ outward) - 0.1, 0.0)
-    left = type(regulariser)(0.1 + multiplier).subgradient(x, gradient)
-    assert np.linalg.norm(left) <= 1e-7 * np.linalg.norm(slope)
-    if isinstance(regulariser, Lasso):  # one step reaches it, whatever the face of the start
-        y = regulariser.newton(np.zeros(n), slope, matrix, np.diag(matrix))
-        least = function(x)[0] + regulariser.penalty(x)
-        assert function(y)[0] + regulariser.penalty(y) <= least + 1e-9 * abs(least)
-
-
-@pytest.mark.parametrize("regulariser", [Ridge(0.0, 0.7), Ridge(0.5, 2.0), Lasso(0.3, 0.7)])
-@given(data=st.data())
-def test_the_duality_gap_is_the_largest_fall_of_the_linear_bound_in_the_ball(regulariser, data):
-    """On a grid of the ball; hence it is at least the distance of a convex function's value."""
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**20)))
-    slope, root, angles = (
-        rng.normal(size=2),
-        rng.normal(size=(3, 2)),
-        np.linspace(0, 2 * np.pi, 401),
-    )
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    circle /= [[regulariser.norm(point) / regulariser.radius] for point in circle]
-    grid = np.concatenate([share * circle for share in np.linspace(0, 1, 30)])
-    penalties = np.array([regulariser.penalty(point) for point in grid])
-    w = grid[rng.integers(len(grid))]
-    gradient = slope + root.T @ (root @ w)
-    gap = regulariser.gap(w, gradient)
-    falls = (w - grid) @ gradient + regulariser.penalty(w) - penalties
-    assert falls.max() - 1e-12 <= gap <= falls.max() + 1e-2
-    values = grid @ slope + ((grid @ root.T) ** 2).sum(axis=1) / 2 + penalties
-    at_w = w @ slope + ((root @ w) ** 2).sum() / 2 + regulariser.penalty(w)
-    assert at_w - values.min() <= gap + 1e-12
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("regulariser", [Ridge(0.1, 0.7), Lasso(0.1, 0.7)])
-def test_projected_gradients_end_where_a_function_that_is_not_convex_is_stationary(
-    regulariser, seed
-):
-    rng = np.random.default_rng(seed)
-    half, slope = rng.normal(size=(6, 6)), rng.normal(size=6)
-    bend = half + half.T
-
-    def function(w):
-        return float(slope @ w + w @ bend @ w / 2), slope + bend @ w
-
-    solution = RegularisedProblem(
-        function,
-        regulariser,
-        curvature=np.ones(6),
-        max_iter=200,
-        tol=1e-8,
-        on_iterate=lambda *_: False,
-    ).minimise(np.zeros(6))
-    x = solution.x
-    assert solution.n_iter < 150
-    assert regulariser.norm(x) <= 0.7 * (1 + 1e-12)
-    assert regulariser.gap(x, function(x)[1]) <= 1e-14
 
 
 def test_l1_makes_exact_zeros_and_the_more_the_stronger_it_is():
@@ -280,33 +170,6 @@ def test_a_feature_that_is_constant_inside_the_queries_gets_no_coefficient(setti
     assert model.coef_[6:].tolist() == [0, 0, 0]
 
 
-def test_a_feature_that_hardly_varies_beside_its_mean_is_used():
-    """The variance is no more than rounding leaves of the mean square; the values differ."""
-    far = X[:, [0]] + 2.0**24
-    model = ListNetLinear(penalty=None).fit(far, Y, qid=QID)
-    near = ListNetLinear(penalty=None).fit(far - 2.0**24, Y, qid=QID)
-    assert np.square(far).mean() * 1e-12 > np.square(X[:, 0]).mean()
-    np.testing.assert_allclose(model.coef_, near.coef_, rtol=1e-4)
-
-
-def test_rounding_is_no_variance_inside_the_queries():
-    seen = []
-
-    class Look(RegularisedLBFGS):
-        def solve(self, problem):
-            seen.append(problem.function.variance())
-            return super().solve(problem)
-
-    flat = np.column_stack([X, *(1e3 + QID / number for number in (3, 7, 10, 11))])
-    ListNetLinear(solver=Look()).fit(flat, Y, qid=QID)
-    assert (seen[0] != 0).tolist() == [True] * 6 + [False] * 4
-
-
-def test_relevance_that_is_one_hot():
-    y = np.where(Y == 2, 1e5, 0.0)
-    assert_gradient_vanishes(ListNetLinear(alpha=0.1).fit(X, y, qid=QID), X, y, QID)
-
-
 # Online descent -----------------------------------------------------------------------------
 
 
@@ -343,7 +206,7 @@ def generated(n_queries, n_rows, rng, truth):
     return X, y, np.repeat(np.arange(n_queries), n_rows)
 
 
-def mean_excess(n_queries, n_rows, n_repetitions=8, **options):
+def mean_excess(n_queries, n_rows, n_repetitions=4, **options):
     """Loss on new queries, less that of the best ranker there, mean over repetitions."""
     truth, excess = np.array([2.0, -1.0, 0.5, 0.0]), []
     for seed in range(n_repetitions):
@@ -421,26 +284,6 @@ def test_streams_of_one_class_at_a_time():
     decision = stream.decision_function(X)
     assert_makes_fewest_errors(stream, y == "yes")
     np.testing.assert_array_equal(stream.predict(X) == "yes", decision > 0)
-
-
-def test_streams_go_on_from_a_fit():
-    model = ListNetLinear().fit(X, Y, qid=QID).set_params(solver="ogd", eta0=1e-12)
-    before = model.coef_
-    model.partial_fit(X, Y, qid=QID)
-    np.testing.assert_allclose(model.coef_, before, rtol=1e-6)
-
-
-def test_a_long_stream_does_not_copy_its_curve():
-    """In most calls the curve has room for one more value, behind those that it shows."""
-    model = ListNetLinear(solver="ogd", eta0=1e-3)
-    rows = X[:5], Y[:5]
-    values = [model.partial_fit(*rows).objective_curve_[-1] for _ in range(40)]
-    np.testing.assert_array_equal(model.objective_curve_, values)
-    rooms = [model.partial_fit(*rows).objective_curve_.base for _ in range(200)]
-    assert all(room is not None for room in rooms)
-    assert len({id(room) for room in rooms}) <= 4
-    assert type(model.objective_curve_) is np.ndarray
-    assert model.n_iter_ == len(model.objective_curve_) == 240
 
 
 def through_skops(model):
@@ -528,26 +371,12 @@ def test_rows_queries_and_weights_are_what_they_mean(options):
 
 
 @every_model
-def test_no_qid_is_one_list(options):
-    model = ListNetLinear(**options).fit(X, Y)
-    same(ListNetLinear(**options).fit(X, Y, qid=np.full(360, "only")), model, atol=0)
-
-
-@every_model
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_features_are_dense_features(options, container):
     holes = np.where(np.abs(X) > 0.5, X, 0.0)
     dense = ListNetLinear(**options).fit(holes, Y, qid=QID)
     model = ListNetLinear(**options).fit(container(holes), Y, qid=QID)
     np.testing.assert_allclose(model.predict(container(holes)), dense.predict(holes), atol=1e-7)
-
-
-def test_sparse_streams():
-    holes = np.where(np.abs(X) > 0.5, X, 0.0)
-    options = {"solver": "ogd", "max_norm": 1.0, "max_iter": 1}
-    dense = ListNetLinear(**options).fit(holes, Y, qid=QID)
-    model = ListNetLinear(**options).fit(sparse.csr_array(holes), Y, qid=QID)
-    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-10)
 
 
 def test_threads_change_nothing(monkeypatch):
@@ -562,18 +391,6 @@ def test_the_offset_makes_the_fewest_training_errors():
     model.fit(X, LABELS["binary"], qid=QID, sample_weight=WEIGHT)
     assert_makes_fewest_errors(model, LABELS["binary"] == "yes", WEIGHT)
     np.testing.assert_array_equal(model.decision_function(X), X @ model.coef_ + model.offset_)
-
-
-def test_tags_of_a_linear_model_before_fit():
-    assert get_tags(ListNetLinear()).input_tags.sparse
-    assert not get_tags(ListNetLinear()).input_tags.allow_nan
-    assert not hasattr(ListNetLinear(), "decision_function")
-
-
-def test_features_without_a_coefficient_are_not_selected():
-    y = GRADES["binary"].astype(int)
-    chosen = SelectFromModel(ListNetLinear(relevance="binary", penalty="l1", alpha=0.05)).fit(X, y)
-    np.testing.assert_array_equal(chosen.get_support(), np.abs(chosen.estimator_.coef_) >= 1e-5)
 
 
 # Going on, giving up, talking ---------------------------------------------------------------
@@ -605,14 +422,7 @@ def test_warm_start_of_online_descent_goes_on():
     assert model.t_ == 60
 
 
-def test_stopping_early_is_said_and_the_ball_kept():
-    model = ListNetLinear(penalty=None, max_norm=0.1, max_iter=2)
-    with pytest.warns(ConvergenceWarning, match=r"Raise max_iter=2"):
-        model.fit(X, Y, qid=QID)
-    assert np.linalg.norm(model.coef_) <= 0.1 * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_l1_of_more_features_than_rows_tries_newton_on_its_way(seed):
     rng = np.random.default_rng(seed)
     wide, grades = rng.random((15, 30)), rng.integers(3, size=15)
@@ -645,7 +455,6 @@ OUT_OF_RANGE = {
     "penalty": ["elasticnet", 1],
     "n_jobs": [0],
 }
-BAD = [(name, value) for name, values in OUT_OF_RANGE.items() for value in values]
 
 
 def refuses(model, *words, **arrays):
@@ -656,15 +465,11 @@ def refuses(model, *words, **arrays):
     assert set(vars(model)) == set(model.get_params())
 
 
-@pytest.mark.parametrize(("name", "value"), BAD)
-def test_parameters_out_of_range(name, value):
-    words = f"The '{name}' parameter of ListNetLinear must be", f"Got {value!r} instead"
-    refuses(ListNetLinear(**{name: value}), *words)
-
-
-def test_options_may_be_any_equal_string():
-    auto = "".join(["au", "to"])
-    ListNetLinear(solver="ogd", max_norm=1.0, eta0=auto, max_iter=1).fit(X, Y, qid=QID)
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_parameters_out_of_range(name):
+    for value in OUT_OF_RANGE[name]:
+        words = f"The '{name}' parameter of ListNetLinear must be", f"Got {value!r} instead"
+        refuses(ListNetLinear(**{name: value}), *words)
 
 
 @pytest.mark.parametrize(
@@ -695,60 +500,6 @@ def test_gains_that_are_too_large():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = ListNetLinear(loss="smoothed_dcg", alpha=1.0).fit(1e65 * X, 120 * Y, qid=QID)
     assert np.isfinite(model.coef_).all()
-
-
-def test_one_long_query_and_many_short_ones():
-    """A block is at least a query, however long: 40,000 rows, then pairs."""
-    rng = np.random.default_rng(0)
-    qid = np.concatenate([np.zeros(40_000, int), np.repeat(np.arange(1, 3000), 2)])
-    X = rng.normal(size=(len(qid), 3))
-    y = (X @ [1.0, -1.0, 0.0] + rng.normal(size=len(qid)) > 0).astype(float)
-    assert_gradient_vanishes(ListNetLinear(alpha=0.01).fit(X, y, qid=qid), X, y, qid)
-
-
-def blas_threads():
-    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
-
-
-def set_blas_threads(number):
-    """In a thread that ends: while it lives, threadpoolctl lets no other thread set a number."""
-    setter = threading.Thread(target=threadpool_limits, args=(number, "blas"))
-    setter.start()
-    setter.join()
-
-
-def test_overlapping_fits_leave_blas_its_threads(monkeypatch):
-    """The first fit ends while the second goes on."""
-    solve, seen = RegularisedLBFGS.solve, []
-    inside = {"first": threading.Event(), "second": threading.Event()}
-    ended = threading.Event()
-
-    def waiting(self, *args):
-        name = threading.current_thread().name
-        inside[name].set()
-        assert (inside["second"] if name == "first" else ended).wait(60)
-        seen.append(blas_threads())
-        return solve(self, *args)
-
-    def fit():
-        ListNetLinear().fit(X, Y, qid=QID)
-
-    monkeypatch.setattr(RegularisedLBFGS, "solve", waiting)
-    original = blas_threads()
-    set_blas_threads(2)
-    before = blas_threads()
-    try:
-        first, second = (threading.Thread(target=fit, name=name) for name in inside)
-        first.start()
-        assert inside["first"].wait(60)
-        second.start()
-        first.join()
-        ended.set()
-        second.join()
-        assert blas_threads() == before
-    finally:
-        set_blas_threads(original[0])
-    assert seen == [[1] * len(before)] * 2
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1", None])

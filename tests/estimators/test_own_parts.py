@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from rankers import BOOSTERS
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.tree import DecisionTreeRegressor
 from test_shared_fits import assert_same_model, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost, theory
@@ -19,11 +17,9 @@ from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score, p_norm_push_loss, ranking_scorer
 from sklearn_rank.models import Candidate
 from sklearn_rank.objectives import (
-    MARGIN_LOSSES,
     CrossEntropy,
     ListwiseLoss,
     MarginLoss,
-    SmoothedDcg,
 )
 from sklearn_rank.solvers import (
     BoostingSolver,
@@ -63,20 +59,6 @@ class WideHinge(MarginLoss):
 
     def value_and_derivative(self, margin):
         return np.maximum(2 - margin, 0), np.where(margin <= 2, -1.0, 0.0)
-
-
-class RoundableHinge(WideHinge):
-    """The same, and how to round its kink: the package's hinge, moved and stretched by two."""
-
-    def rounded(self, width):
-        inner = MARGIN_LOSSES["hinge"].rounded(width / 2)
-
-        class Rounded(MarginLoss):
-            def value_and_derivative(self, margin):
-                value, slope = inner.value_and_derivative(margin / 2)
-                return 2 * value, slope
-
-        return Rounded()
 
 
 class OwnCrossEntropy(ListwiseLoss):
@@ -174,25 +156,6 @@ def test_a_push_with_a_loss_of_ones_own(push, solver):
     np.testing.assert_allclose(own, named, atol=1e-8)
 
 
-def test_a_loss_without_second_derivatives_takes_a_line_search():
-    """Fewer abilities, another way down: the objective is lowered as far or further."""
-    options = {"p": 1, "n_estimators": 10, "selection": "steepest"}
-    searched = PNormPushRanker(loss=OwnLogistic(), **options).fit(X, Y == 1)
-    bounded = PNormPushRanker(loss="logistic", **options).fit(X, Y == 1)
-    assert searched.objective_curve_[0] < bounded.objective_curve_[0]
-    assert searched.objective_curve_[-1] < searched.objective_curve_[0]
-
-
-@pytest.mark.parametrize("loss", MARGIN_LOSSES)
-def test_the_object_of_a_name_is_that_loss(loss):
-    options = {"solver": "lbfgs", "alpha": 0.1, "max_iter": 20}
-    by_object = scores(KernelPairwiseSGDRanker(loss=MARGIN_LOSSES[loss], **options))
-    np.testing.assert_array_equal(by_object, scores(KernelPairwiseSGDRanker(loss=loss, **options)))
-    options = {"n_estimators": 2, "p": 1}
-    by_object = scores(PNormPushRanker(loss=MARGIN_LOSSES[loss], **options))
-    np.testing.assert_array_equal(by_object, scores(PNormPushRanker(loss=loss, **options)))
-
-
 def test_the_push_metric_of_an_own_loss():
     found = p_norm_push_loss(Y, X[:, 0], p=3, loss=OwnLogistic())
     assert found == pytest.approx(p_norm_push_loss(Y, X[:, 0], p=3, loss="logistic"), rel=1e-9)
@@ -242,23 +205,6 @@ def test_what_a_part_lacks_is_said_in_a_sentence(ranker, message):
         ranker.fit(X, Y)
 
 
-def test_a_loss_with_a_kink_reaches_its_own_minimum():
-    """Not that of the hinge: at its solution the objective of this loss is lower."""
-    options = {"solver": "lbfgs", "alpha": 0.1, "tol": 1e-6, "kernel": "linear", "max_iter": 5000}
-    wide = KernelPairwiseSGDRanker(loss=RoundableHinge(), **options).fit(X, Y)
-    hinge = KernelPairwiseSGDRanker(loss="hinge", **options).fit(X, Y)
-
-    def objective(w):
-        f = X @ w
-        margin = f[Y == 1][:, None] - f[Y == 0]
-        return np.maximum(2 - margin, 0).mean() + 0.05 * w @ w
-
-    assert wide.objective_curve_[-1] == pytest.approx(objective(wide.coef_), rel=1e-9)
-    assert objective(wide.coef_) < objective(hinge.coef_) - 1e-3
-    nearby = [objective(wide.coef_ + step) for step in 1e-2 * np.vstack([np.eye(3), -np.eye(3)])]
-    assert objective(wide.coef_) <= min(nearby)
-
-
 @pytest.mark.parametrize("options", [{}, {"penalty": "l1", "alpha": 0.01}, {"max_norm": 0.5}])
 def test_list_net_with_a_loss_of_ones_own(options):
     own = ListNetLinear(loss=OwnCrossEntropy(), **options).fit(X, Y, qid=QID)
@@ -294,44 +240,10 @@ def test_a_model_of_ones_own_need_not_bound_second_derivatives():
         fitted.set_params(selection="optimal").fit(X, Y)
 
 
-class Recorder(DecisionTreeRegressor):
-    """A tree that notes its training rows."""
-
-    seen: ClassVar[list] = []
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen.append((X[:, 0], y, sample_weight))
-        return super().fit(X, y, sample_weight=sample_weight)
-
-
-def test_an_estimator_learns_from_rows_that_have_a_slope():
-    """As many rows lie above the row in the middle as below."""
-    grades = np.array([0.0, 2.0, 1.0, 2.0, 0.0])
-    RankBoost(weak_ranker=Recorder(max_depth=1), n_estimators=1, relevance="graded").fit(
-        np.arange(5.0)[:, None], grades
-    )
-    (x, target, weight) = Recorder.seen.pop()
-    assert dict(zip(x, target, strict=True)) == {0.0: -1, 1.0: 1, 3.0: 1, 4.0: -1}
-    np.testing.assert_allclose(weight, 1)
-
-
 def test_all_coefficients_of_a_model_of_ones_own():
     options = {"solver": "lbfgs", "alpha": 0.1}
     own = scores(PNormPushRanker(weak_ranker=Columns(), **options))
     np.testing.assert_allclose(own, scores(PNormPushRanker(weak_ranker="feature", **options)))
-
-
-def test_the_objects_of_listwise_names_are_those_losses():
-    options = {"max_norm": 1.0, "solver": "ogd", "max_iter": 3, "random_state": 0}
-    own = ListNetLinear(loss=CrossEntropy(), **options).fit(X, Y, qid=QID)
-    np.testing.assert_array_equal(own.coef_, ListNetLinear(**options).fit(X, Y, qid=QID).coef_)
-    with pytest.raises(ValueError, match="above 240"):
-        ListNetLinear(loss=SmoothedDcg()).fit(X, 300 * Y, qid=QID)
-
-
-def test_a_tolerance_that_no_width_can_have():
-    ranker = KernelPairwiseSGDRanker(loss="hinge", solver="lbfgs", tol=3.0)
-    assert np.isfinite(scores(ranker)).all()
 
 
 def test_parts_survive_clones_and_searches():
@@ -391,15 +303,6 @@ def test_a_solver_of_ones_own():
     bags = clone(own).set_params(n_bags=3, random_state=0).fit(X, Y)
     as_bags = clone(slow).set_params(n_bags=3, random_state=0).fit(X, Y)
     np.testing.assert_allclose(bags.bag_weights_, as_bags.bag_weights_, rtol=1e-9)
-
-
-def test_a_solver_of_ones_own_with_validation_rows():
-    own = PNormPushRanker(solver=Cautious(), n_estimators=30, n_iter_no_change=3)
-    slow = PNormPushRanker(learning_rate=0.1, n_estimators=30, n_iter_no_change=3)
-    for ranker in (own, slow):
-        ranker.fit(X[:50], Y[:50], X_val=X[50:], y_val=Y[50:])
-    assert own.n_iter_ < len(own.validation_scores_)
-    np.testing.assert_allclose(own.validation_scores_, slow.validation_scores_)
 
 
 def test_a_solver_of_ones_own_on_several_processes():

@@ -11,11 +11,9 @@ from oracles import definitions as oracles
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeRegressor
-from test_callbacks import Log
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
-from sklearn_rank._core.rows import Rows
 from sklearn_rank.estimators._boosting import record as _record
 from sklearn_rank.objectives import PUSHES
 
@@ -123,38 +121,6 @@ def test_stages_know_the_rows_and_not_their_order(seed, n_rows):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_a_sample_has_distinct_rows_of_both_classes():
-    rows = Rows(X, Y, None, WEIGHT)
-    distinct = np.unique(np.column_stack([X, Y]), axis=0)
-    found, weight = rows.sample(len(distinct), by_class=True)
-    assert len(found) == len(distinct)
-    assert weight.sum() == WEIGHT.sum()
-    assert len(rows.sample(20, by_class=True)[0]) == 20
-
-
-def test_a_sample_resembles_the_rows():
-    X, y = make_classification(20_000, 4, weights=[0.7], random_state=0)
-    model = PNormPushRanker(n_estimators=10).fit(X, y)
-    found, _ = Rows(X, y == 1, None, np.ones(20_000)).sample(_record._MOST_ROWS)
-    assert len(found) == _record._MOST_ROWS
-    assert np.mean(y[found]) == pytest.approx(y.mean(), abs=0.02)
-    best = max(y.mean(), 1 - y.mean())
-    for labels in model.staged_predict(X):
-        assert np.mean(labels == y) > best - 0.01
-
-
-@pytest.mark.parametrize("n_levels", [2, 3])
-def test_a_sample_of_few_levels_resembles_the_rows(n_levels):
-    """Numbers of few digits, whose sums are few as well."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, n_levels, (60_000, 15)).astype(float)
-    y = X[:, 0] + X[:, 1] + rng.normal(size=60_000) > n_levels
-    found, weight = Rows(X, y, None, np.ones(60_000)).sample(8192, by_class=True)
-    assert len(np.unique(found)) == 8192
-    np.testing.assert_allclose(weight @ X[found] / weight.sum(), X.mean(axis=0), atol=0.05)
-    assert weight @ y[found] / weight.sum() == pytest.approx(y.mean(), abs=0.05)
-
-
 @pytest.mark.parametrize("n_rows", [40, 1000])
 def test_a_warm_start_has_the_offsets_of_one_fit(n_rows):
     with sampling(n_rows):
@@ -162,20 +128,6 @@ def test_a_warm_start_has_the_offsets_of_one_fit(n_rows):
         warm = fit(n_estimators=4, warm_start=True)
         warm.set_params(n_estimators=9).fit(X, Y, sample_weight=WEIGHT)
     np.testing.assert_allclose(warm.staged_offsets_, whole.staged_offsets_, rtol=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["exponential", "logistic"])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_models_of_callbacks_have_the_offset_of_all_rows(loss):
-    pytest.importorskip("sklearn.callback")
-    log = Log()
-    with sampling(40):
-        PNormPushRanker(n_estimators=3, loss=loss).set_callbacks(log).fit(X, Y)
-    assert len(log.fitted) == 3
-    for model, *_ in log.fitted:
-        short = PNormPushRanker(n_estimators=model.n_iter_, loss=loss).fit(X, Y)
-        assert model.offset_ == pytest.approx(short.offset_, abs=1e-12)
-        assert len(model.staged_offsets_) == model.n_iter_
 
 
 @pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])

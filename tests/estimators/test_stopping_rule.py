@@ -113,20 +113,6 @@ def test_weights_that_are_no_counts_have_no_unit_and_few_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spread", [0.0, 1.2])
-def test_the_error_is_the_spread_over_samples(spread):
-    """The standard deviation of the paired difference over fresh rows, drawn 400 times."""
-    differences, errors = [], []
-    for _ in range(400):
-        y = np.repeat([True, False], [15, 60])
-        signal = RNG.normal(size=75) + y
-        before, after = signal, 1.5 * signal + 0.5 * RNG.normal(size=75)
-        watched = HeldOutLoss(held_out(y, None, np.exp(spread * RNG.normal(size=75))), len)
-        differences.append(watched.measure(after)[0] - watched.measure(before)[0])
-        errors.append(standard_error(watched, before, after))
-    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.12)
-
-
 @pytest.mark.parametrize("longest", [20, 200])
 def test_the_error_is_the_spread_over_samples_of_queries(longest):
     """A change helps in half the queries; the longest of them may have most of the pairs."""
@@ -161,19 +147,6 @@ def test_the_jackknife_of_the_auc_is_near_its_known_error():
     assert standard_error(watched, before, after) == pytest.approx(wanted, rel=0.4)
     few = HeldOutMetric("RankBoost", "ndcg@5", held_out(y[:8], np.arange(8) % 2))
     assert len(few.deviation(before[:8])) == 2  # queries
-
-
-def test_equal_rows_are_left_out_together_and_each_relevance_in_equal_shares():
-    y = np.repeat([True, False], [40, 120])
-    rows = Rows(np.arange(160)[:, None] % 80 * 1.0, y, None, np.ones(160))
-    left_out = [
-        np.setdiff1d(np.arange(160), kept) for kept, _ in HeldOutMetric("", "auc", rows)._parts
-    ]
-    assert len(left_out) == 20
-    for group in left_out:
-        assert y[group].sum() == 2
-        twins = [row for row in group if y[row] == y[(row + 80) % 160]]
-        assert {(row + 80) % 160 for row in twins} <= {*group}
 
 
 def test_rows_of_the_rarer_class_are_those_with_a_pair():
@@ -297,22 +270,6 @@ def test_too_few_rows_stop_nothing(ranker):
     with pytest.warns(UserWarning, match="There are 9: "):
         model.fit(X, Y, X_val=X[rows[-209:]], y_val=Y[rows[-209:]])
     assert model.n_iter_ == len(model.validation_scores_) == 8
-
-
-@pytest.mark.parametrize("phase", ["round 1/60", "refit round 1/"])
-@every_ranker
-def test_ctrl_c_in_either_phase_keeps_the_earlier_model(ranker, phase, capsys, monkeypatch):
-    model = make(ranker).fit(X, Y)
-    before = model.decision_function(X)
-
-    def interrupt(text):
-        if phase in text:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("builtins.print", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.set_params(verbose=2).fit(-X, Y)
-    np.testing.assert_array_equal(model.decision_function(X), before)
 
 
 def test_the_phases_are_told_apart(capsys):

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import given
 from oracles import definitions as oracles
-from scipy.stats import spearmanr
-from shared_fits import run_together
 from sklearn.base import clone
 from strategies import problems
 from test_engines import OBJECTIVES, expected, slow
@@ -62,38 +59,6 @@ def test_the_unit_of_a_loss_of_lists(loss, problem):
     ]
     wanted = oracles.mean_larger(np.array(level), y, qid)
     assert unit(rows_of(y, qid), loss) == pytest.approx(wanted, rel=1e-6)
-
-
-POWERS = st.sampled_from([1.0, 2.0, 4.0])
-
-
-@given(y=st.lists(st.booleans(), min_size=2, max_size=30), p=POWERS, seed=st.integers(0, 99))
-def test_the_unit_of_two_classes_in_one_list(y, p, seed):
-    y = np.array(y)
-    assume(0 < y.sum() < len(y))
-    w = np.random.default_rng(seed).integers(1, 5, len(y)) / 2
-    rows, n, above, below = rows_of(y, None, w), w.sum(), w[y].sum(), w[~y].sum()
-    assert unit(rows, "logistic", p) == pytest.approx(n / (8 * min(above, below)))
-    wanted = max(n / (4 * (1 + p) * above), p * n / (4 * (1 + p) * below))
-    assert unit(rows, "exponential", p) == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "exponential"])
-@pytest.mark.parametrize("n_queries", [None, 7])
-def test_the_unit_of_rows_in_several_processes(loss, n_queries):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 1)), rng.integers(0, 3, 200).astype(float)
-    qid = None if n_queries is None else rng.integers(0, n_queries, 200)
-    rows = Rows(X, y, qid, rng.integers(1, 4, 200).astype(float))
-    # The second process has one grade only, or few queries, and the last one no rows.
-    owner = np.where(y == 2, 1, 0) if qid is None else np.where(qid < 2, 1, 0)
-
-    def task(collective):
-        part = rows.take(np.flatnonzero(owner == collective.rank))
-        return unit(Rows(part.X, part.y, part.qid, part.weight, collective=collective), loss, 2.0)
-
-    found = run_together(3, task)[0]
-    assert found == pytest.approx([unit(rows, loss, 2.0)] * 3, rel=1e-9)
 
 
 # The law ---------------------------------------------------------------------------------------
@@ -198,31 +163,6 @@ def test_other_words_are_refused(name):
         fit(**{name: "none"})
 
 
-def test_the_push_needs_a_finite_power_whatever_the_loss():
-    with pytest.raises(ValueError, match="must be finite"):
-        fit(p=np.inf)
-
-
-@pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
-@pytest.mark.parametrize("size", [1 / 400, 1e-4])
-def test_weights_that_are_shares_give_the_trees_of_their_multiples(engine, size):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(400, 3))
-    y = (X[:, 0] + X[:, 1] * X[:, 2] + random.normal(size=400) > 1).astype(int)
-    weight = random.uniform(0.5, 2, 400)
-    weight *= len(weight) / weight.sum()
-    ranker = BoostedTreesRanker(engine=engine, n_estimators=20, n_jobs=1)
-    found = clone(ranker).fit(X, y, sample_weight=weight * size)
-    whole = clone(ranker).fit(X, y, sample_weight=weight)
-    scores = (one.decision_function(X) for one in (found, whole))
-    # Their effective number, which is the unit of shares, is a tenth less than their number.
-    assert spearmanr(*scores).statistic > 0.99
-    assert found.reg_lambda_ == pytest.approx(whole.reg_lambda_)
-    doubled = clone(ranker).fit(X, y, sample_weight=2.0)
-    twice = clone(ranker).fit(np.tile(X, (2, 1)), np.tile(y, 2))
-    assert doubled.reg_lambda_ == pytest.approx(twice.reg_lambda_)
-
-
 @pytest.mark.parametrize("size", [1 / 300, 1e-9, 1e-60])
 @pytest.mark.parametrize(
     "parameters", [{}, {"reg_lambda": 1, "min_child_weight": None}, {"p": 2, "push": "both"}]
@@ -258,36 +198,3 @@ def test_categories_of_noise_cost_little(engine):
     assert whole.score(new, truth) > without.score(new[:, :2], truth) - 0.04
     u = PosedObjective.pose("logistic", 1, "top", rows_of(y)).unit(rows_of(y))
     assert (whole.min_child_weight_, without.min_child_weight_) == (pytest.approx(u), 0)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "ndcg"])
-def test_xgboost_splits_off_four_categories(loss):
-    """Or what engine_params says; the engine's own loss has its own default, 64."""
-    rows, y = table_with_noise()
-    qid = np.zeros(len(y), int)
-    own = {"engine": "xgboost", "loss": loss, "categorical_features": [2], "n_estimators": 5}
-    own["relevance"] = "graded" if loss == "ndcg" else "binary"
-
-    def scores(**given):
-        return BoostedTreesRanker(**own, **given).fit(rows, y, qid=qid).score_rows(rows)
-
-    found = {n: scores(engine_params={"max_cat_threshold": n}) for n in (4, 64)}
-    np.testing.assert_array_equal(scores(), found[4 if loss == "logistic" else 64])
-    assert np.any(found[4] != found[64])
-
-
-@every_engine
-def test_weights_of_rows_with_categories_are_repetitions(engine):
-    rows, y = table_with_noise(400)
-    rows = np.column_stack([rows[:, 0].round(), rows[:, 2] % 20])
-    weight = np.random.default_rng(2).integers(1, 4, 400)
-    ranker = BoostedTreesRanker(engine=engine, n_estimators=10, categorical_features=[1])
-    found = clone(ranker).fit(rows, y, sample_weight=weight).decision_function(rows)
-    ranker.fit(np.repeat(rows, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(found, ranker.decision_function(rows), rtol=1e-9)
-
-
-def test_contributions_of_linear_trees_name_the_parameter():
-    ranker = fit(engine="lightgbm", engine_params={"linear_tree": True}, min_samples_leaf=5)
-    with pytest.raises(ValueError, match=r"engine_params=.*linear_tree.*BoostedTreesRanker"):
-        ranker.contributions(X)

@@ -88,32 +88,14 @@ def test_new_rows_move_the_model_and_leave_its_trees(engine, subsample):
     )
 
 
-@every_engine
-def test_other_rows_are_drawn_than_in_the_first_rounds(engine):
-    model = make(engine, subsample=0.5, learning_rate=1e-6, warm_start=True).fit(X, Y)
-    model.set_params(n_estimators=8).fit(X, Y)
-    stages = [one - one.mean() for one in model.staged_decision_function(X)]
-    first, fifth = stages[0], stages[4] - stages[3]
-    assert np.abs(first / np.abs(first).max() - fifth / np.abs(fifth).max()).max() > 0.05
-
-
-@every_engine
-def test_without_warm_start_a_fit_begins_anew(engine):
-    model = make(engine).fit(NEW, NEW_Y).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), make(engine).fit(X, Y).predict(X))
-    assert model.n_iter_ == 4
-
-
 FRAME = pd.DataFrame(X, columns=list("abcd"))
 REFUSED = {
     "rounds": ({"n_estimators": 4}, {}, "n_estimators=4 must be more than the 4 rounds fitted"),
-    "fewer": ({"n_estimators": 2}, {}, "n_estimators=2 must be more than"),
     "features": ({}, {"X": X[:, :2]}, "same number of features: it was fitted with 4. Got 2"),
     "classes": ({}, {"y": Y * 2}, r"same classes: it was fitted with \[0, 1\]. Got \[0, 2\]"),
     "relevance": ({"relevance": "graded"}, {}, "same classes: it was fitted with .* Got None"),
     "names": ({}, {"X": FRAME}, "same names of features: it was fitted with None"),
     "stopping": ({"n_iter_no_change": 3}, {}, "can't continue with held-out rows"),
-    "X_val": ({}, {"X_val": X, "y_val": Y}, "can't continue with held-out rows"),
     "categories": ({"categorical_features": [0]}, {}, "can't continue with categories"),
 }
 
@@ -129,22 +111,6 @@ def test_what_it_refuses_changes_nothing(engine, parameters, arrays, message):
     model.set_params(**good)
     np.testing.assert_array_equal(model.decision_function(X), expected)
     assert model.n_iter_ == 4
-
-
-def test_the_engine_stays():
-    model = make("lightgbm", warm_start=True).fit(X, Y)
-    with pytest.raises(ValueError, match="same engine: it was fitted with 'lightgbm'"):
-        model.set_params(engine="xgboost", n_estimators=8).fit(X, Y)
-
-
-@every_engine
-def test_rows_from_which_no_tree_can_be_grown_keep_the_model(engine):
-    model = make(engine, warm_start=True).fit(X, Y)
-    expected = model.decision_function(X) - model.offset_
-    model.set_params(n_estimators=6).fit(np.ones((N, 4)), Y)
-    assert model.n_iter_ == {"lightgbm": 4, "xgboost": 6}[engine]
-    scores = model.decision_function(X) - model.offset_
-    np.testing.assert_allclose(scores - scores[0], expected - expected[0], rtol=1e-4, atol=1e-5)
 
 
 def test_sparse_rows():

@@ -9,12 +9,11 @@ import pytest
 import readers_search_engines as readers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -149,7 +148,7 @@ def assert_same(terms, expected, X, tolerance):
 
 @pytest.mark.parametrize("form", ["ranklib", "xgboost"])
 @pytest.mark.parametrize("name", FORESTS)
-@settings(max_examples=settings.default.max_examples * 2 // 5)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(seed=st.integers(0, 10_000))
 def test_forests_are_read_back(name, form, seed):
     X, y = make_rows(seed)
@@ -159,18 +158,8 @@ def test_forests_are_read_back(name, form, seed):
     assert_same(read(form, model), expected_scores(model, rows), rows, tolerance)
 
 
-@pytest.mark.parametrize("form", ["ranklib", "xgboost"])
-def test_sums_of_xgboost_in_single_precision_are_equal(form):
-    X, y = make_rows(4, 300)
-    model = fitted(BoostedTreesRanker(engine="xgboost", n_estimators=40, **GRADED), X, y)
-    rows = X.astype(np.float32)
-    terms = read(form, model, np.float32)
-    found = [np.cumsum(np.array(terms(row)))[-1] for row in rows]
-    assert_array_equal(found, model.predict(rows))
-
-
 @pytest.mark.parametrize("name", LINEAR)
-@settings(max_examples=settings.default.max_examples * 2 // 5)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(seed=st.integers(0, 10_000))
 def test_linear_models_are_read_back(name, seed):
     X, y = make_rows(seed)
@@ -198,17 +187,6 @@ def test_in_single_precision_scores_round_by_little(name):
         size = np.abs(of_rows).sum(axis=1)
         error = np.abs(found.astype(float) - expected_scores(model, rows)) / size
         assert error.max() < 2e-6  # many trees; each addition rounds by 6e-8
-
-
-@pytest.mark.parametrize("form", ["ranklib", "xgboost", "linear"])
-def test_one_feature_and_a_model_of_one_tree(form):
-    X, y = np.array([[1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]]), np.array([0, 0, 1])
-    is_linear = form == "linear"
-    model = RankBoost(n_estimators=1, weak_ranker="feature" if is_linear else "stump").fit(X, y)
-    terms = read(form, model, **({"drop_constant": True} if is_linear else {}))
-    constant = model.offset_ if is_linear else 0.0
-    found = [sum(terms(row)) + constant for row in X.astype(np.float32)]
-    np.testing.assert_allclose(found, model.decision_function(X), rtol=1e-12)
 
 
 # Missing values ----------------------------------------------------------------------------------
@@ -328,15 +306,6 @@ REFUSED = {
         Y,
         "step 'columntransformer'",
     ),
-    "weights of columns": (
-        make_pipeline(
-            ColumnTransformer([("a", "passthrough", [0, 2])], transformer_weights={"a": 10.0}),
-            RankBoost(**FEW),
-        ),
-        X,
-        Y,
-        "step 'columntransformer'",
-    ),
     "a mask of columns": (
         make_pipeline(
             ColumnTransformer([("a", "passthrough", [False, True, True])]), RankBoost(**FEW)
@@ -421,21 +390,6 @@ def test_names_that_do_not_fit(names, error, message):
         to_linear_json(fitted(LINEAR["lists"], X, Y), feature_names=names)
 
 
-def test_writing_changes_nothing():
-    model = fitted(FORESTS["stumps"], X, Y)
-    before = model.decision_function(X)
-    assert to_ranklib(model) == to_ranklib(model)
-    assert_array_equal(model.decision_function(X), before)
-
-
-def test_a_pipeline_may_begin_with_nothing():
-    X, y = pd.DataFrame(np.arange(12.0).reshape(6, 2), columns=["a", "b"]), [0, 0, 0, 1, 1, 1]
-    alone = RankBoost(n_estimators=2).fit(X, y)
-    for first in ("passthrough", None):
-        model = Pipeline([("first", first), ("last", RankBoost(n_estimators=2))]).fit(X, y)
-        assert to_ranklib(model) == to_ranklib(alone)
-
-
 def test_columns_may_be_counted_from_the_end():
     chosen = ColumnTransformer([("a", "passthrough", [-2, -1])])
     model = make_pipeline(chosen, RankBoost(**FEW)).fit(X, Y > 0)
@@ -444,13 +398,3 @@ def test_columns_may_be_counted_from_the_end():
     line = make_pipeline(chosen, ListNetLinear(**GRADED)).fit(X, Y)
     weights = json.loads(to_linear_json(line, feature_names=NAMES))
     assert list(weights.values()) == [0.0, *line[-1].coef_]
-
-
-def test_an_imputer_of_a_number_is_not_left_out():
-    X = np.abs(np.random.default_rng(0).normal(size=(60, 3))) + 1
-    y = (X[:, 0] > 2).astype(int)
-    imputer = SimpleImputer(missing_values=0, add_indicator=True)
-    ranker = KernelPairwiseSGDRanker(kernel="linear", relevance="graded")
-    model = make_pipeline(imputer, ranker).fit(X, y)
-    with pytest.raises((ValueError, TypeError), match="SimpleImputer"):
-        to_linear_json(model, feature_names=list("abc"))

@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._core.protocols import Floats, Indices, Values
-from sklearn_rank._core.validation import check_column, check_floats, check_parameters, check_qid
+from sklearn_rank._core.validation import (
+    Choice,
+    Constraint,
+    check_column,
+    check_floats,
+    check_parameters,
+    check_qid,
+)
 from sklearn_rank.metrics.intervals import (
     CONFIDENCE,
     BootstrapInterval,
@@ -25,6 +32,11 @@ from sklearn_rank.metrics.scorers import ranking_scorer
 
 TOP_AND_ALL = {"pauc@0.1": 1.0, "auc": 0.2}
 """Criterion of two classes in one list: the top of the list, and a little of all of it."""
+
+_ALLOWED: dict[str, Constraint] = {
+    "confidence": CONFIDENCE,
+    "of": Choice(("metric", "criterion")),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +148,11 @@ class RankingChoice:
         return self.names[rivals[0]], self._pivot(of, rivals, confidence)
 
     def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> BootstrapInterval:
-        check_parameters("RankingChoice", {"confidence": confidence}, {"confidence": CONFIDENCE})
-        if of not in ("metric", "criterion"):
-            raise ValueError(
-                f"The 'of' parameter of RankingChoice must be 'metric' or 'criterion'. Got {of!r}."
-            )
+        allowed: dict[str, Constraint] = {
+            "confidence": CONFIDENCE,
+            "of": Choice(("metric", "criterion")),
+        }
+        check_parameters("RankingChoice", {"confidence": confidence, "of": of}, allowed)
         values: Floats = getattr(self, of)
         sample = np.arange(len(values))
         excess = values[sample, self.chosen] - values[0, self.chosen]

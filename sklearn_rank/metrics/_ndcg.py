@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Groups
-from sklearn_rank._core.validation import check_parameters
-from sklearn_rank.metrics._discounts import DISCOUNT, GAIN, discounts_of, gains_of
+from sklearn_rank._core.validation import Choice, check_floats, check_parameters
 from sklearn_rank.metrics._ranked import (
     QueryMean,
     RankedQueries,
@@ -19,6 +19,10 @@ from sklearn_rank.metrics._ranked import (
     rank_queries,
 )
 
+_GAIN = Choice(
+    ("exponential", "linear"), "a function, or the gains of levels 0, 1, ...", (Callable, Iterable)
+)
+
 
 def ndcg_score(
     y_true: Any,
@@ -26,7 +30,6 @@ def ndcg_score(
     *,
     k: int | None = None,
     gain: Any = "exponential",
-    discount: Any = None,
     qid: Any = None,
     query_weight: Any = None,
     average: str | None = "mean",
@@ -38,8 +41,8 @@ def ndcg_score(
         \mathrm{DCG}_k = \sum_{t \le k} d(t) \, g(y_{(t)}), \qquad
         d(t) = \frac{1}{\log_2(1 + t)}
 
-    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, g the gain, d the
-    discount, and the maximum is over all orders. Tied rows count as the mean over their orders.
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, g the gain, and the
+    maximum is over all orders. Tied rows count as the mean over their orders.
     With the linear gain it equals scikit-learn's ``ndcg_score`` of each query.
 
     Parameters
@@ -54,10 +57,6 @@ def ndcg_score(
         :math:`g(y) = 2^y - 1` or :math:`g(y) = y`; a function, called with an array of relevances;
         or the gains of the levels 0, 1, ..., for relevance in whole numbers (LightGBM's
         ``label_gain``). Finite and not negative; greater relevance may have less gain.
-    discount : callable, array-like or None, default=None
-        A function, called with an array of ranks 1, 2, ..., or the discounts of these ranks; later
-        ones then count 0. Not negative, positive at rank 1, and never growing with the rank. None:
-        :math:`1 / \log_2(1 + t)`.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
@@ -82,7 +81,7 @@ def ndcg_score(
 
     References
     ----------
-    Jarvelin2002 (the idea, with gains and discounts to choose). Burges2005 (exponential gain).
+    Jarvelin2002 (the idea). Burges2005 (exponential gain).
     McSherry2008 (tied rows).
 
     Examples
@@ -93,22 +92,52 @@ def ndcg_score(
     >>> round(ndcg_score([0, 1, 2], [3, 2, 1]), 3)
     0.587
 
-    Gains by level, and no discount among the first two ranks:
+    Gains by level:
 
-    >>> round(ndcg_score([0, 1, 2], [3, 2, 1], gain=[0, 1, 10], discount=[1, 1]), 3)
-    0.091
+    >>> round(ndcg_score([0, 1, 2], [3, 2, 1], gain=[0, 1, 10]), 3)
+    0.53
     """
     mean = QueryMean.checked("ndcg_score", average, empty, query_weight, qid, y_true, k=k)
-    given = {"gain": gain, "discount": discount}
-    check_parameters("ndcg_score", given, {"gain": GAIN, "discount": DISCOUNT})
+    check_parameters("ndcg_score", {"gain": gain}, {"gain": _GAIN})
     ranked = rank_queries(y_true, y_score, qid)
     check_not_negative("ndcg_score", ranked.relevance)
-    discounts = discounts_of("ndcg_score", discount, ranked.depth(k))
-    discounts = discounts / discounts[0]
-    gains = gains_of("ndcg_score", ranked.relevance, gain)
+    discounts: Floats = 1.0 / np.log2(2.0 + np.arange(ranked.depth(k)))
+    named = isinstance(gain, str)
+    gains = (_named_gains if named else _own_gains)(ranked.relevance, gain)
+    gains = gains / (gains.max() or 1.0)  # so that sums can't overflow
     best = _best_dcg(ranked, gains, discounts)
     values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
-    return mean.of(values, (ranked.n_relevant > 0) & (isinstance(gain, str) | (best > 0)))
+    return mean.of(values, (ranked.n_relevant > 0) & (named | (best > 0)))
+
+
+def _named_gains(relevance: Floats, gain: str) -> Floats:
+    highest = float(relevance.max())
+    if gain == "linear" or highest == 0:
+        return relevance
+    with np.errstate(over="ignore"):
+        gains = np.expm1(relevance * np.log(2.0))
+    if not np.isfinite(gains.max()):
+        raise ValueError(
+            f"y_true of ndcg_score is too large for gain='exponential': 2**{highest:g} "
+            "overflows. gain='linear' takes it."
+        )
+    return np.asarray(gains)
+
+
+def _own_gains(relevance: Floats, gain: Any) -> Floats:
+    """Return a user's gains: a function of the levels that occur, or a list by level."""
+    levels, level = np.unique(relevance, return_inverse=True)
+    gains = check_floats(gain(levels) if callable(gain) else gain, "gain")
+    if not (np.isfinite(gains) & (gains >= 0)).all():
+        raise ValueError(f"gain of ndcg_score must be finite and not negative. Got {gains}.")
+    if callable(gain):
+        return np.broadcast_to(gains, levels.shape)[level]
+    if (levels % 1 != 0).any() or levels[-1] >= len(gains):
+        raise ValueError(
+            f"gain of ndcg_score has the gains of the levels 0 to {len(gains) - 1}, so that y_true "
+            f"must hold these whole numbers. Got {levels}."
+        )
+    return gains[levels.astype(np.intp)][level]
 
 
 def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:

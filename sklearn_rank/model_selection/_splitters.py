@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-import sklearn
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
@@ -24,7 +23,6 @@ from sklearn_rank._core.validation import (
     check_parameters,
     check_qid,
 )
-from sklearn_rank._core.warnings import warn
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
@@ -70,8 +68,8 @@ class _QuerySplitter(BaseCrossValidator):
         y : array-like of shape (n_samples,), default=None
             Relevance or class of each row.
         groups : array-like of shape (n_samples,), default=None
-            Query of each row, from scikit-learn's tools while metadata routing is disabled:
-            they pass `groups` to the splitter alone.
+            Must be None: scikit-learn's tools pass `groups` to the splitter alone, not to a
+            ranker and its scorer.
         qid : array-like of shape (n_samples,), default=None
             Query of each row: ints, strings or anything that sorts, in any order.
 
@@ -83,14 +81,8 @@ class _QuerySplitter(BaseCrossValidator):
         Raises
         ------
         ValueError
-            When neither or both of qid and groups are given, when an array is not as
-            described, or when there are too few queries.
-
-        Warns
-        -----
-        UserWarning
-            When groups are given while metadata routing is disabled: the estimator and the
-            scorer then get no queries, and a ranker takes all rows for one list.
+            Without qid, with groups, when an array is not as described, or when there are
+            too few queries.
         """
         codes = self._query_codes(X, groups, qid)
         relevant = _is_relevant(y, codes)
@@ -121,30 +113,15 @@ class _QuerySplitter(BaseCrossValidator):
 
     def _query_codes(self, X: Any, groups: Any, qid: Any) -> Indices:
         name = type(self).__name__
-        if qid is None and groups is None:
+        if qid is None or groups is not None:
             raise ValueError(
-                f"{name} needs qid, the query of each row, to keep queries whole. By "
-                "hand: split(X, y, qid=qid). In GridSearchCV, cross_validate and the like, "
-                "switch routing on with sklearn.set_config(enable_metadata_routing=True) and "
-                "pass qid once: search.fit(X, y, qid=qid) or cross_validate(..., "
-                "params={'qid': qid})."
+                f"{name} needs qid, the query of each row, to keep queries whole; groups reach the "
+                "splitter alone. By hand: split(X, y, qid=qid). In GridSearchCV, cross_validate "
+                "and the like, switch routing on with sklearn.set_config("
+                "enable_metadata_routing=True) and pass qid once: search.fit(X, y, qid=qid) or "
+                "cross_validate(..., params={'qid': qid})."
             )
-        if qid is not None and groups is not None:
-            raise ValueError(f"{name}: qid and groups both mean the query. Pass one of them.")
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-        if qid is not None:
-            return check_qid(qid, n_samples)
-        codes = check_qid(groups, n_samples, "groups")
-        if not sklearn.get_config()["enable_metadata_routing"]:
-            warn(
-                f"{name} got groups while metadata routing is disabled: scikit-learn passes them "
-                "to no other object, so that a ranker is fitted and scored without the queries, as "
-                "on one list. Call sklearn.set_config(enable_metadata_routing=True) and pass qid "
-                "once, in place of groups: search.fit(X, y, qid=qid) or cross_validate(..., "
-                f"params={{'qid': qid}}). By hand: {name}().split(X, y, qid=qid).",
-                UserWarning,
-            )
-        return codes
+        return check_qid(qid, X.shape[0] if hasattr(X, "shape") else len(X))
 
 
 def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> Any:

@@ -238,7 +238,7 @@ def test_folds_of_whole_queries_change_no_metric_of_queries():
 def test_an_interval_is_of_the_metric_or_the_criterion():
     found = choose_ranking([0, 1, 0, 1], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, n_resamples=5)
     for interval in (found.interval, found.lead):
-        with pytest.raises(ValueError, match=r"'metric' or 'criterion'\. Got 'auc'"):
+        with pytest.raises(ValueError, match=r"'of' parameter of RankingChoice .*Got 'auc'"):
             interval(of="auc")
 
 

@@ -20,7 +20,6 @@ from sklearn.model_selection import (
     KFold,
     check_cv,
     cross_val_predict,
-    cross_val_score,
     cross_validate,
 )
 
@@ -51,9 +50,6 @@ def skewed(seed, n_queries=60):
     qid = rng.permutation(np.repeat(np.arange(n_queries), size))
     share = np.where(rng.random(n_queries) < 0.3, rng.uniform(0, 1, n_queries), 0)
     return qid, (rng.random(len(qid)) < share[qid]).astype(int)
-
-
-groups_warn = pytest.mark.filterwarnings("ignore:.* got groups while metadata routing is disabled")
 
 
 def split(splitter, qid, y=None):
@@ -214,24 +210,12 @@ def test_containers_are_equal(splitter):
 
 
 @both_splitters
-@groups_warn
-def test_groups_are_query_ids(splitter):
-    assert_same_splits(splitter.split(X, Y, QID), split(splitter, QID, Y))
-    with pytest.raises(ValueError, match="qid and groups both mean the query"):
-        splitter.split(X, Y, QID, qid=QID)
-
-
-@both_splitters
-def test_groups_that_reach_the_splitter_alone_are_named(splitter):
-    """A ranker is then fitted and scored as on one list: it can't know of the queries."""
-    ranker = ListNetLinear()
-    message = rf"^{type(splitter).__name__} got groups while metadata routing is disabled.*{SWITCH}"
-    with pytest.warns(UserWarning, match=message) as caught:
-        cross_val_score(ranker, X, Y, groups=QID, cv=splitter)
-    assert [one.filename for one in caught] == [__file__]
-    with config_context(enable_metadata_routing=True):
-        cross_val_score(ranker, X, Y, params={"qid": QID}, cv=splitter, error_score="raise")
-        list(splitter.split(X, Y, QID))
+def test_groups_that_reach_the_splitter_alone_are_refused(splitter):
+    """A ranker would be fitted and scored as on one list: it can't know of the queries."""
+    message = rf"^{type(splitter).__name__} needs qid.*groups reach the splitter alone"
+    for groups, qid in ((QID, None), (QID, QID)):
+        with pytest.raises(ValueError, match=message):
+            splitter.split(X, Y, groups, qid=qid)
 
 
 @both_splitters
@@ -312,14 +296,6 @@ def test_qid_can_have_another_name(splitter):
         ranker = ListNetLinear().set_fit_request(qid="query").set_score_request(qid="query")
         found = cross_validate(ranker, X, Y, params={"query": QID}, cv=renamed, error_score="raise")
     assert np.isfinite(found["test_score"]).all()
-
-
-@groups_warn
-def test_without_routing_groups_do():
-    found = cross_validate(LinearRegression(), X, Y, groups=QID, cv=QueryKFold(3))
-    for (train, test), score in zip(split(QueryKFold(3), QID, Y), found["test_score"], strict=True):
-        model = LinearRegression().fit(X[train], Y[train])
-        assert score == model.score(X[test], Y[test])
 
 
 def test_cross_val_predict_predicts_every_row():

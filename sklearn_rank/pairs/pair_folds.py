@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapreplace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +17,7 @@ from sklearn_rank._core.validation import (
     Number,
     check_parameters,
 )
-from sklearn_rank.pairs._given import check_pairs, unique_pairs
-from sklearn_rank.pairs._table import PairTable
+from sklearn_rank.pairs._given import PairTable, check_pairs, unique_pairs
 
 
 class PairKFold(BaseCrossValidator):
@@ -132,10 +130,10 @@ class PairKFold(BaseCrossValidator):
         order = random.permutation(len(size))
         order = order[np.argsort(-size[order], kind="stable")]
         fold = np.empty(len(size), dtype=np.intp)
-        smallest = [(0, number) for number in range(self.n_splits)]  # a heap
+        filled = np.zeros(self.n_splits, dtype=np.intp)
         for one in order:
-            filled, fold[one] = smallest[0]
-            heapreplace(smallest, (filled + size[one], fold[one]))
+            fold[one] = np.argmin(filled)
+            filled[fold[one]] += size[one]
         by_pair = fold[code]
         return by_pair.reshape(-1, 2) if self.keep == "items" else np.column_stack([by_pair] * 2)
 

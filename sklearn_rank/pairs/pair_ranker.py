@@ -11,11 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.versions import stamped_state, take_state
+from sklearn_rank.engines.posed_objective import is_listwise
+from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
+from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
-from sklearn_rank.pairs._able import check_supported
-from sklearn_rank.pairs._given import check_weighted_pairs, share_in_order
+from sklearn_rank.estimators.rank_boost import RankBoost
+from sklearn_rank.pairs._given import check_weighted_pairs, items_and_pairs, share_in_order
 from sklearn_rank.pairs._items import PairedItems
-from sklearn_rank.pairs._table import items_and_pairs
+
+_RANKERS = (BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker, RankBoost)
+
+_ALLOWED = {"p": 1, "n_iter_no_change": None, "warm_start": False, "batch_size": None, "n_bags": 1}
+"""The one value of some parameters that can be fitted."""
 
 
 class PairRanker(BaseEstimator):
@@ -181,7 +188,7 @@ class PairRanker(BaseEstimator):
         """Return a clone of the ranker, in graded mode."""
         model = PNormPushRanker(p=1, loss="logistic") if self.ranker is None else self.ranker
         is_pipeline = isinstance(model, Pipeline)
-        check_supported(model[-1] if is_pipeline else model)
+        _check_supported(model[-1] if is_pipeline else model)
         model = clone(model)
         (model[-1] if is_pipeline else model).set_params(relevance="graded")
         return model
@@ -193,3 +200,25 @@ class PairRanker(BaseEstimator):
         if hasattr(self.ranker, "__sklearn_tags__"):
             tags.input_tags = self.ranker.__sklearn_tags__().input_tags
         return tags
+
+
+def _check_supported(ranker: Any) -> None:
+    """Raise TypeError or ValueError for what can't learn from pairs, by name."""
+    if not isinstance(ranker, _RANKERS):
+        names = ", ".join(kind.__name__ for kind in _RANKERS)
+        raise TypeError(
+            f"The 'ranker' parameter of PairRanker must be one of {names}, or None. Got "
+            f"{type(ranker).__name__}."
+        )
+    ranker.check_parameters()
+    values = ranker.get_params(deep=False)
+    refused = [name for name, one in _ALLOWED.items() if values.get(name, one) != one]
+    refused += ["push"] * (values.get("push") == "ir")
+    refused += ["loss"] * (is_listwise(values.get("loss")) or values.get("loss") == "ndcg")
+    refused += ["solver"] * getattr(getattr(ranker, "solver_in_use", None), "needs_stumps", False)
+    if refused:
+        raise ValueError(
+            f"PairRanker can't fit {type(ranker).__name__} with "
+            f"{', '.join(f'{name}={values[name]!r}' for name in refused)}: pairs have no list, no "
+            "grades and no top, and each fit starts anew on all of them."
+        )

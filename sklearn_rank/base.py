@@ -282,18 +282,13 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         goes_on = getattr(self, "warm_start", False) and "has_queries_" in known
         try:
             self.set_fitted(_with_input(data, (fit or self._fit)(data.with_moderate_weights())))
+            end_fit_task(self, X=data.X, y=lambda: data.labels)
         except BaseException as error:
             # Ctrl-C says nothing against the earlier model, as an error in training does.
             if goes_on or isinstance(error, KeyboardInterrupt):
                 self.__dict__ = known
             else:
                 self._forget()
-            raise
-        try:
-            end_fit_task(self, X=data.X, y=lambda: data.labels)
-        except BaseException:
-            if goes_on:
-                self.__dict__ = known
             raise
         return self
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import TypeVar, cast
+from typing import TypeVar
 
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
-Task = tuple[Callable[[int], object], int]
-TaskResult = tuple[int, object, BaseException | None]
 
 
 _WORTHWHILE = 2_000_000
@@ -24,10 +23,9 @@ _WORTHWHILE = 2_000_000
 class ThreadPool:
     """The calling thread and its workers, which share the tasks of `map`.
 
-    ``joblib.Parallel`` costs more a call than a whole boosting round, so
-    the workers are dispatched once and then wait for tasks. The calling thread works
-    too and never waits for a worker to start: where joblib gives fewer threads than
-    asked for, it runs the tasks alone.
+    ``joblib.Parallel`` costs more a call than a whole boosting round, so the workers stay. The
+    calling thread works too: of a call it hands out one task a worker, each of which takes the
+    next number that is left.
 
     Parameters
     ----------
@@ -43,66 +41,43 @@ class ThreadPool:
         self.size = effective_n_jobs(n_jobs)
         if n_values is not None:  # more threads than cores would only wait for each other
             self.size = min(self.size, cpu_count()) if n_values >= _WORTHWHILE else 1
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._results: SimpleQueue[TaskResult] = SimpleQueue()
-        self._has_workers = False
+        self._workers: ThreadPoolExecutor | None = None
 
     @contextmanager
     def running(self) -> Iterator[ThreadPool]:
         """Keep the workers while the block runs."""
-        n_workers = self.size - 1
-        if n_workers == 0:
+        if self.size == 1:
             yield self
             return
-        dispatcher = Thread(target=self._dispatch, args=(n_workers,), daemon=True)
-        try:  # from before the start: Ctrl-C may come anywhere
-            dispatcher.start()
-            self._has_workers = True
-            yield self
-        finally:
-            self._has_workers = False
-            for _ in range(n_workers):
-                self._tasks.put(None)
-            if dispatcher.ident is not None:
-                dispatcher.join()
+        with ThreadPoolExecutor(self.size - 1) as workers:
+            self._workers = workers
+            try:
+                yield self
+            finally:
+                self._workers = None
 
     def map(self, task: Callable[[int], Result], n_tasks: int) -> list[Result]:
         """Return ``[task(0), ..., task(n_tasks - 1)]``, shared among the threads."""
-        if not self._has_workers or n_tasks < 2:
+        if self._workers is None or n_tasks < 2:
             return [task(number) for number in range(n_tasks)]
+        left, results = SimpleQueue[int](), dict[int, Result]()
         for number in range(n_tasks):
-            self._tasks.put((task, number))
-        while True:
-            try:
-                self._run(self._tasks.get_nowait())
-            except Empty:
-                break
-        results = sorted((self._results.get() for _ in range(n_tasks)), key=lambda r: r[0])
-        for _, _, error in results:
-            if error is not None:
-                raise error
-        return cast("list[Result]", [result for _, result, _ in results])
+            left.put(number)
 
-    def _dispatch(self, n_workers: int) -> None:
-        parallel = Parallel(n_jobs=n_workers, require="sharedmem", pre_dispatch="all")
-        parallel(delayed(self._work)() for _ in range(n_workers))
+        def work() -> None:
+            with suppress(Empty):
+                while True:
+                    number = left.get_nowait()
+                    results[number] = task(number)
 
-    def _work(self) -> None:
-        while self._run(self._tasks.get()):
-            pass
-
-    def _run(self, task: Task | None) -> bool:
-        """Run one task and store its result; return False for None, which ends a worker."""
-        if task is None:
-            return False
-        function, number = task
-        result, error = None, None
+        others = [self._workers.submit(work) for _ in range(min(self.size, n_tasks) - 1)]
         try:
-            result = function(number)
-        except BaseException as failure:  # raised again in the calling thread
-            error = failure
-        self._results.put((number, result, error))
-        return True
+            work()
+        finally:
+            wait(others)
+        for one in others:
+            one.result()  # raises what was raised there
+        return [results[number] for number in range(n_tasks)]
 
 
 @cache  # the search reads the list of all that the process has loaded: milliseconds

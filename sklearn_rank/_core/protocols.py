@@ -243,9 +243,7 @@ class WeakRankers(Protocol):
       where what may be chosen depends on the coefficients so far;
     - ``search(gradient, gain, excluded)``, which leaves out some coordinates, for solvers that
       choose each weak ranker once;
-    - ``at_rows(rows, weight, earlier, share)``: the same weak rankers on some of the rows, for
-      bags of one model, which has the coordinates `earlier` already and may be filled up to
-      a share of its bounds;
+    - ``at_rows(rows, weight)``: the same weak rankers on some of the rows, for bags;
     - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of
       `contributions` of the rules of these coordinates, where it is known without a pass
       over the rows for each feature.

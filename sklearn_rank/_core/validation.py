@@ -174,6 +174,16 @@ def check_parameters(
             )
 
 
+def check_same(owner: str, known: Mapping[str, object], now: Mapping[str, object]) -> None:
+    """Raise ValueError for the first setting of a warm start that differs from the last fit's."""
+    for setting, value in now.items():
+        if known.get(setting, value) != value:
+            raise ValueError(
+                f"{owner} continues with the same {setting}: it was fitted with "
+                f"{known[setting]!r}. Got {value!r}."
+            )
+
+
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """Restore all attributes if the block fails, at once: Ctrl-C can't leave a part of them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -56,11 +55,4 @@ def take_state(estimator: Any, state: dict[str, Any]) -> None:
                 original_sklearn_version=version,
             )
         )
-        attributes = {**defaults_of(type(estimator)), **attributes}
     BaseEstimator.__setstate__(estimator, attributes)
-
-
-def defaults_of(estimator: type) -> dict[str, Any]:
-    """Return the defaults of all parameters, for those that an old version did not have."""
-    parameters = signature(estimator).parameters
-    return {name: one.default for name, one in parameters.items() if one.default is not one.empty}

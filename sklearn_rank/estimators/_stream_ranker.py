@@ -98,18 +98,8 @@ class StreamRanker(BaseRanker):
         return share * means + (1 - share) * earlier_means, weight + earlier_weight
 
     def _extended_curve(self, value: float) -> dict[str, Any]:
-        """Return the curve with one more value, as attributes.
-
-        The room for it doubles when it is full, so that a call of `partial_fit` costs the same
-        however many there were before.
-        """
-        curve = getattr(self, "objective_curve_", np.zeros(0))
-        room: Floats = getattr(self, "_room_", np.zeros(0))
-        if len(room) == 0 or len(curve) == len(room):
-            room = np.empty(2 * len(curve) + 16)
-            room[: len(curve)] = curve
-        room[len(curve)] = value
-        return {"objective_curve_": room[: len(curve) + 1], "_room_": room}
+        """Return the curve with one more value, as an attribute."""
+        return {"objective_curve_": np.append(getattr(self, "objective_curve_", []), value)}
 
     def _offset_of_part(self, data: Rows, offset: Any) -> dict[str, float]:
         """Return the offset between the two classes; the last one where a call has one class."""
@@ -118,8 +108,3 @@ class StreamRanker(BaseRanker):
         if data.y.any() and not data.y.all():
             return {"offset_": float(offset())}
         return {"offset_": getattr(self, "offset_", 0.0)}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes; a copy of the ranker has room of its own for its curve."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_room_"}

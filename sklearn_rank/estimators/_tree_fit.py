@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Queries, shared_property
+from sklearn_rank._core.validation import check_positions
 from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
@@ -193,3 +194,135 @@ class TreeDescent:
         share = self.problem.share
         self._derivatives = as_exact_sums(gradient, share), as_exact_sums(curvature, share)
         return value
+
+
+# What "auto" is ----------------------------------------------------------------------------------
+
+AUTO = "auto"
+
+RIDGE = {"logistic": 2.0}
+OTHER_RIDGE = 4.0
+"""`reg_lambda` in units of curvature, of these losses and of all others. With the logistic loss a
+first step is twice as long, and it is the loss itself that shrinks the later ones."""
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the ranker."""
+    return isinstance(value, str) and value == AUTO
+
+
+def loss_of(given: Any, push: str) -> Any:
+    """Return the loss to minimise; "auto" is the logistic one wherever the push takes it."""
+    if not is_auto(given):
+        return given
+    return "exponential" if push == "ir" else "logistic"
+
+
+def units_of(loss: Any, has_sets: bool = False) -> dict[str, float]:
+    """Return the multiples of `PosedObjective.unit` that "auto" is.
+
+    The best set of many categories fits the noise of its rows: a leaf then needs one of the rarer
+    class, or as much curvature.
+    """
+    ridge = RIDGE.get(loss, OTHER_RIDGE) if isinstance(loss, str) else OTHER_RIDGE
+    return {"reg_lambda": ridge, "min_child_weight": float(has_sets)}
+
+
+def smoothing_of(ranker: Any, problem: TreeProblem) -> float:
+    """Return the curvature added to that of each category where LightGBM sorts them.
+
+    It leaves out categories of fewer rows than that; equal rows, which are one row here, make
+    them fewer, and the smoothing smaller.
+    """
+    rows = problem.data
+    if problem.objective is None or ranker.category_codes_ is None:
+        return 1.0
+    return 8 * problem.unit * len(rows.y) / number_of_rows(rows.weight, rows)
+
+
+def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
+    """Return `reg_lambda` and `min_child_weight` as numbers; None is the engine's default.
+
+    So is "auto" where the objective is the engine's own: its curvatures are not known here.
+    """
+    levels = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
+    # Both engines split fewer categories one by one: no set of them is chosen.
+    found, has_sets = {}, any(len(one) >= 4 for one in levels)
+    for name, multiple in units_of(loss_of(ranker.loss, ranker.push), has_sets).items():
+        value = getattr(ranker, name)
+        if is_auto(value):
+            value = None if problem.objective is None else multiple and multiple * problem.unit
+        found[name] = None if value is None else float(value)
+    return found
+
+
+# Objectives of the engines -----------------------------------------------------------------------
+
+HIGHEST_GRADE = 31
+"""Highest relevance that the engines take for their own objective as they come."""
+
+DRAWS_QUERIES = "bagging_by_query"
+"""The parameter of LightGBM that makes `subsample` a share of the queries."""
+
+UNBIASED = "lambdarank_unbiased"
+"""The parameter of XGBoost that makes it learn from positions."""
+
+
+def is_on(given: Mapping[str, Any], name: str, default: bool = False) -> bool:
+    """Whether a parameter of an engine, as a user may write it, is true."""
+    return str(given.get(name, default)).lower() in ("true", "1", "+")
+
+
+def refuse_drawn_queries(owner: str, loss: object, given: Mapping[str, Any]) -> None:
+    """Raise ValueError where LightGBM is asked to draw queries and gets gradients of ours.
+
+    It then draws no rows at all, whether it knows the queries or not.
+    """
+    if is_on(given, DRAWS_QUERIES):
+        raise ValueError(
+            f"engine_params={{'{DRAWS_QUERIES}': True}} of {owner} needs loss='ndcg': with every "
+            f"other loss LightGBM would grow all trees on all rows. Got loss={loss!r}, with which "
+            "subsample draws rows."
+        )
+
+
+def check_own_objective(owner: str, given: Mapping[str, Any], data: Rows) -> None:
+    """Raise ValueError for relevance or weights that the engine's own objective can't take.
+
+    Parameters
+    ----------
+    owner : str
+        The ranker, for messages.
+    given : mapping
+        Its `engine_params`.
+    data : Rows
+        Rows to learn from.
+    """
+    queries = Queries.from_codes(data.qid, len(data.y))
+    weight, starts = queries.sort(data.weight), queries.queries.start
+    if (np.maximum.reduceat(weight, starts) > np.minimum.reduceat(weight, starts)).any():
+        raise ValueError(
+            f"loss='ndcg' of {owner} has one weight for each query: in the engines' own objective "
+            "a row of weight 2 is not the row twice. Got sample_weight that differs within a query."
+        )
+    # With gains of the user's own the engine says which relevance it takes.
+    has_gains = "label_gain" in given or not is_on(given, "ndcg_exp_gain", True)
+    low, high = data.y.min(), data.y.max()
+    if low < 0 or (not has_gains and (high > HIGHEST_GRADE or (data.y % 1).any())):
+        raise ValueError(
+            f"loss='ndcg' of {owner} needs relevance that is a whole number from 0 to "
+            f"{HIGHEST_GRADE}. Got values from {low:g} to {high:g}. engine_params with a list "
+            "'label_gain' (LightGBM) or 'ndcg_exp_gain': False (XGBoost) takes other gains."
+        )
+
+
+def check_position(
+    owner: str, engine: str, given: Mapping[str, Any], position: Any, n_rows: int
+) -> Indices:
+    """Return the places at which rows were shown, as whole numbers from 1."""
+    if engine == "xgboost" and not is_on(given, UNBIASED):
+        raise ValueError(
+            f"position of {owner} has a meaning for engine='xgboost' only with "
+            f"engine_params={{'{UNBIASED}': True}}."
+        )
+    return check_positions(owner, position, n_rows)

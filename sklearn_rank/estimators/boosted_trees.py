@@ -22,6 +22,7 @@ from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,
+    check_same,
     largest_size,
 )
 from sklearn_rank._pair_sums import as_margin_loss
@@ -30,20 +31,19 @@ from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._boosting.early_stopping import (
-    EarlyStopping,
-    Phase,
-    Phases,
-    has_enough,
-)
-from sklearn_rank.estimators._boosting.rounds_ranker import RoundsRanker
-from sklearn_rank.estimators._own_objective import (
+from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping, has_enough
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases, RoundsRanker
+from sklearn_rank.estimators._tree_fit import (
+    AUTO,
+    TreeDescent,
+    TreeProblem,
     check_own_objective,
     check_position,
+    loss_of,
+    penalties_of,
     refuse_drawn_queries,
+    smoothing_of,
 )
-from sklearn_rank.estimators._tree_fit import TreeDescent, TreeProblem
-from sklearn_rank.estimators._tree_penalties import AUTO, loss_of, penalties_of, smoothing_of
 from sklearn_rank.models.stumps import check_monotonic
 from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
 from sklearn_rank.objectives.listwise import check_grades
@@ -512,8 +512,7 @@ class BoostedTreesRanker(RoundsRanker):
         super()._check_training(data)
         name = type(self).__name__
         if self._has_own_objective:
-            engine = get_engine(self.engine, name).name
-            check_own_objective(name, engine, self.engine_params or {}, data)
+            check_own_objective(name, self.engine_params or {}, data)
         elif is_listwise(self._loss):
             highest = data.largest(float(np.max(data.y, initial=-np.inf)))
             check_grades(self._loss, highest, name)
@@ -540,14 +539,7 @@ class BoostedTreesRanker(RoundsRanker):
         """Raise ValueError where the trees of the last fit can't be kept."""
         name = f"{type(self).__name__} with warm_start=True"
         engine = get_engine(self.engine, name)
-        now = self._fixed_settings(engine, data)
-        known = getattr(self, "_fixed_", now)
-        for what, value in now.items():
-            if value != known[what]:
-                raise ValueError(
-                    f"{name} continues with the same {what}: it was fitted with "
-                    f"{known[what]!r}. Got {value!r}."
-                )
+        check_same(name, self._fixed_, self._fixed_settings(engine, data))
         if self.n_estimators <= self.n_iter_:
             raise ValueError(
                 f"{name} adds rounds: n_estimators={self.n_estimators} must be more than the "

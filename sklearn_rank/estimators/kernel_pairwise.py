@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.callbacks import Follower, no_hook
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank._core.protocols import Floats, Indices, require
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Floats, Indices, IterateHook, Solution, require
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
     FLAG,
@@ -26,12 +27,12 @@ from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,
+    check_same,
     check_size,
     largest_size,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
-from sklearn_rank.estimators._kernel_problem import KernelProblem, Progress
+from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss, mean_loss
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
     has_partial_fit,
@@ -41,7 +42,7 @@ from sklearn_rank.estimators._stream_ranker import (
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
-from sklearn_rank.objectives import error_cut
+from sklearn_rank.objectives import ListedPairLoss, PairLoss, error_cut
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 
@@ -52,6 +53,90 @@ _SPARSE_KERNELS = (_WITH_GAMMA - {"chi2"}) | {"linear", "cosine"}
 
 _LARGEST_FEATURE, _THETA = 1e152, 0.5
 _EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(eq=False)
+class Progress:
+    """The steps so far. A warm start continues them; stored as a plain dict.
+
+    Attributes
+    ----------
+    settings : dict
+        Settings that a warm start must not change.
+    coefficients : ndarray
+        Of the last function, in the order of the training data; empty before a fit.
+    average : ndarray or None
+        The averaged iterate, in fit order.
+    n_averaged : int
+        Number of iterates in it.
+    values : list of float
+        The objective after each step.
+    """
+
+    settings: dict[str, Any]
+    coefficients: Floats = field(default_factory=lambda: np.zeros(0))
+    average: Floats | None = None
+    n_averaged: int = 0
+    values: list[float] = field(default_factory=list)
+
+    def add(self, solution: Solution) -> Floats:
+        """Add the steps of gradient descent; return the average with those before."""
+        average = solution.average
+        assert average is not None
+        n_steps = len(solution.values)
+        if self.average is not None:
+            share = n_steps / (n_steps + self.n_averaged)
+            average = share * average + (1 - share) * self.average
+        self.average = average
+        self.n_averaged += n_steps
+        self.values += solution.values
+        return average
+
+
+@dataclass(frozen=True, eq=False)
+class KernelProblem:
+    """The minimisation problem, mean pair loss plus ridge, as a `KernelSolver` sees it.
+
+    Attributes
+    ----------
+    model : LinearModel or KernelModel
+        The functions, over rows in fit order.
+    preferences : Preferences
+        The comparable pairs.
+    loss : MarginLoss
+        The loss of a margin.
+    alpha, tol : float
+        Ridge, and tolerance.
+    max_iter : int
+        Maximum number of iterations.
+    on_iterate : IterateHook
+        Called after each iteration.
+    eta0, theta : float
+        Step t of gradient descent is ``eta0 * t**-theta``.
+    batch_size : int or None
+        Number of pairs drawn for a step; None for all.
+    average : bool
+        Whether the averaged iterate is the solution.
+    seed : int
+        Seed of the pairs.
+    """
+
+    model: LinearModel | KernelModel
+    preferences: Preferences
+    loss: MarginLoss
+    alpha: float
+    tol: float
+    max_iter: int
+    on_iterate: IterateHook
+    eta0: float = 0.0
+    theta: float = 0.5
+    batch_size: int | None = None
+    average: bool = False
+    seed: int = 0
+
+    def mean_loss(self) -> PairLoss | ListedPairLoss:
+        """Return the mean loss over all pairs, a function of scores."""
+        return mean_loss(self.preferences, self.loss)
 
 
 class KernelPairwiseSGDRanker(StreamRanker):
@@ -346,12 +431,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
         return ""
 
     def _check_part(self, data: Rows) -> None:
-        settings = getattr(self, "_progress_", {}).get("settings")
-        if settings not in (None, self._fixed_settings(data)):
-            raise ValueError(
-                "partial_fit of KernelPairwiseSGDRanker goes on with the kernel of the last fit: "
-                f"it was fitted with {settings}. Got {self._fixed_settings(data)}."
-            )
+        known = getattr(self, "_progress_", {}).get("settings", {})
+        check_same(f"partial_fit of {type(self).__name__}", known, self._fixed_settings(data))
 
     # Validation --------------------------------------------------------------------
 
@@ -409,19 +490,15 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
-        progress = getattr(self, "_progress_", None)
-        settings = self._fixed_settings(data)
-        if self.warm_start and progress is not None and progress["settings"] != settings:
-            raise ValueError(
-                "KernelPairwiseSGDRanker with warm_start=True continues on the same data with the "
-                f"same kernel: it was fitted with {progress['settings']}. Got {settings}."
-            )
+        if self.warm_start and hasattr(self, "_progress_"):
+            owner = f"{type(self).__name__} with warm_start=True"
+            check_same(owner, self._progress_["settings"], self._fixed_settings(data))
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
         kernel = self.kernel if isinstance(self.kernel, str) else "callable"
         n_rows = None if kernel == "linear" else len(data.y)
-        return {"kernel": kernel, "n_rows": n_rows, "n_features": data.X.shape[1]}
+        return {"kernel": kernel, "rows": n_rows, "features": data.X.shape[1]}
 
     # Fitting -------------------------------------------------------------------------
 

@@ -14,7 +14,15 @@ from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
 from sklearn_rank._core.protocols import Floats, IterateHook
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Queries
-from sklearn_rank._core.validation import FLAG, Choice, Constraint, Number, check_size, largest_size
+from sklearn_rank._core.validation import (
+    FLAG,
+    Choice,
+    Constraint,
+    Number,
+    check_same,
+    check_size,
+    largest_size,
+)
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._list_problem import BlockwiseObjective, ListProblem
 from sklearn_rank.estimators._stream_ranker import (
@@ -326,11 +334,9 @@ class ListNetLinear(StreamRanker):
     def _check_training(self, data: Rows) -> None:
         super()._check_training(data)
         self._check_part(data)
-        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) != data.X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__} with warm_start=True continues with the same features: it "
-                f"was fitted with {len(self.coef_)} features. Got {data.X.shape[1]}."
-            )
+        if self.warm_start and hasattr(self, "coef_"):
+            known, now = ({"number of features": n} for n in (len(self.coef_), data.X.shape[1]))
+            check_same(f"{type(self).__name__} with warm_start=True", known, now)
 
     def _check_part(self, data: Rows) -> None:
         """Raise ValueError for numbers that sums of their squares or powers can't hold."""

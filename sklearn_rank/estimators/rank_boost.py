@@ -86,9 +86,8 @@ class RankBoost(BoostingRanker):
         queries with `qid`; in one list, each class keeps its number of rows, and a row of weight 2
         counts as the row twice). All fits use the thresholds of all rows, so that the mean is one
         sum of stumps. It helps most with a few hundred rows. Only for stumps, and not with
-        `warm_start` or `n_iter_no_change`. With the `max_thresholds` or `max_features_used` of
-        `models.Stumps` all bags may use the stumps of a fit to all rows, and bag b of B may add
-        others while there are fewer than a share b / B of the maximum.
+        `warm_start`, `n_iter_no_change`, or the `max_thresholds` or `max_features_used` of
+        `models.Stumps`.
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`;
         0 means never.

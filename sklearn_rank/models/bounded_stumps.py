@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import Self
 
 import numpy as np
 
-from sklearn_rank._bins.binned_features import SIZE_ROUNDING, BinnedFeatures
+from sklearn_rank._bins.binned_features import BinnedFeatures
 from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, Mask
 from sklearn_rank._core.rows import FitRows
 from sklearn_rank.models.bin_sums import first_positive
@@ -46,22 +45,12 @@ class BoundedStumps(StumpColumns):
         # The sign that the net coefficient of each threshold must have; 0: any.
         self._sign = np.where(self._is_value, sign[:, np.newaxis], 0.0)
         self._net: defaultdict[int, float] = defaultdict(float)
-        self._earlier: list[int] = []
 
-    def at_rows(
-        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
-    ) -> Self:
+    def at_rows(self, rows: Indices, weight: Floats) -> Self:
         """Return the same stumps, without coefficients, on some of the training rows."""
         part = super().at_rows(rows, weight)
-        part._earlier, part._net = list(earlier), defaultdict(float)
-        share *= 1 - SIZE_ROUNDING
-        part._largest = [None if most is None else ceil(most * share) for most in self._largest]
+        part._net = defaultdict(float)
         return part
-
-    @property
-    def limits_size(self) -> bool:
-        """Whether the number of stumps or of features in the model is limited."""
-        return self._largest != [None, None]
 
     # The coefficients so far --------------------------------------------------------------
 
@@ -97,8 +86,8 @@ class BoundedStumps(StumpColumns):
 
     @property
     def _in_model(self) -> list[int]:
-        """The stumps with a net coefficient other than zero, here or in other parts."""
-        return sorted({*(index for index, value in self._net.items() if value), *self._earlier})
+        """The stumps with a net coefficient other than zero."""
+        return sorted(index for index, value in self._net.items() if value)
 
     # The choice ---------------------------------------------------------------------------
 

@@ -137,9 +137,7 @@ class StumpColumns:
         self._n_fixed = int(np.prod(self._shape))
         self._subsets = subsets
 
-    def at_rows(
-        self, rows: Indices, weight: Floats, earlier: Sequence[int] = (), share: float = 1.0
-    ) -> Self:
+    def at_rows(self, rows: Indices, weight: Floats) -> Self:
         """Return the same stumps on some of the training rows.
 
         Both have one list of subsets, so that a coordinate means the same to both.
@@ -150,11 +148,6 @@ class StumpColumns:
             The rows, in fit order.
         weight : ndarray of shape (n_some,)
             Their weights.
-        earlier : sequence of int
-            Coordinates in other parts of one model. Where a model is bounded in size, they count
-            as in this one.
-        share : float
-            Share of that bound which this part and `earlier` may fill.
         """
         part = copy(self)
         part._sums, part._weight = self._sums.at(rows), weight

@@ -197,13 +197,6 @@ class Stumps(BaseEstimator):
 
     Parameters
     ----------
-    max_bins : int in [2, 65535] or None, default=None
-        Maximum number of bins per feature; None means that of the booster.
-    monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. None means that of the booster.
-    categorical_features : "from_dtype", array-like or None, default=None
-        Which features are categories, as in the boosters; None means those of the booster.
     special_values : dict or None, default=None
         Values of some features that are codes, such as -99, not amounts: a list of codes by
         name or index of the feature. Each code gets its own weak ranker.
@@ -268,8 +261,6 @@ class Stumps(BaseEstimator):
     sparse = False
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        "max_bins": Number(2, 65_535, integer=True, other=(None,)),
-        "categorical_features": CATEGORICAL,
         "special_values": Described(_DICT + "lists of codes", _is_dict),
         "thresholds": Described(_DICT + "increasing values", _is_dict),
         "category_order": Described(_DICT + "levels in order", _is_dict),
@@ -283,9 +274,6 @@ class Stumps(BaseEstimator):
     def __init__(
         self,
         *,
-        max_bins: int | None = None,
-        monotonic_cst: Any = None,
-        categorical_features: Any = None,
         special_values: Mapping[Any, Any] | None = None,
         thresholds: Mapping[Any, Any] | None = None,
         max_features_used: int | None = None,
@@ -295,9 +283,6 @@ class Stumps(BaseEstimator):
         category_order: Mapping[Any, Any] | None = None,
         category_groups: Mapping[Any, Any] | None = None,
     ) -> None:
-        self.max_bins = max_bins
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
         self.special_values = special_values
         self.thresholds = thresholds
         self.max_features_used = max_features_used
@@ -317,7 +302,8 @@ class Stumps(BaseEstimator):
         names: Values | None = None,
         categories: Mapping[int, Values] = _NO_CATEGORIES,
         orders: Mapping[int, Any] = _NO_CATEGORIES,
-        owner_of_signs: str = "",
+        monotonic_cst: Any = None,
+        booster: str = "",
     ) -> StumpConstraints:
         """Return the parameters as constraints on features of some names.
 
@@ -331,16 +317,16 @@ class Stumps(BaseEstimator):
             The categories of each categorical feature by their codes.
         orders : dict of int to list
             The levels of those that have an order by the type of their column.
-        owner_of_signs : str
-            Whose `monotonic_cst` it is, for messages; empty for that of these stumps.
+        monotonic_cst : array-like, dict or None
+            The parameter of the booster.
+        booster : str
+            Its class, for messages.
         """
         owner, categorical = type(self).__name__, tuple(categories)
         called = [*range(n_features)] if names is None else [repr(str(one)) for one in names]
         bins = self._category_bins(names, called, categories, orders)
         has_no_order = tuple(j for j in categorical if j not in bins or not bins[j].ordered)
-        signs = check_monotonic(
-            owner_of_signs or owner, self.monotonic_cst, names, n_features, has_no_order
-        )
+        signs = check_monotonic(booster, monotonic_cst, names, n_features, has_no_order)
 
         def numbers(parameter: str) -> dict[int, Floats]:
             given = getattr(self, parameter) or {}

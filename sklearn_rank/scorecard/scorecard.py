@@ -104,7 +104,7 @@ class Scorecard(Predictor):
         and rare categories pooled. It replaces that of the ranker's `Stumps`; None keeps it.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the total never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. It replaces that of the ranker's `Stumps`;
+        dict maps names or indices of features to these. It replaces that of the ranker;
         None keeps it.
     scaling : dict, "minmax" or None, default=None
         None: a total above 0 has a risk above one half. ``{"pdo": 20, "score": 600, "odds": 50}``:
@@ -327,13 +327,10 @@ class Scorecard(Predictor):
         ranker = self.default_ranker() if self.ranker is None else clone(self.ranker)
         self._check_ranker(ranker)
         stumps: Any = clone(as_model(ranker.weak_ranker))
-        own = {
-            "max_thresholds": self.max_terms,
-            "min_bin_size": self.min_bin_size,
-            "monotonic_cst": self.monotonic_cst,
-        }
+        own = {"max_thresholds": self.max_terms, "min_bin_size": self.min_bin_size}
         stumps.set_params(**{name: value for name, value in own.items() if value is not None})
-        return ranker.set_params(weak_ranker=stumps)
+        signs = ranker.monotonic_cst if self.monotonic_cst is None else self.monotonic_cst
+        return ranker.set_params(weak_ranker=stumps, monotonic_cst=signs)
 
     def _check_ranker(self, ranker: Any) -> None:
         """Raise ValueError for a ranker that no card can be made of."""

@@ -39,7 +39,7 @@ BOOSTERS = {
     "margin": SmoothMarginRanker(**FOUR),
     "features": PNormPushRanker(p=2, weak_ranker="feature", **FOUR),
     "constraints": RankBoost(n_estimators=8, monotonic_cst=[1, -1, 0], weak_ranker=BOUNDED),
-    "bins": PNormPushRanker(weak_ranker=Stumps(min_bin_size=0.2, max_bins=4), **FOUR),
+    "bins": PNormPushRanker(weak_ranker=Stumps(min_bin_size=0.2), max_bins=4, **FOUR),
     "least squares": PNormPushRanker(p=4, loss="least_squares", **FOUR),
     "logistic": PNormPushRanker(p=1, loss="logistic", **FOUR),
     "logistic, both": PNormPushRanker(p=2, loss="logistic", push="both", **FOUR),

@@ -407,7 +407,7 @@ def test_warm_start_goes_on():
     again = model.fit(X, Y, qid=QID)
     assert again.n_iter_ == 1
     same(ListNetLinear().fit(X, Y, qid=QID), again)
-    with pytest.raises(ValueError, match=r"warm_start=True .* 6 features. Got 5"):
+    with pytest.raises(ValueError, match=r"warm_start=True .* number of features: .* 6. Got 5"):
         model.fit(X[:, :5], Y, qid=QID)
     same(ListNetLinear().fit(X, Y, qid=QID), model)
 

@@ -11,7 +11,7 @@ from test_engines import OBJECTIVES, expected, slow
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank._core.rows import Rows
 from sklearn_rank.engines.posed_objective import PosedObjective
-from sklearn_rank.estimators._tree_penalties import units_of
+from sklearn_rank.estimators._tree_fit import units_of
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss
 
 ENGINES = ["xgboost", "lightgbm"]

@@ -49,7 +49,7 @@ ENGINES = ["xgboost", "lightgbm"]
 # Ranker and kind of data: "missing" has NaN and a special code, "categories" a feature of codes,
 # "positive" neither missing nor negative values, "plain" no missing ones.
 SPECIAL = Stumps(max_thresholds=6, special_values={1: [CODE]})
-SUBSETS = Stumps(max_thresholds=6, categorical_features=[2])
+SUBSETS = {"weak_ranker": Stumps(max_thresholds=6), "categorical_features": [2]}
 FORMS = {
     "stumps": (RankBoost(**FEW), "missing"),
     "graded": (RankBoost(**FEW, relevance="graded"), "missing"),
@@ -58,7 +58,10 @@ FORMS = {
     "margin": (SmoothMarginRanker(**FEW), "plain"),
     "all stumps": (PNormPushRanker(solver="lbfgs", alpha=0.1), "missing"),
     "table": (PNormPushRanker(**FEW, weak_ranker=SPECIAL), "missing"),
-    "subsets": (PNormPushRanker(**FEW, weak_ranker=SUBSETS), "categories"),
+    "subsets": (
+        PNormPushRanker(**FEW, weak_ranker=SUBSETS, categorical_features=[2]),
+        "categories",
+    ),
     "features": (PNormPushRanker(**FEW, weak_ranker="feature"), "plain"),
     "trees as weak rankers": (
         RankBoost(n_estimators=3, weak_ranker=DecisionTreeRegressor(max_depth=3)),

@@ -280,7 +280,7 @@ REFUSED = {
     "kernel": (KernelPairwiseSGDRanker(max_iter=5), X, Y, r"kernel='rbf' can't be written"),
     "estimators": (RankBoost(n_estimators=2, weak_ranker=Ridge()), X, Y, r"weak_ranker=Ridge\(\)"),
     "stump categories": (
-        RankBoost(n_estimators=5, weak_ranker=Stumps(categorical_features=[2])),
+        RankBoost(n_estimators=5, categorical_features=[2]),
         CATEGORIES,
         LEVELS,
         "split of categories, on column 2",

@@ -313,7 +313,7 @@ def test_early_stopping_and_queries(ranker):
 def test_missing_special_and_unseen_values():
     """Missing values and codes have weak rankers of their own; unseen categories are missing."""
     model = RankBoost(
-        n_estimators=200, weak_ranker=Stumps(special_values={2: [-99]}, categorical_features=[3])
+        n_estimators=200, weak_ranker=Stumps(special_values={2: [-99]}), categorical_features=[3]
     )
     model.fit(X, Y)
     names = {name_of(model, number)[1] for number in range(model.n_iter_)}
@@ -342,8 +342,8 @@ def test_stored_tables_score_the_same(ranker):
 @every_booster
 def test_unused_constraints_change_nothing(ranker):
     expected = ranker(n_estimators=20).fit(X, Y)
-    unused = Stumps(monotonic_cst=np.zeros(4), thresholds={}, special_values={})
-    model = ranker(n_estimators=20, weak_ranker=unused).fit(X, Y)
+    unused = {"weak_ranker": Stumps(thresholds={}, special_values={}), "monotonic_cst": [0] * 4}
+    model = ranker(n_estimators=20, **unused).fit(X, Y)
     assert model.weak_rankers_.equal(expected.weak_rankers_)
 
 
@@ -371,53 +371,26 @@ def test_values_beyond_the_training_range_are_not_missing():
 # The object --------------------------------------------------------------------------------
 
 
-UNUSED = {"category_order": None, "category_groups": None}
-
-
 @every_booster
 def test_stumps_are_an_object_with_parameters(ranker):
-    """It equals the name without parameters, and gives those of the ranker where it has none."""
-    shared = {name: EVERYTHING[name] for name in SHARED if name in EVERYTHING} | {"max_bins": 9}
-    own = {name: value for name, value in EVERYTHING.items() if name not in shared}
+    """It equals the name without parameters."""
     plain, named = ranker(n_estimators=5, weak_ranker=Stumps()), ranker(n_estimators=5)
     assert plain.fit(X, Y).weak_rankers_.equal(named.fit(X, Y).weak_rankers_)
-    expected = ranker(n_estimators=5, weak_ranker=Stumps(**own), **shared).fit(X, Y)
-    for first in ({}, {"max_bins": 9}):
-        model = ranker(n_estimators=5, weak_ranker=Stumps(**own, **shared), **first)
-        model = clone(model)
-        before = model.weak_ranker.get_params()
-        assert model.fit(X, Y).weak_rankers_.equal(expected.weak_rankers_)
-        assert model.weak_ranker.get_params() == before == {**UNUSED, **own, **shared}
-        assert repr(through_skops(model).weak_ranker) == repr(model.weak_ranker)
+    model = ranker(**stumps(n_estimators=5, **EVERYTHING))
+    before = model.weak_ranker.get_params()
+    model = clone(model).fit(X, Y)
+    assert model.weak_ranker.get_params() == before
+    assert repr(through_skops(model).weak_ranker) == repr(model.weak_ranker)
 
 
 def test_parameters_of_stumps_in_searches():
-    assert repr(Stumps(max_bins=32)) == "Stumps(max_bins=32)"
+    assert repr(Stumps(max_thresholds=32)) == "Stumps(max_thresholds=32)"
     assert not hasattr(Stumps, "fit")
     model = RankBoost(n_estimators=3, weak_ranker=Stumps())
-    search = GridSearchCV(model, {"weak_ranker__max_bins": [2, 32]}, cv=2).fit(X, Y)
-    assert search.best_estimator_.get_params()["weak_ranker__max_bins"] == 32
-    assert model.set_params(weak_ranker__max_bins=8).weak_ranker.max_bins == 8
-    renewed = RankBoost().set_params(weak_ranker=Stumps(), weak_ranker__max_bins=16)
-    assert renewed.weak_ranker.max_bins == 16
-
-
-@pytest.mark.parametrize(
-    ("name", "own", "given"),
-    [
-        ("max_bins", 32, 16),
-        ("max_bins", 32, 64),
-        ("monotonic_cst", [1, 0, 0, 0], {0: 1}),
-        ("categorical_features", None, [3]),
-    ],
-)
-def test_a_parameter_set_twice(name, own, given):
-    model = RankBoost(n_estimators=2, weak_ranker=Stumps(**{name: given}))
-    model.fit(X, Y)
-    message = f"{name} of RankBoost and of its Stumps must be the same.*{name}=.*{name}="
-    with pytest.raises(ValueError, match=message):
-        model.set_params(**{name: own}).fit(X, Y)
-    model.set_params(**{name: given}).fit(X, Y)
+    search = GridSearchCV(model, {"weak_ranker__max_thresholds": [1, 32]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.get_params()["weak_ranker__max_thresholds"] == 32
+    renewed = RankBoost().set_params(weak_ranker=Stumps(), weak_ranker__max_thresholds=16)
+    assert renewed.weak_ranker.max_thresholds == 16
 
 
 # Bad input ---------------------------------------------------------------------------------
@@ -473,8 +446,8 @@ def test_constraints_are_for_stumps_chosen_one_by_one(name):
         message = f"{name} of RankBoost is for stumps.*weak_ranker='feat"
         with pytest.raises(ValueError, match=message):
             RankBoost(weak_ranker="feature", **given).fit(rows, Y)
-    with pytest.raises(ValueError, match=f"{name} of Stumps is for stumps.*solver='lbfgs'"):
-        PNormPushRanker(solver="lbfgs", weak_ranker=Stumps(**given)).fit(rows, Y)
+    with pytest.raises(ValueError, match=f"{name} of .* is for stumps.*solver='lbfgs'"):
+        PNormPushRanker(solver="lbfgs", **stumps(**given)).fit(rows, Y)
 
 
 # The best subset of categories -------------------------------------------------------------
@@ -543,8 +516,8 @@ def test_no_subset_of_categories_is_better(name, is_missing_rare, sums, signs):
 def test_categories_of_which_only_missing_tells(ranker):
     X = np.array([0.0, 1.0, np.nan, 0.0, 1.0, np.nan])[:, np.newaxis]
     y = np.array([1, 1, 0, 1, 1, 0])
-    small = Stumps(categorical_features=[0], max_thresholds=1)
-    model = ranker(n_estimators=2, weak_ranker=small).fit(X, y)
+    small = {"weak_ranker": Stumps(max_thresholds=1), "categorical_features": [0]}
+    model = ranker(n_estimators=2, **small).fit(X, y)
     scores = model.decision_function(X)
     assert (model.weak_rankers_.subsets.size, len(np.unique(scores))) == (0, 2)
     assert scores[0] == scores[1] > scores[2]

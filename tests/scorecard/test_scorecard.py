@@ -227,13 +227,17 @@ def test_small_cards_have_a_ridge_and_a_refit_after_each_choice():
 
 
 def test_what_the_ranker_has_is_kept_where_the_card_says_nothing():
-    stumps = Stumps(min_bin_size=0.2, max_thresholds=3, monotonic_cst=[-1] * 8)
-    ranker = PNormPushRanker(solver="corrective", alpha=0.25, p=5.5, weak_ranker=stumps)
+    stumps, signs = Stumps(min_bin_size=0.2, max_thresholds=3), [-1] * 8
+    ranker = PNormPushRanker(
+        solver="corrective", alpha=0.25, p=5.5, weak_ranker=stumps, monotonic_cst=signs
+    )
     card = Scorecard(ranker, max_terms=None, min_bin_size=None, cv=2).fit(X, Y)
     assert (card.ranker_.alpha, card.ranker_.p) == (0.25, 5.5)
     assert card.ranker_.weak_ranker.get_params() == stumps.get_params()
-    own = Scorecard(ranker, max_terms=2, monotonic_cst=[0] * 8, cv=2).fit(X, Y).ranker_.weak_ranker
-    assert (own.max_thresholds, own.min_bin_size, own.monotonic_cst) == (2, 0.02, [0] * 8)
+    assert card.ranker_.monotonic_cst == signs
+    own = Scorecard(ranker, max_terms=2, monotonic_cst=[0] * 8, cv=2).fit(X, Y).ranker_
+    found = own.weak_ranker
+    assert (found.max_thresholds, found.min_bin_size, own.monotonic_cst) == (2, 0.02, [0] * 8)
 
 
 def test_a_grid_search_takes_parameters_of_the_ranker():

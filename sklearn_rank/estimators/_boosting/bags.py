@@ -21,14 +21,13 @@ def fit_bags(ranker: Any, data: Rows, history: History, threads: ThreadPool) -> 
     """Fit bag after bag and return the fitted attributes of their mean."""
     data = data.distinct()
     problem = ranker._make_problem(data, history, threads)
-    bags, known = Bags(), _first_stumps(ranker, problem, history)
+    bags = Bags()
     observer = ranker._make_observer(
         problem.data, "bag", ranker.n_bags, lambda: _collect(ranker, problem, bags)
     )
     for number in range(ranker.n_bags):
         rng = np.random.default_rng([history.seed, number])
-        share = (number + 1) / ranker.n_bags
-        bag = _bag_of(problem, draw_weights(problem, rng), [*known, *bags.coordinates], share)
+        bag = _bag_of(problem, draw_weights(problem, rng))
         bags.fits.append(_fit_bag(ranker, bag, history))
         value = bags.fits[-1].objective[-1:] or [bag.objective.value(np.zeros(len(bag.data.y)))]
         if observer(number + 1, value[0]):
@@ -84,27 +83,14 @@ def _net(bag: History, values: list[float]) -> dict[int, float]:
     return sums
 
 
-def _first_stumps(ranker: Any, problem: BoostingProblem, history: History) -> list[int]:
-    """Return the stumps that bags of a model of bounded size may use from the start.
-
-    Those of a fit to all rows: the first bags would fill the model with their own choices.
-    """
-    if not getattr(problem.weak_rankers, "limits_size", False):
-        return []
-    whole = _bag_of(problem, problem.preferences.weight, [], 1.0)
-    return Bags([_fit_bag(ranker, whole, history)]).coordinates
-
-
-def _bag_of(
-    problem: BoostingProblem, weight: Floats, earlier: list[int], share: float
-) -> BoostingProblem:
+def _bag_of(problem: BoostingProblem, weight: Floats) -> BoostingProblem:
     """Return the problem of a bag whose rows have these weights, in fit order."""
     drawn = np.flatnonzero(weight)
     rows = problem.preferences.order[drawn]
     data = problem.data.take(rows, weight[drawn])
     preferences = data.preferences
     at_rows = require(problem.weak_rankers, "at_rows", "n_bags")
-    stumps = at_rows(drawn[preferences.order], preferences.weight, earlier, share)
+    stumps = at_rows(drawn[preferences.order], preferences.weight)
     return BoostingProblem.pose(data, stumps, problem.threads, problem.posing)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from functools import partial
 from inspect import signature
 from typing import Any, ClassVar
@@ -16,13 +16,19 @@ from sklearn_rank._bins.binned_features import Binning
 from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
 from sklearn_rank._core.protocols import Floats, Objective, WeakRankers
 from sklearn_rank._core.rows import FitRows, Rows
-from sklearn_rank._core.validation import FLAG, Constraint, Number, check_size, largest_size
+from sklearn_rank._core.validation import (
+    FLAG,
+    Constraint,
+    Number,
+    check_same,
+    check_size,
+    largest_size,
+)
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._boosting.bags import fit_bags
-from sklearn_rank.estimators._boosting.early_stopping import Phases
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History, Posing
 from sklearn_rank.estimators._boosting.record import Coefficients, FitRecord
-from sklearn_rank.estimators._boosting.rounds_ranker import RoundsRanker
+from sklearn_rank.estimators._boosting.rounds_ranker import Phases, RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
     WEAK_RANKER,
@@ -33,9 +39,6 @@ from sklearn_rank.models import (
 )
 from sklearn_rank.objectives import balancing_offset, error_cut, make_push
 from sklearn_rank.solvers import BoostingSolver, Coordinate
-
-_SHARED = ("max_bins", "monotonic_cst", "categorical_features")
-"""Parameters that boosters and `Stumps` have."""
 
 _GIVEN = "shape of X_val (None: not given)"
 
@@ -242,16 +245,11 @@ class BoostingRanker(RoundsRanker):
             )
         if not self._is_continued:
             return
-        name, known = type(self).__name__, self._history_["settings"]
-        for setting, value in self._fixed_settings(data).items():
-            if known.get(setting, value) != value:
-                raise ValueError(
-                    f"{name} with warm_start=True continues with the same {setting}: it was "
-                    f"fitted with {known[setting]!r}. Got {value!r}."
-                )
+        name = f"{type(self).__name__} with warm_start=True"
+        check_same(name, self._history_["settings"], self._fixed_settings(data))
         if not self._counts_each_power and self.n_estimators < self.n_iter_:
             raise ValueError(
-                f"{name} with warm_start=True can only add rounds: n_estimators="
+                f"{name} can only add rounds: n_estimators="
                 f"{self.n_estimators} is less than the {self.n_iter_} rounds fitted."
             )
 
@@ -263,7 +261,7 @@ class BoostingRanker(RoundsRanker):
                 data = data.take(paired)
         earlier = getattr(self, "weak_rankers_", None) if history.steps else None
         constraints = self._constraints() if self._has_stumps else None
-        rows = FitRows(data, threads, self._stumps.max_bins, history.seed, earlier, constraints)
+        rows = FitRows(data, threads, self.max_bins, history.seed, earlier, constraints)
         weak_rankers = as_model(self.weak_ranker).on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
@@ -303,24 +301,14 @@ class BoostingRanker(RoundsRanker):
         return hasattr(as_model(self.weak_ranker), "constraints")
 
     @property
-    def _stumps(self) -> Any:
-        """The stumps (of another model: free ones), whose None the ranker's parameters replace."""
-        stumps: Any = copy(as_model(self.weak_ranker)) if self._has_stumps else Stumps()
-        for name in _SHARED:
-            if getattr(stumps, name) is None:
-                setattr(stumps, name, getattr(self, name))
-        return stumps
-
-    @property
     def _wanted_categories(self) -> Any:
-        return None if self._refused_by() else self._stumps.categorical_features
+        return None if self._refused_by() else self.categorical_features
 
     def _check_stumps(self) -> None:
         """Raise ValueError for parameters of stumps that can't be used."""
         model: Any = as_model(self.weak_ranker)
         if self._has_stumps:
             model.check()
-            self._check_shared(model)
         refused, used = self._refused_by(), self._used_constraints()
         if refused and used:
             raise ValueError(
@@ -333,43 +321,32 @@ class BoostingRanker(RoundsRanker):
                 "needs relevance='binary'. Got relevance='graded'."
             )
 
-    def _check_shared(self, stumps: Stumps) -> None:
-        """Raise ValueError for a parameter that the ranker and the stumps set differently."""
-        for name in _SHARED:
-            own, given = getattr(self, name), getattr(stumps, name)
-            is_set = given is not None and not _is_same(own, self._default(name))
-            if is_set and not _is_same(own, given):
-                owner = type(self).__name__
-                raise ValueError(
-                    f"{name} of {owner} and of its {type(stumps).__name__} must be the same, or "
-                    f"only one of them set. Got {owner}({name}={own!r}) and "
-                    f"{type(stumps).__name__}({name}={given!r})."
-                )
-
     def _default(self, name: str) -> Any:
         """Return the default of a parameter."""
         return signature(type(self)).parameters[name].default
 
     def _used_constraints(self) -> list[str]:
         """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""
-        owners = (self, as_model(self.weak_ranker)) if self._has_stumps else (self,)
+        names = [(self, name) for name in ("monotonic_cst", "categorical_features")]
+        if self._has_stumps:
+            names += [(as_model(self.weak_ranker), name) for name in Stumps().get_params()]
         return [
             f"{name} of {type(owner).__name__}"
-            for owner in owners
-            for name, unused in Stumps().get_params().items()
-            if name != "max_bins" and _is_used(getattr(owner, name, unused), unused)
+            for owner, name in names
+            if _is_used(getattr(owner, name))
         ]
 
     def _constraints(self) -> StumpConstraints:
         """Return the constraints on stumps of checked features."""
         codes = self.category_codes_
-        has_signs = getattr(as_model(self.weak_ranker), "monotonic_cst", None) is not None
-        return self._stumps.constraints(
+        stumps: Any = as_model(self.weak_ranker) if self._has_stumps else Stumps()
+        return stumps.constraints(
             self.n_features_in_,
             getattr(self, "feature_names_in_", None),
             {} if codes is None else codes.categories,
             {} if codes is None else codes.orders,
-            "" if has_signs else type(self).__name__,
+            self.monotonic_cst,
+            type(self).__name__,
         )
 
     def binning(self) -> Binning | None:
@@ -382,7 +359,7 @@ class BoostingRanker(RoundsRanker):
         """
         if not self._has_stumps:
             return None
-        return self._constraints().binning(self._stumps.max_bins)
+        return self._constraints().binning(self.max_bins)
 
     def stump_settings(self) -> dict[str, Any]:
         """Return the most bins and the constraints of the stumps by parameter, as plain values.
@@ -392,7 +369,7 @@ class BoostingRanker(RoundsRanker):
         dict of str to object
             Features by their positions.
         """
-        return {"max_bins": self._stumps.max_bins, **self._constraints().settings}
+        return {"max_bins": self.max_bins, **self._constraints().settings}
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags; missing and sparse input depend on the weak ranker."""
@@ -422,8 +399,10 @@ class BoostingRanker(RoundsRanker):
 
     def _check_bags(self) -> None:
         """Raise ValueError for settings of which there is no mean over bags."""
+        model: Any = as_model(self.weak_ranker)
+        limits = [getattr(model, name, None) for name in ("max_thresholds", "max_features_used")]
         refused = {
-            f"weak_ranker={self.weak_ranker!r}": as_model(self.weak_ranker).name != "stump",
+            f"weak_ranker={self.weak_ranker!r}": model.name != "stump" or limits != [None, None],
             f"solver={getattr(self, 'solver', '')!r}": not self.solver_in_use.fits_bags,
             "warm_start=True": self.warm_start,
             f"n_iter_no_change={self.n_iter_no_change}": self.n_iter_no_change is not None,
@@ -432,17 +411,12 @@ class BoostingRanker(RoundsRanker):
             if is_set:
                 raise ValueError(
                     f"n_bags={self.n_bags} of {type(self).__name__} is the mean of fits to "
-                    "bootstrap samples, each of stumps that are chosen one by one: it can't be "
-                    f"used with {setting}."
+                    "bootstrap samples, each of any number of stumps that are chosen one by one: "
+                    f"it can't be used with {setting}."
                 )
 
 
-def _is_used(value: Any, unused: Any) -> bool:
+def _is_used(value: Any) -> bool:
     """Whether a value of a parameter constrains stumps; "from_dtype" waits for the features."""
-    is_open = isinstance(value, str) and value == "from_dtype"
-    return not is_open and np.size(value) > 0 and not _is_same(value, unused)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values of a parameter are equal: numbers, names, dicts or lists."""
-    return np.array_equal(np.array(one, dtype=object), np.array(other, dtype=object))
+    is_unset = value is None or isinstance(value, str) or (np.isscalar(value) and value == 0)
+    return not is_unset and np.size(value) > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,76 +21,6 @@ MIN_ROWS = 10
 
 With fewer the rounds that they choose are mostly chance. See `effective_rows`.
 """
-
-
-@dataclass(frozen=True, eq=False)
-class Phase:
-    """One fit of rounds: the only one, the search for their number, or so many on all rows.
-
-    Attributes
-    ----------
-    rows : Rows
-        Rows to learn from.
-    held_out : Rows or None
-        Rows that are scored after each round.
-    n_rounds : int
-        Maximum number of rounds.
-    unit : str
-        What a round is called, in callbacks and printed lines.
-    is_search : bool
-        Whether another phase follows.
-    """
-
-    rows: Rows
-    held_out: Rows | None
-    n_rounds: int
-    unit: str = "round"
-    is_search: bool = False
-
-
-class Phases:
-    """The fits of a ranker: of all rounds, or of as many as held-out rows have chosen.
-
-    Parameters
-    ----------
-    ranker : RoundsRanker
-        The ranker.
-    data : Rows
-        Rows to learn from, and perhaps rows that the caller holds out.
-    seed : int
-        Seed of the rows that are held out of these.
-
-    Attributes
-    ----------
-    fitted : dict
-        The fitted attributes, when the phases are over; set by `end`.
-    """
-
-    def __init__(self, ranker: Any, data: Rows, seed: int) -> None:
-        self._ranker, self._data, self._seed = ranker, data, seed
-        self.fitted: dict[str, Any] = {}
-        self._was_ended = False
-
-    def __iter__(self) -> Iterator[Phase]:
-        """Yield the phases, each when the one before has ended."""
-        ranker, data, n_rounds = self._ranker, self._data, self._ranker.n_estimators
-        if data.held_out is not None or ranker.n_iter_no_change is None:
-            yield Phase(data, data.held_out, n_rounds)
-            return
-        train, held_out = split_validation(data, ranker.validation_fraction, self._seed)
-        if not has_enough(ranker, held_out):
-            yield Phase(data, None, n_rounds)
-            return
-        yield Phase(train, held_out, n_rounds, is_search=ranker.refits)
-        del train, held_out  # and what they have computed
-        best = self.fitted["n_iter_"]
-        if ranker.refits and best and not self._was_ended:
-            yield Phase(data, None, best, "refit round")
-
-    def end(self, fitted: dict[str, Any], was_ended: bool) -> None:
-        """Take the fitted attributes of a phase, and whether an observer ended it."""
-        curves = {name: one for name, one in self.fitted.items() if name.startswith("validation_")}
-        self.fitted, self._was_ended = fitted | curves, was_ended
 
 
 def has_enough(ranker: Any, held_out: Rows) -> bool:

@@ -23,8 +23,9 @@ from sklearn_rank._core.protocols import (
 )
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Sums
-from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping, Phase, has_enough
+from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping, has_enough
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase
 from sklearn_rank.objectives import balancing_offset
 from sklearn_rank.objectives.offsets import rising_cut
 from sklearn_rank.solvers import Round

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from sklearn_rank._core.validation import (
     refuse_dates,
 )
 from sklearn_rank.base import BaseRanker, is_binary
+from sklearn_rank.estimators._boosting.early_stopping import has_enough, split_validation
 from sklearn_rank.estimators._boosting.held_out import (
     HeldOutLoss,
     HeldOutMetric,
@@ -53,6 +54,76 @@ def has_stages(ranker: Any) -> bool:
 def has_binary_stages(ranker: Any) -> bool:
     """Whether there is a decision function for each stage."""
     return is_binary(ranker) and has_stages(ranker)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """One fit of rounds: the only one, the search for their number, or so many on all rows.
+
+    Attributes
+    ----------
+    rows : Rows
+        Rows to learn from.
+    held_out : Rows or None
+        Rows that are scored after each round.
+    n_rounds : int
+        Maximum number of rounds.
+    unit : str
+        What a round is called, in callbacks and printed lines.
+    is_search : bool
+        Whether another phase follows.
+    """
+
+    rows: Rows
+    held_out: Rows | None
+    n_rounds: int
+    unit: str = "round"
+    is_search: bool = False
+
+
+class Phases:
+    """The fits of a ranker: of all rounds, or of as many as held-out rows have chosen.
+
+    Parameters
+    ----------
+    ranker : RoundsRanker
+        The ranker.
+    data : Rows
+        Rows to learn from, and perhaps rows that the caller holds out.
+    seed : int
+        Seed of the rows that are held out of these.
+
+    Attributes
+    ----------
+    fitted : dict
+        The fitted attributes, when the phases are over; set by `end`.
+    """
+
+    def __init__(self, ranker: Any, data: Rows, seed: int) -> None:
+        self._ranker, self._data, self._seed = ranker, data, seed
+        self.fitted: dict[str, Any] = {}
+        self._was_ended = False
+
+    def __iter__(self) -> Iterator[Phase]:
+        """Yield the phases, each when the one before has ended."""
+        ranker, data, n_rounds = self._ranker, self._data, self._ranker.n_estimators
+        if data.held_out is not None or ranker.n_iter_no_change is None:
+            yield Phase(data, data.held_out, n_rounds)
+            return
+        train, held_out = split_validation(data, ranker.validation_fraction, self._seed)
+        if not has_enough(ranker, held_out):
+            yield Phase(data, None, n_rounds)
+            return
+        yield Phase(train, held_out, n_rounds, is_search=ranker.refits)
+        del train, held_out  # and what they have computed
+        best = self.fitted["n_iter_"]
+        if ranker.refits and best and not self._was_ended:
+            yield Phase(data, None, best, "refit round")
+
+    def end(self, fitted: dict[str, Any], was_ended: bool) -> None:
+        """Take the fitted attributes of a phase, and whether an observer ended it."""
+        curves = {name: one for name, one in self.fitted.items() if name.startswith("validation_")}
+        self.fitted, self._was_ended = fitted | curves, was_ended
 
 
 class RoundsRanker(BaseRanker):

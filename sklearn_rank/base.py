@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -115,14 +115,6 @@ class Predictor(BaseEstimator):
             Greater for rows that rank higher. Only in binary mode.
         """
         return self._score_validated(X)
-
-    @property
-    def predict_proba(self) -> NoReturn:
-        """Raise AttributeError: scores rank, and are no probabilities until they are calibrated."""
-        raise AttributeError(
-            f"{type(self).__name__} has no predict_proba: its scores rank rows and are no "
-            "probabilities. CalibratedClassifierCV of sklearn.calibration turns them into some."
-        )
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Return the area under the ROC curve, within queries and pooled over pairs.

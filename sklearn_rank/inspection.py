@@ -40,7 +40,7 @@ class ColumnNote:
     Attributes
     ----------
     kind : str
-        "leak", "filled", "constant", "duplicate" or "drift".
+        "leak", "filled", "constant" or "drift".
     columns : tuple
         Names of the columns.
     text : str
@@ -62,8 +62,8 @@ class ColumnNote:
         return self.text
 
 
-def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -> list[ColumnNote]:
-    r"""Return notes on columns that tell the target, nothing, or what another column tells.
+def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
+    r"""Return notes on columns that tell the target, or nothing.
 
     =================  ==========================================================================
     kind               condition
@@ -74,9 +74,6 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -
                        greater is 10 times the other, or that of the missing ones; or the rows
                        where it is filled in and those where not have an AUC above .995
     "constant"         all rows hold one value, or miss it; or all but 1 % and at most 10
-    "duplicate"        another column has the same values or, if they are at most a tenth as
-                       many as the rows, each goes with one value of the other
-    "drift"            the distribution differs between X and X_new: see `drift_notes`
     =================  ==========================================================================
 
     What a note says is true of the rows; whether a column is known when rows are to be ranked is
@@ -91,19 +88,17 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -
         target.
     qid : array-like of shape (n_samples,), default=None
         Query of each row, within which a column that leaks must order the rows.
-    X_new : data frame or array-like, default=None
-        Rows to be ranked, with the columns of X.
 
     Returns
     -------
     list of ColumnNote
-        At most one of "drift", and two of "constant", which may name several columns.
+        At most two of "constant", which may name several columns.
 
     Raises
     ------
     ValueError
-        When the arrays are of different lengths, y is missing in a row, X is sparse or has not two
-        dimensions, or X_new lacks columns of X.
+        When the arrays are of different lengths, y is missing in a row, or X is sparse or has not
+        two dimensions.
 
     See Also
     --------
@@ -135,13 +130,7 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None, X_new: Any = None) -
         if names:
             text = f"{_listed(names)} {'hold' if len(names) > 1 else 'holds'} one value {about}"
             notes.append(ColumnNote("constant", tuple(names), text))
-    seen: dict[bytes, Any] = {}
-    for name in (name for name, n in n_others.items() if n is None):
-        other = seen.setdefault(_key(columns[name][0]), name)
-        if other != name:
-            text = f"column {name!r} tells the same as {other!r} in every row"
-            notes.append(ColumnNote("duplicate", (name, other), text))
-    return notes if X_new is None else notes + drift_notes(column_summaries(X), X_new)
+    return notes
 
 
 def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
@@ -235,10 +224,6 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
         old = np.asarray(summary["counts"], dtype=np.float64)
         new = _counts(summary, *columns[name])
         if old.shape != new.shape or not (old.sum() > 0 and new.sum() > 0):
-            continue
-        rare = old / old.sum() * new.sum() < _MIN_EXPECTED
-        old, new = (np.append(one[~rare], one[rare].sum()) for one in (old, new))
-        if len(old) < 2:
             continue
         psi, p_value = population_stability_index(old, new)
         if psi >= _LARGE_PSI and p_value < _LEVEL / len(summaries):
@@ -412,13 +397,6 @@ def _n_others(values: Floats) -> int | None:
     counts = np.unique(values, return_counts=True)[1]  # all that are missing count as one
     n_others = int(len(values) - counts.max(initial=0))
     return n_others if n_others <= min(_FEW_ROWS, _FEW * len(values)) else None
-
-
-def _key(values: Floats) -> bytes:
-    """Return bytes that two columns share if they are the same or, of few values, go together."""
-    _, start, code = np.unique(values, return_index=True, return_inverse=True)
-    few = len(start) <= len(values) / 10  # of many, any two columns would go together
-    return np.argsort(np.argsort(start))[code].tobytes() if few else values.tobytes()
 
 
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:

@@ -94,7 +94,7 @@ def scripts(monkeypatch):
 @pytest.fixture
 def seen(monkeypatch):
     """What early stopping trains on and what it holds out, filled by the next fit."""
-    from sklearn_rank.estimators._boosting import early_stopping as _early_stopping
+    from sklearn_rank.estimators._boosting import rounds_ranker as _rounds_ranker
 
     seen = SimpleNamespace()
 
@@ -103,6 +103,6 @@ def seen(monkeypatch):
         seen.train, seen.held_out = split(data, fraction, seed)
         return seen.train, seen.held_out
 
-    split = _early_stopping.split_validation
-    monkeypatch.setattr(_early_stopping, "split_validation", spy)
+    split = _rounds_ranker.split_validation
+    monkeypatch.setattr(_rounds_ranker, "split_validation", spy)
     return seen

@@ -79,8 +79,6 @@ class Printer:
         Number of iterations asked for; about ten of them are printed.
     verbose : int
         0 prints nothing, 1 the first line and ten more, 2 every line.
-    shows_total : bool, default=True
-        Whether the line says it: "round 3/100", else "round 3".
 
     Examples
     --------
@@ -95,14 +93,12 @@ class Printer:
     unit: str
     total: int
     verbose: int
-    shows_total: bool = True
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
         """Print the line if it is its turn; never end the fit."""
         every = 1 if self.verbose > 1 else max(1, self.total // 10)
         if self.verbose and (number % every == 0 or number == 1):
-            place = f"{number}/{self.total}" if self.shows_total else f"{number}"
-            print(f"[{self.name}] {self.unit} {place}: objective {objective:.6g}")
+            print(f"[{self.name}] {self.unit} {number}/{self.total}: objective {objective:.6g}")
         return False
 
 
@@ -237,7 +233,6 @@ def make_observer(
     data: dict[str, Any],
     *,
     n_before: int | None = 0,
-    shows_total: bool = True,
 ) -> Observer:
     """Begin the root task of a fit and return what is called after each iteration.
 
@@ -259,15 +254,13 @@ def make_observer(
         else `fit` was given; or what returns them, called only when a callback wants them.
     n_before : int or None, default=0
         How many iterations earlier fits have done; None when `total` is not the maximum.
-    shows_total : bool, default=True
-        Whether printed lines show `total`.
 
     Returns
     -------
     Observer
         Returns True when a callback ends the fit.
     """
-    printer = Printer(type(estimator).__name__, unit, total, estimator.verbose, shows_total)
+    printer = Printer(type(estimator).__name__, unit, total, estimator.verbose)
     if not has_callbacks(estimator):
         return printer
     n_left = None if n_before is None else total - n_before

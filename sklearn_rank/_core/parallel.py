@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -87,50 +87,30 @@ def _libraries() -> ThreadpoolController:
 
 
 class _SharedLimit:
-    """One thread for BLAS, from when the first thread asks for it until the last is done.
+    """One thread for BLAS, from when the first block asks for it until the last is done.
 
-    The number of BLAS threads belongs to the process. Of threads that overlap, one that comes
-    later would take the limit for what was there before, and restore that. So a thread of its
-    own sets the number and restores it: threadpoolctl lets no other thread do it meanwhile.
+    The number of BLAS threads belongs to the process. Of blocks in threads that overlap, one that
+    comes later would take the limit for what was there before, and restore that.
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside: set[object] = set()
-        self._is_over = Event()
-        self._is_over.set()
-        self._keeper: Thread | None = None
+        self._lock, self._inside = Lock(), set[object]()
+        self._limiter: Any = None
 
     def enter(self, block: object) -> None:
         """Set the limit for a block, unless it is set."""
         with self._lock:
             self._inside.add(block)
-            if self._is_over.is_set():
-                is_set, self._is_over = Event(), Event()
-                arguments = is_set, self._is_over
-                self._keeper = Thread(target=self._keep, args=arguments, daemon=True)
-                self._keeper.start()
-                is_set.wait()
+            if self._limiter is None:
+                self._limiter = _libraries().limit(limits=1, user_api="blas")
 
     def leave(self, block: object) -> None:
-        """Undo it, unless another block still needs it; nothing for one that is not inside."""
+        """Undo it, unless another block still needs it."""
         with self._lock:
-            try:
-                if self._inside == {block} and self._keeper is not None:
-                    self._is_over.set()
-                    if self._keeper.ident is not None:
-                        self._keeper.join()
-            finally:
-                self._inside.discard(block)
-
-    @staticmethod
-    def _keep(is_set: Event, is_over: Event) -> None:
-        try:
-            with _libraries().limit(limits=1, user_api="blas"):
-                is_set.set()
-                is_over.wait()
-        finally:
-            is_set.set()
+            self._inside.discard(block)
+            if not self._inside and self._limiter is not None:
+                self._limiter.restore_original_limits()
+                self._limiter = None
 
 
 _BLAS_LIMIT = _SharedLimit()
@@ -142,8 +122,6 @@ def one_blas_thread() -> Iterator[None]:
     block = object()
     try:  # from before the limit is set: Ctrl-C may come anywhere
         _BLAS_LIMIT.enter(block)
-        # Where BLAS has its threads from OpenMP, each thread has a number of its own.
-        with _libraries().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
         _BLAS_LIMIT.leave(block)

@@ -111,13 +111,13 @@ JOBS = Described(
 )
 
 
-def _is_seed(value: Any) -> bool:
-    """Whether scikit-learn takes a value as a random state."""
-    is_state = value is None or isinstance(value, np.random.RandomState)
-    return is_state or Number(0, 2**32 - 1, integer=True).allows(value)
-
-
-SEED = Described("None, an int in [0, 2**32 - 1] or a numpy.random.RandomState", _is_seed)
+SEED = Described(
+    "None, an int in [0, 2**32 - 1] or a numpy.random.RandomState",
+    lambda value: (
+        isinstance(value, np.random.RandomState)
+        or Number(0, 2**32 - 1, integer=True, other=(None,)).allows(value)
+    ),
+)
 
 
 def _are_folds(value: Any) -> bool:
@@ -129,13 +129,10 @@ def _are_folds(value: Any) -> bool:
 FOLDS = Described("an int in [2, inf), a splitter or an iterable of (train, test)", _are_folds)
 
 
-def _are_keywords(value: Any) -> bool:
-    """Whether a value is None, or a dict of keyword arguments."""
-    is_dict = isinstance(value, Mapping)
-    return value is None or (is_dict and all(isinstance(key, str) for key in value))
-
-
-KEYWORDS = Described("None or a dict with names as keys", _are_keywords)
+KEYWORDS = Described(
+    "None or a dict with names as keys",
+    lambda value: value is None or (isinstance(value, Mapping) and {*map(type, value)} <= {str}),
+)
 
 
 class Constraint(Protocol):
@@ -343,17 +340,12 @@ def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
     if position is None:
         raise ValueError(f"{owner} needs the position of each row, from 1. Got position=None.")
     numbers = check_floats(position, "position")
-    if len(numbers) != n_samples:
+    is_right = (numbers >= 1) & (numbers == np.floor(numbers)) & (numbers < 2**31)
+    if len(numbers) != n_samples or not is_right.all():
         raise ValueError(
-            f"position of {owner} must hold one place for each of the {n_samples} rows. Got "
-            f"{len(numbers)} places."
-        )
-    is_wrong = ~(numbers >= 1) | (numbers != np.floor(numbers)) | (numbers > np.iinfo(np.int32).max)
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        raise ValueError(
-            f"position of {owner} must hold whole numbers from 1, the first place of a list. Got "
-            f"{numbers[row]:g} in row {row}."
+            f"position of {owner} must hold a whole number from 1, the first place of a list, for "
+            f"each of the {n_samples} rows. Got {len(numbers)} places, of which "
+            f"{numbers[~is_right][:3].tolist()} are none."
         )
     return numbers.astype(np.intp)
 
@@ -429,19 +421,15 @@ def is_missing(value: Any) -> bool:
 
 def check_relevance(y: Any, name: str = "y") -> Floats:
     """Return graded relevance as floats; strings and missing values are refused."""
-    relevance = check_column(y, name)
-    if relevance.dtype.kind == "O" and not any(isinstance(one, str) for one in relevance):
-        try:
-            relevance = relevance.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold numbers. {error}") from error
-    if relevance.dtype.kind not in "biuf":
+    values = check_column(y, name)
+    has_text = values.dtype.kind == "O" and any(isinstance(one, str) for one in values)
+    if has_text or values.dtype.kind not in "biufO":
         hint = " Two classes need relevance='binary'." if name == "y" else ""
         raise ValueError(
             f"{name} must hold numbers, greater for rows that rank higher. Got values of "
-            f"type {relevance.dtype}.{hint}"
+            f"type {values.dtype}.{hint}"
         )
-    relevance = relevance.astype(np.float64)
+    relevance = check_floats(values, name)
     if not np.isfinite(relevance).all():
         raise ValueError(f"{name} contains NaN or infinity.")
     return relevance

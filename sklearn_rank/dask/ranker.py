@@ -27,7 +27,6 @@ from sklearn_rank.dask._summaries import Summary, find_categories, summarise, wi
 from sklearn_rank.dask._supported import check_supported, check_workers
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
-from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 
 
 def _is_binary(ranker: Any) -> bool:
@@ -373,5 +372,4 @@ def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) ->
         total,
         lambda: dict(fit.attributes or {}),
         {"X": lambda: given[0], "y": lambda: given[1], "metadata": None},
-        shows_total=not isinstance(estimator, KernelPairwiseSGDRanker),
     )

@@ -529,7 +529,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
             return {**fitted, **known}
 
         watched = data, "iteration", self.max_iter, reconstruct
-        follower = Follower(self._make_observer(*watched, shows_total=False))
+        follower = Follower(self._make_observer(*watched))
         settings = self.alpha, self.tol, self.max_iter
         problem = KernelProblem(model, preferences, loss, *settings, follower)
         if solver.has_steps:

@@ -59,7 +59,7 @@ FORMS = {
     "all stumps": (PNormPushRanker(solver="lbfgs", alpha=0.1), "missing"),
     "table": (PNormPushRanker(**FEW, weak_ranker=SPECIAL), "missing"),
     "subsets": (
-        PNormPushRanker(**FEW, weak_ranker=SUBSETS, categorical_features=[2]),
+        PNormPushRanker(**FEW, **SUBSETS),
         "categories",
     ),
     "features": (PNormPushRanker(**FEW, weak_ranker="feature"), "plain"),

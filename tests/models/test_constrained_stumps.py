@@ -422,7 +422,10 @@ WRONG = [
     ({"min_bin_size": 0.6}, r"a float in \[0, 0.5\]"),
     ({"min_bin_events": -1}, r"a float in \[0, inf\)"),
     ({"min_bin_events": 1, "relevance": "graded"}, "needs relevance='binary'"),
-    ({"categorical_features": [4]}, "categorical_features of RankBoost must be names or indices"),
+    (
+        {"categorical_features": [4]},
+        r"categorical_features of RankBoost has \[4\], which are neither feature names nor",
+    ),
 ]
 
 

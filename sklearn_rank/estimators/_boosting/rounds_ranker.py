@@ -32,7 +32,7 @@ from sklearn_rank.estimators._boosting.held_out import (
     metric_of_rows,
 )
 from sklearn_rank.metrics.scorers import SCORING
-from sklearn_rank.models.stumps import CATEGORICAL, Positions
+from sklearn_rank.models.stumps import CATEGORICAL, Positions, by_position
 
 
 def has_stages(ranker: Any) -> bool:
@@ -443,15 +443,6 @@ def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
                 f"{n_features} features. Got {len(given)}."
             )
         return tuple(np.flatnonzero(given).tolist())
-    names = {name: number for number, name in enumerate(getattr(X, "columns", ()))}
-    positions = []
-    for one in given.tolist():
-        position = names.get(one, -1) if isinstance(one, str) else one
-        is_index = np.asarray(position).dtype.kind in "iu"
-        if not is_index or not 0 <= position < n_features:
-            raise ValueError(
-                f"categorical_features of {owner} must be names or indices of the {n_features} "
-                f"features. Got {one!r}."
-            )
-        positions.append(position)
-    return tuple(sorted(set(positions)))
+    named = dict.fromkeys(given.tolist())
+    names = getattr(X, "columns", None)
+    return tuple(sorted(by_position(owner, "categorical_features", named, names, n_features)))

@@ -15,23 +15,20 @@ _TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
 """Types of columns of categories; all others are floats of the wanted size."""
 
 
-def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "score") -> Any:
+def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     """Return an ONNX model that computes the total of each row.
 
     A card of numbers alone has one input "X" of shape (n_rows, n_features). A card with
     categories has an input of shape (n_rows, 1) for each feature that it needs, called as
     it is, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
     values. NaN is missing, and so is an empty string, unless the card names it as a category;
-    columns of int64 have no missing values. Floats are compared as float64, those of float32
-    after conversion, which is exact: the totals are those of the card for the same X. Infinity
-    lies in the outermost range.
+    columns of int64 have no missing values. Floats are doubles: the totals are those of the card
+    for the same X. Infinity lies in the outermost range.
 
     Parameters
     ----------
     card : Card or Scorecard
         The scorecard; an estimator must be fitted.
-    dtype : {"float64", "float32"}, default="float64"
-        Type of the inputs that are floats.
     name : str, default="score"
         Name of the output of shape (n_rows,), of type int64.
 
@@ -46,7 +43,7 @@ def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "scor
     ImportError
         Without onnx, which the extra "onnx" brings.
     ValueError
-        When `dtype` is another one, or an input is called `name`.
+        When an input is called `name`.
 
     Examples
     --------
@@ -59,8 +56,6 @@ def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "scor
     (['X'], ['score'])
     """
     import_onnx("to_onnx")
-    if dtype not in ("float64", "float32"):
-        raise ValueError(f"The dtype of to_onnx must be 'float64' or 'float32'. Got {dtype!r}.")
     if isinstance(card, Scorecard):
         check_is_fitted(card)
         card = card.card_
@@ -75,9 +70,9 @@ def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "scor
         )
     if has_categories:
         for column, kind in kinds.items():
-            graph.add_input(column, np.dtype(_TYPES.get(kind, dtype)), 1)
+            graph.add_input(column, np.dtype(_TYPES.get(kind, np.float64)), 1)
     else:
-        graph.add_input("X", np.dtype(dtype), card.n_features)
+        graph.add_input("X", np.dtype(np.float64), card.n_features)
 
     n_rows = graph.node("Shape", inputs[0], start=0, end=1)
     total = graph.node("Expand", np.array([card.intercept], dtype=np.int64), n_rows)
@@ -85,8 +80,6 @@ def to_onnx(card: Card | Scorecard, *, dtype: str = "float64", name: str = "scor
         values = card.column_name(variable) if has_categories else "X"
         if not has_categories:
             values = graph.node("Gather", values, [variable.column], axis=1)
-        if variable.kind not in _TYPES and dtype != "float64":
-            values = graph.cast(values, np.float64)
         points = np.array(variable.points, dtype=np.int64)
         total = graph.node(
             "Add", total, graph.node("Gather", points, _bins(graph, variable, values))

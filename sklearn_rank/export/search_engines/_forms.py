@@ -8,16 +8,20 @@ from itertools import count
 from typing import Any
 
 from sklearn_rank.export.search_engines._nodes import Leaf, Node, next_single
-from sklearn_rank.export.search_engines._scores import Exported, LinearScore, TreeScore, exported
+from sklearn_rank.export.search_engines._scores import (
+    LinearScore,
+    Score,
+    TreeScore,
+    exported,
+    names_of,
+)
 
 
-def _tree_score(found: Exported, form: str) -> TreeScore:
+def _all_trees(owner: str, score: Score, form: str) -> list[Node]:
     """Return the trees of a model, or raise ValueError."""
-    if isinstance(found.score, TreeScore):
-        return found.score
-    raise ValueError(
-        f"{found.owner} is linear here, and can't be written as {form}. Use to_linear_json."
-    )
+    if isinstance(score, TreeScore):
+        return score.all_trees()
+    raise ValueError(f"{owner} is linear here, and can't be written as {form}. Use to_linear_json.")
 
 
 def to_ranklib(model: Any) -> str:
@@ -62,8 +66,7 @@ def to_ranklib(model: Any) -> str:
     >>> lines[-1].partition("<split pos")[0]
     '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.0</threshold>'
     """
-    found = exported(model, None, needs_names=False)
-    trees = _tree_score(found, "RankLib's XML").all_trees()
+    trees = _all_trees(*exported(model), "RankLib's XML")
     # RankLib takes the first child of an element for its content: no space may lie between.
     texts = [
         f'<tree id="{number}" weight="1.0"><split>{_ranklib_node(tree)}</split></tree>'
@@ -126,9 +129,9 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
     >>> to_xgboost_json(ranker, feature_names=["title"])[:44]
     '[{"nodeid": 0, "depth": 0, "split": "title",'
     """
-    found = exported(model, feature_names, needs_names=True)
-    trees = _tree_score(found, "XGBoost's JSON").all_trees()
-    return json.dumps([_xgboost_node(tree, found.names, count(), 0) for tree in trees])
+    owner, score = exported(model)
+    names, trees = names_of(model, feature_names, owner), _all_trees(owner, score, "XGBoost's JSON")
+    return json.dumps([_xgboost_node(tree, names, count(), 0) for tree in trees])
 
 
 def _xgboost_node(node: Node, names: list[str], numbers: count[int], depth: int) -> dict[str, Any]:
@@ -189,14 +192,14 @@ def to_linear_json(
     >>> to_linear_json(ranker, feature_names=["title"])[:10]
     '{"title": '
     """
-    found = exported(model, feature_names, needs_names=True)
-    score = found.score
+    owner, score = exported(model)
+    names = names_of(model, feature_names, owner)
     if not isinstance(score, LinearScore):
-        raise ValueError(f"{found.owner} is not linear, and can't be written as weights.")
+        raise ValueError(f"{owner} is not linear, and can't be written as weights.")
     if score.constant != 0 and not drop_constant:
         raise ValueError(
-            f"{found.owner} adds the constant {score.constant:g} (of the offset in binary mode and "
+            f"{owner} adds the constant {score.constant:g} (of the offset in binary mode and "
             "of scaling), which weights by feature can't hold. It does not change the order: "
             "drop_constant=True leaves it out."
         )
-    return json.dumps(dict(zip(found.names, score.weights.tolist(), strict=True)))
+    return json.dumps(dict(zip(names, score.weights.tolist(), strict=True)))

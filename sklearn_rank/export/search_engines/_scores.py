@@ -60,27 +60,11 @@ class TreeScore:
 Score = LinearScore | TreeScore
 
 
-@dataclass(frozen=True)
-class Exported:
-    """A model as a search engine sees it.
+def exported(model: Any) -> tuple[str, Score]:
+    """Return the class of a fitted ranker and its score; an error names what no form can hold.
 
-    Attributes
-    ----------
-    owner : str
-        The class of the ranker, for messages.
-    score : LinearScore or TreeScore
-        The scores: of `predict`, in binary mode of `decision_function`.
-    names : list of str
-        The name of each feature, in the order of the columns of X.
+    The score is that of `predict`, in binary mode of `decision_function`.
     """
-
-    owner: str
-    score: Score
-    names: list[str]
-
-
-def exported(model: Any, feature_names: Sequence[str] | None, *, needs_names: bool) -> Exported:
-    """Return the parts of a fitted model; an error names what no form can hold."""
     check_is_fitted(model)
     steps = model.steps if isinstance(model, Pipeline) else [("", model)]
     ranker = steps[-1][1]
@@ -97,11 +81,10 @@ def exported(model: Any, feature_names: Sequence[str] | None, *, needs_names: bo
         score = replace(score, constant=score.constant + float(ranker.offset_))
     for name, step in reversed(steps[:-1]):
         score = _before(name, step, score, owner)
-    names = _names(model, feature_names, owner) if needs_names else []
-    return Exported(owner, score, names)
+    return owner, score
 
 
-def _names(model: Any, given: Sequence[str] | None, owner: str) -> list[str]:
+def names_of(model: Any, given: Sequence[str] | None, owner: str) -> list[str]:
     """Return the names of the features, as given or as the model learned them."""
     # A pipeline has them from its first step, which may be "passthrough".
     steps = [one for _, one in getattr(model, "steps", [("", model)])]

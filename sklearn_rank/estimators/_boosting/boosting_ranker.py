@@ -327,7 +327,7 @@ class BoostingRanker(RoundsRanker):
 
     def _used_constraints(self) -> list[str]:
         """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""
-        names = [(self, name) for name in ("monotonic_cst", "categorical_features")]
+        names: list[tuple[Any, str]] = [(self, "monotonic_cst"), (self, "categorical_features")]
         if self._has_stumps:
             names += [(as_model(self.weak_ranker), name) for name in Stumps().get_params()]
         return [

@@ -342,10 +342,10 @@ def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
     numbers = check_floats(position, "position")
     is_right = (numbers >= 1) & (numbers == np.floor(numbers)) & (numbers < 2**31)
     if len(numbers) != n_samples or not is_right.all():
+        got = numbers[~is_right].tolist() or [f"{len(numbers)} places"]
         raise ValueError(
             f"position of {owner} must hold a whole number from 1, the first place of a list, for "
-            f"each of the {n_samples} rows. Got {len(numbers)} places, of which "
-            f"{numbers[~is_right][:3].tolist()} are none."
+            f"each of the {n_samples} rows. Got {got[0]}."
         )
     return numbers.astype(np.intp)
 

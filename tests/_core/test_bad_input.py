@@ -539,10 +539,3 @@ def test_classes_in_graded_mode_name_the_mode_for_them():
         ListNetLinear().fit([[0.0], [1.0]], ["no", "yes"])
     model = ListNetLinear(relevance="binary").fit([[0.0], [1.0]], ["no", "yes"])
     assert model.decision_function([[0.0], [1.0]]).argmax() == 1
-
-
-def test_no_probabilities_and_where_to_get_them():
-    ranker = RankBoost(n_estimators=1).fit([[0.0], [1.0]], [0, 1])
-    assert not hasattr(ranker, "predict_proba")
-    with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
-        ranker.predict_proba([[0.0]])

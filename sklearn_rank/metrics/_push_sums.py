@@ -68,9 +68,37 @@ def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0
 
 def _zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
     """Sum ``1[f_i <= f_k + margin]``."""
+    y, scores = rows.y, rows.score
+    low, high = y.min(), y.max()
+    is_high = y == high
+    is_plain = rows.qid is None and low < high and bool(np.all(rows.weight == 1))
+    if is_plain and np.count_nonzero(y == low) + np.count_nonzero(is_high) == len(y):
+        # Selecting by index is faster than by a mask with short runs.
+        above, below = scores[np.flatnonzero(is_high)], scores[np.flatnonzero(~is_high)]
+        return _bipartite_counts(above, below + margin if margin else below)
     counts = count_pairs(rows, margin)
     wrong = np.minimum(counts.lower + counts.tied, counts.total)
     return _of_pairs(counts.total, wrong, rows.weight)
+
+
+def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
+    """Return the sums of one bipartite list without weights, by merging the sorted classes.
+
+    With fewer rows above, the sums are 0, 1, ... up to the maximum, and the weight of each is
+    the number of rows below that have it. Otherwise there is one sum for each row below.
+    """
+    above, below = np.sort(above), np.sort(below)
+    if len(above) <= len(below):
+        lower = np.searchsorted(below, above, side="left")
+        weight = np.empty(len(above) + 1)
+        np.subtract(lower[1:], lower[:-1], out=weight[1:-1])
+        weight[0], weight[-1] = lower[0], len(below) - lower[-1]
+        worst = len(weight) - int(np.argmax(weight[::-1] > 0))
+        wrong, weight = np.arange(float(worst)), weight[:worst]
+    else:
+        wrong = np.searchsorted(above, below, side="right").astype(np.float64)
+        weight = np.ones(len(below))
+    return PushSums(np.full(len(wrong), float(len(above))), wrong, weight)
 
 
 def _exponential_sums(rows: ScoredRows, margin: float) -> PushSums:

@@ -91,6 +91,48 @@ class Choice:
         return f"{names}, or {self.description}" if self.description else names
 
 
+@dataclass(frozen=True, eq=False)
+class KindChoice:
+    """One of some classes by name, or an object of their base class.
+
+    Parameters
+    ----------
+    named : mapping of str to type
+        The classes by name.
+    base : type
+        Their base class.
+    other : tuple of str
+        Further names, which the ranker replaces by one of these.
+    """
+
+    named: Mapping[str, type[Any]]
+    base: type[Any]
+    other: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names."""
+        return (*self.other, *self.named)
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return value in self.options if isinstance(value, str) else isinstance(value, self.base)
+
+    def __str__(self) -> str:
+        """Return the words that complete "must be ..."."""
+        return f"one of {', '.join(map(repr, self.options))}, or a {self.base.__name__}"
+
+    def made(self, value: Any) -> Any:
+        """Return an object of the class of a name, or the object itself."""
+        return self.named[value]() if isinstance(value, str) else value
+
+    def name_of(self, value: Any) -> str:
+        """Return the name of an object's class; its own if it is the user's."""
+        kind = type(self.made(value))
+        names = (name for name, known in self.named.items() if kind is known)
+        return next(names, kind.__name__)
+
+
 @dataclass(frozen=True)
 class Described:
     """A value that a function allows; `text` completes "must be ..."."""

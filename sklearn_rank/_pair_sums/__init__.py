@@ -10,8 +10,7 @@ from sklearn_rank._pair_sums._exponential_sums import (
     log_sum_exp,
     safe_log,
 )
-from sklearn_rank._pair_sums._pair_loss import PairLoss, pair_loss_and_gradient
-from sklearn_rank._pair_sums._push import Push
+from sklearn_rank._pair_sums._pair_loss import PairLoss, Push, pair_loss_and_gradient
 from sklearn_rank._pair_sums.listed_pairs import (
     ListedExponential,
     ListedPairLoss,

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Groups
-from sklearn_rank._pair_sums._batches import Batch, batches
-from sklearn_rank._pair_sums._each_pair import EachPair, derivatives
+from sklearn_rank._pair_sums._batches import Batch, EachPair, batches, derivatives
 from sklearn_rank._pair_sums.group_sums import (
     EMPTY,
     BatchSums,

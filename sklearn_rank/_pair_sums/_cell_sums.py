@@ -31,8 +31,8 @@ from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Block, Groups
+from sklearn_rank._pair_sums._batches import derivatives
 from sklearn_rank._pair_sums._block_sums import BlockSums
-from sklearn_rank._pair_sums._each_pair import derivatives
 from sklearn_rank._pair_sums.group_sums import EMPTY, KeptSums, PairSums, PartSums
 from sklearn_rank._pair_sums.margin_losses import MarginLoss
 

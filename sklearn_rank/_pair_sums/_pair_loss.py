@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -10,7 +11,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.protocols import Floats, require
+from sklearn_rank._core.protocols import Floats, Values, require
+from sklearn_rank._core.sums import ALL_HERE
 from sklearn_rank._core.validation import (
     FLAG,
     Choice,
@@ -25,13 +27,62 @@ from sklearn_rank._core.validation import (
 from sklearn_rank._pair_sums._block_sums import BlockSums
 from sklearn_rank._pair_sums._cell_sums import CellSums
 from sklearn_rank._pair_sums._exponential_sums import FactoredSums
-from sklearn_rank._pair_sums._push import Push, loss_has
 from sklearn_rank._pair_sums.group_sums import OnePart, PairSums, PartSums
 from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 
 Found = TypeVar("Found")
 
 METHODS = ("auto", "dense", "fast")
+
+
+def loss_has(method: str) -> Callable[[Any], bool]:
+    """Return whether the loss of an objective has a method, for `available_if`."""
+    return lambda objective: hasattr(objective.loss, method)
+
+
+class Push(ABC):
+    """A convex objective over the comparable pairs.
+
+    A subclass defines `value_and_gradient`; its value and its slope follow, unless it has
+    a shorter way to either. Rows of several processes need an attribute `preferences`: the value
+    is then that of all processes, and the gradient that of the rows here.
+
+    Examples
+    --------
+    The logarithm of the sum of the exponential losses of the pairs:
+
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import PairLoss, Preferences, Push
+    >>> class LogPairLoss(Push):
+    ...     def __init__(self, preferences):
+    ...         self.loss = PairLoss(preferences, "exponential")
+    ...
+    ...     def value_and_gradient(self, scores):
+    ...         value, gradient = self.loss.value_and_gradient(scores)
+    ...         return np.log(value), gradient / value
+    >>> preferences = Preferences.from_labels(np.array([1, 0]), None, np.ones(2))
+    >>> push = LogPairLoss(preferences)
+    >>> slope = push.slope(np.array([3.0, 1.0]), np.array([True, False]))
+    >>> slope(0.0)
+    -1.0
+    """
+
+    @abstractmethod
+    def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
+        """Return the objective and its gradient by the scores."""
+
+    def value(self, scores: Floats) -> float:
+        """Return the objective."""
+        return self.value_and_gradient(scores)[0]
+
+    def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
+        """Return the derivative of ``value(scores + a * h)`` as a function of a."""
+        rows: Any = getattr(self, "preferences", ALL_HERE)
+
+        def derivative(a: float) -> float:
+            return float(rows.total(self.value_and_gradient(scores + a * h)[1] @ h))
+
+        return derivative
 
 
 class PairLoss(Push):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -189,10 +188,6 @@ class FastSums(NamedTuple):
     at: Callable[..., PartSums]
     overhead: float
     per_row: float
-
-    def given(self, **options: Any) -> FastSums:
-        """Return the same sums with keyword arguments."""
-        return self._replace(at=partial(self.at, **options))
 
 
 class Strip(NamedTuple):

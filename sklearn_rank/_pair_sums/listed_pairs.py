@@ -11,8 +11,7 @@ from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.given_pairs import GivenPairs
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, PairShares, Values, require
-from sklearn_rank._pair_sums._pair_loss import PairLoss
-from sklearn_rank._pair_sums._push import Push, loss_has
+from sklearn_rank._pair_sums._pair_loss import PairLoss, Push, loss_has
 from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -128,10 +128,11 @@ class MarginLoss(ABC):
         """Return the left derivative of phi."""
         return self.value_and_derivative(margin)[1]
 
-    def _with(self, fast_sums: FastSums, strip: Strip | None = None) -> Self:
-        """Return the same loss with other sums."""
+    def _with(self, strip: Strip | None = None, **options: Any) -> Self:
+        """Return the same loss with keyword arguments of `fast_sums`."""
         loss = copy(self)
-        loss.fast_sums, loss.strip = fast_sums, strip
+        fast: Any = self.fast_sums
+        loss.fast_sums, loss.strip = fast._replace(at=partial(fast.at, **options)), strip
         return loss
 
 
@@ -167,7 +168,7 @@ class LeastSquares(MarginLoss):
 
     def in_processes(self, rows: Sums) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
-        return self._with(self.fast_sums.given(rows=rows))
+        return self._with(rows=rows)
 
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
@@ -239,7 +240,7 @@ class CurvedHinge(Hinge):
 
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
-        return self._with(self.fast_sums.given(threads=threads))
+        return self._with(threads=threads)
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return sigmoid(m - 1) sigmoid(1 - m)."""
@@ -318,15 +319,15 @@ class Logistic(MarginLoss):
     def in_threads(self, threads: ThreadPool) -> MarginLoss:
         """Return the loss with sums that the threads share."""
         strip = self.strip._replace(threads=threads)
-        return self._with(self.fast_sums.given(threads=threads), strip)
+        return self._with(strip, threads=threads)
 
     def in_processes(self, rows: Sums) -> MarginLoss:
         """Return the loss with sums over the rows of all processes."""
-        return self._with(self.fast_sums.given(rows=rows))
+        return self._with(rows=rows)
 
     def single_precision(self) -> MarginLoss:
         """Return the loss with sums exact up to 1e-10 of the weight of a row's pairs."""
-        return self._with(self.fast_sums.given(error=1e-10), self.strip._replace(error=1e-10))
+        return self._with(self.strip._replace(error=1e-10), error=1e-10)
 
 
 MARGIN_LOSSES: dict[str, MarginLoss] = {

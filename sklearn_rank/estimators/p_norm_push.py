@@ -369,7 +369,7 @@ class PNormPushRanker(BoostingRanker):
     @property
     def solver_in_use(self) -> BoostingSolver:
         """The solver that the parameter `solver` stands for."""
-        return BOOSTING_SOLVERS.solver_of(self.solver)
+        return BOOSTING_SOLVERS.made(self.solver)
 
     def _posing(self, threads: ThreadPool) -> Posing:
         loss: Any = as_margin_loss(self.loss)

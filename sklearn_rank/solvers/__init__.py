@@ -1,6 +1,7 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
-from sklearn_rank.solvers._solver import BoostingSolver, Solver, SolverChoice
+from sklearn_rank._core.validation import KindChoice
+from sklearn_rank.solvers._solver import BoostingSolver, Solver
 from sklearn_rank.solvers.coordinate_descent import Coordinate, Round
 from sklearn_rank.solvers.corrective import Corrective
 from sklearn_rank.solvers.function_space import FunctionSpaceLBFGS, GradientDescent, KernelSolver
@@ -26,19 +27,17 @@ __all__ = [
     "Solver",
 ]
 
-BOOSTING_SOLVERS = SolverChoice(
+BOOSTING_SOLVERS = KindChoice(
     {"coordinate": Coordinate, "corrective": Corrective, "lbfgs": LBFGS}, BoostingSolver
 )
 """What `solver` of PNormPushRanker may be."""
 
-KERNEL_SOLVERS = SolverChoice(
+KERNEL_SOLVERS = KindChoice(
     {"gd": GradientDescent, "lbfgs": FunctionSpaceLBFGS}, KernelSolver, other=("auto",)
 )
 """What `solver` of KernelPairwiseSGDRanker may be; "auto" is one of the two."""
 
-LINEAR_SOLVERS = SolverChoice(
-    {"lbfgs": RegularisedLBFGS, "ogd": OnlineGradientDescent}, LinearSolver
-)
+LINEAR_SOLVERS = KindChoice({"lbfgs": RegularisedLBFGS, "ogd": OnlineGradientDescent}, LinearSolver)
 """What `solver` of ListNetLinear may be."""
 
 SOLVERS = {

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
@@ -91,45 +89,3 @@ class BoostingSolver(Solver):
             ``replace(coordinates, coefficients, credit, value)``, a model as a whole. Both
             return True to end the fit.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class SolverChoice:
-    """One of some solvers by name, or an object of their base class.
-
-    Parameters
-    ----------
-    named : mapping of str to type
-        The solvers by name.
-    base : type
-        Their base class.
-    other : tuple of str
-        Further names, which the ranker replaces by one of these.
-    """
-
-    named: Mapping[str, type[Solver]]
-    base: type[Solver]
-    other: tuple[str, ...] = ()
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The names."""
-        return (*self.other, *self.named)
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return value in self.options if isinstance(value, str) else isinstance(value, self.base)
-
-    def __str__(self) -> str:
-        """Return the words that complete "must be ..."."""
-        return f"one of {', '.join(map(repr, self.options))}, or a {self.base.__name__}"
-
-    def solver_of(self, value: Any) -> Any:
-        """Return the solver of a name, or the object itself."""
-        return self.named[value]() if isinstance(value, str) else value
-
-    def name_of(self, value: Any) -> str:
-        """Return the name of a solver; that of its class if it is the user's own."""
-        kind = type(self.solver_of(value))
-        names = (name for name, known in self.named.items() if kind is known)
-        return next(names, kind.__name__)

@@ -11,8 +11,7 @@ from strategies import one_list
 from test_objectives import oracle_of, prepare
 
 from sklearn_rank._core.arrays import blocks
-from sklearn_rank._pair_sums._row_histogram import scattered
-from sklearn_rank._pair_sums._sorted_sides import sort_with_order
+from sklearn_rank._pair_sums._sorted_sides import scattered, sort_with_order
 from sklearn_rank.objectives import PairLoss
 
 ALWAYS_PACKED = patch("sklearn_rank._pair_sums._sorted_sides._FEW", 1)

@@ -15,7 +15,7 @@ from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Sums
-from sklearn_rank._pair_sums._row_histogram import Histogram
+from sklearn_rank._pair_sums._sorted_sides import Histogram
 from sklearn_rank._pair_sums.group_sums import KeptSums, PairSums
 
 if TYPE_CHECKING:

@@ -558,7 +558,7 @@ def _share(
     measured = partial(tpr_at_fpr_score, rows.y, rows.score, max_fpr=max_fpr)
     if qid is not None:
         fold_of_queries(folds, rows.query)
-        values = measured(qid=rows.query, average=None)
+        values = np.asarray(measured(qid=rows.query, average=None))
         known = ~np.isnan(values)
         _check_enough(values[known])
         mean = float(values[known].mean())
@@ -570,4 +570,4 @@ def _share(
     if (stratum < 0).all():
         raise ValueError("No fold holds both relevant and other rows: there is no share to find.")
     each = curve_influence("tpr", max_fpr, is_found, rows.score, folds)
-    return Influence(measured(qid=folds), each, stratum)
+    return Influence(float(measured(qid=folds)), each, stratum)

@@ -44,7 +44,7 @@ from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import ListedPairLoss, PairLoss, error_cut
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
-from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers._solver import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 
 _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
 _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})

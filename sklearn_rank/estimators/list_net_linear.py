@@ -36,8 +36,8 @@ from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import LINEAR_SOLVERS, LinearSolver
+from sklearn_rank.solvers._solver import STOPPED
 from sklearn_rank.solvers.list_solvers import OnlineDescent
-from sklearn_rank.solvers.messages import STOPPED
 from sklearn_rank.solvers.regularisers import REGULARISERS, Regulariser
 
 _LARGEST_FEATURE = 1e70

@@ -14,7 +14,7 @@ from scipy.optimize import line_search
 
 from sklearn_rank._core.protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
 from sklearn_rank._core.sums import Sums
-from sklearn_rank.solvers.messages import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers._solver import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 
 _MEMORY = 20
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from sklearn_rank._core.protocols import Floats, IterateHook, LinearScores, Objective, Solution
-from sklearn_rank.solvers.messages import STOPPED
+from sklearn_rank.solvers._solver import STOPPED
 
 _NO_STEP, _FLAT = 2, 1e-6
 """SciPy's status when its line search fails; relative slope at which that means a minimum."""

@@ -7,6 +7,12 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
+OUT_OF_ITERATIONS = "max_iter came before tol"
+DIVERGED = "the steps diverge"
+INDEFINITE = "the kernel is not positive semi-definite"
+NO_STEP = "no step lowers the objective"
+STOPPED = "an observer ended the fit"
+
 
 class Solver(BaseEstimator, ABC):
     """Base class of the solvers: what one needs and what it offers are attributes of its class.

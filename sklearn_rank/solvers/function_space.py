@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sklearn_rank._core.protocols import Floats, Solution, require
-from sklearn_rank.solvers._solver import Solver
-from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
+from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS, Solver
 
 if TYPE_CHECKING:
     from sklearn_rank.solvers._function_space_descent import SpaceFunction

@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank._core.protocols import Floats, Solution, require
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, Function, minimise
-from sklearn_rank.solvers._solver import BoostingSolver
-from sklearn_rank.solvers.messages import STOPPED
+from sklearn_rank.solvers._solver import STOPPED, BoostingSolver
 
 
 class LBFGS(BoostingSolver):

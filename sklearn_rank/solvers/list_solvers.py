@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_rank._core.protocols import Floats, Indices, Solution
-from sklearn_rank.solvers._solver import Solver
-from sklearn_rank.solvers.messages import STOPPED
+from sklearn_rank.solvers._solver import STOPPED, Solver
 from sklearn_rank.solvers.regularisers import RegularisedProblem, Regulariser
 
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import lars_path_gram
 
 from sklearn_rank._core.protocols import Floats, Indices, IterateHook, Mask, Solution
 from sklearn_rank.solvers._lbfgs import Function, minimise
-from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS, STOPPED
 
 _FLAT = 1e-10
 """Curvature, relative to the largest, of directions in which Newton's method does not move."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_rank._core.protocols import Floats, Indices, RowSpace, Solution
 from sklearn_rank.solvers._function_space_descent import Path
-from sklearn_rank.solvers.messages import OUT_OF_ITERATIONS
+from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS
 
 _WINDOW = 100
 """Stochastic steps whose mean objective is compared with that of the steps before."""

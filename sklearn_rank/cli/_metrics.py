@@ -91,7 +91,7 @@ def measure(name: str, rows: Labels, scores: Floats) -> Measured:
         return measured
     if (_n_rarer(rows) if rows.qid is None else found.n_queries) < _LEAST:
         return measured
-    mean = getattr(found, "auc" if name == "auc" else "mean", mean)
+    mean = getattr(found, "mean", mean)
     return replace(measured, mean=mean, interval=(found.low, found.high))
 
 

@@ -16,7 +16,6 @@ Greater is better unless the name ends in ``loss``. Two families, one convention
 
 from sklearn_rank.metrics._choice import RankingChoice, choose_ranking
 from sklearn_rank.metrics._confidence import (
-    AUCInterval,
     auc_interval,
     bootstrap_interval,
     compare_auc,
@@ -44,12 +43,11 @@ from sklearn_rank.metrics._places import (
     recall_at_k,
     reciprocal_rank,
 )
-from sklearn_rank.metrics.intervals import BootstrapInterval, RankingComparison
+from sklearn_rank.metrics.intervals import MetricInterval, RankingComparison
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 __all__ = [
-    "AUCInterval",
-    "BootstrapInterval",
+    "MetricInterval",
     "RankingChoice",
     "RankingComparison",
     "auc_interval",

@@ -20,7 +20,7 @@ from sklearn_rank._core.validation import (
 )
 from sklearn_rank.metrics.intervals import (
     CONFIDENCE,
-    BootstrapInterval,
+    MetricInterval,
     auc_influence,
     changes_in_samples,
     check_resampling,
@@ -74,7 +74,7 @@ class RankingChoice:
     n_drawn: int
     random_order: dict[str, float]
 
-    def interval(self, *, of: str = "metric", confidence: float = 0.95) -> BootstrapInterval:
+    def interval(self, *, of: str = "metric", confidence: float = 0.95) -> MetricInterval:
         r"""Estimate the metric of the chosen ranking on new rows.
 
         .. math:: \hat\theta - \frac1B \sum_b e_b, \qquad e_b = \theta^*_{c_b, b} - \theta_{c_b}
@@ -94,7 +94,7 @@ class RankingChoice:
 
         Returns
         -------
-        BootstrapInterval
+        MetricInterval
             ``mean``, ``low`` and ``high``; ``n_queries`` is the number of rows or queries drawn.
 
         Raises
@@ -110,7 +110,7 @@ class RankingChoice:
 
     def lead(
         self, over: Iterable[str] | None = None, *, of: str = "metric", confidence: float = 0.95
-    ) -> tuple[str, BootstrapInterval]:
+    ) -> tuple[str, MetricInterval]:
         """Estimate by how much the chosen ranking is ahead of the best of others.
 
         Parameters
@@ -127,7 +127,7 @@ class RankingChoice:
         -------
         rival : str
             The best of the others.
-        difference : BootstrapInterval
+        difference : MetricInterval
             Estimate and interval of the difference, as those of `interval`.
 
         Raises
@@ -147,7 +147,7 @@ class RankingChoice:
         rivals = criterion.argmax(axis=1)
         return self.names[rivals[0]], self._pivot(of, rivals, confidence)
 
-    def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> BootstrapInterval:
+    def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> MetricInterval:
         allowed: dict[str, Constraint] = {
             "confidence": CONFIDENCE,
             "of": Choice(("metric", "criterion")),
@@ -162,7 +162,7 @@ class RankingChoice:
             estimate -= float(values[0, rivals[0]])
         low, high = quantiles(excess[1:], confidence)
         mean = estimate - float(excess[1:].mean())
-        return BootstrapInterval(mean, estimate - high, estimate - low, self.n_drawn)
+        return MetricInterval(mean, estimate - high, estimate - low, self.n_drawn)
 
 
 def choose_ranking(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,8 +16,8 @@ from sklearn_rank.metrics.intervals import (
     BATCH_VALUES,
     CONFIDENCE,
     ROUNDING,
-    BootstrapInterval,
     Influence,
+    MetricInterval,
     RankingComparison,
     around,
     auc_influence,
@@ -57,7 +56,7 @@ def _check_enough(values: Floats) -> None:
 
 def bootstrap_interval(
     values: Any, *, confidence: float = 0.95, n_resamples: int = 9999, random_state: Any = None
-) -> BootstrapInterval:
+) -> MetricInterval:
     """Bootstrap the mean of a metric over queries: queries are drawn with replacement.
 
     The interval is bias-corrected and accelerated (BCa) up to 5,000 values. For more values the
@@ -78,7 +77,7 @@ def bootstrap_interval(
 
     Returns
     -------
-    BootstrapInterval
+    MetricInterval
         ``mean``, ``low``, ``high``, ``n_queries``.
 
     Raises
@@ -108,7 +107,7 @@ def bootstrap_interval(
     values = values[~np.isnan(values)]
     _check_enough(values)
     low, high = _interval(values, confidence, n_resamples, check_random_state(random_state))
-    return BootstrapInterval(float(values.mean()), low, high, len(values))
+    return MetricInterval(float(values.mean()), low, high, len(values))
 
 
 def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
@@ -213,35 +212,9 @@ def _permutation_test(difference: Floats, n_resamples: int, rng: Any) -> float:
 # The AUC -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class AUCInterval:
-    """An AUC with a confidence interval.
-
-    Attributes
-    ----------
-    auc : float
-        Area under the ROC curve.
-    low, high : float
-        Ends of the interval, between 0 and 1.
-    n_queries : int
-        Number of queries with a pair; 1 for one list.
-
-    Examples
-    --------
-    >>> from sklearn_rank.metrics import AUCInterval
-    >>> AUCInterval(auc=0.8, low=0.7, high=0.9, n_queries=1).high
-    0.9
-    """
-
-    auc: float
-    low: float
-    high: float
-    n_queries: int
-
-
 def auc_interval(
     y_true: Any, y_score: Any, *, qid: Any = None, fold: Any = None, confidence: float = 0.95
-) -> AUCInterval:
+) -> MetricInterval:
     r"""Return the AUC with a confidence interval, for rows or whole queries drawn at random.
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} d_r^2, \qquad
@@ -288,8 +261,8 @@ def auc_interval(
 
     Returns
     -------
-    AUCInterval
-        ``auc``, ``low``, ``high``, ``n_queries``.
+    MetricInterval
+        ``mean`` (the AUC), ``low``, ``high``, ``n_queries``.
 
     Raises
     ------
@@ -317,12 +290,12 @@ def auc_interval(
     --------
     >>> from sklearn_rank.metrics import auc_interval
     >>> found = auc_interval([0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.35, 0.8, 0.9])
-    >>> round(found.auc, 3), found.low < 0.7, found.high < 1
+    >>> round(found.mean, 3), found.low < 0.7, found.high < 1
     (0.778, True, True)
     """
     check_parameters("auc_interval", {"confidence": confidence}, {"confidence": CONFIDENCE})
     found = auc_influence(y_true, y_score, qid, fold, "y_score")
-    return AUCInterval(*_interval_within_unit(found, confidence))
+    return MetricInterval(*_interval_within_unit(found, confidence))
 
 
 def compare_auc(
@@ -421,7 +394,7 @@ def tpr_at_fpr_interval(
     qid: Any = None,
     fold: Any = None,
     confidence: float = 0.95,
-) -> BootstrapInterval:
+) -> MetricInterval:
     r"""Return `tpr_at_fpr_score` with a confidence interval.
 
     The variance is that of `auc_interval`, with the influence of each row for d: of a relevant one
@@ -449,7 +422,7 @@ def tpr_at_fpr_interval(
 
     Returns
     -------
-    BootstrapInterval
+    MetricInterval
         ``mean`` (the share), ``low``, ``high``, and ``n_queries``, 1 for one list.
 
     Raises
@@ -482,7 +455,7 @@ def tpr_at_fpr_interval(
     True
     """
     found = _share("tpr_at_fpr_interval", y_true, y_score, max_fpr, qid, fold, confidence)
-    return BootstrapInterval(*_interval_within_unit(found, confidence))
+    return MetricInterval(*_interval_within_unit(found, confidence))
 
 
 def compare_tpr_at_fpr(
@@ -555,7 +528,7 @@ def _share(
     check_parameters(owner, given, {"max_fpr": MAX_FPR, "confidence": CONFIDENCE})
     rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
     folds = 0 * rows.query if fold is None else check_qid(fold, len(rows.score), "fold")
-    measured = partial(tpr_at_fpr_score, rows.y, rows.score, max_fpr=max_fpr)
+    measured: Any = partial(tpr_at_fpr_score, rows.y, rows.score, max_fpr=max_fpr)
     if qid is not None:
         fold_of_queries(folds, rows.query)
         values = np.asarray(measured(qid=rows.query, average=None))

@@ -35,22 +35,22 @@ _RESAMPLING: dict[str, Constraint] = {
 
 
 @dataclass(frozen=True)
-class BootstrapInterval:
-    """A mean over queries with a confidence interval.
+class MetricInterval:
+    """A metric, the mean over queries or folds, with a confidence interval.
 
     Attributes
     ----------
     mean : float
-        Mean over the queries that have a value.
+        The metric.
     low, high : float
         Ends of the interval.
     n_queries : int
-        Number of queries that have a value.
+        Number of queries that have a value; 1 for one list.
 
     Examples
     --------
-    >>> from sklearn_rank.metrics import BootstrapInterval
-    >>> BootstrapInterval(mean=0.5, low=0.4, high=0.6, n_queries=20).high
+    >>> from sklearn_rank.metrics import MetricInterval
+    >>> MetricInterval(mean=0.5, low=0.4, high=0.6, n_queries=20).high
     0.6
     """
 

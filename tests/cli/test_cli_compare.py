@@ -81,7 +81,7 @@ def test_intervals_of_one_list_are_those_of_the_metrics():
     table = compare_with_best(["auc", "tpr@0.1", "precision@10"], held_out, {"a": poor, "b": good})
     found = auc_interval(y, good, fold=fold)
     assert table["auc"]["b"].interval == (found.low, found.high)
-    assert table["auc"]["b"].mean == found.auc
+    assert table["auc"]["b"].mean == found.mean
     assert table["auc"]["a"].below_best == compare_auc(y, good, poor, fold=fold)
     how = {"max_fpr": 0.1, "fold": fold}
     found = tpr_at_fpr_interval(y, good, **how)

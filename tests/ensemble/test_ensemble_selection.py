@@ -225,8 +225,8 @@ def test_the_interval_of_the_auc_is_delongs():
     rows = rows_of(y, 3)
     found, known = rows.estimates(scores)["auc"], auc_interval(y, scores, fold=rows.fold)
     logit_width = np.log(known.high / (1 - known.high)) - np.log(known.low / (1 - known.low))
-    expected = logit_width / 2 / 1.959964 * known.auc * (1 - known.auc)
-    assert (found.value, found.standard_error) == pytest.approx((known.auc, expected), rel=1e-5)
+    expected = logit_width / 2 / 1.959964 * known.mean * (1 - known.mean)
+    assert (found.value, found.standard_error) == pytest.approx((known.mean, expected), rel=1e-5)
 
 
 def test_the_error_of_weights_that_are_no_counts_is_the_spread_over_samples():

@@ -699,12 +699,12 @@ def test_auc_interval_is_that_of_the_definition(problem):
             metrics.auc_interval(y, f, qid=qid, fold=fold)
         return
     found = metrics.auc_interval(y, f, qid=qid, fold=fold)
-    assert found.auc == approx(auc)
+    assert found.mean == approx(auc)
     assert found.n_queries == (
         1 if qid is None else len({qid[i] for i, _ in oracles.pairs(y, qid)})
     )
     if error < 1e-12 or auc in (0, 1):
-        assert found.low == found.high == found.auc
+        assert found.low == found.high == found.mean
     else:
         reach = quantile(0.975, qid, freedom) * error / (auc * (1 - auc))
         ends = expit([logit(auc) - reach, logit(auc) + reach])

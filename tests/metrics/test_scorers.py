@@ -297,25 +297,23 @@ def test_qid_in_fit_only_names_the_switch(kind, relevance="binary"):
             ranking_scorer("auc")(one, X, y)
 
 
-@pytest.mark.filterwarnings("ignore:QueryKFold got groups")
 def test_a_search_without_routing_names_the_switch():
     scoring = {"auc": ranking_scorer("auc"), "ndcg": ranking_scorer("ndcg")}
     qid = {"queryminmaxscaler__qid": QID, "listnetlinear__qid": QID}
+    cv = list(QueryKFold(5).split(X, Y, qid=QID))
     for one in (ranking_scorer("ndcg@10"), scoring):
-        search = GridSearchCV(
-            PIPE, GRID, cv=QueryKFold(5), scoring=one, refit=False, error_score="raise"
-        )
+        search = GridSearchCV(PIPE, GRID, cv=cv, scoring=one, refit=False, error_score="raise")
         with pytest.raises(ValueError, match=rf"ListNetLinear was fitted with qid.*{SWITCH}"):
-            search.fit(X, Y, groups=QID, **qid)
+            search.fit(X, Y, **qid)
 
 
 def test_by_default_scikit_learn_warns_with_the_message():
+    cv = list(QueryKFold(2).split(X, Y, qid=QID))
     search = GridSearchCV(
-        make(), {"alpha": [1.0]}, cv=QueryKFold(2), scoring=ranking_scorer("auc"), refit=False
+        make(), {"alpha": [1.0]}, cv=cv, scoring=ranking_scorer("auc"), refit=False
     )
     with pytest.warns(UserWarning) as caught:
-        search.fit(X, Y, groups=QID)
-        search.fit(X, Y, groups=QID, qid=QID)
+        search.fit(X, Y, qid=QID)
     assert any("fitted with qid" in str(one.message) for one in caught)
     assert np.isnan(search.cv_results_["mean_test_score"]).all()
 

@@ -91,7 +91,7 @@ CALLS = {
         partial(metrics.compare_rankings, values_a=F, values_b=F),
         {"values_a": {"cube": F[:, None, None]}, "values_b": {"text": ["a"] * N}},
     ),
-    "QueryKFold": (partial(QueryKFold(2).split, X, Y), {"qid": IDS, "groups": IDS}),
+    "QueryKFold": (partial(QueryKFold(2).split, X, Y), {"qid": IDS}),
     "QueryShuffleSplit": (
         partial(QueryShuffleSplit(2, test_size=0.5).split, X, qid=QID),
         {"y": {name: LABELS[name] for name in ("table", "cube", "number", "long")}},

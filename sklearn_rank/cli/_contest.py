@@ -122,8 +122,10 @@ def _select(
     weight = np.ones(len(y)) if data.weight is None else data.weight[place]
     labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
     kinds = {name: scoring_method(one) == "predict_proba" for name, one in pipelines.items()}
+    # Folds that are periods, with an embargo, learn from fewer rows than all others.
+    fitted_to = {fold: np.isin(place, one) for fold, one in enumerate(found.training)}
     scores = {name: found.scores[name] for name in pipelines}
-    how: dict[str, Any] = {"of_probability": kinds, "scoring": scoring}
+    how: dict[str, Any] = {"of_probability": kinds, "scoring": scoring, "fitted_to": fitted_to}
     with suppress(ValueError):  # such as a metric that a fold lacks
         return select_members(scores, labels, **how)
     return None
@@ -185,8 +187,8 @@ def about_order(contest: Contest) -> str:
         about += ", the ensemble first unless one is better by more than its standard error"
     if contest.weights:
         members = ", ".join(f"{100 * share:.0f} % {one}" for one, share in contest.weights.items())
-        of = "folds" if contest.data.time is None else "periods"
-        about += f". {ENSEMBLE.capitalize()}: {members}; weights of other {of}"
+        of = "other folds" if contest.data.time is None else "earlier periods, at first equal"
+        about += f". {ENSEMBLE.capitalize()}: {members}; weights of {of}"
     return f"{about}."
 
 

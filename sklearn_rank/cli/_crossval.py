@@ -43,6 +43,7 @@ class HeldOut:
 
     rows: Labels
     place: Indices  # of each in the table
+    training: list[Indices]  # places of the rows that each fold learned from
     scores: dict[str, Floats] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     warnings: Counter[tuple[str, str]] = field(default_factory=Counter)  # number of folds with each
@@ -102,7 +103,7 @@ def held_out_rows(data: Dataset, n_folds: int) -> tuple[list[Fold], HeldOut]:
         ratio = 1 / (n_folds - 1) if data.time is None else np.nan
     tested = data.take(place)
     rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
-    return folds, HeldOut(rows, place)
+    return folds, HeldOut(rows, place, [train for train, _ in folds])
 
 
 def cross_validate(

@@ -57,7 +57,13 @@ def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> Folds:
         cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
         place = np.full(data.n_passed, -1)
         place[data.position] = np.arange(len(data.y))
-    parts = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
+    try:
+        parts = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv of {owner} must yield (train, test) arrays with numbers of the {len(place)} rows, "
+            f"or masks of them. {error}"
+        ) from error
     kept = [(train[train >= 0], test[test >= 0]) for train, test in parts]
     splits = [(train, test) for train, test in kept if len(test)]
     if len(splits) < 2 or not all(len(train) for train, _ in splits):
@@ -86,6 +92,15 @@ def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:
     if data.qid is not None:
         fold_of_queries(fold, data.qid)  # raises an error where a query lies in several
     return fold
+
+
+def rows_fitted_to(folds: Folds) -> dict[int, Mask] | None:
+    """Return which of the rows held out each fold learns from; None where it is all the others."""
+    fold, splits = folds.fold, folds.splits
+    rows = np.flatnonzero(fold >= 0)
+    found = {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
+    is_whole = all((one | (fold[rows] == k)).all() for k, one in found.items())
+    return None if is_whole else found
 
 
 def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:

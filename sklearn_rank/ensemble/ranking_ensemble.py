@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from sklearn_rank._core.validation import (
 )
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.ensemble.evaluation import HeldOutLabels
-from sklearn_rank.ensemble.folds import Folds, make_folds
+from sklearn_rank.ensemble.folds import Folds, make_folds, rows_fitted_to
 from sklearn_rank.ensemble.members import (
     Table,
     auto_members,
@@ -113,6 +114,9 @@ class RankingEnsemble(BaseRanker):
         row at most once; rows that are never held out serve in training only.
     n_steps : int in [1, inf), default=25
         Maximum number of steps of the selection.
+    n_bags : int in [1, inf), default=1
+        Number of selections whose weights are averaged, if above 1 each from a random half of
+        the members.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ensemble is a scikit-learn classifier. "graded": numbers.
         Classifiers among the members then learn whether the relevance is above 0, or where no row
@@ -120,9 +124,9 @@ class RankingEnsemble(BaseRanker):
     n_jobs : int or None, default=None
         Number of processes that share the folds of a member and the last fits, as in joblib.
     random_state : int, RandomState or None, default=None
-        Seed of the folds and of the members of "auto".
+        Seed of the folds, of `n_bags` and of the members of "auto".
     verbose : int, default=0
-        Progress of the fits, as joblib prints it.
+        1 prints a line for each member.
 
     Attributes
     ----------
@@ -139,7 +143,10 @@ class RankingEnsemble(BaseRanker):
         `scoring`.
     score_estimate_ : dict of str to Estimate
         The same of the ensemble, with weights for each fold that were chosen on the others. It is
-        nearly honest: the members of the other folds have seen the fold (Notes).
+        nearly honest: the members of the other folds have seen the fold (Notes). Where the train
+        sets of `cv` are not all the other rows, as with periods, the weights of a fold come from
+        the rows of its train set that other folds hold out, and are equal where these hold no
+        comparable pair, as in the first period.
     offset_ : float
         Binary mode: added to the scores by `decision_function`: minus the threshold with the
         smallest weighted error on the held-out rows.
@@ -230,6 +237,7 @@ class RankingEnsemble(BaseRanker):
         "scoring": OrNone(SCORING),
         "cv": FOLDS,
         "n_steps": Number(1, integer=True),
+        "n_bags": Number(1, integer=True),
     }
 
     def __init__(
@@ -239,6 +247,7 @@ class RankingEnsemble(BaseRanker):
         scoring: Any = None,
         cv: Any = 5,
         n_steps: int = 25,
+        n_bags: int = 1,
         relevance: str = "binary",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -248,6 +257,7 @@ class RankingEnsemble(BaseRanker):
         self.scoring = scoring
         self.cv = cv
         self.n_steps = n_steps
+        self.n_bags = n_bags
         self.relevance = relevance
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -353,6 +363,11 @@ class RankingEnsemble(BaseRanker):
             With ``estimators="auto"``, when scores of a row that was held out are not finite, and
             for everything that `fit` refuses.
         """
+        if self._is_auto:
+            raise ValueError(
+                f"fit_selected of {type(self).__name__} needs estimators=[(name, estimator), ...], "
+                "whose scores it has got. Got estimators='auto'."
+            )
         scores = {name: check_floats(out_of_fold[name], name) for name in self._kept}
         fold = check_floats(fold, "fold")
         check_lengths(y=check_column(y, "y"), fold=fold, **scores)
@@ -361,13 +376,13 @@ class RankingEnsemble(BaseRanker):
 
     def _fit(self, data: Rows, known: Known | None = None) -> dict[str, Any]:
         random = check_random_state(self.random_state)
-        seeds = [int(random.randint(2**31 - 1)) for _ in range(2)]
+        seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
         members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
         keywords = self._fit_keywords(members, data)
         # The members of "auto" are fitted without metadata routing.
         routes = get_config()["enable_metadata_routing"] and not self._is_auto
         context = config_context(enable_metadata_routing=routes)
-        with Parallel(n_jobs=self.n_jobs, verbose=int(self.verbose)) as parallel, context:
+        with Parallel(n_jobs=self.n_jobs) as parallel, context:
             if known is None:
                 folds = make_folds(type(self).__name__, data, self.cv, seeds[1])
                 scores = self._cross_fit(parallel, members, keywords, folds)
@@ -384,6 +399,9 @@ class RankingEnsemble(BaseRanker):
                 },
                 scoring=self.scoring,
                 n_steps=self.n_steps,
+                n_bags=self.n_bags,
+                random_state=seeds[2],
+                fitted_to=rows_fitted_to(folds),
             )
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
             models = parallel(delayed(fit_member)(members[k], data, keywords[k]) for k in chosen)
@@ -422,7 +440,8 @@ class RankingEnsemble(BaseRanker):
     ) -> dict[str, Floats]:
         """Return held-out scores of the members."""
         scores: dict[str, Floats] = {}
-        for name, one in members.items():
+        for number, (name, one) in enumerate(members.items(), start=1):
+            start = perf_counter()
             scores[name] = np.full(len(folds.fold), np.nan)
             fits = (
                 delayed(_fit_fold)(name, one, folds.rows, keywords[name], *rows)
@@ -430,6 +449,11 @@ class RankingEnsemble(BaseRanker):
             )
             for (_, test), values in zip(folds.splits, parallel(fits), strict=True):
                 scores[name][test] = values
+            if self.verbose:
+                print(
+                    f"[{type(self).__name__}] member {number}/{len(members)}: {name}, "
+                    f"{len(folds.splits)} folds in {perf_counter() - start:.1f} s"
+                )
         return scores
 
     # Scores ----------------------------------------------------------------------------

@@ -7,16 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
+from sklearn_rank.metrics.held_out import have_pair
 
 _TIE = 1e-10
 """Relative difference up to which two gains are taken as equal."""
 
 
-def greedy_weights(scores: Floats, gain: Callable[[Floats], float], *, n_steps: int = 25) -> Floats:
+def greedy_weights(
+    scores: Floats,
+    gain: Callable[[Floats], float],
+    *,
+    n_steps: int = 25,
+    n_bags: int = 1,
+    random_state: Any = None,
+) -> Floats:
     r"""Select members with replacement, one at a time, so that their mean score has a high gain.
 
     Step t adds the member with the highest gain of the mean,
@@ -37,6 +46,11 @@ def greedy_weights(scores: Floats, gain: Callable[[Floats], float], *, n_steps: 
         Maps scores of shape (n_rows,) to a float, greater is better.
     n_steps : int in [1, inf), default=25
         Maximum number of steps.
+    n_bags : int in [1, inf), default=1
+        Number of selections whose weights are averaged. If it is above 1 each is from a random
+        half of the members, rounded up.
+    random_state : int, RandomState or None, default=None
+        Seed of the random halves.
 
     Returns
     -------
@@ -45,7 +59,7 @@ def greedy_weights(scores: Floats, gain: Callable[[Floats], float], *, n_steps: 
 
     References
     ----------
-    Caruana2004 (selection with replacement).
+    Caruana2004 (selection with replacement; bags of members, sec. 2.3).
 
     Examples
     --------
@@ -58,6 +72,18 @@ def greedy_weights(scores: Floats, gain: Callable[[Floats], float], *, n_steps: 
     array([0.5, 0.5, 0. ])
     """
     scores = np.asarray(scores, dtype=np.float64)
+    n_members, random = len(scores), check_random_state(random_state)
+    weights = np.zeros(n_members)
+    for _ in range(n_bags):
+        members = np.arange(n_members)
+        if n_bags > 1:
+            members = np.sort(random.permutation(n_members)[: (n_members + 1) // 2])
+        weights[members] += _select(scores[members], gain, n_steps) / n_bags
+    return weights
+
+
+def _select(scores: Floats, gain: Callable[[Floats], float], n_steps: int) -> Floats:
+    """Return the weights of one selection."""
     counts, total = np.zeros(len(scores)), np.zeros(scores.shape[1])
     best, best_counts = -np.inf, counts
     for step in range(1, n_steps + 1):
@@ -119,6 +145,9 @@ def select_members(
     of_probability: Mapping[str, bool] | None = None,
     scoring: Any = None,
     n_steps: int = 25,
+    n_bags: int = 1,
+    random_state: Any = None,
+    fitted_to: Mapping[int, Mask] | None = None,
 ) -> Selection:
     """Select members and estimate how their ensemble ranks new rows.
 
@@ -133,8 +162,15 @@ def select_members(
         Which scores are probabilities. None: no ones.
     scoring : str, scorer or None, default=None
         What is maximised; see `HeldOutLabels.gain`.
-    n_steps : int, default=25
+    n_steps, n_bags : int, default=25, 1
         See `greedy_weights`.
+    random_state : int, RandomState or None, default=None
+        Seed of the random halves with ``n_bags > 1``.
+    fitted_to : mapping of int to ndarray of bool of shape (n_rows,), default=None
+        For each fold a mask of the rows its members were fitted to. `nearly_honest_scores` takes
+        the weights of a fold from these rows, without those in folds of which they hold no
+        comparable pair, and equal weights where they hold none at all. Folds that are periods
+        need it, so that no weights come from later rows. None: the rows of all other folds.
 
     Returns
     -------
@@ -185,14 +221,19 @@ def select_members(
     ranked = mapped
     if rows.qid is None:
         ranked = np.array([normal_scores(one, rows.fold, rows.weight) for one in mapped])
+    seed = check_random_state(random_state).randint(2**31 - 1)
 
     def weights_on(part: Any) -> Floats:
-        return greedy_weights(ranked[:, part], rows.take(part).gain(scoring), n_steps=n_steps)
+        gain = rows.take(part).gain(scoring)
+        options = {"n_steps": n_steps, "n_bags": n_bags, "random_state": seed}
+        return greedy_weights(ranked[:, part], gain, **options)
 
     weights, honest = weights_on(np.arange(n_rows)), np.empty(n_rows)
     for one in folds:
         left_out = rows.fold == one
-        honest[left_out] = weights_on(np.flatnonzero(~left_out)) @ ranked[:, left_out]
+        part = np.flatnonzero(~left_out) if fitted_to is None else _told(rows, fitted_to[one])
+        chosen = weights_on(part) if len(part) else np.full(len(names), 1 / len(names))
+        honest[left_out] = chosen @ ranked[:, left_out]
     return Selection(
         dict(zip(names, weights.tolist(), strict=True)),
         maps,
@@ -201,3 +242,13 @@ def select_members(
         {name: rows.estimates(one, scoring) for name, one in zip(names, ranked, strict=True)},
         rows.estimates(honest, scoring),
     )
+
+
+def _told(rows: HeldOutLabels, mask: Mask) -> Indices:
+    """Return the rows of a mask in the folds of which it has a comparable pair.
+
+    It may cut a fold down to rows of one class, of which metrics are not defined.
+    """
+    parts = [np.flatnonzero(mask & (rows.fold == one)) for one in np.unique(rows.fold[mask])]
+    told = [part for part in parts if have_pair(rows.y[part], rows.lists[part])]
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *told]))

@@ -123,7 +123,7 @@ def test_names_of_metrics():
 def contest(y, scores, **more):
     """A contest without an ensemble, of models in two folds."""
     rows = Labels(y, None, np.arange(len(y)) % 2)
-    found = HeldOut(rows, np.arange(len(y)), scores)
+    found = HeldOut(rows, np.arange(len(y)), [], scores)
     data = SimpleNamespace(group=None, weight=None, schema=SimpleNamespace(relevance="binary"))
     with mock.patch.object(_contest, "select_members", side_effect=ValueError):
         return _contest.judge(Folds(cv=2), data, ["auc"], "auc", {}, found)

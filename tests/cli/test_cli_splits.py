@@ -1,6 +1,7 @@
 """Folds of the command line that keep to time, to groups, or are drawn several times."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,13 +13,15 @@ from commands import FAST, fails, run
 from drift import drifting_table
 from scipy import stats
 from sklearn.pipeline import Pipeline
+from sklearn.svm import LinearSVC
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli._contest import next_command
+from sklearn_rank.cli._contest import ENSEMBLE, judge, next_command
 from sklearn_rank.cli._crossval import _run_fold, held_out_rows, make_folds, most_folds
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.options import Folds, TableOptions
+from sklearn_rank.ensemble.score_map import normal_scores
 from sklearn_rank.metrics.intervals import over_folds
 from sklearn_rank.models import Stumps
 
@@ -193,6 +196,30 @@ def test_the_interval_over_folds_is_that_of_nadeau_and_bengio():
     assert over_folds(np.full(5, 0.1 + 0.2 - 0.3), 0.25)[2] == 1
     with pytest.raises(ValueError, match="no value"):
         over_folds(np.array([0.5, np.nan]), 0.5)
+
+
+def test_the_ensemble_of_a_period_knows_no_later_one(folder):
+    """Its weights come from rows that its models could learn from; in the first they are equal."""
+    data = data_of(drifting_table(400), time="day", embargo=30.0)
+    models = {name: LinearSVC() for name in "abc"}
+    scores = data.y * np.array([[1], [0.5], [-1]]) + np.random.default_rng(0).normal(size=(3, 400))
+
+    def found(y):
+        held_out = held_out_rows(replace(data, y=y), 4)[1]
+        of_models = dict(zip(models, scores[:, held_out.place], strict=True))
+        held_out = replace(held_out, scores=of_models)
+        contest = judge(Folds(cv=4), data, ["auc"], None, models, held_out)
+        return contest.scores[ENSEMBLE], held_out
+
+    before, held_out = found(data.y)
+    fold = held_out.rows.fold
+    start = data.time[held_out.place][fold == 3].min() - np.timedelta64(30, "D")
+    after, _ = found(np.where(data.time >= start, 1 - data.y, data.y))  # not known in period 3
+    np.testing.assert_array_equal(before, after)
+    after, _ = found(np.where(data.time < start, 1 - data.y, data.y))
+    assert not np.array_equal(before[fold == 3], after[fold == 3])
+    ranks = [normal_scores(each, fold, np.ones(len(fold))) for each in held_out.scores.values()]
+    np.testing.assert_allclose(before[fold == 0], np.mean(ranks, axis=0)[fold == 0])
 
 
 # ---------------------------------------------------------------------------- the command

@@ -12,6 +12,7 @@ from scipy import sparse
 from skl2onnx import to_onnx
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -21,6 +22,7 @@ from sklearn.model_selection import (
     KFold,
     PredefinedSplit,
     RepeatedKFold,
+    TimeSeriesSplit,
     train_test_split,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -371,6 +373,35 @@ def test_given_folds_are_of_the_rows_as_they_are_passed(kind, zeros):
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
 
 
+def test_weights_of_a_period_come_from_earlier_rows():
+    rng, time = np.random.default_rng(0), np.arange(600)
+    rows = rng.standard_normal((600, 2))
+    told = np.where(time < 360, rows[:, 0], rows[:, 1])  # by another column later
+    y = 2 * told + rng.logistic(size=600) > 0
+    members = [
+        (f"column {j}", make_pipeline(make_column_transformer(("passthrough", [j])), GaussianNB()))
+        for j in range(2)
+    ]
+    cv = TimeSeriesSplit(4)
+    model = made(members, cv=cv).fit(rows, y)
+    fold, fitted = np.full(600, -1), {}
+    scores = {name: np.empty(600) for name, _ in members}
+    for number, (train, test) in enumerate(cv.split(rows)):
+        fold[test], fitted[number] = number, np.isin(time, train)
+        for name, one in members:
+            scores[name][test] = one.fit(rows[train], y[train]).predict_proba(rows[test])[:, 1]
+    kept = fold >= 0
+    known = {name: one[kept] for name, one in scores.items()}
+    labels = HeldOutLabels(y[kept], fold[kept], np.ones(kept.sum()))
+    how = {"of_probability": dict.fromkeys(scores, True)}
+    earlier = {number: one[kept] for number, one in fitted.items()}
+    found = select_members(known, labels, fitted_to=earlier, **how)
+    assert model.score_estimate_ == found.score_estimate
+    of_any = select_members(known, labels, **how)
+    assert found.score_estimate != of_any.score_estimate
+    assert model.weights_ == of_any.weights
+
+
 def test_a_fold_that_holds_out_nothing_is_left_out():
     nothing = [(np.arange(100), np.zeros(0, int))]
     model = made(MEMBERS[:2], cv=[*nothing, *SPLITS]).fit(X, Y)
@@ -384,11 +415,16 @@ def test_a_fold_that_holds_out_nothing_is_left_out():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
+        ([(np.arange(80, 161), np.arange(80)), SPLITS[0]], "numbers of the 160 rows.* index 160"),
+        ([(np.ones(161, bool), np.ones(161, bool))], "or masks of them"),
+        (PredefinedSplit(FOLD[:-1]), "or masks of them"),
+        (PredefinedSplit(np.append(FOLD, 0)), "or masks of them"),
+        ([3, 4], r"yield \(train, test\) arrays"),
         ([], r"at least two folds.* Got \[\]"),
         (SPLITS[:1], r"at least two folds.* Got \[\(106, 54\)\]"),
         ([(np.arange(80), np.arange(80, 160)), (np.zeros(0, int), np.arange(80))], r"\(0, 80\)"),
     ],
-    ids=range(3),
+    ids=range(8),
 )
 def test_given_folds_that_do_not_fit_the_rows(cv, message):
     with pytest.raises(ValueError, match=f"cv of RankingEnsemble must .*{message}"):
@@ -517,6 +553,8 @@ def test_what_fit_selected_refuses_changes_nothing():
     scores, fold = out_of_fold()
     model = made().fit_selected(X, Y, out_of_fold=scores, fold=fold)
     before = dict(vars(model))
+    with pytest.raises(ValueError, match="needs estimators="):
+        RankingEnsemble().fit_selected(X, Y, out_of_fold=scores, fold=fold)
     longer = np.append(fold, 0)
     with pytest.raises(ValueError, match=r"y has 160, fold has 161"):
         model.fit_selected(X, Y, out_of_fold=scores, fold=longer)
@@ -540,6 +578,11 @@ def test_ctrl_c_leaves_nothing():
     with pytest.raises(KeyboardInterrupt):
         model.set_params(bayes=Counting([], "stop")).fit(X[:100], Y[:100])
     np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+def test_a_line_for_each_member(capsys):
+    made(MEMBERS[:2], verbose=1).fit(X, Y)
+    assert capsys.readouterr().out.startswith("[RankingEnsemble] member 1/2: linear, 3 folds in ")
 
 
 def test_scoring_is_what_the_weights_maximise():
@@ -633,9 +676,9 @@ def test_the_members_explain_the_score_of_an_ensemble_of_queries():
         ("listnet", ListNetLinear()),
         ("stumps", RankBoost(n_estimators=5, relevance="graded")),
     ]
-    model = made(members, relevance="graded")
+    model = made(members, relevance="graded", n_bags=4)
     model.fit(QUERIES.data, QUERIES.target, qid=QUERIES.qid)
-    assert not hasattr(model, "contributions")
+    assert len(model.estimators_) == 2 and not hasattr(model, "contributions")
     parts = sum(
         model.weights_[name] * model.maps_[name](one.contributions(QUERIES.data))
         for name, one in model.estimators_.items()
@@ -659,8 +702,8 @@ def test_an_onnx_graph_has_the_same_scores(relevance):
     graded = relevance == "graded"
     members = [("ridge", Ridge()), ("linear", LINEAR), ("bayes", GaussianNB())]
     members += [("stumps", RankBoost(n_estimators=5, relevance=relevance))]
-    model = made(members, relevance=relevance).fit(X, Y * 1.0)
-    assert len(model.estimators_) > 1
+    model = made(members, relevance=relevance, n_bags=8).fit(X, Y * 1.0)
+    assert len(model.estimators_) == 4
     session = onnxruntime.InferenceSession(to_onnx(model, X[:1]).SerializeToString())
     rows = np.vstack([X, 3 * X])  # beyond, log-odds of probabilities near 1 have few digits
     found = session.run(None, {session.get_inputs()[0].name: rows})

@@ -15,6 +15,7 @@ from sklearn_rank.ensemble import (
     greedy_weights,
     normal_scores,
     select_members,
+    selection,
 )
 from sklearn_rank.metrics import auc_interval, auc_score, ndcg_score, partial_auc_score
 
@@ -64,6 +65,21 @@ def test_of_equal_members_the_first_has_all_the_weight_and_a_useless_one_none():
     good, noise = y + RNG.standard_normal(200), np.zeros(200)
     gain = rows_of(y).gain()
     assert greedy_weights([good, good, noise], gain).tolist() == [1, 0, 0]
+
+
+def test_bags_are_means_over_random_halves_of_the_members():
+    y = RNG.random(200) < 0.3
+    scores = y + RNG.standard_normal((4, 200))
+    gain = rows_of(y).gain()
+    bags = [greedy_weights(scores, gain, n_bags=n, random_state=3) for n in (2, 3)]
+    for n, weights in zip((2, 3), bags, strict=True):
+        assert weights.sum() == pytest.approx(1)
+        assert (weights > 0).sum() > 1, n
+    # The third half is a selection of its own, from two of four members.
+    third = 3 * bags[1] - 2 * bags[0]
+    members = np.flatnonzero(third > 1e-9)
+    assert len(members) <= 2
+    assert third[members] == pytest.approx(greedy_weights(scores[members], gain))
 
 
 # Maps ---------------------------------------------------------------------------------
@@ -361,6 +377,35 @@ def test_a_fold_is_judged_by_weights_that_have_not_seen_it():
     assert sum(found.weights.values()) == pytest.approx(1)
 
 
+def test_a_period_is_judged_by_weights_of_earlier_ones_and_the_first_by_equal_ones():
+    scores, rows = example()
+    rows.y[rows.fold == 0] = False  # no pair, so that the second has equal weights, too
+    earlier = {one: rows.fold < one for one in range(4)}
+    found = select_members(scores, rows, n_steps=6, fitted_to=earlier)
+    ranked = np.array([normal_scores(s, rows.fold, rows.weight) for s in scores.values()])
+    for one, part in earlier.items():
+        weights = np.full(4, 0.25)
+        if one > 1:
+            weights = greedy_weights(ranked[:, part], rows.take(part).gain(), n_steps=6)
+        now = rows.fold == one
+        np.testing.assert_allclose(found.nearly_honest_scores[now], weights @ ranked[:, now])
+    assert found.weights == select_members(scores, rows, n_steps=6).weights
+
+
+@pytest.mark.parametrize("scoring", [None, "auc", "tpr@0.2"])
+def test_an_embargo_may_leave_one_class_of_a_fold(scoring):
+    scores, rows = example()
+    earlier = {one: rows.fold < one for one in range(4)}
+    cut = np.flatnonzero((rows.fold == 1) & rows.y)
+    without = earlier[2] & (rows.fold != 1)
+    earlier[2] = earlier[2] & ~np.isin(np.arange(240), cut)
+    found = select_members(scores, rows, n_steps=6, scoring=scoring, fitted_to=earlier)
+    other = select_members(
+        scores, rows, n_steps=6, scoring=scoring, fitted_to={**earlier, 2: without}
+    )
+    assert found.score_estimate == other.score_estimate
+
+
 def test_the_scores_of_a_selection_are_weighted_means_of_mapped_scores():
     scores, rows = example()
     scores["p"] = 1 / (1 + np.exp(-scores["b"]))
@@ -374,3 +419,23 @@ def test_a_single_fold_is_refused():
     scores, rows = example(n_folds=1)
     with pytest.raises(ValueError, match="at least two folds"):
         select_members(scores, rows)
+
+
+def test_all_selections_draw_the_same_bags_of_the_seed(monkeypatch):
+    seen = []
+
+    def spy(scores, gain, *, random_state, **options):
+        seen.append(random_state)
+        return np.full(len(scores), 1 / len(scores))
+
+    monkeypatch.setattr(selection, "greedy_weights", spy)
+    y = np.arange(60) % 2 == 0
+    scores = {"a": np.linspace(0, 1, 60), "b": y + 0.0}
+    labels = HeldOutLabels(y, np.arange(60) // 20, np.ones(60))
+    for seed in (0, 0, 1, 2):
+        select_members(scores, labels, random_state=seed)
+    drawn = [set(seen[start : start + 4]) for start in range(0, 16, 4)]
+    assert [len(one) for one in drawn] == [1, 1, 1, 1]
+    assert drawn[0] == drawn[1]
+    assert len(set.union(*drawn)) == 3
+    assert max(seen) > 1e6

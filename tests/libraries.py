@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_rank.cli._tables.errors import InputError, import_extra
+from sklearn_rank.cli._tables.inputs import InputError, import_extra
 from sklearn_rank.engines import registry
 
 

@@ -5,15 +5,54 @@ package, and ``sklearn-rank --help``, needs none of them.
 
 The words of a command line become the arguments of a command's function once::
 
-    _parser -> _compare, _train, _rank, _export, _cards -> _output
+    _parser -> _compare, _rank, _cards -> _output
 
 A table becomes a data set in one direction (in `_tables`)::
 
-    reading: file -> Table -> columns, kinds: how it is read (Schema) -> roles, dataset: Dataset
+    reading: file -> Table -> columns: how it is read (Schema) -> dataset: Dataset
 
 A comparison too: `_crossval` scores rows held out, `_contest` judges, `_compare` prints.
 """
 
-from sklearn_rank.cli._main import main
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from sklearn_rank.cli._tables.inputs import InputError, import_extra, one_line
 
 __all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        The arguments; the default is ``sys.argv[1:]``.
+
+    Returns
+    -------
+    code : int
+        0 on success, 2 for bad input (with one line on stderr), 130 when interrupted.
+    """
+    try:
+        import_extra("click")
+        import_extra("sklearn_rank.cli._parser").run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of the output (`head`, say) has exited; Python flushes again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # 128 + SIGPIPE, as shells report it
+    except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
+        what = str(error) or "the table does not fit into memory"
+        if isinstance(error, OSError):
+            what = f"{error.filename or 'input or output'}: {error.strerror or error}"
+        print(f"sklearn-rank: error: {one_line(what)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("sklearn-rank: interrupted; no file was left half-written", file=sys.stderr)
+        return 130  # 128 + SIGINT
+    return 0

@@ -11,13 +11,11 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from sklearn_rank.cli._crossval import most_folds
-from sklearn_rank.cli._output import Output, progress, show_notes, write_content
+from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table
-from sklearn_rank.cli._tables.columns import CATEGORY, NUMBER, Schema, check_schema
+from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema, check_schema
 from sklearn_rank.cli._tables.dataset import training_data
-from sklearn_rank.cli._tables.errors import InputError, listing, noting
-from sklearn_rank.cli._tables.kinds import FEW_VALUES
-from sklearn_rank.cli._tables.options import TableOptions
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing, noting
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
     Card,
@@ -69,12 +67,11 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
             if name not in data.X.columns:
                 what = f"the features are {listing(data.X.columns)}"
                 raise InputError(f"--{option} {name}={values[0]:g}: {what}")
-    with progress("fitting"):
-        unfitted = _unfitted(seed, **options)
-        if data.has_own_folds and isinstance(unfitted.cv, int):
-            unfitted.set_params(cv=most_folds(data, unfitted.cv, seed))
-        with noting(notes, "card"):
-            scorecard = unfitted.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
+    unfitted = _unfitted(seed, **options)
+    if data.has_own_folds and isinstance(unfitted.cv, int):
+        unfitted.set_params(cv=most_folds(data, unfitted.cv, seed))
+    with noting(notes, "card"):
+        scorecard = unfitted.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
     positive = str(data.schema.positive)
     others = [one for one in data.schema.classes or () if one != positive]
     classes = others[0] if len(others) == 1 else "others", positive
@@ -141,8 +138,8 @@ def _read(name: str) -> tuple[Card, str]:
     return replace(stored, details=details), note
 
 
-def load_card(name: str) -> tuple[Pipeline, Schema]:
-    """Return a stored card, whose scores are totals of the columns on it, and their schema."""
+def load_card(name: str) -> tuple[Pipeline, str, Schema]:
+    """Return a stored card, whose scores are totals of its columns, its name, and their schema."""
     stored, note = _read(name)
     kinds = {one.name: NUMBER if one.groups is None else CATEGORY for one in stored.variables}
     plain = {"target": "", "qid": None, "relevance": "binary", "positive": str(stored.classes[1])}
@@ -156,7 +153,8 @@ def load_card(name: str) -> tuple[Pipeline, Schema]:
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
 
-    return Pipeline([("card", Scorecard.from_json(card_to_json(card_of_table(stored))))]), schema
+    scorecard = Scorecard.from_json(card_to_json(card_of_table(stored)))
+    return Pipeline([("card", scorecard)]), "Scorecard", schema
 
 
 def export(card: str, to: str, output: Output | None) -> None:

@@ -1,126 +1,137 @@
-"""The commands ``compare`` and ``evaluate``: measure rankers by folds, or a stored model.
-
-Their pictures are drawn by the displays of the package.
-"""
+"""The commands ``compare``, ``train`` and ``evaluate``: measure rankers by folds, fit, measure."""
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
+import click
 import numpy as np
 
 import sklearn_rank
-from sklearn_rank.cli import _contest, _metrics, _rankers
-from sklearn_rank.cli._contest import Contest
-from sklearn_rank.cli._metrics import heading
-from sklearn_rank.cli._output import Output, print_table, progress, show_notes, write_json
-from sklearn_rank.cli._store import load_model, model_scores
+from sklearn_rank.cli import _contest, _crossval, _rankers
+from sklearn_rank.cli._contest import ENSEMBLE, Contest, choose_metrics, measure
+from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
+from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._tables.errors import InputError, import_extra
-from sklearn_rank.cli._tables.options import Folds, Reading, TableOptions
+from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
 from sklearn_rank.metrics.held_out import Labels, Measured
-from sklearn_rank.metrics.intervals import of_difference
+
+_NOTHING = 0.0005  # a lead that is shown as .000
+_PATIENCE = 10
+"""Rounds after the best one of the rows of --validation from which on boosting may end."""
 
 
-def compare(
-    table: TableOptions,
-    folds: Folds,
-    metrics: list[str],
-    json: Output | None,
-    plot: Output | None,
-    output: Output | None,
-) -> None:
+def compare(table: TableOptions, folds: Folds, metrics: list[str], output: Output | None) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    rankers = _rankers.rankers_of(table, folds)
-    _metrics.choose_metrics(metrics, None)
+    rankers = _rankers.rankers_of(table, folds, folds.rankers)
+    choose_metrics(metrics)
     data = training_data(table, notes)
     contest = _contest.hold(folds, rankers, data, notes, metrics)
-    if output is not None:
-        _contest.store(contest, output)
-    if plot is not None:
-        _plot_comparison(plot, contest)
     content = show(contest, notes)
-    print(f"\nnext: {_contest.next_command(contest, table.data, bool(metrics), output)}")
-    if json is not None:
-        write_json(json, _summary(data) | content)
+    if output is not None:
+        write_json(output, _summary(data) | content | _contest.record(contest))
+    print(f"\nnext: {_next_command(contest, table.data, bool(metrics), output)}")
 
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     """Print notes, the sentence and the table; return their record in the JSON."""
     found, folds, data = contest.found, contest.folds, contest.data
-    sentence = _contest.sentence(contest)
-    show_notes(notes + _notes_of_folds(found.warnings, folds.cv))
-    spent = [found.seconds[name] for name in contest.weights]
-    ensemble = {_contest.ENSEMBLE: list(np.sum(spent, axis=0))} if spent else {}
-    each = {**found.seconds, **ensemble}.items()
-    seconds = {name: Measured(float(np.mean(one)), None, one) for name, one in each}
-    columns = {heading(name): _metrics.cells(column) for name, column in contest.table.items()}
-    columns["fit s"] = {name: f"{seconds[name].mean:.2g}" for name in contest.order}
-    print_table(data.summary(), columns, _footnotes(contest), sentence)
-    content: dict[str, Any] = {"periods": _show_periods(contest), "cv": folds.cv, "seed": data.seed}
-    content |= {"params": dict(folds.param), "first": contest.order[0], "rounds": found.rounds}
-    content |= {"best_at_the_top": sentence}
-    content["searched"] = [[*setting, n] for setting, n in found.chosen.items()]
-    measured = {**contest.table, "seconds": seconds}
-    content["results"] = {
-        name: {key: column[name].as_json() for key, column in measured.items()}
-        for name in contest.order
-    }
-    return content
-
-
-def _notes_of_folds(warnings: Mapping[tuple[str, str], int], n_folds: int) -> list[str]:
-    """Return a note for each warning of a model; those that differ in numbers only are one."""
-    alike: dict[tuple[str, str], list[Any]] = {}
-    for (name, line), n in warnings.items():
+    alike: dict[tuple[str, str], list[Any]] = {}  # warnings that differ in numbers only are one
+    for (name, line), n in found.warnings.items():
         form = re.sub(r"\d[\d.e+-]*", "0", line)
         alike.setdefault((name, form), [line.removeprefix(f"{name}: "), 0])[1] += n
-    return [
-        f"{name}, {min(n, n_folds)} of {n_folds} folds: {line}"
-        for (name, _), (line, n) in alike.items()
-    ]
-
-
-def evaluate(
-    model: str,
-    data: str,
-    reading: Reading,
-    metrics: list[str],
-    json: Output | None,
-    plot: Output | None,
-) -> None:
-    """Evaluate a stored model on rows with a target."""
-    notes: list[str] = []
-    _metrics.choose_metrics(metrics, None)
-    loaded = load_model(model, notes)
-    tested = model_data(data, loaded.schema, reading, notes, labelled=True)
-    with progress("evaluating"):
-        rows = Labels(tested.y.astype(float), tested.qid)
-        scores = model_scores(loaded, tested.X, model, notes)
-        names = _metrics.choose_metrics(metrics, tested)
-        found = {name: _metrics.measure(name, rows, scores) for name in names}
-    if plot is not None and not (rows.y > 0).any():
-        raise InputError(f"{tested.name}: --plot needs a row with a relevance above 0")
+    for (name, _), (line, n) in alike.items():
+        notes.append(f"{name}, {min(n, folds.cv)} of {folds.cv} folds: {line}")
     show_notes(notes)
-    title = f"{loaded.ranker} on {tested.summary()}"
-    column = _metrics.cells({heading(name): one for name, one in found.items()})
-    about = _metrics.about_intervals(tested, found.values()) + _metrics.about_names(found)
-    print_table(title, {"": column}, about)
-    if json is not None:
-        content = {**_summary(tested), "model": model, "ranker": loaded.ranker}
-        content["results"] = {name: one.as_json() for name, one in found.items()}
-        write_json(json, content)
-    if plot is not None:  # the labels down the ranked list, with precision and recall
-        from sklearn_rank.plotting import RankedListDisplay
+    spent, sentence = dict(found.seconds), _sentence(contest)
+    if contest.weights:
+        spent[ENSEMBLE] = np.sum([spent[name] for name in contest.weights], axis=0).tolist()
+    columns = {_heading(name): _cells(column) for name, column in contest.table.items()}
+    columns["fit s"] = {name: f"{np.mean(spent[name]):.2g}" for name in contest.order}
+    print_table(data.summary(), columns, _footnotes(contest), sentence)
+    results = {
+        name: {key: column[name].as_json() for key, column in contest.table.items()}
+        for name in contest.order
+    }
+    settings = {"cv": folds.cv, "seed": data.seed, "params": dict(folds.param)}
+    return {**settings, "best_at_the_top": sentence, "results": results}
 
-        figure = _new_figure(title, 8.5, 4.4)
-        draw = RankedListDisplay.from_predictions
-        draw(rows.y, scores, qid=rows.qid, relevant_above=0, ax=figure.subplots())
-        _save(figure, plot)
+
+def train(
+    table: TableOptions,
+    folds: Folds,
+    ranker: str | None,
+    best: str | None,
+    metric: str | None,
+    validation: str | None,
+    output: Output,
+) -> None:
+    """Fit one ranker to all rows, or what is best by folds, and store it."""
+    from sklearn_rank.cli._store import Model, save_model
+
+    notes: list[str] = []
+    one: dict[str, Any] = {"--ranker": ranker, "--validation": validation}
+    several: dict[str, Any] = {"--metric": metric, "--rankers": folds.rankers}
+    several |= {"--cv": folds.cv != 5, "--n-jobs": folds.n_jobs != 1}
+    clash = [name for name, given in (several if best is None else one).items() if given]
+    if clash:
+        does = "goes" if best is None else "does not go"
+        raise InputError(f"{clash[0]} {does} with --best, which compares models by folds")
+    named = folds.rankers if best is not None else [ranker or _rankers.DEFAULT]
+    rankers = _rankers.rankers_of(table, folds, named)
+    metrics = choose_metrics([metric])[:1] if metric else []
+    data = training_data(table, notes)
+    if best is not None:
+        contest = _contest.hold(folds, rankers, data, notes, metrics, best)
+        show(contest, notes)
+        print()
+        notes.clear()  # they are shown
+        name, pipeline = contest.order[0], _contest.fit_first(contest, notes)
+    else:
+        ((name, model),) = rankers.items()
+        watched: Dataset | None = None
+        if validation is not None:
+            if not hasattr(model, "n_iter_no_change"):
+                raise InputError(f"--validation: {name} has no rounds that it could stop")
+            if "n_iter_no_change" not in folds.param:
+                model.set_params(n_iter_no_change=_PATIENCE)
+            rows = replace(table, data=validation)
+            watched = model_data(rows, data.schema, notes, labelled=True, weighted=True)
+        pipeline = _rankers.pipeline_for(model, data.schema)
+        lines = _crossval.fit_pipeline(pipeline, data, name, watched)
+        notes += [line if name in line else f"{name}: {line}" for line in lines]
+    save_model(Model(pipeline, name, data.schema), output)
+    show_notes(notes)
+    stops = getattr(pipeline[-1], "n_iter_no_change", None) is not None
+    rounds = f", {pipeline[-1].n_iter_} rounds" if stops else ""
+    print(f"{output}: {name} fitted on {data.summary()}{rounds}")
+
+
+def evaluate(model: str, table: TableOptions, metrics: list[str], output: Output | None) -> None:
+    """Evaluate a stored model on rows with a target."""
+    from sklearn_rank.cli._store import load_model, model_scores
+
+    notes: list[str] = []
+    choose_metrics(metrics)
+    loaded = load_model(model, notes)
+    tested = model_data(table, loaded.schema, notes, labelled=True)
+    rows = Labels(tested.y.astype(float), tested.qid)
+    scores = model_scores(loaded, tested.X, model, notes)
+    found = {name: measure(name, rows, scores) for name in choose_metrics(metrics, tested)}
+    show_notes(notes)
+    column = _cells({_heading(name): one for name, one in found.items()})
+    about = _about_intervals(tested, found.values()) + _about_names(found)
+    print_table(f"{loaded.ranker} on {tested.summary()}", {"": column}, about)
+    if output is not None:
+        results = {name: one.as_json() for name, one in found.items()}
+        content = {"model": model, "ranker": loaded.ranker, "results": results}
+        write_json(output, _summary(tested) | content)
 
 
 def _summary(data: Dataset) -> dict[str, Any]:
@@ -132,91 +143,107 @@ def _summary(data: Dataset) -> dict[str, Any]:
     return {"version": sklearn_rank.__version__, "data": data.name, **sizes, **of_schema}
 
 
+# What the tables say -----------------------------------------------------------------------------
+
+
+def _heading(name: str) -> str:
+    """Return how tables call a metric."""
+    kind, _, at = name.partition("@")
+    if kind == "tpr":
+        return f"first {100 * float(at):g} %"
+    short = {"precision": "P@", "map": "AP@" if at else "AP"}
+    return short.get(kind, name.upper()[: len(kind) + 1]) + at
+
+
+def _cells(column: Mapping[str, Measured]) -> dict[str, str]:
+    """Return value, interval, and a star for what is significantly worse than the best."""
+    texts = {}
+    for name, one in column.items():
+        text = f"{one.mean:.3f}" if np.isfinite(one.mean) else "-"
+        if one.interval is not None:
+            text += " [{:.3f}, {:.3f}]".format(*one.interval)
+        texts[name] = text + ("*" if one.is_worse else " ")
+    return texts
+
+
+def _about_intervals(data: Dataset, found: Iterable[Measured], ratio: float | None = None) -> str:
+    """Return a footnote on the intervals, or on why there are none."""
+    drawn = "folds" if ratio is not None else "rows" if data.qid is None else "queries"
+    if any(one.interval for one in found):
+        return f"[low, high]: 95 % interval over {drawn}."
+    return f"No intervals: too few independent {drawn}, or metrics that have none."
+
+
+def _about_names(names: Iterable[str]) -> str:
+    """Return a footnote on the metrics whose name does not tell what they count."""
+    share = "share of the positives found before that share of the negatives"
+    return "".join(f" {_heading(name).capitalize()}: {share}." for name in names if "tpr" in name)
+
+
+def _sentence(contest: Contest) -> str:
+    """Return who is first, and how sure that is when the choice is allowed for."""
+    order, choice = contest.order, contest.choice
+    column, first = contest.table[contest.top], order[0]
+    heading, value = _heading(contest.top), column[first].mean
+    start = f"First: {first}, {heading} {value:.3f}"
+    if len(order) < 2 or np.isnan(value):
+        return ""
+    if choice is None or column[first].interval is None:
+        return f"{start} (how sure that is can't be said)."
+    allowed = f"choice among {len(order)} allowed for"
+    if choice.interval(of="criterion").low <= choice.random_order["criterion"]:
+        found, chance = choice.interval(), choice.random_order["metric"]
+        ends = f"95 % interval {found.low:.3f} to {found.high:.3f}, {allowed}"
+        return f"No better than chance, {heading} {chance:.3f}. {start} ({ends})."
+    is_baseline = first in BASELINES
+    rivals = {name for name in order if (name in BASELINES) != is_baseline} - {ENSEMBLE}
+    rival, found = choice.lead(rivals or {*order[1:]})
+    who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
+    ends = f"95 % interval of the difference: {found.low:.3f} to {found.high:.3f}, {allowed}"
+    if found.mean < _NOTHING:
+        return f"{start}, no better than {who} ({ends})."
+    sure = "" if found.low > 0 else ", which may be chance"
+    return f"{start}, {found.mean:.3f} more than {who}{sure} ({ends})."
+
+
 def _footnotes(contest: Contest) -> str:
-    data, found, table = contest.data, contest.found, contest.table
+    data, table = contest.data, contest.table
     cells = [one for column in table.values() for one in column.values()]
     unit = "folds" if data.time is None else "periods, after those learned from"
     about = f"Rows held out in {contest.folds.cv} {unit}. "
-    about += _metrics.about_intervals(data, cells, found.rows.ratio)
+    about += _about_intervals(data, cells, contest.found.rows.ratio)
     if any(one.below_best for one in cells):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
-    about += _metrics.about_names(table)
+    about += _about_names(table)
     if data.schema.weight is not None:
         about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
-    if found.chosen:
-        chosen = ", ".join(f"{name} {one} ({n})" for (name, one), n in found.chosen.most_common())
-        about += f" Chosen in the training rows of each fold: {chosen}."
-    rounds = ", ".join(f"{name} {n}" for name, n in found.rounds.items() if name in contest.order)
-    about += f" Rounds by their mean loss in the folds: {rounds}." if rounds else ""
-    return about + _contest.about_order(contest)
+    criterion = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
+    if contest.choice is None or contest.scoring is not None:
+        criterion = _heading(contest.top)
+    elif data.schema.relevance == "graded":
+        criterion = "AUC"
+    about += f" Sorted by {criterion}"
+    if contest.choice is not None and ENSEMBLE in contest.scores:
+        about += ", the ensemble first unless one is better by more than its standard error"
+    if contest.weights:
+        members = ", ".join(f"{100 * share:.0f} % {one}" for one, share in contest.weights.items())
+        of = "other folds" if data.time is None else "earlier periods, at first equal"
+        about += f". {ENSEMBLE.capitalize()}: {members}; weights of {of}"
+    return f"{about}."
 
 
-def _show_periods(contest: Contest) -> dict[str, Any]:
-    """Print a metric by period, warn if that of the first model falls, and return both."""
-    time, metric, found = contest.data.time, contest.metrics[0], contest.found
-    if time is None:
-        return {}
-    rows, column, best = found.rows, contest.table[metric], contest.order[0]
-    parts = [rows.fold == number for number in range(contest.folds.cv)]
-    starts = [str(time[found.place][part].min()) for part in parts]
-    width = next(n for n in (16, 19, 26, 29) if len({one[:n] for one in starts}) == len(parts))
-    starts = [start[:width].removesuffix("T00:00").removesuffix(".0") for start in starts]
-    cells = {
-        start: {name: f"{one.folds[k]:.3f}" for name, one in column.items()}
-        for k, start in enumerate(starts)
-    }
-    ends = [(rows.take(part), contest.scores[best][part]) for part in (parts[0], parts[-1])]
-    first, last = (_metrics.measure(metric, *end) for end in ends)
-    warning = f"Too few independent rows, or no interval of {metric}, to tell whether it falls."
-    if rows.ratio is None and first.interval and last.interval:
-        low, high = of_difference(first.mean, first.interval, last.mean, last.interval)
-        told = f"{best} has {last.mean:.3f} in the last period after {first.mean:.3f} in the first"
-        sure = f"95 % interval of the fall: {low:.3f} to {high:.3f}"
-        advice = "for new rows expect the last, not the mean of the table above"
-        warning = f"Warning: {told} ({sure}): {advice}." if low > 0 else ""
-    print()
-    about = "Each period begins with its heading; models learned from earlier rows only."
-    print_table(f"{heading(metric)} by period", cells, about, warning)
-    return {"metric": metric, "from": starts, "warning": warning}
-
-
-def _plot_comparison(output: Output, contest: Contest) -> None:
-    """Draw the left end of the ROC curves of two classes, else the metrics with intervals."""
-    rows, title, table = contest.found.rows, contest.data.summary(), contest.table
-    shown = {k: column for k, column in table.items() if all(c.interval for c in column.values())}
-    if rows.qid is None and np.unique(rows.y).size == 2:
-        from sklearn_rank.plotting import TopROCDisplay
-
-        figure = _new_figure(title, 6.5, 5.5)
-        axes = figure.subplots()
-        for name in contest.order:
-            # Different models scored the folds: the curve is the mean over folds.
-            how = {"qid": rows.fold, "name": name, "max_fpr": 0.1, "ax": axes}
-            TopROCDisplay.from_predictions(rows.y == rows.y.max(), contest.scores[name], **how)
-    elif shown:
-        figure = _new_figure(title, 2.4 + 2.4 * len(shown), 1.6 + 0.32 * len(contest.order))
-        panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
-        for panel, (metric, column) in zip(panels, shown.items(), strict=True):
-            means = np.array([one.mean for one in column.values()])
-            ends = np.transpose([one.interval for one in column.values()])
-            panel.errorbar(means, list(column), xerr=abs(ends - means), fmt="o")
-            panel.set_title(heading(metric), fontsize="medium")
-            panel.locator_params(axis="x", nbins=4)
-        panels[0].invert_yaxis()
-        figure.supxlabel("Lines: 95 % intervals.", fontsize="medium")
-    else:
-        raise InputError("--plot needs two classes in one list, or metrics with intervals")
-    _save(figure, output)
-
-
-def _new_figure(title: str, width: float, height: float) -> Any:
-    # Not created by pyplot, which needs a window system and keeps the figure.
-    figure = import_extra("matplotlib.figure").Figure((width, height), 150, layout="constrained")
-    # A file may be called a$b$c.csv.
-    figure.suptitle(textwrap.fill(title, int(11 * width)), fontsize="medium", parse_math=False)
-    return figure
-
-
-def _save(figure: Any, output: Output) -> None:
-    with output.writing() as temporary:
-        figure.savefig(temporary)
+def _next_command(contest: Contest, data: str | None, asked: bool, output: Output | None) -> str:
+    """Return the command that fits what is first, in the words of this one."""
+    if data is None:
+        return "sklearn-rank compare YOUR.csv --target COLUMN"
+    words, kept = iter(click.get_current_context().find_root().obj[1:]), []
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if option not in ("--metrics", "--output", "-o", "--force"):  # which train has not
+            kept.append(word)
+        elif not equals and option != "--force":
+            next(words)
+    kept += ["--metric", contest.top] if asked else []
+    kept += ["--best", str(output)] if output else ["--best"]
+    model = f"{Path(data).name.partition('.')[0] or 'model'}.skops"
+    return f"sklearn-rank train {' '.join(map(quote, kept))} -o {quote(model)}"

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,7 @@ from typing import Any
 
 import click
 
-from sklearn_rank.cli._tables.errors import InputError, import_extra
-
-_LONGEST = 1000
-"""Characters of a message, most of which are names of the user's columns."""
+from sklearn_rank.cli._tables.inputs import InputError, import_extra, one_line
 
 
 @dataclass(frozen=True)
@@ -99,23 +96,6 @@ def print_table(
     cells = import_extra("pandas").DataFrame(columns).to_string(line_width=width)
     click.echo(f"\n{cells}\n")
     click.secho(textwrap.fill(about, width), dim=True)
-
-
-@contextmanager
-def progress(description: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr, if it is a terminal; yield the function that advances it."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    with click.progressbar(length=total or 1, label=description, file=sys.stderr) as shown:
-        yield lambda: shown.update(1)
-
-
-def one_line(text: str) -> str:
-    """Return a message as one line that a terminal can show: files may hold anything."""
-    words = " ".join(text.split())
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-99:]}"
 
 
 def show_notes(notes: Iterable[str]) -> None:

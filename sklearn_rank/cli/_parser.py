@@ -10,7 +10,6 @@ import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -18,17 +17,19 @@ import click
 
 import sklearn_rank
 from sklearn_rank.cli._output import checked_output
-from sklearn_rank.cli._tables.errors import InputError, import_extra, listing
-from sklearn_rank.cli._tables.options import Folds, Reading, TableOptions
+from sklearn_rank.cli._tables.inputs import (
+    Folds,
+    InputError,
+    TableOptions,
+    import_extra,
+    listing,
+)
 
 _RANKERS = ", ".join(sklearn_rank.__all__)
-_PICTURES = (".png", ".pdf", ".svg")
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
-_INPUTS = ("model", "card", "validation", "calibration", "best")
 _EPILOG = (
     "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
-    "svmlight/LETOR (.txt, .svm, .letor); text may be .gz, and - is standard input. MODEL was "
-    "written by train or card."
+    "svmlight/LETOR (.txt, .svm, .letor); text may be .gz. MODEL was written by train or card."
 )
 
 
@@ -56,11 +57,7 @@ def run(words: list[str]) -> None:
         message = error.format_message().removesuffix(".")
         if isinstance(error, click.NoSuchOption) and error.ctx:
             known = [one.opts[-1] for one in error.ctx.command.params if "--" in one.opts[-1]]
-            guess = f"did you mean {error.possibilities[0]}? " if error.possibilities else ""
-            message = f"unknown option {error.option_name}; {guess}"
-            message += f"the options are {listing(known, 99)}"
-        if "extra argument" in message:
-            message += "; an option takes several values as a,b (--drop a,b) or when repeated"
+            message += f"; the options are {listing(known, 99)}"
         if "command" in message:
             message = f"{message.partition('. ')[0]}; the commands are {listing(commands.commands)}"
         raise InputError(message[0].lower() + message[1:]) from error
@@ -71,18 +68,15 @@ def _call(home: str, suffixes: Iterable[str], *, force: bool, **given: Any) -> N
 
     `suffixes` are those of its output, in which "-" is the terminal.
     """
-    data = given.get("data")
-    inputs = [path for path in (data, *map(given.get, _INPUTS)) if path]
+    inputs = [one for one in map(given.get, ("data", "model", "card", "validation", "best")) if one]
     for path in inputs:
-        if not (os.path.exists(path) or path == data == "-"):
+        if not os.path.exists(path):
             raise InputError(f"{path}: no such file")
     import_extra("pandas")  # imported by name at the top of modules
-    for key, ends in (("json", (".json",)), ("plot", _PICTURES), ("output", suffixes)):
-        if key in given:
-            given[key] = checked_output(given[key], ends, inputs, force=force)
-    for key, kind in (("reading", Reading), ("table", TableOptions), ("folds", Folds)):
-        names = [one.name for one in fields(kind)]
-        if given.keys() >= set(names):
+    given["output"] = checked_output(given["output"], suffixes, inputs, force=force)
+    for key, kind, option in (("table", TableOptions, "sep"), ("folds", Folds, "cv")):
+        if option in given:
+            names = given.keys() & kind.__dataclass_fields__.keys()
             given[key] = kind(**{name: given.pop(name) for name in names})
     name = click.get_current_context().info_name or ""
     module = importlib.import_module(f"sklearn_rank.cli.{home}")
@@ -99,39 +93,24 @@ def _split(values: Iterable[str]) -> list[str]:
 
 def parse_value(text: str) -> Any:
     """Parse a value: none, true, false, a number, or else text."""
-    named = {"none": None, "true": True, "false": False}
-    if text.lower() in named:
-        return named[text.lower()]
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
-    return text
+    return {"none": None, "true": True, "false": False}.get(text.lower(), text)
 
 
-def _by_name(option: str, texts: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _by_name(texts: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"{option} {text}: must read NAME=VALUE, such as p=8")
-        if name == "relevance":
-            raise InputError(f"{option} {text}: use --relevance {value}")
-        if name in found:
-            raise InputError(f"{option} {text}: {name!r} is given twice")
-        found[name] = value
+        if not equals or name in found:
+            what = f"{name!r} is given twice" if equals else "must read NAME=VALUE, such as p=8"
+            raise InputError(f"--param {text}: {what}")
+        found[name] = parse_value(value)
     return found
 
 
-def _parse_param(texts: Iterable[str]) -> dict[str, Any]:
-    return {name: parse_value(text) for name, text in _by_name("--param", texts).items()}
-
-
-def _parse_search(texts: Iterable[str]) -> dict[str, list[Any]]:
-    given = _by_name("--search", texts).items()
-    return {name: [parse_value(one) for one in _split([values])] for name, values in given}
-
-
-def _parse_by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
+def _by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for text in _split(texts):
         name, _, value = text.rpartition("=")
@@ -152,46 +131,37 @@ def _parse_points(text: str) -> tuple[int, int]:
 
 # The options -------------------------------------------------------------------------------------
 
-Decorator = Callable[..., Any]
 
-
-def _option(names: str, metavar: str, about: str, parse: Any = None, **how: Any) -> Decorator:
+def _option(names: str, metavar: str, about: str, parse: Any = None, **how: Any) -> click.Option:
     """Return an option: one whose metavar ends in points may be repeated."""
-    how["callback"] = (lambda context, option, value: parse(value)) if parse else None
+    if parse:
+        how["callback"] = lambda context, option, value: parse(value)
     multiple = metavar.endswith("...")
-    return click.option(*names.split(), metavar=metavar, help=about, multiple=multiple, **how)
+    return click.Option(names.split(), metavar=metavar, help=about, multiple=multiple, **how)
 
 
-def _flag(name: str, about: str) -> Decorator:
-    return click.option(name, is_flag=True, help=about)
+def _flag(name: str, about: str) -> click.Option:
+    return click.Option([name], is_flag=True, help=about)
 
 
-def _from(least: float) -> dict[str, Any]:
-    """Return the keyword of an option that is a number from `least` on."""
-    return {"type": (click.IntRange if isinstance(least, int) else click.FloatRange)(least)}
-
-
-def _output(metavar: str, about: str, *, required: bool = True) -> Decorator:
+def _output(metavar: str, about: str, *, required: bool = True) -> click.Option:
     return _option("-o --output", metavar, about, required=required)
 
 
-_MONOTONE, _SPECIAL = (partial(_parse_by_column, one) for one in ("--monotone", "--special"))
-_SHARE = {"type": click.FloatRange(0, 1, min_open=True, max_open=True)}
-_KINDS = {"type": click.Choice(["binary", "graded"]), "default": "binary"}
-_ONLY_KEPT = "No feature unless --keep names it."
-_EMBARGO = "Rows up to N before a period are not learned from; of dates in days; default: 0."
+_COUNT, _FROM_0, _FROM_2 = click.IntRange(1), click.IntRange(0), click.IntRange(2)
+_EMBARGO: Any = {"type": click.FloatRange(0), "default": 0.0}
+_KINDS: Any = {"type": click.Choice(["binary", "graded"]), "default": "binary"}
 _METRICS = (
     "auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, map@k, mrr, err, r_precision, push@p, "
     "where a is a share of the negatives (0.05), k a number of rows and p the power of the push."
 )
-_MAY_DATA = click.argument("data", required=False)
-_DATA, _MODEL, _CARD = (click.argument(name) for name in ("data", "model", "card"))
+_DATA, _MODEL, _CARD = (click.Argument([name]) for name in ("data", "model", "card"))
+_MONOTONE, _SPECIAL = (partial(_by_column, one) for one in ("--monotone", "--special"))
 _FORCE = _flag("--force", "Overwrite files that exist.")
 _TO_TERMINAL = _output("FILE", "File to write; default: the terminal.", required=False)
-_PARAM = partial(_option, "--param", "NAME=VALUE...", parse=_parse_param)
 _READING = (
     _option("--decimal", "MARK", "Decimal mark, . or ,; default: found.", type=click.Choice(".,")),
-    _option("--sep", "MARK", "What separates cells, such as ; or tab; default: found."),
+    _option("--sep", "MARK", "What separates cells, such as ; tab or blank; default: found."),
     _option("--encoding", "NAME", "Encoding of text, such as latin-1; default: UTF-8."),
     _flag("--no-header", "The first line holds data; columns are called c1, c2, and so on."),
     _option("--missing", "VALUE...", "Text or number that means missing, such as unknown or -999."),
@@ -206,45 +176,49 @@ _TABLE = (
     _option("--drop", "COL,...", "Columns not to use."),
     _option("--keep", "COL,...", "Columns to use that would be left out, such as row numbers."),
     _option("--category", "COL,...", "Columns of numbers that are codes, not amounts."),
-    _option("--time", "COL", f"Dates or numbers: folds are periods. {_ONLY_KEPT}"),
-    _option("--embargo", "N", _EMBARGO, default=0.0, **_from(0.0)),
-    _option("--group", "COL", f"Customers or the like, whole in folds. {_ONLY_KEPT}"),
-    _option("--seed", "N", "Random seed; default: 0.", default=0, **_from(0)),
+    _option("--time", "COL", "Dates or numbers: folds are periods. No feature without --keep."),
+    _option("--embargo", "N", "Leave out rows up to N (days) before a period.", **_EMBARGO),
+    _option("--group", "COL", "Customers or the like, whole in folds. No feature without --keep."),
+    _option("--seed", "N", "Random seed; default: 0.", default=0, type=_FROM_0),
     *_READING,
 )
+_PARAM = _option("--param", "NAME=VALUE...", "Parameters of every ranker that has them.", _by_name)
 _FOLDS = (
     _option("--rankers", "NAME,...", f"Of {_RANKERS}; default: those that suit the rows.", _split),
-    _PARAM("Parameters, such as p=8, of every ranker that has them."),
-    _option("--search", "NAME=VALUE,...", "Choose in the training rows: p=1,4,16.", _parse_search),
-    _option("--cv", "K", "Number of folds; default: 5.", default=5, **_from(2)),
+    _PARAM,
+    _option("--cv", "K", "Number of folds; default: 5.", default=5, type=_FROM_2),
     _option("--n-jobs", "N", "Folds to fit at once; default: 1.", type=int, default=1),
 )
-_SHOWN = (
-    _option("--metrics", "NAME,...", _METRICS, _split),
-    _option("--json", "FILE", "Also write every number (.json)."),
-    _option("--plot", "FILE", "Also draw a picture (.png, .pdf, .svg)."),
-)
-_RUN = _output("RUN", "File of what the models reached (.json), for train --best.", required=False)
+_SHOWN = _option("--metrics", "NAME,...", _METRICS, _split)
 
 
 # The commands ------------------------------------------------------------------------------------
 
+Described = Callable[[], None]
 
-def _command(name: str, home: str, suffixes: Sequence[str], *options: Decorator) -> Decorator:
+
+def _command(
+    name: str, home: str, suffixes: Sequence[str], *params: click.Parameter
+) -> Callable[[Described], Described]:
     """Return a decorator that makes a command of a docstring: it calls a function of `home`."""
 
-    def add(described: Callable[[], None]) -> Callable[[], None]:
-        call = partial(_call, home, suffixes)
-        for option in reversed([*options, _FORCE]):
-            call = option(call)
-        about = {"help": described.__doc__, "epilog": _EPILOG}
-        commands.command(name, **about)(call)
+    def add(described: Described) -> Described:
+        call, params_of = partial(_call, home, suffixes), [*params, _FORCE]
+        how = {"help": described.__doc__, "epilog": _EPILOG}
+        commands.add_command(click.Command(name, params=params_of, callback=call, **how))
         return described
 
     return add
 
 
-@_command("compare", "_compare", (".json", "-"), _MAY_DATA, *_TABLE, *_FOLDS, *_SHOWN, _RUN)
+@_command(
+    "compare",
+    "_compare",
+    (".json",),
+    click.Argument(["data"], required=False),
+    *(*_TABLE, *_FOLDS, _SHOWN),
+    _output("RUN", "File of every number (.json), also for train --best.", required=False),
+)
 def _compare() -> None:
     """Cross-validate rankers beside the usual models as they come.
 
@@ -257,18 +231,16 @@ def _compare() -> None:
 
 @_command(
     "train",
-    "_train",
+    "_compare",
     (".skops",),
     _DATA,
-    *_TABLE,
-    *_FOLDS,
+    *(*_TABLE, *_FOLDS),
     _option("--ranker", "NAME", f"Of {_RANKERS}, or a model that compare shows beside them."),
     _option(
         "--best", "[RUN]", "Fit what compare puts first, by folds or by the run of compare -o."
     ),
-    _option("--metric", "NAME", "What --search and --best compare by, of the metrics of compare."),
+    _option("--metric", "NAME", "What --best compares by, of the metrics of compare."),
     _option("--validation", "FILE", "Rows that decide when boosting stops."),
-    _option("--calibrate", "SHARE", "Rows to hold out for rank --fdr, such as 0.25.", **_SHARE),
     _output("MODEL", "Model file (.skops)."),
 )
 def _train() -> None:
@@ -285,10 +257,8 @@ def _train() -> None:
     _MODEL,
     _DATA,
     *_READING,
-    _option("--top", "N", "Write the first N rows of each list only.", **_from(1)),
+    _option("--top", "N", "Write the first N rows of each list only.", type=_COUNT),
     _flag("--explain", "Add what moves each score most, as reason_1 to reason_3."),
-    _option("--fdr", "SHARE", "Mark the longest head with so few false alarms expected.", **_SHARE),
-    _option("--calibration", "FILE", "Labelled rows for --fdr, to which nothing was fitted."),
     _output("OUT", "Table to write (.csv, .tsv, .parquet), or - for CSV on the terminal."),
 )
 def _rank() -> None:
@@ -300,7 +270,13 @@ def _rank() -> None:
     """
 
 
-@_command("evaluate", "_compare", (), _MODEL, _DATA, *_READING, *_SHOWN)
+@_command(
+    "evaluate",
+    "_compare",
+    (".json",),
+    *(_MODEL, _DATA, *_READING, _SHOWN),
+    _output("FILE", "File of the figures (.json).", required=False),
+)
 def _evaluate() -> None:
     """Measure a model on rows whose target is known, with 95 % intervals.
 
@@ -310,7 +286,7 @@ def _evaluate() -> None:
 
 @_command(
     "export",
-    "_export",
+    "_rank",
     ("", "-"),
     _MODEL,
     _option("--to", "FORM", "ranklib, xgboost, linear.", required=True),
@@ -333,11 +309,11 @@ def _export() -> None:
     (".json",),
     _DATA,
     *_TABLE,
-    _option("--max-terms", "N", "Most terms of the card; default: 10.", default=10, **_from(1)),
+    _option("--max-terms", "N", "Most terms of the card; default: 10.", default=10, type=_COUNT),
     _option("--points", "LOW:HIGH", "Range of points of a term.", _parse_points, default="-5:5"),
     _option("--monotone", "COL=1,...", "Points only rise (1) or only fall (-1).", _MONOTONE),
     _option("--special", "COL=-999,...", "Codes, which get points of their own.", _SPECIAL),
-    _PARAM("Parameters of Scorecard or its ranker, such as p=4."),
+    _PARAM,
     _output("CARD", "File of the card (.json)."),
 )
 def _card() -> None:

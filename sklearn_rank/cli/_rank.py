@@ -1,24 +1,21 @@
-"""The command ``rank``: order the rows of a table by a stored model."""
+"""The commands ``rank``, which orders the rows of a table by a stored model, and ``export``."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank._core.protocols import Floats, Indices, Mask
-from sklearn_rank.cli._output import Output, progress, show_notes
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._store import Model, load_model, model_scores
-from sklearn_rank.cli._tables.columns import Schema
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
-from sklearn_rank.cli._tables.errors import InputError, count, noting
-from sklearn_rank.cli._tables.options import Reading
-from sklearn_rank.metrics.scorers import scores_of
-from sklearn_rank.model_selection.conformal import conformal_p_values, select_head
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, listing, noting
 
 _N_REASONS = 3
 _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold
@@ -26,33 +23,18 @@ _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what P
 
 def rank(
     model: str,
-    data: str,
-    reading: Reading,
+    table: TableOptions,
     *,
     top: int | None,
     explain: bool,
-    fdr: float | None,
-    calibration: str | None,
     output: Output | None,
 ) -> None:
     """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []
-    if calibration is not None and fdr is None:
-        raise InputError("--calibration goes with --fdr, the share of false alarms allowed")
     loaded = load_model(model, notes)
-    how = loaded.schema, reading, notes
-    rows = model_data(data, *how, labelled=False)
-    with progress("ranking"):
-        scores = model_scores(loaded, rows.X, model, notes)
-        added: dict[str, Any] = {}
-        if fdr is not None:
-            _check_one_list(loaded.schema, "--fdr")
-            known = loaded.calibration
-            if calibration is not None:
-                known = calibrated(loaded.pipeline, model_data(calibration, *how, labelled=True))
-            added["selected"] = _select(scores, known, fdr, model, notes)
-        if explain:
-            added |= _reasons(loaded, rows.X, model)
+    rows = model_data(table, loaded.schema, notes, labelled=False)
+    scores = model_scores(loaded, rows.X, model, notes)
+    added = _reasons(loaded, rows.X, model) if explain else {}
     ranked = _ranked(rows, scores, added, top)
     if output is None:
         show_notes(notes)
@@ -71,66 +53,42 @@ def rank(
     print(f"{output}: {count(len(rows.X), 'row')} ranked in {lists}{written}")
 
 
+def export(model: str, to: str, *, drop_constant: bool, output: Output | None) -> None:
+    """Write a model in the form of a search engine."""
+    from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
+
+    linear = partial(to_linear_json, drop_constant=drop_constant)
+    forms: dict[str, Callable[[Any], str]] = {
+        "ranklib": to_ranklib,
+        "xgboost": to_xgboost_json,
+        "linear": linear,
+    }
+    if to not in forms:
+        raise InputError(f"--to {to}: the forms are {listing(forms)}")
+    notes: list[str] = []
+    pipeline = load_model(model, notes).pipeline
+    with noting(notes, model):
+        content = forms[to](pipeline)
+    show_notes(notes)
+    write_content(content, output)
+
+
 def _ranked(data: Dataset, scores: Floats, added: dict[str, Any], top: int | None) -> Any:
     """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
 
     With `top` only so many rows of each query are returned.
     """
-    table = data.table
-    taken = [name for name in ("score", *added, "rank") if name in table.frame.columns]
+    frame = data.table.frame
+    taken = [name for name in ("score", *added, "rank") if name in frame.columns]
     if taken:
         what = f"already has a column {taken[0]!r}, which the result needs; rename it"
-        raise InputError(f"{table.path}: {what}")
+        raise InputError(f"{data.name}: {what}")
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
     rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
     order = np.lexsort((rank, query))
     order = order[rank[order] <= (top or len(rank))]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    return table.frame.assign(score=scores, rank=rank, **added).iloc[order]
-
-
-def hold_out(data: Dataset, share: float) -> tuple[Dataset, Dataset]:
-    """Return the rows to fit to and those that calibrate, drawn without regard to the class."""
-    _check_one_list(data.schema, "--calibrate")
-    if data.has_own_folds:
-        what = "--calibrate draws rows at random, without regard to --time and --group"
-        raise InputError(f"{what}; rank --calibration takes a file of rows held out by you")
-    parts = train_test_split(np.arange(len(data.y)), test_size=share, random_state=data.seed)
-    return data.take(np.sort(parts[0])), data.take(np.sort(parts[1]))
-
-
-def calibrated(pipeline: Pipeline, data: Dataset) -> dict[str, Any]:
-    """Return the calibration rows as a model stores them."""
-    negatives = scores_of(pipeline, data.X)[data.y == 0]
-    return {"negatives": negatives.tolist(), "n_rows": len(data.y)}
-
-
-def _check_one_list(schema: Schema, option: str) -> None:
-    if schema.positive is None or schema.qid is not None:
-        raise InputError(f"{option} needs two classes and no queries, for which its bound holds")
-
-
-def _select(
-    scores: Floats, known: dict[str, Any] | None, fdr: float, model: str, notes: list[str]
-) -> Mask:
-    """Return which rows to take, by rows whose class is known; a note says how many they are."""
-    if known is None:
-        raise InputError(
-            f"--fdr needs labelled rows that {model} was not fitted to: train --calibrate "
-            "0.25 holds some out, or --calibration FILE brings them"
-        )
-    n_known, negatives = known["n_rows"], np.asarray(known["negatives"], dtype=np.float64)
-    selected = select_head(conformal_p_values(scores, negatives, n_known), fdr)
-    least = int(np.ceil(len(scores) / (fdr * (n_known + 1)) - 1e-9))
-    needed = f"a head must have at least {least} of the {len(scores)} rows"
-    notes.append(
-        f"{count(int(selected.sum()), 'row')} selected: the longest head whose expected share of "
-        f"false alarms is at most {fdr:g}"
-        if selected.any()
-        else f"no row is selected: {count(n_known, 'calibration row')} don't show that any "
-        f"head is pure enough; {needed if least <= len(scores) else 'more of them are needed'}"
-    )
-    return selected
+    return frame.assign(score=scores, rank=rank, **added).iloc[order]
 
 
 def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:

@@ -10,24 +10,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 import sklearn_rank
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank.cli._contest import ENSEMBLE
 from sklearn_rank.cli._output import Output
-from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._tables.columns import Schema, check_schema
-from sklearn_rank.cli._tables.errors import InputError, import_extra, listing, noting
+from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
 from sklearn_rank.metrics.scorers import scores_of
 
-_FORMAT = "sklearn-rank model"
-_FORMAT_VERSION = 2
+_FORMAT, _FORMAT_VERSION = "sklearn-rank model", 3
 _MOST_UNPACKED = 100
 """Bytes that a byte of a file may unpack to; `save_model` packs nothing."""
-_NOT_OURS = "is not a model written by sklearn-rank train"
-_NOT_LOADED = "the model cannot be loaded"
+
 _OURS = re.compile(
     r"sklearn_rank\.(_bins|_core|_pair_sums|engines|ensemble|estimators|metrics|models|objectives"
     r"|scorecard|solvers)\.[\w.]+"
@@ -48,22 +43,15 @@ class Model:
     pipeline: Pipeline
     ranker: str
     schema: Schema
-    calibration: dict[str, Any] | None = None
-    """Scores of held-out negatives, and the number of held-out rows."""
 
 
 def save_model(model: Model, output: Output) -> None:
     """Store a model."""
-    content = {
-        "format": _FORMAT,
-        "format_version": _FORMAT_VERSION,
-        "version": sklearn_rank.__version__,
-        **vars(model),
-        "schema": asdict(model.schema),
-    }
+    stamp = {"format": _FORMAT, "format_version": _FORMAT_VERSION}
+    content = {**stamp, "version": sklearn_rank.__version__, **vars(model)}
     skops_io = import_extra("skops.io")
     with output.writing() as temporary:
-        skops_io.dump(content, temporary)
+        skops_io.dump({**content, "schema": asdict(model.schema)}, temporary)
 
 
 def load_model(name: str, notes: list[str]) -> Model:
@@ -72,11 +60,11 @@ def load_model(name: str, notes: list[str]) -> Model:
     if path.suffix == ".json":
         from sklearn_rank.cli._cards import load_card
 
-        pipeline, schema = load_card(name)
-        return Model(pipeline, "Scorecard", schema)
+        return Model(*load_card(name))
     skops_io = import_extra("skops.io")
+    not_ours = f"{path}: is not a model written by sklearn-rank train"
     # A damaged file can raise anything, and so can its parts in place of what they must be.
-    with noting([], f"{path}: {_NOT_OURS}", (Exception,)):
+    with noting([], not_ours, (Exception,)):
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(one.file_size for one in archive.infolist())
         if unpacked > _MOST_UNPACKED * path.stat().st_size:
@@ -85,34 +73,21 @@ def load_model(name: str, notes: list[str]) -> Model:
     foreign = [type_name for type_name in untrusted if not _is_trusted(type_name)]
     if foreign:
         raise InputError(f"{path}: refused, since no model holds these types: {listing(foreign)}")
-    with noting(notes, f"{path}: {_NOT_LOADED}", (Exception,)):
+    with noting(notes, f"{path}: the model cannot be loaded", (Exception,)):
         content = skops_io.load(path, trusted=untrusted)
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise InputError(f"{path}: {_NOT_OURS}")
+        raise InputError(not_ours)
     if content.get("format_version") != _FORMAT_VERSION:
         version = content.get("version")
         raise InputError(f"{path}: was written by sklearn-rank {version}; train again")
     with noting([], f"{path}: the model is damaged", (Exception,)):
-        model = _checked_model(content)
-    with noting([], f"{path}: {_NOT_LOADED}", (Exception,)):
-        getattr(model.pipeline[-1], "booster_", None)  # trees are read by their engine
+        pipeline, schema = content["pipeline"], Schema(**content["schema"])
+        model = Model(pipeline, str(content["ranker"]), schema)
+        check_schema(schema)
+        if type(pipeline) is not Pipeline:
+            raise ValueError(f"it holds {type(pipeline).__name__} in place of a pipeline")
+        getattr(pipeline[-1], "booster_", None)  # trees are read by their engine
     return model
-
-
-def _checked_model(content: dict[str, Any]) -> Model:
-    """Return the model of a file's content; an error says which part is not what it must be."""
-    pipeline, ranker, schema = content["pipeline"], content["ranker"], Schema(**content["schema"])
-    of_file = type(pipeline[-1]).__name__ if type(pipeline) is Pipeline else type(pipeline).__name__
-    others = (*BASELINES, ENSEMBLE)
-    if ranker not in others and (of_file != ranker or ranker not in sklearn_rank.__all__):
-        raise ValueError(f"it holds {of_file}, where {ranker!r} must be")
-    check_schema(schema)
-    calibration = content.get("calibration")
-    if calibration is not None:
-        negatives = np.asarray(calibration["negatives"], dtype=np.float64)
-        if np.isnan(negatives).any() or calibration["n_rows"] < len(negatives):
-            raise ValueError("its calibration rows are not numbers")
-    return Model(pipeline, ranker, schema, calibration)
 
 
 def model_scores(model: Model, X: Any, name: str, notes: list[str]) -> Floats:

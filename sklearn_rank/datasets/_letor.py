@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
+from sklearn_rank._core.files import open_binary
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank.datasets.files import open_binary
 
 _DENSE_SHARE = 0.5
 """Share of written entries from which on a dense array needs about as little memory."""

@@ -79,14 +79,14 @@ def write_letor(name, queries, n_features=None):
 
 def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
     argv = ["compare", "loans.csv", "--target", "default", "--qid", "branch", "--cv", "3"]
-    argv += ["--rankers", "RankBoost", "--json", "r.json", *FAST]
+    argv += ["--rankers", "RankBoost", "-o", "r.json", *FAST]
     run(argv)
     content = json.loads(Path("r.json").read_text())
     assert content["positive"] == "yes"
     assert content["params"] == {"n_estimators": 5}
     assert content["n_queries"] == 12
     for name in ["RankBoost", "logistic regression"]:
-        assert list(content["results"][name]) == ["auc", "ndcg@10", "seconds"]
+        assert list(content["results"][name]) == ["auc", "ndcg@10"]
         for summary in content["results"][name].values():
             assert len(summary["folds"]) == 3
     run([*argv, "--force"])
@@ -130,7 +130,7 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     run(["compare", "t.csv", "--target", "default", "--rankers", "RankBoost", "--cv", "2", *FAST])
     notes = capsys.readouterr().err.splitlines()
     assert notes == [
-        "note: column 'id' is not used: its text differs in every row, like an id "
+        "note: column 'id' is not used: its text differs in nearly every row, like an id "
         "(--keep id uses it)",
         "note: column 'many' has 100 different texts, and is read by their letters; --drop many "
         "leaves it out",
@@ -145,7 +145,6 @@ def test_queries_reach_the_ranker_and_are_never_split(folder, capsys, monkeypatc
     original = PNormPushRanker.fit
 
     def fit(self, X, y, *, qid=None, **more):
-        assert not set(qid) & set(more["qid_val"])
         seen.append(set(qid))
         return original(self, X, y, qid=qid, **more)
 
@@ -181,7 +180,7 @@ def test_train_rank_evaluate(folder, capsys, ranker, parameters, relevance, qid)
     argv += ["--ranker", ranker, "--drop", "id,grade" if target == "default" else "id,default"]
     run([*argv, "-o", "m.skops", *(["--qid", qid] if qid else [])])
     run(["rank", "m.skops", "new.csv", "-o", "ranked.csv"])
-    run(["evaluate", "m.skops", "new.csv", "--json", "e.json"])
+    run(["evaluate", "m.skops", "new.csv", "-o", "e.json"])
     captured = capsys.readouterr()
     # Five rounds are too few for a positive smooth margin, which its ranker says, and random
     # steps seldom end before they have been taken.
@@ -272,7 +271,7 @@ def test_letor_files(folder, capsys):
     write_letor("train.txt.gz", queries)
     write_letor("test.svm", queries)
     argv = ["compare", "train.txt.gz", "--relevance", "graded", "--rankers", "RankBoost"]
-    run([*argv, "--cv", "2", "--json", "c.json", *FAST])
+    run([*argv, "--cv", "2", "-o", "c.json", *FAST])
     assert json.loads(Path("c.json").read_text())["n_queries"] == 20
     notes = capsys.readouterr().err.splitlines()
     assert notes == [
@@ -304,17 +303,17 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
     [
         ([], ["missing command; the commands are compare, train, rank, evaluate, export, card"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
-        (["--fast"], ["unknown option --fast", "--version"]),
-        ([*COMPARE, "--folds", "3"], ["unknown option --folds", "--cv", "--rankers"]),
+        (["--fast"], ["o such option '--fast'", "--version"]),
+        ([*COMPARE, "--folds", "3"], ["o such option '--folds'", "--cv", "--rankers"]),
         (
             ["train", "loans.csv", "more.csv", "-o", "m.skops"],
-            ["got unexpected extra argument (more.csv)", "--drop a,b"],
+            ["got unexpected extra argument (more.csv)"],
         ),
         (["train", "loans.csv"], ["missing option", "--output"]),
         ([*COMPARE, "--cv", "1"], ["--cv", "1 is not in the range x>=2"]),
         ([*COMPARE, "--cv", "many"], ["'many' is not a valid integer range"]),
-        ([*COMPARE, "--cv", "100"], ["--cv 100", "the rarer has 60"]),
-        ([*COMPARE, "--cv", "13", "--qid", "branch"], ["--cv 13", "there are 12"]),
+        ([*COMPARE, "--cv", "100"], ["--cv 100", "leaves rows of one value"]),
+        ([*COMPARE, "--cv", "13", "--qid", "branch"], ["--cv 13", "12"]),
         ([*COMPARE, "--n-jobs", "0"], ["--n-jobs", "0"]),
         ([*COMPARE, "--seed", "-1"], ["-1 is not in the range x>=0"]),
         ([*COMPARE, "--relevance", "ordinal"], ["'ordinal'", "binary", "graded"]),
@@ -322,9 +321,8 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
             [*COMPARE, "--rankers", "Boost"],
             ["unknown ranker 'Boost'", "PNormPushRanker, RankBoost"],
         ),
-        ([*COMPARE, "--json", "r.txt"], ["r.txt", "must end in .json"]),
-        ([*COMPARE, "--plot", "r.doc"], ["r.doc", "must end in .png or .pdf or .svg"]),
-        ([*COMPARE, "--json", "no/r.json"], ["there is no folder no"]),
+        ([*COMPARE, "-o", "r.txt"], ["r.txt", "must end in .json"]),
+        ([*COMPARE, "-o", "no/r.json"], ["there is no folder no"]),
         ([*COMPARE, "--drop", "colour"], ["loans.csv: no column 'colour' for --drop", "age"]),
         ([*COMPARE, "--qid", "query"], ["no column 'query' for --qid", "branch"]),
         ([*COMPARE, "--qid", "default"], ["must name different columns"]),
@@ -364,7 +362,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([*TRAIN, "--param", "p"], ["--param p: must read NAME=VALUE"]),
         ([*TRAIN, "--param", "p=2", "--param", "p=3"], ["--param p=3: 'p' is given twice"]),
         (["train", "--drop", "a", "-o", "m.skops"], ["missing argument 'DATA'"]),
-        ([*TRAIN, "--param", "relevance=graded"], ["use --relevance graded"]),
+        ([*TRAIN, "--param", "relevance=graded"], ["no parameter 'relevance'"]),
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
         ([*TRAIN, "--param", "scoring=ndcg@x"], ["PNormPushRanker", "'scoring'", "ndcg@k"]),
         ([*TRAIN[:-1], "out.pkl"], ["out.pkl", "must end in .skops"]),
@@ -386,7 +384,7 @@ def test_bad_options(folder, capsys, argv, parts):
         ("t.csv", "a,y\n1,0\n2,1,5\n", ["t.csv, line 3: has 3 cells"]),
         ("t.csv", "a,y\n1,0,7\n2,1,5\n", ["t.csv, line 2: has 3 cells, the header has 2"]),
         ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
-        ("t.csv", "a,b,y\n" + "1,2,0\n" * 9 + "2,2,1\n", ["--cv 5", "the rarer has 1"]),
+        ("t.csv", "a,b,y\n" + "1,2,0\n" * 9 + "2,2,1\n", ["--cv 5", "one value"]),
         ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99, mtime=0)[:-9], ["t.csv.gz: ", "truncated"]),
         ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),
         ("t.doc", "x", ["t.doc: unknown kind of file", ".csv", ".parquet", ".letor"]),
@@ -490,14 +488,13 @@ def test_which_class_is_on_top_is_noted(folder, capsys, below, top, noted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", ["KeyboardInterrupt", "ImportError('x') from KeyboardInterrupt"])
-def test_interrupting_the_start(error):
-    code = f"""
+def test_interrupting_the_start():
+    code = """
 import sys
 class Finder:
     def find_spec(self, name, *rest):
         if name == "sklearn":
-            raise {error}
+            raise KeyboardInterrupt
 sys.meta_path.insert(0, Finder())
 from sklearn_rank.cli import main
 sys.exit(main(["compare"]))
@@ -519,14 +516,14 @@ print(sorted(set(sys.modules) & {{"numpy", "scipy", "sklearn", "pandas"}}), file
     assert done.stderr.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("module", ["pandas", "click", "matplotlib.figure", "skops.io"])
+@pytest.mark.parametrize("module", ["pandas", "click", "skops.io"])
 def test_missing_extra_is_named(folder, capsys, monkeypatch, module):
     # None in sys.modules is how Python says that a module cannot be imported.
     monkeypatch.setitem(sys.modules, module, None)
     if module == "skops.io":
         argv = [*TRAIN, *FAST]
     else:
-        argv = [*COMPARE, "--plot", "p.png", "--cv", "2", "--rankers", "RankBoost", *FAST]
+        argv = [*COMPARE, "--cv", "2", "--rankers", "RankBoost", *FAST]
     before = sorted(Path().iterdir())
     assert main(argv) == 2
     assert sorted(Path().iterdir()) == before
@@ -588,9 +585,8 @@ def test_existing_files_are_kept_without_force(model, capsys):
     for argv, name in [
         ([*TRAIN[:-1], "m.skops"], "m.skops"),
         (["rank", model, "new.csv", "-o", "kept.csv"], "kept.csv"),
-        (["evaluate", model, "new.csv", "--json", "kept.json"], "kept.json"),
-        ([*COMPARE, "--json", "kept.json"], "kept.json"),
-        ([*COMPARE, "--plot", "kept.png"], "kept.png"),
+        (["evaluate", model, "new.csv", "-o", "kept.json"], "kept.json"),
+        ([*COMPARE, "-o", "kept.json"], "kept.json"),
     ]:
         if not name.startswith("m."):
             Path(name).write_text("keep me")
@@ -627,13 +623,12 @@ def interrupted_write(path, *_, **__):
 
 
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize("command", ["train", "rank", "json", "plot"])
+@pytest.mark.parametrize("command", ["train", "rank", "json"])
 def test_interrupting_leaves_no_half_written_file(model, capsys, monkeypatch, command, force):
     argv, name = {
         "train": ([*TRAIN[:-1], "o.skops", *FAST], "o.skops"),
         "rank": (["rank", model, "new.csv", "-o", "o.csv"], "o.csv"),
-        "json": (["evaluate", model, "new.csv", "--json", "o.json"], "o.json"),
-        "plot": (["compare", *ONE_FAST, "--plot", "o.png"], "o.png"),
+        "json": (["evaluate", model, "new.csv", "-o", "o.json"], "o.json"),
     }[command]
     if force:
         Path(name).write_text("the old one")
@@ -643,7 +638,6 @@ def test_interrupting_leaves_no_half_written_file(model, capsys, monkeypatch, co
     with monkeypatch.context() as patch:
         patch.setattr("skops.io.dump", lambda _, path, **__: interrupted_write(path))
         patch.setattr(pd.DataFrame, "to_csv", lambda _, path, **__: interrupted_write(path))
-        patch.setattr("matplotlib.figure.Figure.savefig", lambda _, p: interrupted_write(p))
         patch.setattr(Path, "write_text", lambda p, *_, **__: interrupted_write(p))
         assert main(argv) == 130
     assert capsys.readouterr().err.endswith("interrupted; no file was left half-written\n")
@@ -690,7 +684,7 @@ def test_as_a_program(folder):
     )
     assert result.returncode == 0
     assert "PNormPushRanker" in result.stdout
-    assert result.stderr.startswith("note: column 'id' is not used: its text differs in every row")
+    assert result.stderr.startswith("note: column 'id' is not used: its text differs in nearly")
 
 
 def test_importing_needs_no_extra():

@@ -1,9 +1,6 @@
-"""Columns with a role of their own, and tables from standard input."""
+"""Columns with a role of their own."""
 
-import gzip
-import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def auc(argv):
-    run(["compare", *argv, "--rankers", "RankBoost", "--cv", "3", "--json", "r.json", "--force"])
+    run(["compare", *argv, "--rankers", "RankBoost", "--cv", "3", "-o", "r.json", "--force"])
     return json.loads(Path("r.json").read_text())["results"]["logistic regression"]["auc"]["mean"]
 
 
@@ -50,70 +47,6 @@ def test_codes_may_be_declared_categories(folder, capsys):
     captured = capsys.readouterr()
     assert captured.err == ""  # no category that training never saw
     assert "07" in captured.out
-
-
-# ---------------------------------------------------------------------------- standard input
-
-
-def give(monkeypatch, content):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-
-
-def as_parquet(frame):
-    written = io.BytesIO()
-    frame.to_parquet(written)
-    return written.getvalue()
-
-
-CONTENTS = {
-    "comma": lambda frame: frame.to_csv(index=False).encode(),
-    "semicolon": lambda frame: frame.to_csv(index=False, sep=";").encode(),
-    "tab": lambda frame: frame.to_csv(index=False, sep="\t").encode(),
-    "packed": lambda frame: gzip.compress(frame.to_csv(index=False).encode()),
-    "parquet": as_parquet,
-}
-
-
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-def test_standard_input_gives_what_a_file_gives(folder, capsys, monkeypatch, content):
-    run(["train", "rows.csv", "--target", "y", "--category", "code", "-o", "m.skops", *FAST])
-    frame = pd.read_csv("rows.csv", dtype={"code": str})
-    run(["rank", "m.skops", "rows.csv", "-o", "from_file.csv"])
-    give(monkeypatch, content(frame))
-    run(["rank", "m.skops", "-", "-o", "from_input.csv"])
-    one, two = (pd.read_csv(f"from_{source}.csv") for source in ("file", "input"))
-    pd.testing.assert_frame_equal(one, two)
-    give(monkeypatch, content(frame))
-    capsys.readouterr()
-    run(["evaluate", "m.skops", "-", "--json", "e.json"])
-    assert "PNormPushRanker on standard input: 200 rows" in capsys.readouterr().out
-    assert json.loads(Path("e.json").read_text())["data"] == "standard input"
-
-
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (b"", "standard input: is empty"),
-        (b"y,a\n1,2\n1,2,3\n", "standard input, line 3: has 3 cells"),
-        (
-            gzip.compress(b"y,a\n" + bytes(10_000), mtime=0)[:-9],
-            "standard input: the gzip data is trunc",
-        ),
-        (b"PAR1 and no more", "standard input: is not a Parquet file"),
-        (b"1 qid:1 1:x\n", "standard input"),
-        (b"a,b\n1,2\n", "standard input: no column 'y' for --target"),
-    ],
-)
-def test_bad_standard_input(folder, capsys, monkeypatch, content, part):
-    give(monkeypatch, content)
-    message = fails(["train", "-", "--target", "y", "-o", "m.skops"], capsys)
-    assert part in message
-    assert "/input" not in message
-    assert message.count("\n") == 1
-
-
-def test_a_model_is_no_standard_input(folder, capsys):
-    assert "-: no such file" in fails(["rank", "-", "rows.csv", "-o", "-"], capsys)
 
 
 # ---------------------------------------------------------------------------- weights
@@ -159,31 +92,3 @@ def test_bad_weights(folder, capsys, cell, part):
     assert "no column 'v' for --weight" in fails([*argv, "v"], capsys)
     assert "must name different columns" in fails([*argv, "y"], capsys)
     assert "--weight needs DATA" in fails(["compare", "--weight", "w"], capsys)
-
-
-# ---------------------------------------------------------------------------- rows of training
-
-
-# ---------------------------------------------------------------------------- targets
-
-
-@pytest.mark.parametrize(
-    ("classes", "top", "hint"),
-    [
-        (("Ja", "Nein"), "Ja", "(by its name); --positive chooses"),
-        (("non", "oui"), "oui", None),
-        (
-            ("Aktiv", "Ruhend"),
-            "Ruhend",
-            "--positive Aktiv puts the rarer class there, 25%",
-        ),
-        (("Ruhend", "Aktiv"), "Ruhend", "(the later in the alphabet); --positive chooses"),
-    ],
-)
-def test_the_rarer_class_is_the_hint(folder, capsys, classes, top, hint):
-    frame = pd.read_csv("rows.csv").assign(y=np.where(np.arange(200) % 4 == 0, *classes))
-    frame.to_csv("rows.csv", index=False)
-    run(["train", "rows.csv", "--target", "y", "-o", "m.skops", *FAST])
-    captured = capsys.readouterr()
-    assert f"of class {top!r} on top" in captured.out
-    assert hint in captured.err if hint else "on top" not in captured.err

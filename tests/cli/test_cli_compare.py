@@ -10,22 +10,17 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from commands import FAST, fails, param, run
+from commands import FAST, fails, run
 from libraries import need
-from sklearn.model_selection import StratifiedKFold
 
 from sklearn_rank import RankBoost
-from sklearn_rank.cli import _contest, _crossval, _rankers
+from sklearn_rank.cli import _contest, _rankers
+from sklearn_rank.cli._compare import _heading, _sentence
+from sklearn_rank.cli._contest import compare_with_best, measure, top_metric
 from sklearn_rank.cli._crossval import HeldOut
-from sklearn_rank.cli._metrics import (
-    compare_with_best,
-    heading,
-    measure,
-    top_metric,
-)
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
-from sklearn_rank.cli._tables.options import Folds, Reading
+from sklearn_rank.cli._tables.inputs import Folds, TableOptions
 from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
     auc_interval,
@@ -58,7 +53,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def results(argv):
-    run(["compare", *argv, "--json", "r.json", "--force"])
+    run(["compare", *argv, "-o", "r.json", "--force"])
     return json.loads(Path("r.json").read_text())
 
 
@@ -117,23 +112,29 @@ def test_names_of_metrics():
         "push@4",
     ]
     headings = ["AUC", "first 5 %", "NDCG@10", "P@10", "AP", "AP@5", "NDCG_LINEAR@5", "PUSH@4"]
-    assert list(map(heading, names)) == headings
+    assert list(map(_heading, names)) == headings
 
 
 def contest(y, scores, **more):
     """A contest without an ensemble, of models in two folds."""
     rows = Labels(y, None, np.arange(len(y)) % 2)
     found = HeldOut(rows, np.arange(len(y)), [], scores)
-    data = SimpleNamespace(group=None, weight=None, schema=SimpleNamespace(relevance="binary"))
-    with mock.patch.object(_contest, "select_members", side_effect=ValueError):
-        return _contest.judge(Folds(cv=2), data, ["auc"], "auc", {}, found)
+    data = SimpleNamespace(
+        group=None, weight=None, qid=None, schema=SimpleNamespace(relevance="binary")
+    )
+    with (
+        mock.patch.object(_contest, "select_members", side_effect=ValueError),
+        mock.patch.object(_contest, "cross_validate", return_value=found),
+        mock.patch.object(_rankers, "baselines", return_value={}),
+    ):
+        return _contest.hold(Folds(["RankBoost"], cv=2), {}, data, [], ["auc"])
 
 
 def test_the_sentence_says_who_is_first_and_how_sure_that_is():
     y, good, poor, _ = rows(2000)
 
     def sentence(ours, peer):
-        return _contest.sentence(contest(y, {"RankBoost": ours, "LightGBM": peer}))
+        return _sentence(contest(y, {"RankBoost": ours, "LightGBM": peer}))
 
     ours = sentence(good, poor)
     assert ours.startswith("First: RankBoost, AUC 0.7")
@@ -150,15 +151,7 @@ def test_the_sentence_says_who_is_first_and_how_sure_that_is():
     constant = sentence(np.zeros(2000), np.zeros(2000))
     assert constant.startswith("No better than chance")
     few = contest(y[:20], {"RankBoost": good[:20], "LightGBM": poor[:20]})
-    assert "how sure that is can't be said" in _contest.sentence(few)
-
-
-def test_the_first_setting_within_one_standard_error_is_taken():
-    best = np.array([[0.5, 0.70, 0.8], [0.5, 0.79, 0.7], [0.5, 0.7, 0.8], [0.5, 0.8, 0.70]])
-    assert _crossval._first_good(best) == 1
-    assert _crossval._first_good(best[:, ::-1]) == 0
-    assert _crossval._first_good(np.array([[0.5, 0.7], [0.5, 0.7]])) == 1
-    assert _crossval._first_good(np.full((3, 2), np.nan)) == 0
+    assert "how sure that is can't be said" in _sentence(few)
 
 
 # ---------------------------------------------------------------------------- compare
@@ -174,7 +167,7 @@ def test_compare_without_a_file(folder, capsys):
     assert "AUC first 5 % fit s" in text
     for name in ("RankBoost", "PNormPushRanker", "logistic regression", "HistGradientBoosting"):
         assert f" {name} 0." in text
-    run(["compare", "--relevance", "graded", "--rankers", "RankBoost", "--cv", "2", *FAST])
+    run(["compare", *GRADED, "--rankers", "RankBoost", "--cv", "2", *FAST])
     captured = capsys.readouterr()
     assert "AUC NDCG@10 fit s" in " ".join(captured.out.split())
     assert "logistic regression learns relevance > 0, the other baselines the gr" in captured.err
@@ -206,85 +199,7 @@ def test_numbers_do_not_depend_on_jobs(folder, capsys):
         assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("argv", "suffix"), [(BINARY, ".png"), (GRADED, ".pdf"), (BINARY, ".svg"), (GRADED, ".svg")]
-)
-def test_pictures(folder, capsys, argv, suffix):
-    run(["compare", *argv, *TWO, "--plot", f"c{suffix}"])
-    run(["train", *argv, "-o", "m.skops", *FAST])
-    run(["evaluate", "m.skops", "rows.csv", "--plot", f"e{suffix}"])
-    assert min(Path(f"{name}{suffix}").stat().st_size for name in "ce") > 1000
-
-
-# ---------------------------------------------------------------------------- search, stopping
-
-
-@pytest.mark.slow
-def test_the_search_sees_training_rows_only(folder, capsys, monkeypatch):
-    seen = []
-    original = RankBoost.fit
-
-    def fit(self, X, y, **given):
-        seen.append((self.n_estimators, len(y)))
-        return original(self, X, y, **given)
-
-    monkeypatch.setattr(RankBoost, "fit", fit)
-    argv = [*BINARY, "--rankers", "RankBoost", "--cv", "3", "--search", "n_estimators=1,4"]
-    content = results(argv)
-    # Two thirds of the 200 training rows, in three folds of two times three; then all of them.
-    inner = [n_estimators for n_estimators, n_rows in seen if n_rows in (133, 134)]
-    assert (inner.count(1), inner.count(4), len(seen)) == (18, 18, 39)
-    chosen = next(chosen for name, chosen, _ in content["searched"] if name == "RankBoost")
-    assert chosen in ("n_estimators=1", "n_estimators=4")
-    out = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"training rows of each fold: .*RankBoost n_estimators=[14]", out)
-
-
-def test_train_searches_and_says_what_it_chose(folder, capsys):
-    argv = ["train", *BINARY, "-o", "m.skops", "--search", "p=2,4", *FAST, "--metric", "auc"]
-    run([*argv, "--search", "loss=logistic,exponential"])
-    out = capsys.readouterr().out
-    ranker = load_model("m.skops", []).pipeline[-1]
-    assert f"--search chose p={ranker.p}, loss={ranker.loss} (auc in 2 times 3 folds)" in out
-    message = fails([*argv, "--search", "q=1", "--force"], capsys)
-    assert "--search q: PNormPushRanker has no parameter 'q'; the parameters are " in message
-    assert "--search p: --param sets it to 3" in fails([*argv, "--force", *param("p=3")], capsys)
-    assert "unknown metric 'oops'" in fails([*argv[:-1], "oops", "--force"], capsys)
-
-
-@pytest.mark.slow
-def test_the_folds_choose_the_rounds_of_boosting(folder, capsys):
-    """The round of the smallest mean loss; scores, ensemble and --best are those of it."""
-    argv = [
-        "compare",
-        *BINARY,
-        "--cv",
-        "3",
-        "--rankers",
-        "RankBoost",
-        "--json",
-        "r.json",
-        "--force",
-    ]
-    run([*argv, *param("learning_rate=1"), *param("n_estimators=40")])
-    n_rounds = json.loads(Path("r.json").read_text())["rounds"]["RankBoost"]
-    assert f"in the folds: RankBoost {n_rounds}." in " ".join(capsys.readouterr().out.split())
-    X, y, curves = folder[["a", "b"]], folder["y"], []
-    splitter = StratifiedKFold(3, shuffle=True, random_state=0)
-    folds = list(splitter.split(X, y))
-    for train, test in folds:
-        ranker = RankBoost(learning_rate=1, n_estimators=40)
-        ranker.fit(X.iloc[train], y[train], X_val=X.iloc[test], y_val=y[test])
-        curves.append(np.resize(ranker.validation_losses_, 40))
-    assert 1 <= n_rounds == np.argmin(np.mean(curves, axis=0)) + 1 < 40
-    run([*argv, *param("learning_rate=1"), *param(f"n_estimators={n_rounds}")])
-    short = json.loads(Path("r.json").read_text())
-    run([*argv, *param("learning_rate=1"), *param("n_estimators=40")])
-    whole = json.loads(Path("r.json").read_text())
-    assert whole["results"]["RankBoost"]["auc"] == short["results"]["RankBoost"]["auc"]
-    run([*argv, *param("n_estimators=4"), *param("n_iter_no_change=none")])
-    assert json.loads(Path("r.json").read_text())["rounds"] == {}
+# ---------------------------------------------------------------------------- stopping
 
 
 def test_given_rows_decide_when_boosting_stops(folder, capsys):
@@ -327,20 +242,18 @@ def next_words(out):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stored", [[], ["-o", "run.json"]])
-def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored):
-    found = results([*OF_CLAIMS, *stored, "--plot", "p.png", "--metrics=auc"])
+def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch):
+    found = results([*OF_CLAIMS, "--metrics=auc"])
     table = capsys.readouterr().out.partition("\nnext: ")
     words = next_words(table[1] + table[2])
-    best = ["--metric", "auc", "--best", *stored[1:]]
+    best = ["--metric", "auc", "--best", "r.json"]
     assert words == ["train", *OF_CLAIMS, *best, "-o", "claims.skops"]
-    if stored:
-        monkeypatch.setattr(_contest, "cross_validate", None)  # is not needed again
+    monkeypatch.setattr(_contest, "cross_validate", None)  # is not needed again
     run(words)
     out = capsys.readouterr().out
     assert table[0].split("\n\n")[0] == out.split("\n\n")[0]  # the sentence
     model = load_model("claims.skops", [])
-    assert model.ranker == found["first"] == next(iter(found["results"]))
+    assert model.ranker == next(iter(found["results"]))
     assert f"claims.skops: {model.ranker} fitted on claims.csv: 600 rows" in out
     run(["evaluate", "claims.skops", "claims.csv"])
     run(["rank", "claims.skops", "claims.csv", "-o", "o.csv"])
@@ -348,18 +261,18 @@ def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch, stored
 
 def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
     found = results(OF_CLAIMS)
-    assert found["first"] == "ensemble of these"
+    assert next(iter(found["results"])) == "ensemble of these"
     whole = " ".join(capsys.readouterr().out.split())
     assert re.search(r"Ensemble of these: \d+ % .*; weights of other folds", whole)
-    run(["train", *OF_CLAIMS, "--best", "--calibrate", "0.2", "-o", "m.skops"])
+    run(["train", *OF_CLAIMS, "--best", "-o", "m.skops"])
     out, notes = capsys.readouterr()
     assert len(notes.splitlines()) == len(set(notes.splitlines()))  # each once
-    assert "m.skops: ensemble of these fitted on claims.csv: 480 rows" in out
+    assert "m.skops: ensemble of these fitted on claims.csv: 600 rows" in out
     model = load_model("m.skops", [])
     members = model.pipeline[-1].estimators_
     assert 2 <= len(members) <= 5
     assert "% " + next(iter(members)) in " ".join(out.split())
-    run(["rank", "m.skops", "claims.csv", "--fdr", "0.5", "-o", "o.csv"])
+    run(["rank", "m.skops", "claims.csv", "-o", "o.csv"])
     ranked = pd.read_csv("o.csv")
     scores = scores_of(model.pipeline, feature_frame_of("claims.csv", model))
     np.testing.assert_allclose(ranked["score"], np.sort(scores)[::-1])
@@ -370,7 +283,7 @@ def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
 
 
 def feature_frame_of(path, model):
-    return model_data(path, model.schema, Reading(), [], labelled=False).X
+    return model_data(TableOptions(path), model.schema, [], labelled=False).X
 
 
 @pytest.mark.slow
@@ -381,12 +294,10 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
         (["--cv", "4"], "--cv"),
         (["--seed", "1"], "--seed"),
         (["--drop", "c"], "rows"),
-        (["--metric", "auc"], "--metric"),
         (["--param", "learning_rate=0.3"], "--param"),
     ):
         message = fails([*train, *more], capsys)
         assert f"run.json: was stored for other {what}; run compare again" in message
-    assert "rows that --calibrate holds out" in fails([*train, "--calibrate", "0.2"], capsys)
     changed = pd.read_csv("claims.csv").assign(a=claims["a"] + 1e-9)
     changed.to_csv("claims.csv", index=False)
     assert "was stored for other rows" in fails(train, capsys)
@@ -426,11 +337,8 @@ def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     run(["train", *argv, "--ranker", name.lower().replace(" ", ""), "-o", "m.skops"])
     assert f"m.skops: {name} fitted on rows.csv: 300 rows" in capsys.readouterr().out
     assert load_model("m.skops", []).ranker == name
-    run(["evaluate", "m.skops", "rows.csv", "--json", "e.json"])
+    run(["evaluate", "m.skops", "rows.csv", "-o", "e.json"])
     assert json.loads(Path("e.json").read_text())["results"]["auc"]["mean"] > 0.7
     run(["rank", "m.skops", "rows.csv", "-o", "o.csv"])
     message = fails(["rank", "m.skops", "rows.csv", "--explain", "-o", "x.csv"], capsys)
     assert f"divided among the columns; {name} has none" in message
-
-
-# ---------------------------------------------------------------------------- columns

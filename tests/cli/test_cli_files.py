@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import ArrowNotImplementedError
 
 from sklearn_rank.cli._tables.dataset import model_data, training_data
-from sklearn_rank.cli._tables.errors import InputError
-from sklearn_rank.cli._tables.options import Reading, TableOptions
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions
 from sklearn_rank.cli._tables.reading import read_table
 
 N = 60
@@ -113,12 +112,6 @@ READ = {
         {"Unnamed: 0": None},
         "--keep 'Unnamed: 0'",
     ),
-    "sorted amounts": case(
-        csv(v=np.sort(RNG.choice(10**6, N, replace=False))),
-        {"v": "number"},
-        "rise or fall with the rows, like ids or times",
-        "--drop v",
-    ),
     "shuffled integers stay": case(csv(v=SHUFFLED), {"v": "number"}),
     "ids": case(csv(id=[f"k{i}x" for i in SHUFFLED]), {"id": None}, "like an id"),
     "ids kept": case(csv(id=[f"k{i}" for i in SHUFFLED]), {"id": "category"}, keep=["id"]),
@@ -133,7 +126,7 @@ READ = {
     "account numbers unnamed": case(
         csv(v=RNG.integers(10**7, 10**8, N)),
         {"v": "number"},
-        "spread evenly, like account numbers, and is read as amounts; --category v",
+        "holds long integers that differ, and is read as amounts; --category v",
     ),
     "account numbers with zeros": case(
         csv(v=[f"{i:07}" for i in RNG.choice(10**6, N, replace=False)]), {"v": None}, "like an id"
@@ -162,11 +155,6 @@ READ = {
         ),
         {"v": "category"},
         "'v' has 60 different texts, and is read by their letters; --drop v leaves it out",
-    ),
-    "measures with units": case(
-        csv(v=[f"{i + 0.5:.1f} kg" for i in SHUFFLED]),
-        {"v": "category"},
-        "'v' has 60 different texts",
     ),
     "dates with and without times": case(
         csv(d=[d.strftime(["%d.%m.%Y", "%d.%m.%Y %H:%M"][i % 2]) for i, d in enumerate(DATES)]),
@@ -253,7 +241,7 @@ READ = {
     ),
     "semicolons": case(csv(sep=";", c=CITY), {"c": "category"}),
     "tabs": case(csv(sep="\t", c=CITY), {"c": "category"}),
-    "blanks": case(csv(sep=" ", c=CITY), {"c": "category"}),
+    "blanks": case(csv(sep=" ", c=CITY), {"c": "category"}, sep="blank"),
     "commas in text": case(csv(sep=";", c=[f"{c}, {i % 2}" for i, c in enumerate(CITY)]), {}),
     "given separator": case(csv(sep="^", c=CITY), {"c": "category"}, sep="^"),
     "bom": case(csv(encoding="utf-8-sig", c=CITY), {"other": "number"}),
@@ -265,7 +253,7 @@ READ = {
         lines("a,c,y", lambda i, y: f"{X[i]},{CITY[i]},{y},"), {"a": "number"}
     ),
     "comments": case(
-        b"# made by hand, today\n\n" + lines("a,y", lambda i, y: f"{X[i]},{y}") + b"# the end\n",
+        b"# made by hand\n\n" + lines("a,y", lambda i, y: f"{X[i]},{y}") + b"# the end\n",
         {"a": "number"},
         "2 x comment left out",
     ),
@@ -339,10 +327,6 @@ REFUSED = {
         "the first line holds data (5.1, 3.5, no) where the names of the columns must be",
     ),
     "numbers only": refused(lines("1,2", lambda i, y: f"{i},{i % 2}"), "the first line holds data"),
-    "name of NUL": refused(
-        b"\xef\xbb\xbf" + lines("a,\0,y", lambda i, y: f"{i},{i % 3},{y}"),
-        "column '\\x00' has a name that ends with a NUL character; rename it",
-    ),
     "repeated names": refused(
         b"a,b,a,y\n1,2,3,4\n", "the header names 1 column more than once: 'a'"
     ),
@@ -369,7 +353,9 @@ REFUSED = {
         no_header=True,
     ),
     "no such column": refused(csv(), "no column 'y' for --target", no_header=True),
-    "open quote": refused(b'a,y\n1,0\n"2,1\n3,0\n', "line 3: a quotation mark is opened and never"),
+    "open quote": refused(
+        b'a,y\n1,0\n"2,1\n3,0\n', "line 3: a quotation mark is misplaced or never closed"
+    ),
     "latin-1 unnamed": refused(csv(encoding="latin-1", é=CITY), "--encoding cp1252, or latin-1"),
     "utf-16 without bom": refused(csv(encoding="utf-16-le"), "--encoding utf-16-le"),
     "unknown encoding": refused(csv(), "--encoding klingon: unknown", encoding="klingon"),
@@ -378,10 +364,6 @@ REFUSED = {
         csv(x=["12 kg" if i == 7 else f"{v}" for i, v in enumerate(X)]),
         "column 'x' holds numbers in 59 of 60 values, but row 8 holds '12 kg': correct it, or use "
         "--missing, --drop or --category",
-    ),
-    "one comma": refused(
-        csv(x=["1,234" if i == 7 else f"{v}" for i, v in enumerate(X)]),
-        "column 'x' must hold numbers, but row 8 holds '1,234'; --decimal ,",
     ),
     "both marks": refused(
         csv(x=[f"{v:.1f}".replace(".", ".,"[i % 2]) for i, v in enumerate(X)]),
@@ -433,9 +415,7 @@ def write(folder, name, content):
 
 def options_for(path, given):
     target = None if path.endswith(("sizes.txt", "words.txt")) else "y"
-    how = {name: given[name] for name in given.keys() & Reading.__dataclass_fields__.keys()}
-    roles = {name: given[name] for name in given.keys() - how.keys()}
-    return TableOptions(**{"data": path, "target": target, "reading": Reading(**how), **roles})
+    return TableOptions(**{"data": path, "target": target, **given})
 
 
 @pytest.mark.slow
@@ -456,12 +436,12 @@ def test_odd_files_are_read_as_meant_and_again(tmp_path, name):
     assert list(data.X) == list(data.schema.kinds)
     # A model reads the file in the same way; its schema is plain data.
     schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
-    reading = replace(options.reading, missing=())  # which the model knows
-    again = model_data(path, schema, reading, notes := [], labelled=True)
+    reading = replace(options, missing=())  # which the model knows
+    again = model_data(reading, schema, notes := [], labelled=True)
     assert "--category" not in "\n".join(notes)  # an option of training
     pd.testing.assert_frame_equal(again.X, data.X)
     np.testing.assert_array_equal(again.y, data.y)
-    unlabelled = model_data(path, schema, options.reading, [], labelled=False)
+    unlabelled = model_data(options, schema, [], labelled=False)
     assert unlabelled.y is None
 
 
@@ -513,18 +493,16 @@ def test_numbers_of_few_bits_that_mean_missing(tmp_path, kind):
         path = write_as(tmp_path, "parquet", table(x=pd.array(values, dtype=kind)))
     except ArrowNotImplementedError:
         pytest.skip("older pyarrow writes no float16")
-    reading = Reading(missing=["-99.9", "none", "1e300"])
-    data = training_data(TableOptions(path, "y", reading=reading), [])
+    data = training_data(TableOptions(path, "y", missing=["-99.9", "none", "1e300"]), [])
     np.testing.assert_array_equal(data.X["x"].isna(), np.arange(N) % 4 == 0)
-    read = read_table(path, Reading(), []).frame["x"].to_numpy(np.float64)
+    read = read_table(TableOptions(path), []).frame["x"].to_numpy(np.float64)
     np.testing.assert_array_equal(data.X["x"].dropna(), read[np.arange(N) % 4 != 0])
 
 
 @pytest.mark.parametrize("code", ["?", "-999,0"])
 def test_a_grade_that_is_missing_is_refused(tmp_path, code):
     path = write(tmp_path, "t", csv(sep=";", g=["0,5", "1,5"] * 29 + [code, "1,5"]))
-    reading = Reading(decimal=",", missing=["-999"])
-    options = TableOptions(path, "g", relevance="graded", reading=reading)
+    options = TableOptions(path, "g", relevance="graded", decimal=",", missing=["-999"])
     sentence = f"'g' must hold numbers for --relevance graded, but row 59 holds '{code}'"
     with pytest.raises(InputError, match=re.escape(sentence)):
         training_data(options, [])
@@ -546,7 +524,7 @@ def test_only_lines_between_rows_are_comments(tmp_path, name):
     content, expected = HASHES[name]
     notes = []
     path = write(tmp_path, "t", ("id,text,y\n" + content).encode())
-    cells = read_table(path, Reading(), notes).frame
+    cells = read_table(TableOptions(path), notes).frame
     assert [[cell.strip() for cell in row] for row in cells[["text", "y"]].to_numpy()] == expected
     n_comments = {"comments between": 3, "comment after a cell of lines": 1}.get(name, 0)
     assert notes == [f"{path}: {n_comments} x comment left out"] * (n_comments > 0)
@@ -559,7 +537,7 @@ def test_a_name_may_begin_with_a_hash(tmp_path, encoding, title):
         f"{i % 3 > 0},{i * 7 % 60},{Y[i]}\n" for i in range(N)
     )
     notes = []
-    table = read_table(write(tmp_path, "t", content.encode(encoding)), Reading(), notes)
+    table = read_table(TableOptions(write(tmp_path, "t", content.encode(encoding))), notes)
     assert list(table.frame.columns) == ["#flag", "x", "y"]
     assert (len(table.frame), len(notes)) == (N, bool(title))
     data = training_data(TableOptions(table.path, "y"), [])
@@ -592,12 +570,12 @@ def test_indices_of_new_rows_start_where_those_of_training_do(tmp_path, first):
     assert data.schema.zero_based is (first == 0)
     schema = type(data.schema)(**json.loads(json.dumps(asdict(data.schema))))
     part = values[values[:, 0] == 0]  # in which nothing has the first index
-    new = model_data(written("new.svm", part, first), schema, Reading(), [], labelled=False)
+    new = model_data(TableOptions(written("new.svm", part, first)), schema, [], labelled=False)
     np.testing.assert_array_equal(new.X, part)
     if first:
         other = written("other.svm", values, 0)
         with pytest.raises(InputError, match="has the index 0, where indices must start at 1"):
-            model_data(other, schema, Reading(), [], labelled=False)
+            model_data(TableOptions(other), schema, [], labelled=False)
 
 
 def test_a_leak_within_queries(tmp_path):
@@ -620,8 +598,8 @@ def test_the_example_tells_its_story():
     assert notes == []
     assert len(data.y) == 5000
     assert "three kinds of bad payers" in data.summary()
-    assert training_data(TableOptions(relevance="graded"), notes).qid is not None
-    assert notes == []
+    with pytest.raises(InputError, match="needs DATA"):
+        training_data(TableOptions(relevance="graded"), notes)
 
 
 # ---------------------------------------------------------------------------- new files
@@ -634,7 +612,7 @@ def trained(folder, **columns):
 
 def read(folder, schema, notes, **columns):
     path = write(folder, "new", csv(**columns))
-    return model_data(path, schema, Reading(), notes, labelled=False)
+    return model_data(TableOptions(path), schema, notes, labelled=False)
 
 
 def test_the_decimal_mark_of_training_is_kept(tmp_path):
@@ -647,7 +625,7 @@ def test_the_decimal_mark_of_training_is_kept(tmp_path):
     with pytest.raises(InputError, match="row 1 holds '1,5'; --decimal , reads 1,5"):
         read(tmp_path, schema, [], x=["1,5"] * N)
     path = write(tmp_path, "new", csv(x=["1,5"] * N))
-    data = model_data(path, schema, Reading(decimal=","), [], labelled=False)
+    data = model_data(TableOptions(path, decimal=","), schema, [], labelled=False)
     assert set(data.X["x"]) == {1.5}
 
 
@@ -686,7 +664,7 @@ def test_a_number_means_the_same_in_every_file(tmp_path, values, notation, data)
     np.testing.assert_array_equal(train.X["x"], values)
     rows = data.draw(st.lists(st.sampled_from(range(len(cells))), min_size=1))
     frame.iloc[rows].to_csv(path, index=False)
-    new = model_data(str(path), train.schema, Reading(), [], labelled=False)
+    new = model_data(TableOptions(str(path)), train.schema, [], labelled=False)
     np.testing.assert_array_equal(new.X["x"], np.array(values)[rows])
 
 
@@ -711,5 +689,5 @@ def test_a_date_means_the_same_in_every_file(tmp_path, days, form):
     if not notes:  # otherwise day and month were not clear
         assert list(train.X["d"].dt.date) == days
     frame.iloc[::3].to_csv(path, index=False)
-    new = model_data(str(path), train.schema, Reading(), [], labelled=False)
+    new = model_data(TableOptions(str(path)), train.schema, [], labelled=False)
     assert list(new.X["d"]) == list(train.X["d"].iloc[::3])

@@ -1,4 +1,4 @@
-"""rank with --top, --explain and --fdr; card and its exports, and cards as models."""
+"""rank with --top and --explain; card and its exports, and cards as models."""
 
 import json
 import re
@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 from commands import fails, run
 from numpy.testing import assert_array_equal
-from sklearn.frozen import FrozenEstimator
 
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
-from sklearn_rank.cli._tables.options import Reading
-from sklearn_rank.model_selection import ConformalSelector
+from sklearn_rank.cli._tables.inputs import TableOptions
 from sklearn_rank.scorecard import Scorecard
 
 FAST = ["--param", "n_estimators=8"]
@@ -42,7 +40,7 @@ def table(n=300, seed=0):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    for name, seed, n in [("old", 0, 300), ("new", 1, 90), ("other", 2, 200)]:
+    for name, seed, n in [("old", 0, 300), ("new", 1, 90)]:
         table(n, seed).to_csv(f"{name}.csv", index=False)
 
 
@@ -73,8 +71,8 @@ def test_top_writes_the_first_rows_of_each_list(capsys):
 
 def parts_of(model, rows):
     """Contributions of columns by definition: what a score changes by with that of other rows."""
-    X = model_data(rows, model.schema, Reading(), [], labelled=False).X
-    old = model_data("old.csv", model.schema, Reading(), [], labelled=False).X
+    X = model_data(TableOptions(rows), model.schema, [], labelled=False).X
+    old = model_data(TableOptions("old.csv"), model.schema, [], labelled=False).X
     repeated = X.iloc[np.repeat(np.arange(len(X)), len(old))].reset_index(drop=True)
     tiled = old.iloc[np.tile(np.arange(len(old)), len(X))].reset_index(drop=True)
     score = model.pipeline.decision_function
@@ -100,7 +98,7 @@ def test_reasons_are_the_largest_contributions_of_the_users_columns(ranker, more
     parts = parts_of(model, "few.csv")
     found = ranked("m.skops few.csv --explain")
     scores = model.pipeline.decision_function(
-        model_data("few.csv", model.schema, Reading(), [], labelled=False).X
+        model_data(TableOptions("few.csv"), model.schema, [], labelled=False).X
     )
     for place, row in enumerate(np.argsort(-scores, kind="stable")):
         largest = parts.iloc[row].sort_values(key=np.abs, ascending=False, kind="stable")
@@ -119,48 +117,6 @@ def test_a_score_that_is_no_sum_has_no_reasons(capsys):
     train(ranker="KernelPairwiseSGDRanker")
     message = fails("rank m.skops new.csv --explain -o out.csv", capsys)
     assert "KernelPairwiseSGDRanker has none as it was fitted" in message
-
-
-def test_rows_to_take_are_those_of_conformal_selector(capsys):
-    train(*FAST, options="--calibrate 0.3 --seed 4")
-    assert "90 rows held out for rank --fdr" in capsys.readouterr().out
-    model = load_model("m.skops", [])
-    assert model.calibration["n_rows"] == 90
-    frozen = ConformalSelector(FrozenEstimator(model.pipeline), fdr=0.2)
-    new = model_data("new.csv", model.schema, Reading(), [], labelled=True)
-    other = model_data("other.csv", model.schema, Reading(), [], labelled=True)
-    given = ranked("m.skops new.csv --fdr 0.2 --calibration other.csv")
-    expected = frozen.fit(other.X, other.y).select(new.X)
-    assert 5 < expected.sum() == given["selected"].sum()
-    assert given["selected"][: expected.sum()].all()
-    said = capsys.readouterr().err
-    assert f"{expected.sum()} rows selected: the longest head whose expected share" in said
-    assert said.endswith("at most 0.2\n")
-    old = model_data("old.csv", model.schema, Reading(), [], labelled=True)
-    held_out = np.random.RandomState(4).permutation(300)[:90]
-    assert len(model.calibration["negatives"]) == (old.y[held_out] == 0).sum()
-    expected = frozen.fit(old.X.iloc[held_out], old.y[held_out]).select(new.X)
-    stored = ranked("m.skops new.csv --fdr 0.2 --top 3")
-    assert len(stored) == 3
-    assert_array_equal(stored["selected"], np.arange(3) < expected.sum())
-    assert not ranked("m.skops new.csv --fdr 0.005")["selected"].any()
-    assert "no row is selected: 90 calibration rows don't show" in capsys.readouterr().err
-
-
-def test_no_bound_is_promised_where_none_holds(capsys):
-    train(*FAST)
-    message = fails("rank m.skops new.csv --fdr 0.1 -o out.csv", capsys)
-    assert "labelled rows that m.skops was not fitted to: train --calibrate 0.25" in message
-    for options in ("--qid q", "--target a_b_grade --relevance graded"):
-        graded = table().assign(a_b_grade=np.arange(300) % 3)
-        graded.to_csv("graded.csv", index=False)
-        line = f"train graded.csv --target bad {options} --calibrate .25 -o no.skops"
-        line = line.replace("--target bad --target", "--target")
-        assert "--calibrate needs two classes and no queries" in fails(line, capsys)
-    run("train old.csv --target bad --qid q -o q.skops", *FAST)
-    message = fails("rank q.skops new.csv --fdr 0.1 -o out.csv", capsys)
-    assert "--fdr needs two classes and no queries" in message
-    assert "0<x<1" in fails("rank m.skops new.csv --fdr 1.5 -o out.csv", capsys)
 
 
 # card -------------------------------------------------------------------------------------
@@ -187,8 +143,6 @@ def test_a_card_is_printed_stored_and_ranks(capsys):
         assert of_row[scorecard.variables_.index(name)] == int(value)
     run("evaluate card.json new.csv")
     assert " 0." in capsys.readouterr().out
-    chosen = ranked("card.json new.csv --fdr 0.2 --calibration other.csv")["selected"]
-    assert 0 < chosen.sum() < 45
 
 
 def test_options_of_a_card(capsys):

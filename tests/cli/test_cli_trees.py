@@ -44,7 +44,7 @@ def without_engines(monkeypatch):
 
 
 def results(argv):
-    run(["compare", *argv, "--cv", "2", "--json", "r.json", "--force"])
+    run(["compare", *argv, "--cv", "2", "-o", "r.json", "--force"])
     return json.loads(Path("r.json").read_text())["results"]
 
 

@@ -1,4 +1,4 @@
-"""Columns of a table: their kinds, and the forms in which their cells are read."""
+"""Columns of a table: their kinds, the forms in which cells are read, and which name rows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from shlex import quote
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from sklearn_rank.cli._tables import notation
-from sklearn_rank.cli._tables.errors import InputError, listing
-from sklearn_rank.cli._tables.reading import Table
-
-_OTHER_WAY = "if day and month are the other way round, write dates as 2024-12-31"
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing
+from sklearn_rank.cli._tables.reading import LETOR, TEXT, TYPED, Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
 AS_WRITTEN = "as written"
@@ -27,7 +26,22 @@ _CONTENTS = {
     DATE: {"datetime", "datetime64", "date"},
     CATEGORY: {"string", "mixed-integer", "mixed", "categorical"},
 }
+FEW_VALUES = 40
+"""A text column of more values than this becomes numbers that follow its letters."""
+
 _MOST = 0.9  # share of a column's texts from which on the others count as typing errors
+_MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
+_NEARLY_ALL = 0.9  # share of rows with a value of their own from which on a column names rows
+_WORDS = 3  # that the values of free text have at least, on average
+_MIN_DIFFERENT, _LONG = 50, 10**5  # rows and least value of account numbers
+
+# Two letters of a script without blanks count as a word.
+_WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{2}|(?<!\S)[^\s\d@_/]{2,}(?!\S)")
+_OF_CODES = re.compile(r"\b(id|code|zip|plz|zipcode|postcode|postleitzahl)$|^id\b")
+_OF_NUMBERS = re.compile(
+    rf"{_OF_CODES.pattern}|(number|nummer|nr)$"
+    r"|\b(no|num|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile)$"
+)
 
 
 @dataclass(frozen=True)
@@ -46,8 +60,8 @@ class Schema:
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
     missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
     summaries: Mapping[str, Any] = field(default_factory=dict)  # of columns, to detect drift
-    # How text is read, where the kind does not tell: "." or "," (the decimal mark, and "%" if there
-    # were percent signs), "seconds", the form of dates, or "as written".
+    # How text is read, where the kind does not tell: "." or "," (the decimal mark), "seconds", the
+    # form of dates, or "as written".
     formats: Mapping[str, str] = field(default_factory=dict)
     zero_based: bool | str = "auto"  # whether the indices of a LETOR file started at 0
 
@@ -58,15 +72,15 @@ class Schema:
 
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
-    mappings, texts = ("kinds", "categories", "summaries", "formats"), ("target", "relevance")
-    parts = {**dict.fromkeys(mappings, Mapping), **dict.fromkeys(texts, str), "is_letor": bool}
-    for name, kind in parts.items():
-        if not isinstance(getattr(schema, name), kind):
-            raise ValueError(f"{name} of its table must be {kind.__name__}")
+    for one in (schema.kinds, schema.categories, schema.summaries, schema.formats):
+        if not isinstance(one, Mapping) or not all(isinstance(name, str) for name in one):
+            raise ValueError("parts of its table must map the names of columns")
     kinds, forms = set(schema.kinds.values()), {*schema.formats.values(), schema.decimal}
-    is_known = kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} and forms <= {*notation.FORMS, AS_WRITTEN}
-    names = [*schema.kinds, *(one for one in (schema.qid, schema.weight) if one is not None)]
-    if not (kinds and is_known and all(isinstance(name, str) for name in names)):
+    if (
+        not kinds
+        or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE}
+        or not forms <= notation.FORMS | {AS_WRITTEN}
+    ):
         raise ValueError("the columns of its table are unknown")
 
 
@@ -80,18 +94,8 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
         guess = f"did you mean {by_form[close[0]]!r}? " if close else ""
         if len(columns) == 1:
             guess = "what separates cells was not found (--sep MARK says it): "
-        elif any(name[:1].isdigit() for name in columns):
-            guess = "is the line with the names missing? "
         what = f"no column {listing(map(repr, missing), 5)} for {role}"
         raise InputError(f"{table.path}: {what}; {guess}the columns are {listing(columns)}")
-
-
-class Texts(NamedTuple):
-    """The distinct texts of a column in the order of their first rows."""
-
-    values: list[str]  # without blanks at their ends, and without missing ones
-    codes: Any  # position of each row's text in `values`; -1 where it is missing
-    unusual: list[str]  # texts that count as missing, but do not in pandas
 
 
 class Column:
@@ -101,28 +105,44 @@ class Column:
         self, table: Table, name: str, notes: list[str], missing: frozenset[str] = notation.MISSING
     ) -> None:
         self.table, self.name, self.notes = table, name, notes
-        self.missing = missing | table.missing
-        self.cells = notation.without(table.cells(name), table.missing)
+        self.missing, cells = missing | table.missing, table.frame[name]
+        if table.kind == TEXT:  # numbers if all of it is plain numbers
+            cells = notation.plain_numbers(cells, notation.PANDAS_MISSING | table.missing)
+        self.cells = notation.without(cells, table.missing)
         found = pd.api.types.infer_dtype(self.cells, skipna=True)
         self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
         self.is_text = self.content == CATEGORY
         self._read: dict[str, Any] = {}
 
     @cached_property
-    def texts(self) -> Texts:
-        """The distinct texts."""
-        raw = self.table.frame[self.name] if self.table.is_text else self.cells
+    def texts(self) -> tuple[list[str], Any, list[str]]:
+        """The distinct texts, the place of each row's text among them, and unusual missing ones.
+
+        They have no blanks at their ends. The place of a missing one is -1.
+        """
+        raw = self.table.frame[self.name] if self.table.kind == TEXT else self.cells
         codes, cells = pd.factorize(raw)
         texts = pd.Series(map(notation.written, np.asarray(cells, dtype=object)), dtype=object)
         is_missing = texts.isin(self.missing) | texts.str.casefold().isin(self.missing)
         places, values = pd.factorize(texts.mask(is_missing))
         unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING | self.table.missing)]
-        return Texts(list(values), np.append(places, -1)[codes], list(unusual))
+        return list(values), np.append(places, -1)[codes], list(unusual)
+
+    @cached_property
+    def integers(self) -> Any:
+        """The values that are not missing, if there are and all are integers, else none."""
+        values = self.cells.dropna()
+        if self.content != NUMBER:
+            return values.iloc[:0]
+        floats = values.to_numpy(dtype=np.float64)
+        is_exact = values.dtype.kind != "f" or (np.abs(floats) < notation.NOT_WHOLE).all()
+        is_whole = is_exact and (np.isfinite(floats) & (floats == np.round(floats))).all()
+        return values if is_whole else values.iloc[:0]
 
     def read(self, form: str) -> Any:
         """Return the values of distinct texts read in a form, NaN or NaT where they do not fit."""
         if form not in self._read:
-            self._read[form] = notation.read_texts(self.texts.values, form)
+            self._read[form] = notation.read_texts(self.texts[0], form)
         return self._read[form]
 
     def share(self, form: str) -> float:
@@ -133,9 +153,9 @@ class Column:
         """Return whether all texts have a form."""
         return self.is_text and self.share(form) == 1
 
-    def spread(self, values: Any) -> Any:
+    def _spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
-        return values.reindex(self.texts.codes).reset_index(drop=True)
+        return values.reindex(self.texts[1]).reset_index(drop=True)
 
     def note(self, text: str) -> None:
         """Note something on the column, unless a note begins with it."""
@@ -150,53 +170,52 @@ class Column:
         raise self.table.error(self.name, f"{what} but row {row + 1} holds {cell!r}{hint}")
 
     def _refuse_text(self, what: str, bad: Any, hint: str = "") -> NoReturn:
-        self.refuse(what, int(np.argmax(self.texts.codes == np.argmax(bad))), hint)
-
-    @property
-    def fault(self) -> str:
-        """Why no ranker can use the column; "" if one can."""
-        if self.cells.isna().all() or (self.is_text and not self.texts.values):
-            return "it has no values"
-        return "" if self.content in _CONTENTS else f"its type is {self.content}"
+        self.refuse(what, int(np.argmax(self.texts[1] == np.argmax(bad))), hint)
 
     def choose(self, mark: str, given: str | None, *, keeps: bool = False) -> tuple[str, str]:
         """Return kind and form, by the decimal mark of the table, and that of the options.
 
         Numbers with leading zeros are codes, unless `keeps`.
         """
+        values, is_typed = self.texts[0] if self.is_text else [], self.table.kind == TYPED
         if not self.is_text:
-            is_span = self.content == notation.SECONDS
             # Fractions beside decimal commas have points, also in a file whose cells fit both.
-            is_written = mark == "," and self.content == NUMBER and self.table.is_text
+            is_written = mark == "," and self.content == NUMBER and self.table.kind == TEXT
             form = "." * bool(is_written and (self.cells.dropna() % 1 != 0).any())
+            is_span = self.content == notation.SECONDS
             return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
-        values = self.texts.values
-        is_boolean = {text.casefold() for text in values} <= {"true", "false"}
-        is_code = not (keeps or self.table.is_typed) and notation.have_leading_zeros(values)
-        if is_boolean or is_code:
-            return BOOLEAN if is_boolean else CATEGORY, ""
+        if {text.casefold() for text in values} <= {"true", "false"}:
+            return BOOLEAN, ""
         dates = notation.date_forms(values)
         best = max([".", ",", notation.SECONDS, *dates], key=self.share)
-        kind = DATE if best in dates else NUMBER
-        if not self.fits(best):
-            good = self.read(best).notna()
-            either = np.any([self.read(form).notna() for form in (".", ",", *dates)], axis=0)
-            if (len(good) > 1 and good.mean() >= _MOST) or either.all():
-                hint = ": correct it, or use --missing, --drop or --category"
-                what = "durations" if best == notation.SECONDS else f"{kind}s"
-                what = f"holds {what} in {good.sum()} of {len(good)} values,"
-                self._refuse_text(what, ~good, hint)
+        is_code = not (keeps or is_typed) and notation.have_leading_zeros(values)
+        if is_code or not self.fits(best):
+            if not is_code:
+                self._check_slips(best, dates)
             return CATEGORY, ""
-        if kind == DATE:
+        if best in dates:
             return DATE, self._date_form(dates)
-        if self.table.is_typed and notation.is_plain(values):
+        if is_typed and notation.is_plain(values):
             self.note(": its numbers are text, and taken as categories")
             return CATEGORY, AS_WRITTEN
         mark = mark if self.fits(mark) else best
-        return NUMBER, best if best == notation.SECONDS else self._number_form(mark, given)
+        if mark != notation.SECONDS:
+            self._check_amounts(mark, given)
+        return NUMBER, mark
 
-    def _number_form(self, mark: str, given: str | None) -> str:
-        texts, other = self.texts.values, ",."[mark == ","]
+    def _check_slips(self, best: str, dates: list[str]) -> None:
+        """Raise InputError if most texts, or all by several forms, are numbers or dates."""
+        good = self.read(best).notna()
+        either = np.any([self.read(form).notna() for form in (".", ",", *dates)], axis=0)
+        if (len(good) > 1 and good.mean() >= _MOST) or either.all():
+            hint = ": correct it, or use --missing, --drop or --category"
+            what = "dates" if best in dates else "numbers"
+            what = "durations" if best == notation.SECONDS else what
+            self._refuse_text(f"holds {what} in {good.sum()} of {len(good)} values,", ~good, hint)
+
+    def _check_amounts(self, mark: str, given: str | None) -> None:
+        """Note numbers that the other mark would read otherwise; refuse several currencies."""
+        texts, other = self.texts[0], ",."[mark == ","]
         values, others = self.read(mark), self.read(other)
         if given is None and self.fits(other) and (values != others).any():
             at = int(np.argmax(values != others))
@@ -206,7 +225,6 @@ class Column:
         if len(money) > 1:
             what = f"holds amounts in {listing(money)}; convert them, or --drop it"
             raise self.table.error(self.name, what)
-        return mark + "%" * any("%" in text for text in texts)
 
     def _date_form(self, forms: list[str]) -> str:
         """Return the form of dates; a note says how day and month were told apart."""
@@ -215,37 +233,27 @@ class Column:
         if any((other != dates[best]).any() for other in dates.values()):
             # Months are often written by their first day: the field that never changes is the day.
             best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            self._note_date(0, dates[best], _OTHER_WAY)
-        last = int(dates[best].argmax()) if best in dates else 0
-        if "%y" in best and dates[best].iloc[last] > pd.Timestamp.now():  # 68 is 2068, 69 is 1969
-            way = "if that is another century, write years with four digits"
-            self._note_date(last, dates[best], way)
+            way = "if day and month are the other way round, write dates as 2024-12-31"
+            read = f"{dates[best].iloc[0]:%d %B %Y}"
+            self.note(f": {self.texts[0][0]!r} is read as {read}; {way}")
         return best
-
-    def _note_date(self, at: int, dates: Any, way: str) -> None:
-        self.note(f": {self.texts.values[at]!r} is read as {dates.iloc[at]:%d %B %Y}; {way}")
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
-        if form[1:] == "%" and not (self.is_text and any("%" in t for t in self.texts.values)):
-            self.note(" had percent signs in training, and has none here")
         try:
             if self.is_text:
                 found = self._read_text(kind, form, when)
-            elif self.content not in ([DATE] if kind == DATE else [NUMBER, notation.SECONDS]):
-                if self.cells.notna().any():
-                    self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
-                found = pd.Series(np.nan, self.cells.index)
-            elif self.content == notation.SECONDS:
+            elif self.content == notation.SECONDS and kind == NUMBER:
                 text = self.cells.astype(str).where(self.cells.notna())
                 found = pd.to_timedelta(text).dt.total_seconds()
+            elif self.content != kind and self.cells.notna().any():
+                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
             else:
-                found = self.cells
+                found = self.cells if self.content == kind else pd.Series(np.nan, self.cells.index)
             if kind == DATE:
                 return notation.without_zone(pd.to_datetime(found, utc=True, errors="coerce"))
         except (pd.errors.OutOfBoundsTimedelta, pd.errors.OutOfBoundsDatetime) as error:
-            what = "dates that microseconds in" if kind == DATE else "durations that"
-            what = f"holds {what} 64 bits can't hold; correct it, or --drop it"
+            what = "holds dates or durations too long for 64 bits; correct it, or --drop it"
             raise self.table.error(self.name, what) from error
         numbers = found.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(numbers).any():
@@ -255,33 +263,106 @@ class Column:
 
     def _read_text(self, kind: str, form: str, when: str) -> Any:
         """Return the numbers or dates that the texts mean, with a note on a notation."""
-        texts = self.texts.values
+        texts = self.texts[0]
         form = form or self._date_form(notation.date_forms(texts))
-        values, what = self.read(form), f"must hold {kind}s{f' ({form})' * (kind == DATE)}{when}"
+        values, of_form = self.read(form), f" ({form})" * (kind == DATE)
         if values.isna().any():
-            self._refuse_text(what, values.isna())
-        if (form[0] in ".," or form == notation.SECONDS) and not notation.is_plain(texts, form):
-            if form[0] in ".," and not notation.is_plain(texts):
-                self._check_marks(form[0], what)
-            odd = next(i for i, text in enumerate(texts) if not notation.is_plain([text], form))
-            unit = " seconds" if form == notation.SECONDS else ""
-            self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
-        if form[0] in ".,":  # -999,00 is a missing one where -999 is
-            values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
-        return self.spread(values)
-
-    def _check_marks(self, mark: str, what: str) -> None:
-        """Raise InputError for a text whose thousands mark may be meant as decimal mark."""
-        other, texts = ",."[mark == ","], self.texts.values
-        unclear = self.read(other).notna() & (self.read(other) != self.read(mark))
-        unclear &= np.array([other in text for text in texts])
-        long = any(re.match(r"[-+]?\d{4}", text) for text in texts)
-        if unclear.any() and (long or unclear.mean() <= 1 - _MOST):
-            self._refuse_text(what, unclear)
+            self._refuse_text(f"must hold {kind}s{of_form}{when}", values.isna())
+        if kind != DATE:
+            is_plain = (notation.is_plain([text], form) for text in texts)
+            odd = next((i for i, plain in enumerate(is_plain) if not plain), None)
+            if odd is not None:
+                unit = " seconds" if form == notation.SECONDS else ""
+                self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
+            if form != notation.SECONDS:  # -999,00 is a missing one where -999 is
+                values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
+        return self._spread(values)
 
     def categories(self, kind: str) -> Any:
         """Return the cells as categories, true and false if they are boolean."""
-        values = self.texts.values
+        values = self.texts[0]
         if kind == BOOLEAN:
             values = [{"1": "true", "0": "false"}.get(text, text.casefold()) for text in values]
-        return self.spread(pd.Series(values, dtype="category"))
+        return self._spread(pd.Series(values, dtype="category"))
+
+
+# Which columns are features: ids name rows, and say nothing --------------------------------------
+
+
+def choose_kinds(
+    table: Table, names: Sequence[str], roles: TableOptions, notes: list[str]
+) -> tuple[dict[str, str], dict[str, str], str]:
+    """Return kinds, forms and the decimal mark of a training table; notes name unused columns."""
+    columns = [Column(table, name, notes) for name in names]
+    free = [column for column in columns if column.name not in roles.category]
+    has_commas = any(column.fits(",") and not column.fits(".") for column in free)
+    mark = roles.decimal or ("," if has_commas else ".")
+    kinds: dict[str, str] = {}
+    forms: dict[str, str] = {}
+    for column in columns:
+        name, keeps, kind, form = column.name, column.name in roles.keep, CATEGORY, AS_WRITTEN
+        reason = ""
+        if column in free:
+            if column.cells.isna().all() or (column.is_text and not column.texts[0]):
+                reason = "it has no values"
+            elif column.content not in _CONTENTS:
+                reason = f"its type is {column.content}"
+            else:
+                kind, form = column.choose(mark, roles.decimal, keeps=keeps)
+                if not (keeps or table.kind == LETOR):
+                    reason = _id_reason(column, kind)
+                    _note_codes(column, kind if not reason else "")
+        if reason:
+            column.note(f" is not used: {reason}")
+        else:
+            kinds[name] = kind
+            forms |= {name: form} if form else {}
+    if not kinds:
+        raise InputError(f"{table.path}: no column is left to rank by")
+    return kinds, forms, mark
+
+
+def _id_reason(column: Column, kind: str) -> str:
+    """Return why a column looks like an id or like row numbers; "" if it does not."""
+    values, reason = column.integers, ""
+    if column.name == column.table.frame.columns[0] == "Unnamed: 0":
+        reason = "it comes first and has no name, like row numbers"
+    elif kind == CATEGORY and column.is_text:
+        texts, codes, _ = column.texts
+        is_free = sum(len(_WORD.findall(text)) for text in texts) >= _WORDS * len(texts)
+        if not is_free and _nearly_differ(len(texts), (codes >= 0).sum()):
+            reason = "its text differs in nearly every row, like an id"
+    elif len(values) >= _MIN_NUMBERED and values.diff().iloc[1:].nunique() == 1:
+        reason = "its values are integers in the order of the rows, like row numbers"
+    elif _nearly_differ(values.nunique(), len(values)) and _OF_NUMBERS.search(_words(column.name)):
+        reason = "it has the name of an id, and its integers differ in nearly every row"
+    return reason and f"{reason} (--keep {quote(column.name)} uses it)"
+
+
+def _note_codes(column: Column, kind: str) -> None:
+    """Note a feature that may hold codes."""
+    name, drop, values = quote(column.name), f"--drop {quote(column.name)}", column.integers
+    if kind == CATEGORY:
+        texts = column.texts[0]
+        way = "is read by their letters" if len(texts) > FEW_VALUES else "they are categories"
+        if column.table.kind != TYPED and notation.have_leading_zeros(texts):
+            what = f"numbers that begin with zeros, like codes, and {way}"
+            column.note(f" holds {what}; --keep {name} makes them amounts, {drop} leaves it out")
+        elif len(texts) > FEW_VALUES:
+            column.note(f" has {len(texts)} different texts, and {way}; {drop} leaves it out")
+    elif kind == column.content == NUMBER:
+        is_long = len(values) >= _MIN_DIFFERENT and values.min() >= _LONG
+        is_code = values.nunique() > 2 and _OF_CODES.search(_words(column.name))
+        if is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
+            what = "has the name of codes" if is_code else "holds long integers that differ"
+            ways = f"--category {name} makes them categories, {drop} leaves it out"
+            column.note(f" {what}, and is read as amounts; {ways}")
+
+
+def _nearly_differ(n_values: int, n_rows: int) -> bool:
+    return n_values >= max(2, _NEARLY_ALL * n_rows)
+
+
+def _words(name: str) -> str:
+    """Return a name as words: accountNo and ACCOUNT_NO are account no."""
+    return re.sub(r"[\W_\d]+", " ", re.sub("(?<=[a-z])(?=[A-Z])", " ", name)).strip().casefold()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
@@ -11,26 +12,36 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._core.protocols import Floats, Indices, Values
-from sklearn_rank.cli._tables.columns import AS_WRITTEN, DATE, NUMBER, Column, Schema, check_columns
-from sklearn_rank.cli._tables.errors import InputError, count, listing, noting
-from sklearn_rank.cli._tables.kinds import FEW_VALUES, choose_kinds
-from sklearn_rank.cli._tables.notation import MISSING, written
-from sklearn_rank.cli._tables.options import Reading, TableOptions
-from sklearn_rank.cli._tables.reading import Table, read_table
-from sklearn_rank.cli._tables.roles import (
-    check_names,
-    checked_relevance,
-    choose_classes,
-    features_of,
-    labelled_rows,
-    query_codes,
-    row_weights,
+from sklearn_rank.cli._tables import notation
+from sklearn_rank.cli._tables.columns import (
+    AS_WRITTEN,
+    DATE,
+    NUMBER,
+    Column,
+    Schema,
+    check_columns,
+    choose_kinds,
 )
-from sklearn_rank.datasets import make_credit, make_queries
+from sklearn_rank.cli._tables.inputs import (
+    InputError,
+    TableOptions,
+    count,
+    listing,
+    noting,
+)
+from sklearn_rank.cli._tables.notation import numbers, written
+from sklearn_rank.cli._tables.reading import LETOR, Table, read_table
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 
-_MAX_KNOWN_CLASSES = 100  # that a model stores to detect new ones
-_SOME_ROWS = 20  # from which on unseen categories are an error even where there are many
+_CLEARLY_ON_TOP = frozenset(
+    {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
+    | {"bad", "fraud", "default", "malignant", "sick", "spam", "churn"}
+    | {"ja", "oui", "si", "sí", "sì", "sim", "tak", "ano", "evet", "да", "はい", "是"}
+)
+"""Names of classes, in lower case, that nobody expects at the bottom of a list."""
+
+_MANY_CLASSES, _MAX_KNOWN_CLASSES = 20, 100  # that a model stores to detect new ones
+_SOME_ROWS = 20  # from which on it is an error if no category of a column occurred in training
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
 
@@ -42,18 +53,27 @@ class Dataset:
     y: Any  # relevance of the rows; None for rows to rank
     qid: Indices | None  # query codes in the order of appearance; None for one list
     schema: Schema
-    name: str  # of the data, for titles
+    table: Table  # as read
     weight: Floats | None = None  # None for ones
-    table: Any = None  # as read
     time: Any = None  # of the rows, which folds are to respect
     group: Indices | None = None  # of the rows, whole in folds
     embargo: float = 0.0
     seed: int = 0
 
     @property
+    def name(self) -> str:
+        """The name of the data, for titles."""
+        return self.table.path
+
+    @property
     def has_own_folds(self) -> bool:
         """Whether rows held out must be later ones, or of other groups."""
         return self.time is not None or self.group is not None
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether rows have queries or grades."""
+        return self.qid is not None or self.schema.relevance == "graded"
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
@@ -77,28 +97,173 @@ class Dataset:
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
     if options.data is None:
-        table, options = _example(options)
+        table, roles = _example(options)
     else:
-        table = read_table(options.data, options.reading, notes)
-    roles = check_names(table, options)
-    skip = options.reading.skip_unlabelled
-    table = labelled_rows(table, roles.target or "", notes, skip=skip)
-    if table.is_letor and roles.qid and roles.relevance == "binary" and roles.positive is None:
-        grades = sorted(set(table.frame["target"]))
-        if len(grades) > 2 and roles.target == "target":
-            ends = f"{grades[0]:g} to {grades[-1]:g}"
-            notes.append(f"relevance {ends} is graded, as with --relevance graded")
-            roles = replace(roles, relevance="graded")
-    schema = choose_schema(table, roles, features_of(table, roles, notes), notes)
+        table, roles = read_table(options, notes), options
+    roles = _checked_roles(table, roles)
+    target, classes, positive = roles.target or "", None, None
+    table = _labelled_rows(table, target, notes, skip=roles.skip_unlabelled)
+    kinds, formats, decimal = choose_kinds(table, _features(table, roles, notes), roles, notes)
+    if roles.relevance == "binary":
+        classes, positive = _choose_classes(table, target, roles.positive, notes)
+    elif roles.positive is not None:
+        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+    if classes and len(classes) > _MAX_KNOWN_CLASSES:
+        classes = None
+    roles_of = (
+        target,
+        roles.qid,
+        roles.relevance,
+        positive,
+        table.kind == LETOR,
+        classes,
+        roles.weight,
+    )
+    how: dict[str, Any] = {"missing": list(roles.missing), "zero_based": table.zero_based}
+    schema = Schema(kinds, *roles_of, decimal, formats=formats, **how)
     data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
     for note in column_notes(data.X, data.y, qid=data.qid):
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
-    data = replace(data, time=_times(table, roles, schema, notes), embargo=roles.embargo)
-    data = replace(data, group=query_codes(table, roles.group), seed=options.seed)
     known = {name: list(data.X[name].cat.categories) for name in data.X.select_dtypes("category")}
-    schema = replace(schema, categories=known, summaries=column_summaries(data.X))
-    return replace(data, schema=schema)
+    return replace(
+        data,
+        schema=replace(schema, categories=known, summaries=column_summaries(data.X)),
+        time=_times(table, roles, schema, notes),
+        group=_codes(table, roles.group),
+        embargo=roles.embargo,
+        seed=roles.seed,
+    )
+
+
+def model_data(
+    options: TableOptions,
+    schema: Schema,
+    notes: list[str],
+    *,
+    labelled: bool,
+    weighted: bool = False,
+) -> Dataset:
+    """Read a table as that of the training was read."""
+    options = replace(options, missing=[*schema.missing, *options.missing])
+    table = read_table(options, notes, schema.zero_based)
+    table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
+    if options.decimal is not None:  # for all numbers
+        others = {name: form for name, form in schema.formats.items() if form not in ".,"}
+        schema = replace(schema, decimal=options.decimal, formats=others)
+    if labelled:
+        check_columns(table, [schema.target], "the target")
+        table = _labelled_rows(table, schema.target, notes, skip=options.skip_unlabelled)
+    when = ", as it did in training,"
+    data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
+    _check_known(data, notes)
+    if schema.qid is None:  # rows of a query are no independent draws
+        filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
+        with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
+            notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
+    return data
+
+
+def _dataset(
+    table: Table, schema: Schema, notes: list[str], when: str, *, labelled: bool, weighted: bool
+) -> Dataset:
+    qid, weight = _codes(table, schema.qid), None
+    y = _relevance(table, schema, qid, notes) if labelled else None
+    if weighted and schema.weight is not None:
+        check_columns(table, [schema.weight], "--weight")
+        column = Column(table, schema.weight, [])
+        weight = column.values(NUMBER, schema.decimal, " to be --weight,")
+        if not (weight >= 0).all():
+            column.refuse("must hold weights from 0 on,", int(np.argmin(weight >= 0)))
+    return Dataset(feature_frame(table, schema, notes, when), y, qid, schema, table, weight)
+
+
+def _example(options: TableOptions) -> tuple[Table, TableOptions]:
+    """Return generated data and the options that name its columns."""
+    from sklearn_rank.datasets import make_credit
+
+    for option in ("target", "qid", "weight", "drop", "keep", "category", "time", "group"):
+        if getattr(options, option) or options.relevance == "graded":
+            raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
+    credit = make_credit(5000, random_state=options.seed)
+    frame = credit.data.assign(defaults=np.where(credit.target == 1, "yes", "no"))
+    name = f"generated loan applications ({_STORY})"
+    return Table(frame, name), replace(options, target="defaults")
+
+
+# The roles of columns ----------------------------------------------------------------------------
+
+
+def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
+    """Return the options with the columns that they name; all must be there, and differ."""
+    has = set(table.frame.columns)
+    target, query = options.target, options.qid
+    if table.kind == LETOR:
+        target, query = target or "target", query or ("qid" if "qid" in has else None)
+    if target is None:
+        columns = listing(table.frame.columns)
+        raise InputError(f"--target COL is needed; the columns of {table.path} are {columns}")
+    single: dict[str, Any] = {"target": target, "qid": query, "weight": options.weight}
+    many: dict[str, Any] = {
+        name: _names(getattr(options, name), has) for name in ("drop", "keep", "category")
+    }
+    others = {"time": options.time, "group": options.group}  # which may have another role too
+    named = {role: [name] for role, name in (single | others).items() if name} | many
+    for role, names in named.items():
+        check_columns(table, names, f"--{role}")
+    taken = [*filter(None, single.values()), *{*many["drop"]}, *{*many["category"]}]
+    if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
+        several = "--target, --qid, --weight, --drop and --category must name different columns"
+        raise InputError(f"{several}, and --keep none of the first four")
+    if options.embargo and not options.time:
+        raise InputError("--embargo needs --time, the column it is measured in")
+    table.check_names(has - set(many["drop"]))
+    return replace(options, **single, **many)
+
+
+def _names(words: Sequence[str], columns: set[str]) -> list[str]:
+    """Return the column names of words like "a,b"; a column may have a comma in its name."""
+    names = [[word] if word in columns else word.split(",") for word in words]
+    return [name if name in columns else name.strip() for part in names for name in part]
+
+
+def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
+    """Return the columns without a role."""
+    roles = {options.target, options.qid, options.weight, *options.drop}
+    roles |= {"comment"} if table.kind == LETOR else set()
+    roles |= {options.time, options.group} - set(options.keep)
+    features = [name for name in table.frame.columns if name not in roles]
+    if options.qid is None and table.kind != LETOR and "qid" in features:
+        notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
+    return features
+
+
+def _role_column(table: Table, name: str) -> Column:
+    """Return a column that is not a feature, in which ? and - are values."""
+    return Column(table, name, [], notation.PANDAS_MISSING)
+
+
+def _labelled_rows(table: Table, target: str, notes: list[str], *, skip: bool) -> Table:
+    """Return the rows that have a target; without `skip` an InputError if others have none."""
+    is_missing = _role_column(table, target).texts[1] < 0
+    if not is_missing.any():
+        return table
+    rows = count(int(is_missing.sum()), "row")
+    if not skip or is_missing.all():
+        raise table.error(target, f"is missing in {rows}; --skip-unlabelled leaves them out")
+    notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
+    return replace(table, frame=table.frame[~is_missing].reset_index(drop=True))
+
+
+def _codes(table: Table, name: str | None) -> Indices | None:
+    """Return codes of queries or groups in the order of appearance; None without a column."""
+    if name is None:
+        return None
+    check_columns(table, [name], "the query")
+    codes: Indices = _role_column(table, name).texts[1]
+    if (codes < 0).any():
+        raise table.error(name, f"is missing in {count(int((codes < 0).sum()), 'row')}")
+    return codes
 
 
 def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) -> Values | None:
@@ -114,84 +279,90 @@ def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) 
     return np.asarray(times)
 
 
-def choose_schema(
-    table: Table, roles: TableOptions, features: list[str], notes: list[str]
-) -> Schema:
-    """Return how the columns of a training table are read."""
-    kinds, formats, decimal = choose_kinds(table, features, roles, notes)
-    target, positive, classes = roles.target or "", None, None
-    if roles.relevance == "binary":
-        classes, positive = choose_classes(table, target, roles.positive, notes)
-        classes = classes if len(classes) <= _MAX_KNOWN_CLASSES else None
-    elif roles.positive is not None:
-        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    schema = Schema(kinds, target, roles.qid, roles.relevance, positive, table.is_letor, classes)
-    how: dict[str, Any] = {"missing": list(roles.reading.missing), "zero_based": table.zero_based}
-    return replace(schema, weight=roles.weight, decimal=decimal, formats=formats, **how)
+# The target --------------------------------------------------------------------------------------
 
 
-def model_data(
-    path: str,
-    schema: Schema,
-    reading: Reading,
-    notes: list[str],
-    *,
-    labelled: bool,
-    weighted: bool = False,
-) -> Dataset:
-    """Read a table as that of the training was read."""
-    reading = replace(reading, missing=[*schema.missing, *reading.missing])
-    table, mark = read_table(path, reading, notes, schema.zero_based), reading.decimal
-    table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
-    if mark is not None:
-        names = [name for name in schema.columns_of(NUMBER) if name in table.frame]
-        read = {name: mark for name in names if Column(table, name, notes).fits(mark)}
-        schema = replace(schema, decimal=mark, formats={**schema.formats, **read})
-    if labelled:
-        check_columns(table, [schema.target], "the target")
-        table = labelled_rows(table, schema.target, notes, skip=reading.skip_unlabelled)
-    when = ", as it did in training,"
-    data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
-    check_known(data.X, schema, table.path, notes)
-    if schema.qid is None:  # rows of a query are no independent draws
-        filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
-        with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
-            notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
-    return data
+def _relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[str]) -> Any:
+    """Return the grades of the rows, or 1 for the class on top and 0 for others.
+
+    Two in one list must differ; a note names classes that training lacked.
+    """
+    target, positive = schema.target, schema.positive
+    if positive is None:
+        column, when = Column(table, target, notes), " for --relevance graded,"
+        y = column.values(NUMBER, schema.decimal, when)
+        if np.isnan(y).any():
+            column.refuse(f"must hold numbers{when}", int(np.argmax(np.isnan(y))))
+    else:
+        texts, codes, _ = _role_column(table, target).texts
+        classes = _classes_of(texts, positive)
+        if positive not in classes:
+            top = f"the class {positive!r} that the model puts on top"
+            what = f"no row of column {target!r} is of {top}"
+            raise InputError(f"{table.path}: {what}; the classes are {listing({*classes}, 10)}")
+        new = [name for name in {*classes} if schema.classes and name not in schema.classes]
+        if new:
+            what = f"the model never saw {listing(map(repr, new), 5)}"
+            notes.append(f"column {target!r}: {what}; all but {positive!r} count as not on top")
+        y = np.array([name == positive for name in classes], dtype=np.int64)[codes]
+    lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
+    if pd.Series(y).groupby(lists).nunique().max() < 2:
+        where = "" if qid is None else f" within any query of {schema.qid!r}"
+        raise table.error(target, f"has no two different values{where}: nothing to rank")
+    return y
 
 
-def _dataset(
-    table: Table, schema: Schema, notes: list[str], when: str, *, labelled: bool, weighted: bool
-) -> Dataset:
-    qid = query_codes(table, schema.qid)
-    y = checked_relevance(table, schema, qid, notes) if labelled else None
-    weight = row_weights(table, schema) if weighted else None
-    X = feature_frame(table, schema, notes, when)
-    return Dataset(X, y, qid, schema, table.path, weight, table)
+def _classes_of(texts: list[str], positive: str | None = None) -> list[str]:
+    """Return classes in the form of training, in which True may be 1: 1.0 is 1, TRUE is True."""
+    names = {"true": "True", "false": "False"}
+    if positive in {"0", "1"}:
+        names = {"true": "1", "false": "0"}
+    elif positive in names.values():
+        names |= {"1": "True", "0": "False"}
+    values = zip(texts, numbers(texts, "."), strict=True)
+    plain = [text if np.isnan(value) else written(value) for text, value in values]
+    return [names.get(name.casefold(), name) for name in plain]
 
 
-def _example(options: TableOptions) -> tuple[Table, TableOptions]:
-    """Return generated data and the options that name its columns."""
-    for option in ("target", "qid", "weight", "drop", "keep", "category", "time", "group"):
-        if getattr(options, option):
-            raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
-    if options.relevance == "binary":
-        credit = make_credit(5000, random_state=options.seed)
-        frame = credit.data.assign(defaults=np.where(credit.target == 1, "yes", "no"))
-        name = f"generated loan applications ({_STORY})"
-        return Table(frame, name), replace(options, target="defaults")
-    queries = make_queries(n_queries=60, rows_per_query=40, random_state=options.seed)
-    names = [f"f{j}" for j in range(1, queries.data.shape[1] + 1)]
-    frame = pd.DataFrame(queries.data, columns=names)
-    frame = frame.assign(relevance=queries.target, query=queries.qid)
-    return Table(frame, "generated queries"), replace(options, target="relevance", qid="query")
+def _choose_classes(
+    table: Table, target: str, positive: str | None, notes: list[str]
+) -> tuple[list[str], str]:
+    """Return the classes in ascending order, and the one to rank first."""
+    column = _role_column(table, target)
+    classes = list(dict.fromkeys(_classes_of(column.texts[0])))
+    is_text = bool(np.isnan(numbers(classes, ".")).any())
+    classes.sort(key=str.casefold if is_text else float)
+    if len(classes) == 1:
+        raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
+    if positive is not None:
+        given = _classes_of([positive.strip()])[0]
+        alike = [name for name in classes if name.casefold() == given.casefold()]
+        if given not in classes and len(alike) != 1:
+            what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
+            raise table.error(target, what)
+        return classes, given if given in classes else alike[0]
+    if len(classes) > 2:
+        what = "classes" if is_text or len(classes) <= _MANY_CLASSES else "different numbers"
+        what = "dates" if any(map(column.fits, notation.date_forms(column.texts[0]))) else what
+        hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
+        what = f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two"
+        raise table.error(target, f"{what}; {hint}")
+    clear = [name for name in classes if name.casefold() in _CLEARLY_ON_TOP]
+    top = clear[0] if is_text and len(clear) == 1 else classes[1]
+    if is_text and (top != classes[1] or not clear):
+        why = "by its name" if clear else "the later in the alphabet"
+        notes.append(f"class {top!r} is on top ({why}); --positive chooses")
+    return classes, top
+
+
+# The features ------------------------------------------------------------------------------------
 
 
 def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",") -> Any:
     """Return the features as pipelines take them; errors say `when` a column held numbers."""
     lost = [name for name in schema.kinds if name not in table.frame.columns]
     absent = [name for name in lost if re.fullmatch(r"f\d+", name)]
-    if absent and table.is_letor and schema.is_letor:
+    if absent and table.kind == LETOR and schema.is_letor:
         notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
         table = replace(table, frame=table.frame.assign(**dict.fromkeys(absent, 0.0)))
         lost = [name for name in lost if name not in absent]
@@ -201,30 +372,32 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     X = {}
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
-        column = Column(table, name, notes, frozenset({""}) if form == AS_WRITTEN else MISSING)
-        if kind == NUMBER:
-            X[name] = column.values(kind, form or schema.decimal, when)
+        column = Column(
+            table, name, notes, frozenset({""}) if form == AS_WRITTEN else notation.MISSING
+        )
+        if kind in (NUMBER, DATE):
+            form = form or schema.decimal * (kind == NUMBER)
+            X[name] = column.values(kind, form, when)
         else:
-            X[name] = column.values(kind, form, when) if kind == DATE else column.categories(kind)
-        if column.is_text and column.texts.unusual:
-            texts = " and ".join(map(repr, column.texts.unusual))
+            X[name] = column.categories(kind)
+        if column.is_text and column.texts[2]:
+            texts = " and ".join(map(repr, column.texts[2]))
             hint = f"; --category {quote(name)} keeps it" if when == "," else ""
             column.note(f": {texts} is read as missing{hint}")
     return pd.DataFrame(X)
 
 
-def check_known(X: Any, schema: Schema, path: str, notes: list[str]) -> None:
+def _check_known(data: Dataset, notes: list[str]) -> None:
     """Note values that did not occur in training; if no others occur, raise InputError."""
-    for name in schema.kinds:
-        column, known = X[name].dropna(), schema.categories.get(name, [])
+    for name in data.schema.kinds:
+        column, known = data.X[name].dropna(), data.schema.categories.get(name, [])
         new = ~column.isin(known)
         if not len(column):
             notes.append(f"column {name!r} is missing in every row")
-        elif known and new.all() and (len(known) <= FEW_VALUES or len(new) >= _SOME_ROWS):
-            what = f"it holds {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
-            raise InputError(
-                f"{path}: no row of column {name!r} has a value that occurred in training; {what}"
-            )
+        elif known and new.all() and len(new) >= _SOME_ROWS:
+            what = f"no row of column {name!r} has a value that occurred in training; it holds"
+            what += f" {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
+            raise InputError(f"{data.name}: {what}")
         elif known and new.any():
             rows = count(int(new.sum()), "row")
             notes.append(f"column {name!r}: {rows} with values that training never saw")

@@ -8,42 +8,38 @@ import gzip
 import io
 import json
 import re
-import sys
-import tempfile
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice, zip_longest
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sklearn_rank.cli._tables.errors import InputError, count, import_extra, listing
-from sklearn_rank.cli._tables.notation import NOT_WHOLE, PANDAS_MISSING, plain_numbers
-from sklearn_rank.cli._tables.options import Reading
-from sklearn_rank.datasets import load_letor
-from sklearn_rank.datasets.files import open_binary
+from sklearn_rank._core.files import open_binary
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, import_extra, listing
+from sklearn_rank.cli._tables.notation import NOT_WHOLE
 
 _OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
 _ENDINGS = (
     *(".csv", ".dat", ".data", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv"),
     *(".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
 )
-_FAULTS = (ValueError, TypeError, KeyError, NotImplementedError, zipfile.BadZipFile, SyntaxError)
+_FAULTS = (ValueError, TypeError, KeyError, RuntimeError, zipfile.BadZipFile, SyntaxError)
 """What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
 _HEAD, _CHUNK, _START = 2**16, 20_000, 1000
 _MOST_DIGITS = 308  # characters of integers that are floats as well
+_MAX_CELLS = 2**28  # of a sparse file: 2 GiB of floats
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
-_MAX_DENSE_CELLS = 2**30  # 8 GiB of floats
-_MAX_EMPTY_CELLS, _LEAST_WRITTEN = 2**22, 0.001
-"""Cells from which on a sparse file must have written a least share of them."""
+
+TEXT, SHEET, TYPED, LETOR = "text", "sheet", "typed", "letor"
 
 
 @dataclass(frozen=True)
@@ -52,86 +48,54 @@ class Table:
 
     frame: Any  # column names are strings; cells of CSV are texts as they are written
     path: str  # for messages
-    is_letor: bool = False  # whether missing columns are zeros
+    # Cells are texts in CSV and may be in a sheet; text of typed files that looks like a number is
+    # meant as text; columns that a LETOR file lacks are zeros.
+    kind: str = TYPED
     zero_based: bool | str = "auto"  # whether the indices of a LETOR file start at 0
-    is_text: bool = False  # whether all cells are text
-    is_typed: bool = True  # whether text that looks like a number is meant as text
     missing: frozenset[str] = frozenset()  # texts that the user says are missing
-    _cells: dict[str, Any] = field(default_factory=dict, init=False)
-
-    def cells(self, name: str) -> Any:
-        """Return a column; of text as numbers if all of it is plain numbers."""
-        if name not in self._cells:
-            column = self.frame[name]
-            missing = PANDAS_MISSING | self.missing
-            self._cells[name] = plain_numbers(column, missing) if self.is_text else column
-        return self._cells[name]
 
     def error(self, name: str, text: str) -> InputError:
         """Return the error on a column."""
         return InputError(f"{self.path}: column {name!r} {text}")
 
     def check_names(self, names: Iterable[str | None]) -> None:
-        """Raise InputError if several columns have one of these names, or NumPy can't hold it."""
-        columns, names = self.frame.columns, list(names)
-        for name in names:
-            if name is not None and name.endswith("\0"):  # arrays of text end before it
-                raise self.error(name, "has a name that ends with a NUL character; rename it")
-        repeated = columns[columns.duplicated() & columns.isin(names)].unique()
+        """Raise InputError if several columns have one of these names."""
+        columns = self.frame.columns
+        repeated = columns[columns.duplicated() & columns.isin(list(names))].unique()
         if len(repeated):
             what = f"names {count(len(repeated), 'column')} more than once"
             shown = listing(map(repr, repeated), 10)
             hint = "rename all but one, or --drop them"
             raise InputError(f"{self.path}: the header {what}: {shown}; {hint}")
 
-    def rows(self, mask: Any) -> Table:
-        """Return the table with some of its rows."""
-        return replace(self, frame=self.frame[mask].reset_index(drop=True))
 
-
-def read_table(name: str, reading: Reading, notes: list[str], zero_based: Any = "auto") -> Table:
-    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file, or standard input ("-").
+def read_table(options: TableOptions, notes: list[str], zero_based: Any = "auto") -> Table:
+    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file.
 
     `zero_based` says where the indices of an svmlight/LETOR file start, as in `load_letor`.
     """
-    if name != "-":
-        return _read_file(Path(name), reading, notes, zero_based)
-    with tempfile.TemporaryDirectory() as folder:  # the readers read more than once
-        path = Path(folder, "input.data")
-        path.write_bytes(sys.stdin.buffer.read())
-        try:
-            table = _read_file(path, reading, notes, zero_based)
-        except InputError as error:
-            raise InputError(str(error).replace(str(path), "standard input")) from error
-    notes[:] = [note.replace(str(path), "standard input") for note in notes]
-    return replace(table, path="standard input")
-
-
-def _read_file(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
-    what = ""
+    path, what = Path(options.data or ""), ""
     try:
         read, what = _reader_of(path)
-        if reading.no_header and read not in (_read_csv, _read_excel):
+        if options.no_header and read not in (_read_csv, _read_excel):
             raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
         more = (zero_based,) if read is _read_letor else ()
-        table = read(path, reading, notes, *more)
+        table = read(path, options, notes, *more)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
-    except RecursionError as error:
-        raise InputError(f"{path}: its objects are nested too deeply") from error
     except _FAULTS as error:  # readers of our own name the file
         raise InputError(f"{path}: is not {what}: {error}" if what else str(error)) from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
     names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(table.frame.columns)]
-    frame = table.frame.set_axis(names, axis=1)
-    for name, column in frame.loc[:, frame.dtypes == "object"].items():
-        nested = column.map(pd.api.types.is_list_like)
+    table = replace(table, frame=table.frame.set_axis(names, axis=1))
+    for column, cells in table.frame.loc[:, table.frame.dtypes == "object"].items():
+        nested = cells.map(pd.api.types.is_list_like)
         if nested.any():
             row = int(nested.argmax())
-            what = f"holds nested values (row {row + 1}: {str(column[row])[:40]})"
-            raise table.error(name, what)
-    return replace(table, frame=frame, missing=frozenset(reading.missing))
+            what = f"holds nested values (row {row + 1}: {str(cells[row])[:40]})"
+            raise table.error(column, what)
+    return replace(table, missing=frozenset(options.missing))
 
 
 def _reader_of(path: Path) -> tuple[Callable[..., Table], str]:
@@ -148,30 +112,34 @@ def _reader_of(path: Path) -> tuple[Callable[..., Table], str]:
     return (_read_letor, "") if not start and ending in _OF_LETOR else (read, what)
 
 
+def _marked_encoding(start: bytes) -> str | None:
+    """Return the encoding by the byte order mark of a text; None without a mark."""
+    return next((name for mark, name in _BOMS if start.startswith(mark)), None)
+
+
 def _numbered(n_columns: int) -> list[str]:
     """Return names of columns that have none: c1, c2, and so on."""
     return [f"c{j}" for j in range(1, n_columns + 1)]
 
 
-def _read_excel(path: Path, reading: Reading, notes: list[str]) -> Table:
+def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     import_extra("openpyxl")
     how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
-    with pd.ExcelFile(path, engine="openpyxl") as book:
-        for sheet in book.sheet_names:
-            cells = pd.read_excel(book, sheet_name=sheet, **how).dropna(how="all")
-            if len(cells):
-                break
-        else:
-            raise InputError(f"{path}: no sheet has data")
-        others = [repr(name) for name in book.sheet_names if name != sheet]
+    sheets = pd.read_excel(path, sheet_name=None, engine="openpyxl", **how)
+    sheets = {name: cells.dropna(how="all") for name, cells in sheets.items()}
+    sheet = next((name for name, cells in sheets.items() if len(cells)), None)
+    if sheet is None:
+        raise InputError(f"{path}: no sheet has data")
+    others = [repr(name) for name in sheets if name != sheet]
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
-    names = _numbered(cells.shape[1]) if reading.no_header else cells.iloc[0].fillna("")
-    rows = cells.iloc[int(not reading.no_header) :].reset_index(drop=True)
-    return Table(_inferred(rows.set_axis(names, axis=1)), str(path), is_typed=False)
+    cells = sheets[sheet]
+    names = _numbered(cells.shape[1]) if options.no_header else cells.iloc[0].fillna("")
+    rows = cells.iloc[int(not options.no_header) :].reset_index(drop=True)
+    return Table(_inferred(rows.set_axis(names, axis=1)), str(path), SHEET)
 
 
-def _read_json(path: Path, reading: Reading, notes: list[str]) -> Table:
+def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
     # `pandas.read_json` makes floats of ids of 64 bits beside missing cells.
     def integer(text: str) -> float:
         return int(text) if len(text) <= _MOST_DIGITS else float(text)
@@ -194,7 +162,7 @@ def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
+def _read_parquet(path: Path, options: TableOptions, notes: list[str]) -> Table:
     pyarrow, parquet = map(import_extra, ("pyarrow", "pyarrow.parquet"))
     try:
         table = parquet.read_table(path)
@@ -207,18 +175,18 @@ def _read_parquet(path: Path, reading: Reading, notes: list[str]) -> Table:
     return Table(frame.loc[:, ~frame.columns.str.match(r"__index_level_\d+__$")], str(path))
 
 
-def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any) -> Table:
+def _read_letor(path: Path, options: TableOptions, notes: list[str], zero_based: Any) -> Table:
+    from sklearn_rank.datasets import load_letor
+
     bunch = load_letor(path, return_comments=True, zero_based=zero_based)
     dense, n_rows = bunch.data, len(bunch.target)
     columns: Sequence[int] = range(dense.shape[1])
     if not hasattr(dense, "tolist"):  # sparse: a column that is never written is zero
         written, places = np.unique(dense.indices, return_inverse=True)
         columns = written.tolist()
-        most = min(_MAX_DENSE_CELLS, max(_MAX_EMPTY_CELLS, dense.nnz / _LEAST_WRITTEN))
-        if n_rows * len(columns) > most:
-            share = f"of which {count(dense.nnz, 'cell')} are written"
+        if n_rows * len(columns) > _MAX_CELLS:
             size = f"{n_rows} rows x {len(columns)} columns"
-            raise InputError(f"{path}: {size}, {share}, are too many for a table")
+            raise InputError(f"{path}: {size} are too many for a table")
         shape = (n_rows, len(columns))  # an index may be too large to select columns by it
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     frame, target = pd.DataFrame(dense, columns=[f"f{j + 1}" for j in columns]), bunch.target
@@ -229,13 +197,14 @@ def _read_letor(path: Path, reading: Reading, notes: list[str], zero_based: Any)
         frame.insert(1, "qid", qid)
     if any(bunch.comments):
         frame["comment"] = bunch.comments
-    return Table(frame, str(path), is_letor=True, zero_based=bunch.zero_based)
+    return Table(frame, str(path), LETOR, bunch.zero_based)
 
 
 def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
     """Return the queries by the sizes in a file beside, as LightGBM and XGBoost read them."""
-    names = [f"{name}.{end}" for name in (path, f"{path}".removesuffix(".gz")) for end in _QUERIES]
-    file = next((one for one in map(Path, names) if one.is_file()), None)
+    stems = dict.fromkeys([str(path), str(path).removesuffix(".gz")])
+    files = [Path(f"{stem}.{end}") for stem in stems for end in ("query", "group")]
+    file = next(filter(Path.is_file, files), None)
     if file is None:
         return None
     words = file.read_text(encoding="utf-8", errors="replace").split()
@@ -253,25 +222,15 @@ def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
 # `pandas.read_csv` fills short rows, and its errors count rows: `csv` knows cells and lines.
 
 
-def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
-    first, lines, encoding = _first_lines(path, reading.encoding)
+def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
+    lines, encoding = _first_lines(path, options.encoding)
     is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    sep = _separator(lines, reading.sep or "tab" * is_tsv)
-    # Names may begin with #: then their line stands above data.
-    names, *below = _cells([first, *lines], sep, strict=False)
-    has_names = first[0] == "#" and len(names) == len(below[0]) > 1 and _are_data(*below)
-    width = len(names) if has_names and not reading.no_header else 0
+    sep, usual = _separator(lines, options.sep or "tab" * is_tsv)
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-            rows = _rows(path, text, sep, notes, width)
-            start = list(islice(rows, _START))
-            names = _numbered(len(start[0])) if reading.no_header else start.pop(0)
-            if _are_data(names, *start):
-                what = f"the first line holds data ({listing(names, 4)}) where the names of the "
-                what += "columns must be; add a line with the names above it, or --no-header"
-                raise InputError(f"{path}: {what} calls them c1, c2")
-            others = iter(lambda: list(islice(rows, _CHUNK)), [])
-            parts = [pd.DataFrame(part, dtype=str) for part in chain([start], others) if part]
+            rows = _rows(path, text, sep, usual, notes)
+            chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
+            parts = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         what = f"is not {name} text (it has the byte 0x{byte:02x})"
@@ -280,14 +239,21 @@ def _read_csv(path: Path, reading: Reading, notes: list[str]) -> Table:
     if not parts:
         raise InputError(f"{path}: holds no rows")
     frame = pd.concat(parts, ignore_index=True)
-    if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
-        names, frame = names[:-1], frame.iloc[:, :-1]
-    frame = frame.set_axis([name.strip() for name in names], axis=1)
-    return Table(frame, str(path), is_text=True, is_typed=False)
+    names = _numbered(frame.shape[1])
+    if not options.no_header:
+        names, frame = frame.iloc[0].str.strip().tolist(), frame.iloc[1:].reset_index(drop=True)
+        columns = [set(column) for _, column in frame.iloc[:_START].items()]
+        if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
+            what = f"the first line holds data ({listing(names, 4)}) where the names of the "
+            what += "columns must be; add a line with the names above it, or --no-header"
+            raise InputError(f"{path}: {what} calls them c1, c2")
+        if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
+            names, frame = names[:-1], frame.iloc[:, :-1]
+    return Table(frame.set_axis(names, axis=1), str(path), TEXT)
 
 
-def _first_lines(path: Path, encoding: str | None) -> tuple[str, list[str], str]:
-    """Return the first line, up to 20 that are no comments, and the encoding."""
+def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str]:
+    """Return the first lines, up to 20 that are no comments, and the encoding."""
     with open_binary(path) as file:
         head = file.read(_HEAD)
     encoding = _marked_encoding(head) or encoding
@@ -295,38 +261,29 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[str, list[str], str]
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
     encoding = encoding or "utf-8"
     try:
-        written = [line for line in head.decode(encoding, "ignore").splitlines() if line.strip()]
+        lines = head.decode(encoding, "ignore").splitlines()
     except LookupError:
         raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
-    lines = [line for line in written if line[0] != "#"]
+    lines = [line for line in lines if line.strip() and line[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty")
     is_cut = len(head) == _HEAD and len(lines) > 1
-    return written[0], lines[: min(20, len(lines) - is_cut)], encoding
+    return lines[: min(20, len(lines) - is_cut)], encoding
 
 
-def _marked_encoding(start: bytes) -> str | None:
-    """Return the encoding by the byte order mark of a text; None without a mark."""
-    return next((name for mark, name in _BOMS if start.startswith(mark)), None)
+def _separator(lines: list[str], given: str) -> tuple[str, int]:
+    """Return the mark by which most of the first lines have equally many cells, and how many."""
+    sep = _NAMED.get(given.lower(), given)
+    if len(sep) > 1:
+        raise InputError(f"--sep {given}: must be one character, tab or blank")
 
-
-def _separator(lines: list[str], given: str) -> str:
-    """Return the separator by which the first lines have the most cells, equally many in each."""
-    if given:
-        sep = _NAMED.get(given.lower(), given)
-        if len(sep) != 1:
-            raise InputError(f"--sep {given}: must be one character, tab or blank")
-        return sep
-    best, most = ",", (0.0, 1)
-    for sep in ",;\t| ":
-        widths = Counter(len(cells) for cells in _cells(lines, sep, strict=False))
+    def agreement(mark: str) -> tuple[bool, float, int]:
+        widths = Counter(len(cells) for cells in _cells(lines, mark, strict=False))
         width, n_lines = widths.most_common(1)[0]
-        agreeing = n_lines / widths.total()
-        # Blanks also stand between words: they count where nothing else does.
-        is_possible = sep != " " or (agreeing == 1 and most[0] < 1)
-        if is_possible and width > 1 and (agreeing, width) > most:
-            best, most = sep, (agreeing, width)
-    return best
+        return width > 1, n_lines / widths.total(), width
+
+    best = max(sep or ",;\t|", key=agreement)
+    return best, agreement(best)[-1]
 
 
 def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
@@ -336,14 +293,13 @@ def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
 
 
 def _rows(
-    path: Path, text: Iterable[str], sep: str, notes: list[str], width: int
+    path: Path, text: Iterable[str], sep: str, usual: int, notes: list[str]
 ) -> Iterator[list[str]]:
     """Yield the rows, the header first; notes count the lines that are left out.
 
-    A comment begins with #, and has not as many cells as the header. The width is the number of
-    cells of a header that begins with #, 0 for others.
+    A comment begins with #, and has not as many cells as the header, before it as most lines.
     """
-    reader, start, left_out = _cells(text, sep, strict=True), 1, Counter[str]()
+    reader, start, width, left_out = _cells(text, sep, strict=True), 1, 0, Counter[str]()
     try:
         for cells in reader:
             start = reader.line_num + 1
@@ -351,7 +307,7 @@ def _rows(
                 cells.pop()
             if not any(cells):
                 left_out["row of empty cells"] += len(cells) > 0
-            elif cells[0].startswith("#") and len(cells) != width:
+            elif cells[0].startswith("#") and len(cells) != (width or usual):
                 left_out["comment"] += 1
             elif width and len(cells) != width:
                 what = f"has {count(len(cells), 'cell')}, the header has {width}"
@@ -362,24 +318,11 @@ def _rows(
                 width = len(cells)
                 yield cells
     except csv.Error as error:
-        reason = f"wrong quotation marks ({error})"
-        if "end of data" in str(error):
-            reason = "a quotation mark is opened and never closed"
-        elif "field limit" in str(error):
-            most = csv.field_size_limit()
-            reason = f"a cell has more than {most} characters; is a quotation mark missing?"
+        reason = f"a quotation mark is misplaced or never closed ({error})"
         raise InputError(f"{path}, line {start}: {reason}") from error
     notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
 
 
-def _are_data(cells: list[str], *below: list[str]) -> bool:
-    """Return whether cells are numbers, dates, or texts that come again below them."""
-    columns = [*zip_longest(*below)] or [()] * len(cells)
-    pairs = zip(cells, columns, strict=False)
-    return all(_DATA.fullmatch(cell) or (cell and cell in column) for cell, column in pairs)
-
-
-_QUERIES = ("query", "group")
 _KINDS: list[tuple[str, Callable[..., Table], str]] = [
     (r"PAR1", _read_parquet, "a Parquet file"),
     (r"PK\x03\x04|\xd0\xcf\x11\xe0", _read_excel, "an Excel workbook"),

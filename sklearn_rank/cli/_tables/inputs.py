@@ -1,0 +1,95 @@
+"""What the user gives: options by name; errors and notes on it; optional packages."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn_rank._core import imports as _imports
+
+_LONGEST = 1000
+"""Characters of a message, most of which are names of the user's columns."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """A table, how its text is read, and in training the roles of its columns."""
+
+    data: str | None = None
+    target: str | None = None
+    qid: str | None = None
+    weight: str | None = None
+    positive: str | None = None
+    relevance: str = "binary"
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    category: Sequence[str] = ()
+    time: str | None = None
+    embargo: float = 0.0
+    group: str | None = None
+    seed: int = 0
+    decimal: str | None = None
+    sep: str | None = None
+    encoding: str | None = None
+    no_header: bool = False
+    missing: Sequence[str] = ()
+    skip_unlabelled: bool = False
+
+
+@dataclass(frozen=True)
+class Folds:
+    """What is compared, and how."""
+
+    rankers: Sequence[str] = ()
+    param: Mapping[str, Any] = field(default_factory=dict)
+    cv: int = 5
+    n_jobs: int = 1
+
+
+class InputError(Exception):
+    """Bad input. The message is the one line that the user sees."""
+
+
+def import_extra(name: str, extra: str = "cli") -> Any:
+    """Import a module of an extra; the error is one line."""
+    return _imports.import_extra(name, extra, "This command", InputError)
+
+
+def listing(names: Iterable[object], at_most: int = 20) -> str:
+    """Join names for a message; after `at_most` only their number is given."""
+    shown = [str(name) for name in names]
+    more = len(shown) - at_most
+    return ", ".join(shown[:at_most]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 row, 2 rows."""
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def one_line(text: str) -> str:
+    """Return a message as one line that a terminal can show: files may hold anything."""
+    words = " ".join(text.split())
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-99:]}"
+
+
+@contextmanager
+def noting(
+    notes: list[str], name: str = "", refused: tuple[type[Exception], ...] = (ValueError, TypeError)
+) -> Iterator[None]:
+    """Make notes of warnings, and an InputError, with a name, of what is refused."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except InputError:
+            raise
+        except refused as error:
+            what = str(error)
+            raise InputError(what if name in what else f"{name}: {what}") from error
+    notes += dict.fromkeys(str(one.message).partition("\n")[0] for one in caught)

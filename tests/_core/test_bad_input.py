@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from rankers import BOOSTERS, OTHERS, RANKERS, cheap, forms
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
@@ -116,11 +115,6 @@ BAD_LABELS = {
 def test_labels(ranker):
     for relevance, y, words in BAD_LABELS.values():
         refuses(make(ranker, relevance), *words, y=y)
-
-
-@every_ranker
-def test_one_class_is_left_by_weights_of_zero(ranker):
-    refuses(make(ranker), "two classes", "one class", sample_weight=Y)
 
 
 @every_ranker
@@ -232,17 +226,6 @@ def test_features_that_the_model_cannot_take(ranker, relevance, parameters, valu
     model.fit(X, Y)
     with pytest.raises(ValueError, match=f"X contains .*{word}"):
         model.predict(with_value(value))
-
-
-@every_booster
-def test_sparse_features_need_a_weak_ranker_that_takes_them(ranker):
-    refuses(make(ranker), "dense data is required", X=sparse.csr_array(X), error=TypeError)
-
-
-@pytest.mark.parametrize("kernel", ["precomputed", "chi2", np.dot], ids=str)
-def test_sparse_features_need_a_kernel_that_takes_them(kernel):
-    model = make(KernelPairwiseSGDRanker, kernel=kernel)
-    refuses(model, "dense data is required", X=sparse.csr_array(X), error=TypeError)
 
 
 SIZES = [

@@ -181,12 +181,3 @@ def test_what_does_not_go_with_bags():
         refuses(ranker(n_bags=1.5), "'n_bags'", "Got 1.5 instead")
     refuses(PNormPushRanker(n_bags=2, solver="lbfgs", alpha=1.0), "n_bags=2", "solver='lbfgs'")
     assert "n_bags" not in SmoothMarginRanker().get_params()
-
-
-def test_verbose_prints_bags(capsys):
-    X, y = data_of()
-    RankBoost(n_bags=3, n_estimators=3, random_state=0, verbose=2).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    for number, line in enumerate(lines, 1):
-        assert line.startswith(f"[RankBoost] bag {number}/3: objective ")

@@ -654,16 +654,6 @@ def test_the_engine_warns_of_parameters_that_it_does_not_know(name, capfd):
     assert f"Unknown parameter: {name}" in "".join(capfd.readouterr())
 
 
-def test_the_engine_warns_of_aliases_without_effect(capfd):
-    plain = scores(make("lightgbm").fit(X, Y), X)
-    aliases = {"shrinkage_rate": 0.9, "num_leaf": 3, "max_iter": 1, "early_stopping": 1}
-    aliases |= {"boost": "dart", "app": "binary", "metrics": "auc", "random_seed": 1}
-    found = scores(make("lightgbm", engine_params=aliases).fit(X, Y), X)
-    np.testing.assert_array_equal(found, plain)
-    told = "".join(capfd.readouterr())
-    assert [name for name in aliases if f"{name}={aliases[name]} will be ignored" not in told] == []
-
-
 @pytest.mark.parametrize(
     ("engine", "given"),
     [

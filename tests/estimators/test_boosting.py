@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles import definitions as oracles
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from strategies import bipartite, graded, one_list, problems, with_missing
+from strategies import graded, one_list, problems, with_missing
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
@@ -297,24 +297,6 @@ def test_constant_features_give_constant_scores(estimator, weak_ranker):
     assert np.ptp(ranker.decision_function(X)) == 0
     assert ranker.score(X, y) == 0.5
     assert np.all(ranker.predict(X) == 1)  # the greater class has more mass
-
-
-@pytest.mark.slow
-@given(problem=bipartite(queries=("none",)))
-def test_masses_kept_in_place_equal_masses_computed_anew(problem):
-    """140 rounds: two refreshes, and the closed form on either way through the code."""
-    options = {"n_estimators": 140, "tol": 0, "p": 4, "learning_rate": 1}
-    problem = problem._replace(y=(problem.y == problem.y.max()).astype(int))
-    binary = PNormPushRanker(**options).fit(problem.X, problem.y, sample_weight=problem.w)
-    # A second query of one class forms no pair, but forbids moving masses in place.
-    n = len(problem.y)
-    X, y = np.vstack([problem.X, problem.X[:1]]), np.append(problem.y, problem.y.max())
-    w = np.append(np.ones(n) if problem.w is None else problem.w, 1e-300)
-    other = PNormPushRanker(**options).fit(X, y, qid=np.arange(n + 1) == n, sample_weight=w)
-    n = min(binary.n_iter_, other.n_iter_)
-    np.testing.assert_allclose(
-        binary.objective_curve_[:n], other.objective_curve_[:n], rtol=1e-8, atol=1e-8
-    )
 
 
 @given(problem=graded(queries=("integers",)))

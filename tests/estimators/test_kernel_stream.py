@@ -1,7 +1,5 @@
 """KernelPairwiseSGDRanker(kernel="linear").partial_fit: steps on rows as they arrive."""
 
-import copy
-import pickle
 from itertools import product
 
 import numpy as np
@@ -113,18 +111,6 @@ def test_a_stream_goes_on_from_a_fit_and_a_fit_from_a_stream():
     whole = make(max_iter=4, tol=0).fit(X, CLASSES)
     np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-12)
     assert len(stream.objective_curve_) == stream.n_iter_ == 4
-
-
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_copies_go_their_own_ways(duplicate):
-    model = make().partial_fit(X, CLASSES)
-    other = duplicate(model)
-    first = model.partial_fit(X[:50], CLASSES[:50]).objective_curve_.copy()
-    second = other.partial_fit(X[50:], CLASSES[50:]).objective_curve_.copy()
-    np.testing.assert_array_equal(model.objective_curve_, first)
-    np.testing.assert_array_equal(other.objective_curve_, second)
-    assert first[0] == second[0]
-    assert first[1] != second[1]
 
 
 BAD = {

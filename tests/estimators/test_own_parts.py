@@ -10,7 +10,6 @@ from rankers import BOOSTERS
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from test_shared_fits import assert_same_model, fit_together
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost, theory
 from sklearn_rank.dask._supported import check_supported
@@ -184,7 +183,6 @@ def test_the_theory_asks_losses_for_their_constants():
     ("ranker", "message"),
     [
         (KernelPairwiseSGDRanker(loss=WideHinge(), solver="lbfgs"), "needs rounded, which WideHi"),
-        (PNormPushRanker(loss=WideHinge(), solver="lbfgs"), r"rounded\(width\), which WideHinge"),
         (
             KernelPairwiseSGDRanker(loss=WideHinge(), solver="gd"),
             "eta0='auto' of KernelPairwiseSGDRanker needs local_lipschitz, which WideHinge lacks",
@@ -194,9 +192,7 @@ def test_the_theory_asks_losses_for_their_constants():
             "solver='lbfgs' of PNormPushRanker needs n_coordinates, which Searched lacks",
         ),
         (KernelPairwiseSGDRanker(loss=WideHinge), "or a MarginLoss"),
-        (ListNetLinear(loss=object(), relevance="binary"), "or a ListwiseLoss"),
         (RankBoost(weak_ranker=object()), "or a model with on_rows"),
-        (ListNetLinear(loss=OwnCrossEntropy(), sigma=2.0, relevance="binary"), "smoothed_dcg"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -303,15 +299,6 @@ def test_a_solver_of_ones_own():
     bags = clone(own).set_params(n_bags=3, random_state=0).fit(X, Y)
     as_bags = clone(slow).set_params(n_bags=3, random_state=0).fit(X, Y)
     np.testing.assert_allclose(bags.bag_weights_, as_bags.bag_weights_, rtol=1e-9)
-
-
-def test_a_solver_of_ones_own_on_several_processes():
-    own = PNormPushRanker(solver=Cautious(), n_estimators=6)
-    together, _ = fit_together(own, X, Y, None, np.ones(len(Y)), np.arange(len(Y)) % 2, 2)
-    assert_same_model(together, clone(own).fit(X, Y))
-    check_supported(own, has_queries=False)
-    with pytest.raises(ValueError, match=r"solver=Alone\(\)"):
-        check_supported(PNormPushRanker(solver=Alone()), has_queries=False)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from oracles import definitions as oracles
+from oracles import metrics as oracles
 from printed import PAPERS
 
 from sklearn_rank import PNormPushRanker
@@ -53,7 +53,7 @@ def test_contributions_add_up_to_the_push(figures, p):
     above, below = figures.example()
     scores = np.concatenate([above, below])
     labels = np.repeat([1, -1], [len(above), len(below)])
-    expected = oracles.rudin_risk(scores, labels, p, "exponential")
+    expected = oracles.push_loss(labels, scores, p, loss="exponential", normalize=False)
     assert_allclose(figures.push_contributions(p).sum(), expected)
 
 

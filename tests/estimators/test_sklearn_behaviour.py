@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import skops.io
 from oracles import definitions as oracles
+from oracles import metrics as oracles_metrics
 from rankers import BOOSTERS, RANKERS, cheap, forms
 from scipy import sparse
 from sklearn import config_context
@@ -191,9 +192,9 @@ def test_score_is_the_auc_within_queries(ranker, relevance, with_qid):
 def test_score_p_is_one_metric_for_every_p(relevance, with_qid, score_p):
     model = fitted(PNormPushRanker, relevance, with_qid, score_p=score_p, p=2)
     qid = ids(with_qid)
-    expected = oracles.p_norm_score(scores(model), GRADES[relevance], qid, WEIGHT, score_p)
+    loss = oracles_metrics.push_loss(GRADES[relevance], scores(model), score_p, qid, WEIGHT)
     found = model.score(X, LABELS[relevance], qid=qid, sample_weight=WEIGHT)
-    assert found == pytest.approx(expected, rel=1e-12)
+    assert found == pytest.approx(1 - loss, rel=1e-12)
 
 
 @every_ranker

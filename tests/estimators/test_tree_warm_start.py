@@ -6,7 +6,6 @@ from copy import deepcopy
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.objectives import pair_loss_and_gradient
@@ -111,16 +110,3 @@ def test_what_it_refuses_changes_nothing(engine, parameters, arrays, message):
     model.set_params(**good)
     np.testing.assert_array_equal(model.decision_function(X), expected)
     assert model.n_iter_ == 4
-
-
-def test_sparse_rows():
-    rows = sparse.csr_array(X * (X > 10))
-    for engine in ("lightgbm", "xgboost"):
-        model = make(engine, warm_start=True).fit(rows, Y).set_params(n_estimators=9)
-        if engine == "xgboost":
-            with pytest.raises(ValueError, match=r"sparse X on xgboost.*engine='lightgbm'"):
-                model.fit(rows, Y)
-            continue
-        whole = make(engine, n_estimators=9).fit(rows, Y)
-        found = model.fit(rows, Y).decision_function(rows)
-        np.testing.assert_allclose(found, whole.decision_function(rows), rtol=1e-6)

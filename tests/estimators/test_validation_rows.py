@@ -247,22 +247,6 @@ def test_what_is_wrong_is_named(ranker):
         assert not hasattr(model, "n_features_in_")
 
 
-@every_ranker
-def test_grades_must_be_numbers(ranker):
-    for bad, message in [("a", "y_val must hold numbers"), (np.nan, "y_val contains NaN")]:
-        with pytest.raises(ValueError, match=message):
-            fit(make(ranker), y_val=np.full(60, bad))
-
-
-@every_ranker
-def test_names_of_columns_must_be_those_of_training(ranker):
-    model = make(ranker)
-    y, y_val = labels(model)
-    frame, other = pd.DataFrame(X, columns=[*"abcd"]), pd.DataFrame(X_VAL, columns=[*"abce"])
-    with pytest.raises(ValueError, match=r"X_val of .*feature names should match"):
-        model.fit(frame, y, X_val=other, y_val=y_val)
-
-
 def test_what_has_no_rounds_refuses_them():
     with pytest.raises(ValueError, match=r"X_val of PNormPushRanker needs solver='coordinate'"):
         fit(make(PNormPushRanker, solver="lbfgs"))

@@ -533,12 +533,6 @@ def first_best(candidates, scores):
     return next(c for c, s in zip(candidates, scores, strict=True) if s >= least)
 
 
-def best_stump(X, f, y, **options):
-    """The stump that a selection takes at scores f; ties go to the first."""
-    candidates = stumps(X)
-    return first_best(candidates, candidate_scores(candidates, f, y, **options))
-
-
 # Boosting -----------------------------------------------------------------------------------
 
 
@@ -590,14 +584,6 @@ def boost(
         f = f + alpha * chosen.h
         rounds.append(Round(*chosen[:3], alpha, objective_value(f, *objective)))
     return rounds
-
-
-def rounds_scores(X, rounds):
-    """Scores on X of the ranking function that the rounds add up to."""
-    f = np.zeros(len(X))
-    for r in rounds:
-        f = f + r.alpha * apply_stump(X, r.feature, r.threshold, r.missing_right)
-    return f
 
 
 def net_l1_norm(rounds):
@@ -655,12 +641,12 @@ def smooth_margin_closed_form(d_plus, d_minus, d_zero, g):
     return math.log((root - d_zero * g) / (2 * (1 + g) * d_minus))
 
 
-def smooth_margin_step(h, g, f, y, qid=None, w=None, cap_always=False):
+def smooth_margin_step(h, g, f, y, qid=None, w=None):
     """Root in alpha of ``-tau'(alpha) / tau(alpha) = g`` (RudinSchapire2009).
 
     ``tau(alpha) = sum_ik d_ik e^(-alpha (h_i-h_k))``; needs ``0 < g < |edge|``. Where
     there is no root, every pair being separated by at least g, it is the cap of
-    `step_cap`; ``cap_always`` applies that to the root too.
+    `step_cap`.
     """
     h = np.asarray(h, dtype=float)
     sign = 1.0 if edge(h, f, y, qid, w) > 0 else -1.0
@@ -680,7 +666,7 @@ def smooth_margin_step(h, g, f, y, qid=None, w=None, cap_always=False):
     while excess(upper) >= 0:
         upper *= 2
     alpha = float(brentq(excess, 0.0, upper, xtol=SEARCH_TOLERANCE))
-    return sign * (min(alpha, cap) if cap_always else alpha)
+    return sign * alpha
 
 
 class SmoothRound(NamedTuple):
@@ -702,17 +688,14 @@ def smooth_margin_boost(
     w=None,
     *,
     n_rounds,
-    learning_rate=1.0,
-    max_bins=64,
     weak_ranker="stump",
-    cap_always=False,
 ):
     """Smooth margin ranker (RudinSchapire2009): approximate ascent on G.
 
     RankBoost's step unless ``0 < G < |edge|`` and lambda is not zero. Weights are
     scaled up first, see `unit_pair_weights`.
     """
-    candidates = _weak_rankers(X, w, max_bins, weak_ranker)
+    candidates = _weak_rankers(X, w, 64, weak_ranker)
     w = unit_pair_weights(y, qid, w)
     f, norm, rounds = np.zeros(len(y)), 0.0, []
     for _ in range(n_rounds if candidates else 0):
@@ -721,10 +704,9 @@ def smooth_margin_boost(
         g = smooth_margin(f, norm, y, qid, w) if norm > 0 else 0.0
         is_smooth = 0 < g < abs(edge(chosen.h, f, y, qid, w))
         if is_smooth:
-            alpha = smooth_margin_step(chosen.h, g, f, y, qid, w, cap_always)
+            alpha = smooth_margin_step(chosen.h, g, f, y, qid, w)
         else:
             alpha = exact_step(chosen.h, f, y, qid, w)
-        alpha *= learning_rate
         f = f + alpha * chosen.h
         norm = net_l1_norm([*rounds, SmoothRound(*chosen[:3], alpha, 0, 0, is_smooth)])
         after = (math.nan, math.nan)
@@ -751,29 +733,6 @@ def auc(score, y, qid=None, w=None):
     if total == 0:
         raise ValueError("There is no comparable pair.")
     return right / total
-
-
-def p_norm_score(score, y, qid=None, w=None, p=1.0):
-    """``1 - R_{p,1}``, normalised as in Rudin2009 sec. 4; ties are errors.
-
-    Per k: the share (by weight) of its comparable i that it is not below; then the
-    weighted p-norm mean over the k that have a comparable i (p=inf: the maximum).
-    """
-    weight = row_weights(y, w)
-    shares, share_weights = [], []
-    for k in range(len(y)):
-        rivals = [i for i in range(len(y)) if comparable(i, k, y, qid)]
-        total = sum(weight[i] for i in rivals)
-        if total > 0 and weight[k] > 0:
-            wrong = sum(weight[i] for i in rivals if score[k] >= score[i])
-            shares.append(wrong / total)
-            share_weights.append(weight[k])
-    if not shares:
-        raise ValueError("There is no comparable pair.")
-    if math.isinf(p):
-        return 1 - max(shares)
-    powers = sum(v * s**p for s, v in zip(shares, share_weights, strict=True))
-    return 1 - (powers / sum(share_weights)) ** (1 / p)
 
 
 def f_skew_offset(f, y, w=None):
@@ -817,21 +776,6 @@ def adaboost(h_matrix, y, n_rounds, w=None):
         coefficients[j] += alpha
         scores = scores + alpha * h[:, j]
     return scores, coefficients
-
-
-def rudin_risk(f, labels, p, loss):
-    """``R_{p,l} = sum_k (sum_i l(f_i - f_k))^p`` of Rudin2009 sec. 2; label > 0 is +.
-
-    ``loss``: "zero-one" (ties are errors), "exponential", "logistic" (base e).
-    """
-    losses = {
-        "zero-one": lambda m: float(m <= 0),
-        "exponential": lambda m: math.exp(-m),
-        "logistic": lambda m: math.log(1 + math.exp(-m)),
-    }
-    positives = [f[n] for n in range(len(f)) if labels[n] > 0]
-    negatives = [f[n] for n in range(len(f)) if labels[n] <= 0]
-    return sum(sum(losses[loss](i - k) for i in positives) ** p for k in negatives)
 
 
 # Sums of a margin loss over all pairs -------------------------------------------------------

@@ -313,7 +313,7 @@ class RankingEnsemble(BaseRanker):
             The ensemble.
         """
         self.estimators = params.pop("estimators", self.estimators)
-        if self._named:
+        if any(name in params for name, _ in self._named):
             self.estimators = [(name, params.pop(name, one)) for name, one in self._named]
         return super().set_params(**params)
 

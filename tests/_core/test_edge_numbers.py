@@ -262,7 +262,6 @@ def is_sentence(error):
     return len(text.split()) > 4 and (text.endswith((".", ")")) or "infinity" in text)
 
 
-CORE = [*(ranker.__name__ for ranker in RANKERS), "PNormPushRanker of features"]
 TASKS = ("binary", "graded")
 
 
@@ -271,11 +270,8 @@ def test_fits_are_finite_or_refused(form, case):
     assert_fits_are_finite_or_refused(FORMS[form], CASES[case])
 
 
-def form_param(name):
-    return pytest.param(name, marks=pytest.mark.slow if name in CORE else pytest.mark.nightly)
-
-
-@pytest.mark.parametrize("form", [form_param(name) for name in FORMS])
+@pytest.mark.nightly
+@pytest.mark.parametrize("form", FORMS)
 def test_fits_to_every_case_are_finite_or_refused(form):
     assert failures(partial(assert_fits_are_finite_or_refused, FORMS[form]), CASES) == {}
 

@@ -106,11 +106,13 @@ def test_the_order_of_the_rows_does_not_matter(options, engine):
     assert_equal(plain, other, MISSING)
 
 
-@pytest.mark.slow
-@every_engine
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("loss", ["exponential", "logistic"])
-def test_many_rows_on_two_threads_in_another_order(engine, options, loss):
+@crossed(
+    options=list(OPTIONS),
+    engine=ENGINES,
+    loss=["exponential", "logistic"],
+    tiers=("slow", "nightly", "nightly"),
+)
+def test_many_rows_on_two_threads_in_another_order(options, engine, loss):
     """More values than bins, and more rows than an engine gives to one thread."""
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(6000, 6))

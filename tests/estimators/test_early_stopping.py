@@ -8,6 +8,7 @@ import pytest
 from oracles import metrics as oracles_metrics
 from rankers import BOOSTERS
 from sklearn.base import clone
+from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
 from sklearn_rank._core.rows import Rows
@@ -28,9 +29,7 @@ ROUNDS = 12
 
 every_booster = pytest.mark.parametrize("ranker", BOOSTERS)
 every_name = pytest.mark.parametrize("name", NAMES)
-every_mode = pytest.mark.parametrize(
-    ("relevance", "with_qid"), [("binary", False), ("binary", True), ("graded", True)]
-)
+MODES = [("binary", False), ("binary", True), ("graded", True)]
 every_relevance = pytest.mark.parametrize("relevance", ["binary", "graded"])
 
 
@@ -63,10 +62,9 @@ def curve_of_the_scorer(name, models, rows, **weight):
 # One definition -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@every_booster
-@every_mode
-def test_the_curve_is_that_of_the_scorer(ranker, relevance, with_qid, seen):
+@crossed(ranker=BOOSTERS, mode=MODES, tiers=("slow", "nightly", "nightly"))
+def test_the_curve_is_that_of_the_scorer(ranker, mode, seen):
+    relevance, with_qid = mode
     plain = make(ranker, relevance)
     models = models_by_round(fit(plain, with_qid), seen)
     for name in NAMES:

@@ -88,7 +88,10 @@ def test_the_gradient_vanishes_at_the_minimum(relevance, loss, qid, weight, ridg
     # Newton's polish comes after the last iteration: not higher, but for rounding.
     assert objective_of(model, *rows) == pytest.approx(curve[-1], rel=1e-9)
     assert len(curve) == model.n_iter_
-    assert (np.diff(curve) <= 1e-12).all()
+    start = naive.listwise(np.zeros(len(X)), *rows[1:], loss)[0]
+    memory = 1 if penalty == "l2" else 10  # spectral steps may rise, but not above the last ten
+    for number, value in enumerate(curve):
+        assert value <= max([start, *curve][max(0, number + 1 - memory) : number + 1]) + 1e-12
 
 
 @few

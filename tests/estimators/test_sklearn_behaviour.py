@@ -1,6 +1,5 @@
 """Rankers among scikit-learn's tools: routing, searches, data frames, storage, threads, stages."""
 
-import pickle
 import threading
 from types import SimpleNamespace
 
@@ -8,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import skops.io
 from oracles import definitions as oracles
 from oracles import metrics as oracles_metrics
 from rankers import BOOSTERS, RANKERS, cheap, forms
@@ -32,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
+from tiers import crossed
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -55,9 +54,8 @@ every_booster = pytest.mark.parametrize("ranker", BOOSTERS)
 every_form = pytest.mark.parametrize(("ranker", "parameters"), forms(WEAK_RANKERS), ids=str)
 every_relevance = pytest.mark.parametrize("relevance", RELEVANCES)
 every_weak_ranker = pytest.mark.parametrize("weak_ranker", WEAK_RANKERS, ids=str)
-binary_and_queries = pytest.mark.parametrize(
-    ("relevance", "with_qid"), [("binary", False), ("binary", True), ("graded", True)]
-)
+MODES = [("binary", False), ("binary", True), ("graded", True)]
+binary_and_queries = pytest.mark.parametrize(("relevance", "with_qid"), MODES)
 
 # The smooth margin ranker says so when the pairs cannot all be ordered.
 pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")
@@ -86,13 +84,6 @@ def scores(model, X=X):
     """Scores of a ranker or of a pipeline that ends in one."""
     final = model[-1] if hasattr(model, "steps") else model
     return model.predict(X) if final.relevance == "graded" else model.decision_function(X)
-
-
-def through_skops(model):
-    """Return a model that was stored, and the types that had to be trusted to load it."""
-    stored = skops.io.dumps(model)
-    untrusted = skops.io.get_untrusted_types(data=stored)
-    return skops.io.loads(stored, trusted=untrusted), untrusted
 
 
 def is_same(model, other, X=X):
@@ -222,18 +213,6 @@ def test_tags_follow_the_kernel():
 
 
 # Storage, data frames, names ----------------------------------------------------------
-
-
-@pytest.mark.slow
-@every_form
-@binary_and_queries
-def test_pickle_and_skops(ranker, parameters, relevance, with_qid):
-    model = fitted(ranker, relevance, with_qid, **parameters)
-    is_same(pickle.loads(pickle.dumps(model)), model)
-    loaded, untrusted = through_skops(model)
-    trees = ("sklearn.tree._tree.Tree",) if parameters.get("weak_ranker") is TREE else ()
-    assert all(name.startswith(("sklearn_rank.", *trees)) for name in untrusted)
-    is_same(loaded, model)
 
 
 @every_form
@@ -483,11 +462,14 @@ def assert_continues(model, X, y, **options):
     np.testing.assert_allclose(scores(twice, X), scores(once, X), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
-@every_booster
-@pytest.mark.parametrize("weak_ranker", [*WEAK_RANKERS, RANDOM_TREE], ids=str)
-@binary_and_queries
-def test_warm_start_continues(ranker, weak_ranker, relevance, with_qid):
+@crossed(
+    ranker=BOOSTERS,
+    weak_ranker=[*WEAK_RANKERS, RANDOM_TREE],
+    mode=MODES,
+    tiers=("slow", "slow", "nightly"),
+)
+def test_warm_start_continues(ranker, weak_ranker, mode):
+    relevance, with_qid = mode
     model = make(ranker, relevance, weak_ranker=weak_ranker, random_state=0, tol=0)
     assert_continues(model, X, LABELS[relevance], qid=ids(with_qid), sample_weight=WEIGHT)
 
@@ -579,8 +561,8 @@ def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
 SAYS_STEPS = [
     *((ranker, {"n_estimators": 40, "tol": 0}, "round 40/40") for ranker in BOOSTERS),
     (BoostedTreesRanker, {"n_estimators": 40}, "round 40/40"),
-    (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "gd"}, "iteration 20"),
-    (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "lbfgs"}, "iteration 20"),
+    (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "gd"}, "iteration 20/20"),
+    (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "lbfgs"}, "iteration 20/20"),
 ]
 
 
@@ -659,11 +641,9 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.slow
-@every_booster
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-@binary_and_queries
-def test_estimators_as_weak_rankers(ranker, learner, relevance, with_qid):
+@crossed(ranker=BOOSTERS, learner=LEARNERS, mode=MODES, tiers=("slow", "nightly", "nightly"))
+def test_estimators_as_weak_rankers(ranker, learner, mode):
+    relevance, with_qid = mode
     models = [
         fitted(ranker, relevance, with_qid, weak_ranker=learner, random_state=seed)
         for seed in (0, 0, 1)

@@ -100,7 +100,7 @@ def test_the_last_of_many_rows_has_the_fewest_errors(weak_ranker, loss, patience
         return make(ranker, data, history, threads)
 
     with sampling(40), patch.object(PNormPushRanker, "_make_problem", spy):
-        model = fit(weak_ranker=weak_ranker, loss=loss, n_estimators=60, **options)
+        model = fit(weak_ranker=weak_ranker, loss=loss, n_estimators=120, **options)
     if patience:
         assert len(model.validation_scores_) > model.n_iter_
     (rows,) = fits

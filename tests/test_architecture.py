@@ -27,8 +27,6 @@ OPTIONAL = [
     "dask",
     "distributed",
     "jinja2",
-    "array_api_compat",
-    "torch",
 ]
 
 

@@ -43,16 +43,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         import_extra("sklearn_rank.cli._parser").run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output (`head`, say) has exited; Python flushes again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output (`head`, say) has exited.
+        _drop_output()
         return 141  # 128 + SIGPIPE, as shells report it
     except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
         what = str(error) or "the table does not fit into memory"
         if isinstance(error, OSError):
             what = f"{error.filename or 'input or output'}: {error.strerror or error}"
         print(f"sklearn-rank: error: {one_line(what)}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
         return 2
     except KeyboardInterrupt:
         print("sklearn-rank: interrupted; no file was left half-written", file=sys.stderr)
         return 130  # 128 + SIGINT
     return 0
+
+
+def _drop_output() -> None:
+    """Give up what can't be written: Python would fail again when it flushes stdout at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

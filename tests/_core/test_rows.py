@@ -1,7 +1,6 @@
 """Rows: the sample of distinct rows by hash, selections that are not copied, and equal rows."""
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from shared_fits import run_together
 
-from sklearn_rank._core.distinct import effective_rows, hash_rows, least_codes
+from sklearn_rank._core.distinct import effective_rows, hash_rows
 from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.rows import Rows
@@ -70,13 +69,6 @@ def test_a_sample_has_the_smallest_hashes_in_any_order_on_any_processes(
         for one, w in part.items():
             together[one] = together.get(one, 0.0) + w
     assert together == pytest.approx(expected, rel=1e-12)
-
-
-@given(st.lists(st.integers(0, 99), max_size=80), st.integers(1, 30))
-def test_the_smallest_codes_are_found_block_by_block(codes, size):
-    with patch("sklearn_rank._core.distinct.SMALL_BLOCK", 1):
-        found = least_codes(np.array(codes, dtype=np.uint64), size)
-    assert found.tolist() == sorted(set(codes))[:size]
 
 
 # Selections --------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Which engine is found, and what is said of one that can't be used."""
 
-import os
 import subprocess
 import sys
 from types import ModuleType
@@ -90,25 +89,6 @@ def test_a_stored_model_names_no_module_to_import(importing):
     with pytest.raises(ValueError, match="Got 'antigravity' instead"):
         _ = StoredBooster("antigravity", b"").loaded(1)
     assert imported == []
-
-
-@pytest.fixture
-def with_broken_xgboost(tmp_path):
-    """Return the environment of a machine on which XGBoost can't be loaded."""
-    (tmp_path / "xgboost.py").write_text("raise ValueError('no libxgboost.so')\n")
-    paths = [str(tmp_path), *filter(None, sys.path)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-
-
-@pytest.mark.slow
-def test_a_cluster_says_that_xgboost_cannot_be_loaded(with_broken_xgboost):
-    command = [sys.executable, "-c", "import sklearn_rank.dask"]
-    done = subprocess.run(
-        command, env=with_broken_xgboost, capture_output=True, text=True, check=False
-    )
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: sklearn_rank.dask needs dask[dataframe], distributed and")
-    assert last.endswith("no libxgboost.so")
 
 
 @pytest.mark.slow

@@ -6,14 +6,14 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from libraries import library, need
+from libraries import library
 from oracles import definitions as oracles
 from oracles import listwise as oracles_listwise
 from sklearn.base import clone
 from strategies import problems
 from tiers import crossed
 
-from sklearn_rank.engines import RankingObjective, registry
+from sklearn_rank.engines import RankingObjective
 from sklearn_rank.engines.engine import as_exact_sums
 from sklearn_rank.objectives import SmoothedDcg
 
@@ -341,15 +341,3 @@ def test_sums_of_rounded_values_do_not_depend_on_the_order(scale):
 def orders(n):
     rng = np.random.default_rng(1)
     return [np.arange(n), np.arange(n)[::-1], *(rng.permutation(n) for _ in range(5))]
-
-
-@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
-@pytest.mark.parametrize(
-    ("given", "begin"), [({}, "Ranker: "), ({"seed": 7}, "engine_params={'seed': 7} of Ranker: ")]
-)
-def test_errors_of_an_engine_name_a_parameter_as_far_as_they_say(name, given, begin):
-    need(name)
-    engine = registry.get_engine(name, "a test")
-    with pytest.raises(ValueError) as caught, engine.errors_named("Ranker", given):
-        raise engine.error("something else is wrong")
-    assert str(caught.value).startswith(begin)

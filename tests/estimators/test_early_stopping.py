@@ -188,13 +188,6 @@ def test_early_stopping_of_trees_warns_of_nothing(engine):
     assert len(ranker.fit(X, X[:, 0] > 0).validation_scores_) > 0
 
 
-def test_missing_values_are_no_zeros_where_rows_are_held_out():
-    X, y = np.tile([[0.0], [np.nan]], (20, 1)), np.arange(40) % 4 > 1
-    train, held_out = split_validation(Rows(X, y, None, np.ones(40)), 0.5, seed=0)
-    assert len(train.y) == len(held_out.y) == 20
-    assert set(train.position) | set(held_out.position) == set(range(40))
-
-
 def answers(n, seed):
     """Return two questions with two answers each, of which the first tells."""
     random = np.random.default_rng(seed)

@@ -249,15 +249,6 @@ def test_more_passes_approach_the_minimum():
     assert stopped.n_iter_ < 50
 
 
-def test_the_seed_orders_the_later_passes():
-    options = {"solver": "ogd", "eta0": 0.5, "max_iter": 2, "tol": 1.0}
-    first, again, other = (
-        ListNetLinear(random_state=seed, **options).fit(X, Y, qid=QID).coef_ for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-
-
 def test_penalties_and_balls_hold_online():
     options = {"solver": "ogd", "eta0": 1.0, "max_iter": 1}
     lasso = ListNetLinear(penalty="l1", alpha=10.0, **options).fit(X, Y, qid=QID)

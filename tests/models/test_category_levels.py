@@ -28,7 +28,9 @@ QUICK = {"cv": 2}
 
 
 def with_stumps(ranker, **options):
-    parameters = ranker.get_params(deep=False)
+    parameters = ranker.get_params(deep=False) | {
+        "monotonic_cst": options.pop("monotonic_cst", None)
+    }
     return type(ranker)(**parameters | {"weak_ranker": Stumps(max_thresholds=99, **options)})
 
 

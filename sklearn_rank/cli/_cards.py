@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank.cli._crossval import most_folds
+from sklearn_rank.cli._crossval import Fold, make_folds
 from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table
 from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema, check_schema
-from sklearn_rank.cli._tables.dataset import training_data
+from sklearn_rank.cli._tables.dataset import Dataset, training_data
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing, noting
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
@@ -51,7 +52,10 @@ _FORMS: dict[str, tuple[str, Callable[[Card], str | bytes]]] = {
 def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     """Fit a scorecard, print it with held-out figures, and store it."""
     notes: list[str] = []
-    data, seed = training_data(table, notes), table.seed
+    points, seed = _parse_points(options.pop("points")), table.seed
+    for option in ("monotone", "special"):
+        options[option] = _by_column(f"--{option}", options[option])
+    data = training_data(table, notes)
     if data.schema.positive is None:
         raise InputError("a card tells two classes apart; --relevance graded has more")
     dates, known = list(data.X.select_dtypes("datetime")), data.schema.categories
@@ -61,15 +65,15 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     notes += [f"{what} {listing(long)}"] if long else []
     data = replace(data, X=data.X.drop(columns=[*dates, *long]))
     if not data.X.shape[1]:
-        raise InputError(f"{data.name}: no column is left for a card")
+        raise InputError(f"{data.table.path}: no column is left for a card")
     for option in ("monotone", "special"):
         for name, values in options[option].items():
             if name not in data.X.columns:
                 what = f"the features are {listing(data.X.columns)}"
                 raise InputError(f"--{option} {name}={values[0]:g}: {what}")
-    unfitted = _unfitted(seed, **options)
-    if data.has_own_folds and isinstance(unfitted.cv, int):
-        unfitted.set_params(cv=most_folds(data, unfitted.cv, seed))
+    unfitted = _unfitted(seed, points=points, **options)
+    if isinstance(unfitted.cv, int) and not (data.time is None and data.group is None):
+        unfitted.set_params(cv=_most_folds(data, unfitted.cv, seed))
     with noting(notes, "card"):
         scorecard = unfitted.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
     positive = str(data.schema.positive)
@@ -85,6 +89,33 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     show_notes(notes)
     print(f"{data.summary()}\n\n{to_text(stored)}\n{_held_out(details, positive)}")
     print(f"{output}: stored")
+
+
+def _by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        try:
+            found.setdefault(name, []).append(float(value))
+        except ValueError:
+            raise InputError(f"{option} {text}: must read COL=NUMBER") from None
+    return found
+
+
+def _parse_points(text: str) -> tuple[int, int]:
+    try:
+        low, high = map(int, text.split(":"))
+    except ValueError:
+        raise InputError(f"--points {text}: must read LOW:HIGH, as -5:5") from None
+    return low, high
+
+
+def _most_folds(data: Dataset, most: int, seed: int) -> list[Fold]:
+    """Return so many folds, or as many as there are rows, queries or groups for."""
+    for number in range(most, 2, -1):
+        with suppress(InputError):
+            return make_folds(data, number, seed)
+    return make_folds(data, 2, seed)
 
 
 def _unfitted(

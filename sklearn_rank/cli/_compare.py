@@ -21,10 +21,6 @@ from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
 from sklearn_rank.metrics.held_out import Labels, Measured
 
-_NOTHING = 0.0005  # a lead that is shown as .000
-_PATIENCE = 10
-"""Rounds after the best one of the rows of --validation from which on boosting may end."""
-
 
 def compare(table: TableOptions, folds: Folds, metrics: list[str], output: Output | None) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
@@ -59,8 +55,7 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
         name: {key: column[name].as_json() for key, column in contest.table.items()}
         for name in contest.order
     }
-    settings = {"cv": folds.cv, "seed": data.seed, "params": dict(folds.param)}
-    return {**settings, "best_at_the_top": sentence, "results": results}
+    return {"cv": folds.cv, "best_at_the_top": sentence, "results": results}
 
 
 def train(
@@ -100,7 +95,7 @@ def train(
             if not hasattr(model, "n_iter_no_change"):
                 raise InputError(f"--validation: {name} has no rounds that it could stop")
             if "n_iter_no_change" not in folds.param:
-                model.set_params(n_iter_no_change=_PATIENCE)
+                model.set_params(n_iter_no_change=10)
             rows = replace(table, data=validation)
             watched = model_data(rows, data.schema, notes, labelled=True, weighted=True)
         pipeline = _rankers.pipeline_for(model, data.schema)
@@ -140,7 +135,7 @@ def _summary(data: Dataset) -> dict[str, Any]:
     sizes["n_queries"] = 1 if data.qid is None else int(data.qid.max()) + 1
     roles = ("target", "qid", "weight", "relevance", "positive")
     of_schema = {key: getattr(data.schema, key) for key in roles}
-    return {"version": sklearn_rank.__version__, "data": data.name, **sizes, **of_schema}
+    return {"version": sklearn_rank.__version__, "data": data.table.path, **sizes, **of_schema}
 
 
 # What the tables say -----------------------------------------------------------------------------
@@ -200,7 +195,7 @@ def _sentence(contest: Contest) -> str:
     rival, found = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
     ends = f"95 % interval of the difference: {found.low:.3f} to {found.high:.3f}, {allowed}"
-    if found.mean < _NOTHING:
+    if found.mean < 0.0005:  # which is shown as .000
         return f"{start}, no better than {who} ({ends})."
     sure = "" if found.low > 0 else ", which may be chance"
     return f"{start}, {found.mean:.3f} more than {who}{sure} ({ends})."

@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,14 +67,6 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     if data.qid is None and any(len(np.unique(side)) < 2 for side in sides):
         raise InputError(f"--cv {n_folds} leaves rows of one value in a fold; lower it")
     return folds
-
-
-def most_folds(data: Dataset, most: int, seed: int) -> list[Fold]:
-    """Return so many folds, or as many as there are rows, queries or groups for."""
-    for number in range(most, 2, -1):
-        with suppress(InputError):
-            return make_folds(data, number, seed)
-    return make_folds(data, 2, seed)
 
 
 def held_out_rows(data: Dataset, n_folds: int) -> tuple[list[Fold], HeldOut]:

@@ -17,13 +17,7 @@ import click
 
 import sklearn_rank
 from sklearn_rank.cli._output import checked_output
-from sklearn_rank.cli._tables.inputs import (
-    Folds,
-    InputError,
-    TableOptions,
-    import_extra,
-    listing,
-)
+from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, listing
 
 _RANKERS = ", ".join(sklearn_rank.__all__)
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
@@ -110,25 +104,6 @@ def _by_name(texts: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for text in _split(texts):
-        name, _, value = text.rpartition("=")
-        try:
-            found.setdefault(name, []).append(float(value))
-        except ValueError:
-            raise InputError(f"{option} {text}: must read COL=NUMBER") from None
-    return found
-
-
-def _parse_points(text: str) -> tuple[int, int]:
-    try:
-        low, high = map(int, text.split(":"))
-    except ValueError:
-        raise InputError(f"--points {text}: must read LOW:HIGH, as -5:5") from None
-    return low, high
-
-
 # The options -------------------------------------------------------------------------------------
 
 
@@ -155,8 +130,8 @@ _METRICS = (
     "auc, tpr@a, pauc@a, ndcg@k, precision@k, recall@k, map, map@k, mrr, err, r_precision, push@p, "
     "where a is a share of the negatives (0.05), k a number of rows and p the power of the push."
 )
+_MAY_DATA = click.Argument(["data"], required=False)
 _DATA, _MODEL, _CARD = (click.Argument([name]) for name in ("data", "model", "card"))
-_MONOTONE, _SPECIAL = (partial(_by_column, one) for one in ("--monotone", "--special"))
 _FORCE = _flag("--force", "Overwrite files that exist.")
 _TO_TERMINAL = _output("FILE", "File to write; default: the terminal.", required=False)
 _READING = (
@@ -189,6 +164,7 @@ _FOLDS = (
     _option("--cv", "K", "Number of folds; default: 5.", default=5, type=_FROM_2),
     _option("--n-jobs", "N", "Folds to fit at once; default: 1.", type=int, default=1),
 )
+_RUN = _output("RUN", "File of every number (.json), of compare for --best.", required=False)
 _SHOWN = _option("--metrics", "NAME,...", _METRICS, _split)
 
 
@@ -211,14 +187,7 @@ def _command(
     return add
 
 
-@_command(
-    "compare",
-    "_compare",
-    (".json",),
-    click.Argument(["data"], required=False),
-    *(*_TABLE, *_FOLDS, _SHOWN),
-    _output("RUN", "File of every number (.json), also for train --best.", required=False),
-)
+@_command("compare", "_compare", (".json",), _MAY_DATA, *_TABLE, *_FOLDS, _SHOWN, _RUN)
 def _compare() -> None:
     """Cross-validate rankers beside the usual models as they come.
 
@@ -270,13 +239,7 @@ def _rank() -> None:
     """
 
 
-@_command(
-    "evaluate",
-    "_compare",
-    (".json",),
-    *(_MODEL, _DATA, *_READING, _SHOWN),
-    _output("FILE", "File of the figures (.json).", required=False),
-)
+@_command("evaluate", "_compare", (".json",), _MODEL, _DATA, *_READING, _SHOWN, _RUN)
 def _evaluate() -> None:
     """Measure a model on rows whose target is known, with 95 % intervals.
 
@@ -310,9 +273,9 @@ def _export() -> None:
     _DATA,
     *_TABLE,
     _option("--max-terms", "N", "Most terms of the card; default: 10.", default=10, type=_COUNT),
-    _option("--points", "LOW:HIGH", "Range of points of a term.", _parse_points, default="-5:5"),
-    _option("--monotone", "COL=1,...", "Points only rise (1) or only fall (-1).", _MONOTONE),
-    _option("--special", "COL=-999,...", "Codes, which get points of their own.", _SPECIAL),
+    _option("--points", "LOW:HIGH", "Range of points of a term.", default="-5:5"),
+    _option("--monotone", "COL=1,...", "Points only rise (1) or only fall (-1).", _split),
+    _option("--special", "COL=-999,...", "Codes, which get points of their own.", _split),
     _PARAM,
     _output("CARD", "File of the card (.json)."),
 )

@@ -82,7 +82,7 @@ def _ranked(data: Dataset, scores: Floats, added: dict[str, Any], top: int | Non
     taken = [name for name in ("score", *added, "rank") if name in frame.columns]
     if taken:
         what = f"already has a column {taken[0]!r}, which the result needs; rename it"
-        raise InputError(f"{data.name}: {what}")
+        raise InputError(f"{data.table.path}: {what}")
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
     rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
     order = np.lexsort((rank, query))

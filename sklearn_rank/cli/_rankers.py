@@ -93,9 +93,8 @@ def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dat
     left_out = {"SmoothMarginRanker": ""} | ({} if data.has_grades else {"ListNetLinear": ""})
     n_rows = len(data.y) * (folds.cv - 1) // folds.cv
     if n_rows > MAX_QUADRATIC_ROWS and folds.param.get("kernel") != "linear":
-        left_out["KernelPairwiseSGDRanker"] = (
-            f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
-        )
+        slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
+        left_out["KernelPairwiseSGDRanker"] = slow
     try:
         _check_engine("auto", TREES)
     except InputError as error:

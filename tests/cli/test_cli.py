@@ -83,7 +83,7 @@ def test_json_holds_every_fold_and_is_reproducible(folder, capsys):
     run(argv)
     content = json.loads(Path("r.json").read_text())
     assert content["positive"] == "yes"
-    assert content["params"] == {"n_estimators": 5}
+    assert json.loads(content["key"]["param"]) == {"n_estimators": 5}
     assert content["n_queries"] == 12
     for name in ["RankBoost", "logistic regression"]:
         assert list(content["results"][name]) == ["auc", "ndcg@10"]

@@ -18,7 +18,6 @@ from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing
 from sklearn_rank.cli._tables.reading import LETOR, TEXT, TYPED, Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
-AS_WRITTEN = "as written"
 _CONTENTS = {
     BOOLEAN: {"boolean"},
     NUMBER: {"decimal", "integer", "floating", "mixed-integer-float"},
@@ -53,8 +52,7 @@ class Schema:
     qid: str | None  # None when all rows are one list
     relevance: str  # binary or graded
     positive: str | None  # the class to rank first; None when graded
-    is_letor: bool = False  # whether missing feature columns are zeros
-    classes: list[str] | None = None  # of the target in training; None when graded or too many
+    classes: list[str] | None = None  # of the target in training; None when graded
     weight: str | None = None  # column of row weights in training
     decimal: str = "."
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
@@ -63,7 +61,7 @@ class Schema:
     # How text is read, where the kind does not tell: "." or "," (the decimal mark), "seconds", the
     # form of dates, or "as written".
     formats: Mapping[str, str] = field(default_factory=dict)
-    zero_based: bool | str = "auto"  # whether the indices of a LETOR file started at 0
+    zero_based: bool | str = "auto"  # whether indices of a LETOR file, of no other, started at 0
 
     def columns_of(self, *kinds: str) -> list[str]:
         """Return the feature columns of some kinds."""
@@ -76,11 +74,7 @@ def check_schema(schema: Schema) -> None:
         if not isinstance(one, Mapping) or not all(isinstance(name, str) for name in one):
             raise ValueError("parts of its table must map the names of columns")
     kinds, forms = set(schema.kinds.values()), {*schema.formats.values(), schema.decimal}
-    if (
-        not kinds
-        or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE}
-        or not forms <= notation.FORMS | {AS_WRITTEN}
-    ):
+    if not kinds or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} or not forms <= notation.FORMS:
         raise ValueError("the columns of its table are unknown")
 
 
@@ -145,13 +139,9 @@ class Column:
             self._read[form] = notation.read_texts(self.texts[0], form)
         return self._read[form]
 
-    def share(self, form: str) -> float:
-        """Return the share of the distinct texts that have a form."""
-        return float(self.read(form).notna().mean())
-
     def fits(self, form: str) -> bool:
         """Return whether all texts have a form."""
-        return self.is_text and self.share(form) == 1
+        return self.is_text and bool(self.read(form).notna().all())
 
     def _spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
@@ -187,7 +177,9 @@ class Column:
         if {text.casefold() for text in values} <= {"true", "false"}:
             return BOOLEAN, ""
         dates = notation.date_forms(values)
-        best = max([".", ",", notation.SECONDS, *dates], key=self.share)
+        best = max(
+            [".", ",", notation.SECONDS, *dates], key=lambda form: self.read(form).notna().mean()
+        )
         is_code = not (keeps or is_typed) and notation.have_leading_zeros(values)
         if is_code or not self.fits(best):
             if not is_code:
@@ -197,7 +189,7 @@ class Column:
             return DATE, self._date_form(dates)
         if is_typed and notation.is_plain(values):
             self.note(": its numbers are text, and taken as categories")
-            return CATEGORY, AS_WRITTEN
+            return CATEGORY, notation.AS_WRITTEN
         mark = mark if self.fits(mark) else best
         if mark != notation.SECONDS:
             self._check_amounts(mark, given)
@@ -300,7 +292,12 @@ def choose_kinds(
     kinds: dict[str, str] = {}
     forms: dict[str, str] = {}
     for column in columns:
-        name, keeps, kind, form = column.name, column.name in roles.keep, CATEGORY, AS_WRITTEN
+        name, keeps, kind, form = (
+            column.name,
+            column.name in roles.keep,
+            CATEGORY,
+            notation.AS_WRITTEN,
+        )
         reason = ""
         if column in free:
             if column.cells.isna().all() or (column.is_text and not column.texts[0]):

@@ -12,23 +12,9 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._core.protocols import Floats, Indices, Values
-from sklearn_rank.cli._tables import notation
-from sklearn_rank.cli._tables.columns import (
-    AS_WRITTEN,
-    DATE,
-    NUMBER,
-    Column,
-    Schema,
-    check_columns,
-    choose_kinds,
-)
-from sklearn_rank.cli._tables.inputs import (
-    InputError,
-    TableOptions,
-    count,
-    listing,
-    noting,
-)
+from sklearn_rank.cli._tables import columns, notation
+from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema, check_columns
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, listing, noting
 from sklearn_rank.cli._tables.notation import numbers, written
 from sklearn_rank.cli._tables.reading import LETOR, Table, read_table
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
@@ -40,7 +26,8 @@ _CLEARLY_ON_TOP = frozenset(
 )
 """Names of classes, in lower case, that nobody expects at the bottom of a list."""
 
-_MANY_CLASSES, _MAX_KNOWN_CLASSES = 20, 100  # that a model stores to detect new ones
+_MANY_CLASSES = 20
+_AS_GIVEN = notation.PANDAS_MISSING  # in columns that are no features ? and - are values
 _SOME_ROWS = 20  # from which on it is an error if no category of a column occurred in training
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
@@ -61,23 +48,16 @@ class Dataset:
     seed: int = 0
 
     @property
-    def name(self) -> str:
-        """The name of the data, for titles."""
-        return self.table.path
-
-    @property
-    def has_own_folds(self) -> bool:
-        """Whether rows held out must be later ones, or of other groups."""
-        return self.time is not None or self.group is not None
-
-    @property
     def has_grades(self) -> bool:
         """Whether rows have queries or grades."""
         return self.qid is not None or self.schema.relevance == "graded"
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        parts = [f"{self.name}: {count(len(self.X), 'row')}", count(self.X.shape[1], "column")]
+        parts = [
+            f"{self.table.path}: {count(len(self.X), 'row')}",
+            count(self.X.shape[1], "column"),
+        ]
         if self.qid is not None:
             parts.append(count(self.qid.max() + 1, "query"))
         if self.schema.relevance == "binary":
@@ -103,37 +83,25 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     roles = _checked_roles(table, roles)
     target, classes, positive = roles.target or "", None, None
     table = _labelled_rows(table, target, notes, skip=roles.skip_unlabelled)
-    kinds, formats, decimal = choose_kinds(table, _features(table, roles, notes), roles, notes)
+    kinds, formats, decimal = columns.choose_kinds(
+        table, _features(table, roles, notes), roles, notes
+    )
     if roles.relevance == "binary":
         classes, positive = _choose_classes(table, target, roles.positive, notes)
     elif roles.positive is not None:
         raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    if classes and len(classes) > _MAX_KNOWN_CLASSES:
-        classes = None
-    roles_of = (
-        target,
-        roles.qid,
-        roles.relevance,
-        positive,
-        table.kind == LETOR,
-        classes,
-        roles.weight,
-    )
+    roles_of = target, roles.qid, roles.relevance, positive, classes, roles.weight, decimal
     how: dict[str, Any] = {"missing": list(roles.missing), "zero_based": table.zero_based}
-    schema = Schema(kinds, *roles_of, decimal, formats=formats, **how)
+    schema = Schema(kinds, *roles_of, formats=formats, **how)
     data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
     for note in column_notes(data.X, data.y, qid=data.qid):
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
     known = {name: list(data.X[name].cat.categories) for name in data.X.select_dtypes("category")}
-    return replace(
-        data,
-        schema=replace(schema, categories=known, summaries=column_summaries(data.X)),
-        time=_times(table, roles, schema, notes),
-        group=_codes(table, roles.group),
-        embargo=roles.embargo,
-        seed=roles.seed,
-    )
+    schema = replace(schema, categories=known, summaries=column_summaries(data.X))
+    times, groups = _times(table, roles, schema, notes), _codes(table, roles.group)
+    data = replace(data, schema=schema, time=times, group=groups)
+    return replace(data, embargo=roles.embargo, seed=roles.seed)
 
 
 def model_data(
@@ -201,8 +169,8 @@ def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
     if table.kind == LETOR:
         target, query = target or "target", query or ("qid" if "qid" in has else None)
     if target is None:
-        columns = listing(table.frame.columns)
-        raise InputError(f"--target COL is needed; the columns of {table.path} are {columns}")
+        names = listing(table.frame.columns)
+        raise InputError(f"--target COL is needed; the columns of {table.path} are {names}")
     single: dict[str, Any] = {"target": target, "qid": query, "weight": options.weight}
     many: dict[str, Any] = {
         name: _names(getattr(options, name), has) for name in ("drop", "keep", "category")
@@ -221,10 +189,10 @@ def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
     return replace(options, **single, **many)
 
 
-def _names(words: Sequence[str], columns: set[str]) -> list[str]:
+def _names(words: Sequence[str], known: set[str]) -> list[str]:
     """Return the column names of words like "a,b"; a column may have a comma in its name."""
-    names = [[word] if word in columns else word.split(",") for word in words]
-    return [name if name in columns else name.strip() for part in names for name in part]
+    names = [[word] if word in known else word.split(",") for word in words]
+    return [name if name in known else name.strip() for part in names for name in part]
 
 
 def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
@@ -238,14 +206,9 @@ def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str
     return features
 
 
-def _role_column(table: Table, name: str) -> Column:
-    """Return a column that is not a feature, in which ? and - are values."""
-    return Column(table, name, [], notation.PANDAS_MISSING)
-
-
 def _labelled_rows(table: Table, target: str, notes: list[str], *, skip: bool) -> Table:
     """Return the rows that have a target; without `skip` an InputError if others have none."""
-    is_missing = _role_column(table, target).texts[1] < 0
+    is_missing = Column(table, target, [], _AS_GIVEN).texts[1] < 0
     if not is_missing.any():
         return table
     rows = count(int(is_missing.sum()), "row")
@@ -260,7 +223,7 @@ def _codes(table: Table, name: str | None) -> Indices | None:
     if name is None:
         return None
     check_columns(table, [name], "the query")
-    codes: Indices = _role_column(table, name).texts[1]
+    codes: Indices = Column(table, name, [], _AS_GIVEN).texts[1]
     if (codes < 0).any():
         raise table.error(name, f"is missing in {count(int((codes < 0).sum()), 'row')}")
     return codes
@@ -272,9 +235,9 @@ def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) 
     if name is None:
         return None
     told = [] if name in roles.keep else notes
-    kinds, formats, _ = choose_kinds(table, [name], replace(roles, keep=[name]), told)
+    kinds, formats, _ = columns.choose_kinds(table, [name], replace(roles, keep=[name]), told)
     times = feature_frame(table, replace(schema, kinds=kinds, formats=formats), told)[name]
-    if kinds[name] not in (NUMBER, DATE) or times.isna().any():
+    if kinds[name] not in (NUMBER, columns.DATE) or times.isna().any():
         raise table.error(name, "must hold a date or a number in every row for --time")
     return np.asarray(times)
 
@@ -294,7 +257,7 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[st
         if np.isnan(y).any():
             column.refuse(f"must hold numbers{when}", int(np.argmax(np.isnan(y))))
     else:
-        texts, codes, _ = _role_column(table, target).texts
+        texts, codes, _ = Column(table, target, [], _AS_GIVEN).texts
         classes = _classes_of(texts, positive)
         if positive not in classes:
             top = f"the class {positive!r} that the model puts on top"
@@ -328,7 +291,7 @@ def _choose_classes(
     table: Table, target: str, positive: str | None, notes: list[str]
 ) -> tuple[list[str], str]:
     """Return the classes in ascending order, and the one to rank first."""
-    column = _role_column(table, target)
+    column = Column(table, target, [], _AS_GIVEN)
     classes = list(dict.fromkeys(_classes_of(column.texts[0])))
     is_text = bool(np.isnan(numbers(classes, ".")).any())
     classes.sort(key=str.casefold if is_text else float)
@@ -362,7 +325,7 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     """Return the features as pipelines take them; errors say `when` a column held numbers."""
     lost = [name for name in schema.kinds if name not in table.frame.columns]
     absent = [name for name in lost if re.fullmatch(r"f\d+", name)]
-    if absent and table.kind == LETOR and schema.is_letor:
+    if absent and table.kind == LETOR and schema.zero_based != "auto":
         notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
         table = replace(table, frame=table.frame.assign(**dict.fromkeys(absent, 0.0)))
         lost = [name for name in lost if name not in absent]
@@ -373,9 +336,9 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
         column = Column(
-            table, name, notes, frozenset({""}) if form == AS_WRITTEN else notation.MISSING
+            table, name, notes, frozenset({""}) if form == notation.AS_WRITTEN else notation.MISSING
         )
-        if kind in (NUMBER, DATE):
+        if kind in (NUMBER, columns.DATE):
             form = form or schema.decimal * (kind == NUMBER)
             X[name] = column.values(kind, form, when)
         else:
@@ -397,7 +360,7 @@ def _check_known(data: Dataset, notes: list[str]) -> None:
         elif known and new.all() and len(new) >= _SOME_ROWS:
             what = f"no row of column {name!r} has a value that occurred in training; it holds"
             what += f" {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
-            raise InputError(f"{data.name}: {what}")
+            raise InputError(f"{data.table.path}: {what}")
         elif known and new.any():
             rows = count(int(new.sum()), "row")
             notes.append(f"column {name!r}: {rows} with values that training never saw")

@@ -13,7 +13,7 @@ import pandas as pd
 
 from sklearn_rank._core.protocols import Floats
 
-ISO, SECONDS = "ISO8601", "seconds"
+ISO, SECONDS, AS_WRITTEN = "ISO8601", "seconds", "as written"
 PANDAS_MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}
     | {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
@@ -47,7 +47,7 @@ NOT_WHOLE = 2.0**53
 _NO_FLOAT = 2**1024
 """The least integer that is larger than all floats."""
 
-FORMS = frozenset({".", ",", ".%", ",%", ISO, SECONDS, *_DATES})
+FORMS = frozenset({".", ",", ISO, SECONDS, AS_WRITTEN, *_DATES})
 """How texts are read."""
 
 

@@ -117,9 +117,9 @@ def _marked_encoding(start: bytes) -> str | None:
     return next((name for mark, name in _BOMS if start.startswith(mark)), None)
 
 
-def _numbered(n_columns: int) -> list[str]:
+def _numbered(frame: pd.DataFrame) -> list[str]:
     """Return names of columns that have none: c1, c2, and so on."""
-    return [f"c{j}" for j in range(1, n_columns + 1)]
+    return [f"c{j}" for j in range(1, frame.shape[1] + 1)]
 
 
 def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
@@ -134,7 +134,7 @@ def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
     cells = sheets[sheet]
-    names = _numbered(cells.shape[1]) if options.no_header else cells.iloc[0].fillna("")
+    names = _numbered(cells) if options.no_header else cells.iloc[0].fillna("")
     rows = cells.iloc[int(not options.no_header) :].reset_index(drop=True)
     return Table(_inferred(rows.set_axis(names, axis=1)), str(path), SHEET)
 
@@ -224,8 +224,7 @@ def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
 
 def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
     lines, encoding = _first_lines(path, options.encoding)
-    is_tsv = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    sep, usual = _separator(lines, options.sep or "tab" * is_tsv)
+    sep, usual = _separator(lines, options.sep or "tab" * (".tsv" in path.suffixes))
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
             rows = _rows(path, text, sep, usual, notes)
@@ -239,7 +238,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
     if not parts:
         raise InputError(f"{path}: holds no rows")
     frame = pd.concat(parts, ignore_index=True)
-    names = _numbered(frame.shape[1])
+    names = _numbered(frame)
     if not options.no_header:
         names, frame = frame.iloc[0].str.strip().tolist(), frame.iloc[1:].reset_index(drop=True)
         columns = [set(column) for _, column in frame.iloc[:_START].items()]

@@ -307,12 +307,6 @@ def wilson(share: Floats | float, n: Floats | int, confidence: float) -> tuple[F
     return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
 
 
-def of_difference(a: float, ends_a: Any, b: float, ends_b: Any) -> tuple[float, float]:
-    """Return the interval of a - b for independent estimates with intervals (ZouDonner2008)."""
-    low = np.hypot(a - ends_a[0], ends_b[1] - b)
-    return a - b - float(low), a - b + float(np.hypot(ends_a[1] - a, b - ends_b[0]))
-
-
 def over_folds(
     values: Floats, ratio: float, confidence: float = 0.95
 ) -> tuple[float, float, float]:

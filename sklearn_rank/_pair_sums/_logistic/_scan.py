@@ -96,8 +96,8 @@ class SortedRows:
         self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        allowed = self._allowed / (_EXTRA if with_second else 1)
-        kernels = _kernels(self._degree(above, below, allowed))[: 2 + with_second]
+        degree = self._degree(above, below, self._allowed / _EXTRA)
+        kernels = _kernels(degree)[: 2 + with_second]
         rest = _rest_sums(self, (above, below), kernels)
         heights = self.sides.split(rest[0])[1] + self._ramp("lower", above, self.sides.gap)
         # Of upper rows the later pairs are out of order, of lower rows the earlier ones.
@@ -169,7 +169,7 @@ def _rest_sums(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats
     n_near = int(np.max(np.abs(near - starts), initial=0))
     found = np.zeros((length, len(kernels), n_lanes))
     sums, powers = np.empty((degree, 2, n_lanes)), np.empty((degree, 1, n_lanes))
-    both = np.empty((len(kernels), 2, n_lanes))
+    flat = np.empty((len(kernels), 2 * n_lanes))
 
     def move(decay: Floats) -> None:
         """Let the sums decay by the distance from the last row to this."""
@@ -194,8 +194,10 @@ def _rest_sums(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats
         in_order[:, :, 0] = 0.0
         for step in steps:
             move(decay[step])
-            np.dot(kernels, sums.reshape(degree, -1), out=both.reshape(len(kernels), -1))
-            found[step] += np.where(is_upper[step], both[:, 1], both[:, 0])
+            # The first two apart: they round alike whether or not the third is wanted.
+            for some in (slice(2), slice(2, None)):
+                np.dot(kernels[some], sums.reshape(degree, -1), out=flat[some])
+            found[step] += np.where(is_upper[step], flat[:, n_lanes:], flat[:, :n_lanes])
             np.add(sums, weight[step], out=sums)
         # The other way the distances are those to the later rows.
         decay = np.vstack([decay[1:], np.append(decay[:1, 1:], [[0.0]], axis=1)])

@@ -43,7 +43,8 @@ import sys
 from sklearn.ensemble import HistGradientBoostingClassifier
 before = set(sys.modules)
 from sklearn_rank import RankBoost
-print(*{name.partition(".")[0] for name in set(sys.modules) - before})
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*new - sys.stdlib_module_names)
 """
     allowed = {"sklearn_rank", "sklearn", "scipy", "numpy", "joblib"}
     assert set(run_python(script).split()) <= allowed

@@ -303,8 +303,8 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
     [
         ([], ["missing command; the commands are compare, train, rank, evaluate, export, card"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
-        (["--fast"], ["o such option", "--version"]),
-        ([*COMPARE, "--folds", "3"], ["o such option", "--cv", "--rankers"]),
+        (["--fast"], ["o such option", "--fast", "--version"]),
+        ([*COMPARE, "--folds", "3"], ["o such option", "--folds", "--cv", "--rankers"]),
         (
             ["train", "loans.csv", "more.csv", "-o", "m.skops"],
             ["got unexpected extra argument (more.csv)"],

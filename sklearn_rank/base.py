@@ -18,6 +18,8 @@ from sklearn_rank._core.callbacks import (
     combine,
     end_fit_task,
     make_observer,
+    stamped_state,
+    take_state,
     with_callbacks,
 )
 from sklearn_rank._core.protocols import Floats, Observer, Values
@@ -42,7 +44,6 @@ from sklearn_rank._core.validation import (
     refuse_dates,
     unchanged_on_error,
 )
-from sklearn_rank._core.versions import stamped_state, take_state
 
 DESCRIBED = ("n_features_in_", "feature_names_in_", "category_codes_")
 """Attributes that the validation of rows to learn from sets."""

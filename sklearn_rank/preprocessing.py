@@ -8,7 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._core.callbacks import CallbackSupportMixin, end_fit_task, with_callbacks
+from sklearn_rank._core.callbacks import (
+    CallbackSupportMixin,
+    end_fit_task,
+    stamped_state,
+    take_state,
+    with_callbacks,
+)
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Queries
@@ -21,7 +27,6 @@ from sklearn_rank._core.validation import (
     check_weight,
     unchanged_on_error,
 )
-from sklearn_rank._core.versions import stamped_state, take_state
 
 __all__ = ["QueryMinMaxScaler", "query_sample_weight"]
 

@@ -71,7 +71,7 @@ def test_a_warning_points_at_the_call_of_fit(source, around):
 
 def test_a_warning_about_another_version_points_at_the_call_that_loads(monkeypatch):
     stored = pickle.dumps(RankBoost(n_estimators=1).fit(X, Y))
-    monkeypatch.setattr(sklearn_rank._core.versions, "__version__", "9.9.9")
+    monkeypatch.setattr(sklearn_rank._core.callbacks, "__version__", "9.9.9")
 
     def call():
         pickle.loads(stored)

@@ -1,32 +1,41 @@
-"""The rows of a fit: features, relevance, queries and weights, and sums over them."""
+"""The rows of a fit, and the one rule for equal rows.
+
+Equal rows count as one with their summed weight, in an order that does not depend on the input; in
+folds and splits they stay together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
-from sklearn_rank._core.arrays import Codes, Floats, Indices, Values
-from sklearn_rank._core.distinct import (
-    distinct_rows,
-    equal_as_one,
-    hash_rows,
-    least_codes,
-)
+from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, Indices, Values, blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.processes import Collective
 from sklearn_rank._core.selected import Selection
-from sklearn_rank._core.sums import Sums, shared_property
-
-__all__ = ["FitRows", "Rows"]
+from sklearn_rank._core.sums import Sums, shared_property, starts_run
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
 """Binary exponents between which weights are taken as they are."""
 
 _NO_FLOAT = np.uint64(11)
 """Bits of a hash that the messages of processes, which are floats, can't hold."""
+
+_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
+
+_LIGHT = 0.01
+"""Share of the weight up to which rows with the same features are held out together."""
+
+_LARGEST_COUNT = 2.0**40
+"""Weights above it are no counts."""
+
+_PLACES_OF_SHARES = 100
+"""Places of a weight that is no count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,3 +254,225 @@ class FitRows(Sums):
         self.order, self.weight = rows.preferences.order, rows.preferences.weight
         self.threads, self.max_bins, self.seed = threads, max_bins, seed
         self.earlier, self.constraints = earlier, constraints
+
+
+# Equal rows ------------------------------------------------------------------
+
+
+def distinct_rows(
+    code: Codes, y: Values, qid: Indices | None, weight: Floats
+) -> tuple[Indices, Floats, Indices | None, Indices]:
+    """Return the first of each set of equal rows, the summed weights, and codes of queries.
+
+    And the set that each row is in.
+
+    Rows are equal when their features, of which `code` is the hash, relevance and query are.
+    They come by query and
+    falling relevance, and inside by a hash of the features; queries come by the smallest
+    hash in them. So the order of the input and the names of the queries have no part in it.
+    Rows with one hash of 64 bits count as equal; of a million different rows two have one
+    with a probability of 3e-8.
+    """
+    if not len(y):  # other processes have all the rows
+        nothing = np.zeros(0, dtype=np.intp)
+        return nothing, weight, qid, nothing
+    qid = None if qid is None else _by_smallest(qid, code)
+    by_code = np.argsort(code, kind="stable")
+    codes = None if qid is None else qid[by_code]
+    preferences = Preferences.from_labels(y[by_code], codes, weight[by_code])
+    order = by_code[preferences.order]
+    is_first = starts_run(code[order])
+    is_first[preferences.segments.start] = True
+    first = np.flatnonzero(is_first)
+    rows, place = order[first], np.empty(len(y), dtype=np.intp)
+    place[order] = np.cumsum(is_first) - 1
+    weight = np.add.reduceat(preferences.weight, first)
+    return rows, weight, None if qid is None else qid[rows], place
+
+
+def equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
+    """Return one of some rows for each code, the rising codes, and the summed weights."""
+    rows = rows[np.argsort(code[rows], kind="stable")]
+    code = code[rows]
+    first = np.flatnonzero(starts_run(code))
+    total = np.add.reduceat(weight[rows], first) if len(first) else weight[:0]
+    return rows[first], code[first], total
+
+
+def least_codes(code: Codes, size: int) -> Codes:
+    """Return the smallest distinct codes, rising: `size` of them, if there are as many."""
+    least = np.zeros(0, dtype=np.uint64)
+    for part in blocks(len(code), max(size, SMALL_BLOCK)):  # a sort of all takes much memory
+        new = code[part]
+        if len(least) == size:
+            new = new[new < least[-1]]
+        least = np.unique(np.concatenate([least, new]))[:size]
+    return least
+
+
+def _by_smallest(qid: Indices, code: Codes) -> Indices:
+    """Return query codes that rise with the smallest code of a row of each query."""
+    smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(smallest, qid, code)
+    return np.argsort(np.argsort(smallest, kind="stable"))[qid]
+
+
+def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
+    """Return how many rows the weights of distinct rows stand for.
+
+    That is their total weight, or their effective number where weights below one make that
+    the larger: weights of 1/n of n rows stand for n rows. With `sums`, of all processes.
+    """
+    sums = sums or Sums()
+    largest = sums.largest(float(weight.max(initial=0.0)))
+    parts = weight / largest
+    total, squares = sums.totals(float(parts.sum()), float(parts @ parts))
+    return float(max(largest * total, total**2 / squares))
+
+
+def effective_rows(weight: Floats) -> float:
+    r"""Return how many rows drawn at random tell as much as weighted rows that are not merged.
+
+    Whole weights are counts: their total. Others can't be: Kish's effective number
+    :math:`(\sum w)^2 / \sum w^2`, whatever their unit. With it the estimated variance of a
+    weighted mean is unbiased where the weights tell nothing of the values.
+    """
+    if (weight == np.floor(weight)).all():
+        return float(weight.sum())
+    parts = weight / weight.max()
+    return float(parts.sum() ** 2 / (parts @ parts))
+
+
+def hash_rows(X: Any) -> Codes:
+    """Return a code of 64 bits for each row; rows with equal values have equal codes.
+
+    A sum over the features, modulo 2**64, in which zeros have no part: a sparse matrix has
+    the codes of the dense one.
+    """
+    if isinstance(X, Selection):
+        code = hash_rows(X.matrix)
+        return code if X.rows is None else code[X.rows]
+    # A random odd number for each feature.
+    factors = 2 * np.random.default_rng(0).integers(1 << 63, size=X.shape[1], dtype=np.uint64) + 1
+    if issparse(X):
+        terms = _mixed(X.data + 0.0) * factors[X.indices]
+        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        return running[X.indptr[1:]] - running[X.indptr[:-1]]
+    # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
+    rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
+    code = np.empty(X.shape[0], dtype=np.uint64)
+    for block in blocks(len(code), 1 + SMALL_BLOCK // (1 + X.shape[1])):
+        np.einsum("ij,j->i", _mixed(rows[block] + first), factors, out=code[block])
+    return code
+
+
+def _mixed(values: Floats) -> Codes:
+    """Return the bits of floats, mixed so that each depends on the others; zero stays zero.
+
+    Without it, products of numbers with few digits would differ in few bits. In place.
+    """
+    is_nan = np.isnan(values)
+    if is_nan.any():
+        values[is_nan] = np.nan
+    bits = values.view(np.uint64)
+    for shift in (32, 29):
+        bits ^= bits >> np.uint64(shift)
+        bits *= _MULTIPLIER
+    bits ^= bits >> np.uint64(32)
+    return bits
+
+
+class Lots:
+    """Distinct rows of one list in a line, of which parts such as folds take places.
+
+    Rows with the same features are held out together, whatever their relevance: were those of one
+    relevance held out alone, the others would teach the opposite. But features that hold more than
+    a hundredth of all weight would be too much to hold out: of these each part gets its share, of
+    whole weights in whole numbers. So a weight of 2 is the row twice.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, without queries.
+    code : ndarray of shape (n_rows,) or None
+        A hash of the features of each row; None for that of the rows.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_lots,)
+        One row of each lot. Lots come by falling relevance, and then by their hash.
+    n_places : ndarray of shape (n_lots,)
+        Places in the line: one, but of heavy features as many as the weight says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank._core.rows import Lots, Rows
+    >>> X = np.array([[1.0], [2.0], [3.0], [3.0]])
+    >>> y, weight = np.array([True, False, True, False]), np.array([1.0, 1.0, 5.0, 2.0])
+    >>> lots = Lots(Rows(X, y, None, weight))
+    >>> lots.n_places[np.argsort(lots.first)]
+    array([1, 1, 5, 2])
+    >>> rows, fold = lots.folds(2, seed=0)
+    >>> np.bincount(fold[rows.X[:, 0] == 3], rows.weight[rows.X[:, 0] == 3])
+    array([3., 4.])
+    """
+
+    def __init__(self, rows: Rows, code: Codes | None = None) -> None:
+        code = rows.code if code is None else code
+        self._rows = rows
+        self.first, self._weight, _, self._of_row = distinct_rows(code, rows.y, None, rows.weight)
+        code = code[self.first]
+        level = np.unique(rows.y[self.first], return_inverse=True)[1]
+        # Rows of the rarest relevance must not all come to be in one part by chance: theirs is
+        # that of the other rows with the same features.
+        order = np.argsort(np.bincount(level)[level], kind="stable")
+        _, leader = np.unique(code[order], return_index=True)
+        features = np.unique(code, return_inverse=True)[1]
+        self._leader = order[leader][features]
+        share = np.bincount(features, self._weight) / self._weight.sum()
+        self._is_heavy = (share > _LIGHT)[features]
+        is_count = (self._weight % 1 == 0) & (self._weight < _LARGEST_COUNT)
+        n_places = np.where(is_count, self._weight, _PLACES_OF_SHARES).astype(np.intp)
+        self.n_places = np.where(self._is_heavy, n_places, 1)
+
+    def deal(self, order: Indices, taken: Callable[[Indices], Indices]) -> tuple[Rows, Indices]:
+        """Return the rows, heavy ones in parts, and the part of each.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_lots,)
+            The lots as they lie in the line.
+        taken : callable
+            Returns how many of the first n places each part takes, shape (n_parts, len(n)).
+        """
+        bounds = np.append(0, np.cumsum(self.n_places[order]))
+        n_taken = np.diff(taken(bounds), axis=1)
+        n_taken[:, order] = n_taken.copy()
+        part = np.argmax(n_taken, axis=0)[self._leader][self._of_row]
+        is_heavy = self._is_heavy[self._of_row]
+        lot, part_of_heavy = np.nonzero((n_taken * self._is_heavy).T)
+        n_taken = n_taken[part_of_heavy, lot]
+        if (self._rows.weight == 1).all():  # whole rows
+            heavy = np.flatnonzero(is_heavy)
+            heavy = heavy[np.argsort(self._of_row[heavy], kind="stable")]
+            part[heavy] = np.repeat(part_of_heavy, n_taken)
+            return self._rows, part
+        light, weight = np.flatnonzero(~is_heavy), self._weight[lot] * n_taken / self.n_places[lot]
+        rows = self._rows.take(
+            np.concatenate([light, self.first[lot]]),
+            np.concatenate([self._rows.weight[light], weight]),
+        )
+        return rows, np.concatenate([part[light], part_of_heavy])
+
+    def folds(self, n_folds: int, seed: int) -> tuple[Rows, Indices]:
+        """Return the rows, some in parts, and the fold of each, stratified by relevance."""
+        y = self._rows.y[self.first]
+        order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
+        numbers = np.arange(n_folds)[:, np.newaxis]
+        return self.deal(order, lambda n: (n + n_folds - 1 - numbers) // n_folds)
+
+    def count_by_level(self) -> Indices:
+        """Return the number of places of each class or relevance."""
+        level = np.unique(self._rows.y[self.first], return_inverse=True)[1]
+        return np.bincount(level, self.n_places).astype(np.intp)

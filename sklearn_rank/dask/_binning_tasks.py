@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_rank._bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, blocks
-from sklearn_rank._core.distinct import equal_as_one, hash_rows, least_codes
+from sklearn_rank._core.rows import equal_as_one, hash_rows, least_codes
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 

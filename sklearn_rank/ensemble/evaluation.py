@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rank._core.distinct import effective_rows
 from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.rows import effective_rows
 from sklearn_rank.ensemble.members import HIGHEST_GRADE
 from sklearn_rank.metrics import auc_score, ndcg_score
 from sklearn_rank.metrics.curve_terms import RocSteps

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
-from sklearn_rank._core.distinct import distinct_rows
-from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.protocols import Indices, Mask, Values
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Lots, Rows, distinct_rows
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.ensemble.members import given_rows, row_codes
 from sklearn_rank.metrics.intervals import fold_of_queries

@@ -19,9 +19,8 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rank._bins.categories import column_of
-from sklearn_rank._core.distinct import hash_rows, number_of_rows
 from sklearn_rank._core.protocols import Codes, Floats, Indices
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, hash_rows, number_of_rows
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.distinct import number_of_rows
 from sklearn_rank._core.protocols import Floats, Indices, Observer
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Queries, shared_property
 from sklearn_rank._core.validation import check_positions

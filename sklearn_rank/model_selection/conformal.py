@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rank._core.callbacks import stamped_state, take_state
 from sklearn_rank._core.protocols import Floats, Mask, Values
 from sklearn_rank._core.validation import (
     SEED,
@@ -26,7 +27,6 @@ from sklearn_rank._core.validation import (
     check_parameters,
     is_upper_label,
 )
-from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics.scorers import scores_of
 

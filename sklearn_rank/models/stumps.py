@@ -17,14 +17,13 @@ from sklearn_rank._bins.binned_features import (
     FeatureBins,
     encode,
 )
-from sklearn_rank._core.distinct import number_of_rows
 from sklearn_rank._core.protocols import Floats, Model, Values
-from sklearn_rank._core.rows import FitRows
+from sklearn_rank._core.rows import FitRows, number_of_rows
 from sklearn_rank._core.validation import Constraint, Described, Number, check_parameters
 from sklearn_rank.models.category_levels import category_bins
 from sklearn_rank.models.estimator import EstimatorModel
 from sklearn_rank.models.linear import Features
-from sklearn_rank.models.stump_columns import StumpColumns, Subsets
+from sklearn_rank.models.stump_columns import BoundedStumps, StumpColumns, Subsets
 
 __all__ = ["Stumps"]
 
@@ -385,8 +384,6 @@ class Stumps(BaseEstimator):
         if not (found.monotonic or found.max_features or found.max_thresholds):
             is_free = not any(found.settings.values())
             return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
-        from sklearn_rank.models.bounded_stumps import BoundedStumps
-
         largest = [found.max_features, found.max_thresholds]
         return BoundedStumps(binned, rows, subsets, found.monotonic, largest)
 

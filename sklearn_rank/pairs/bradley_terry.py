@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._core.arrays import Floats, Indices, Values
+from sklearn_rank._core.callbacks import stamped_state, take_state
 from sklearn_rank._core.validation import (
     SMALLEST_WEIGHT,
     Constraint,
@@ -23,7 +24,6 @@ from sklearn_rank._core.validation import (
     check_names,
     check_parameters,
 )
-from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.pairs._given import share_in_order
 from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions

@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_rank._core.callbacks import stamped_state, take_state
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank.engines.posed_objective import is_listwise
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker

@@ -10,9 +10,8 @@ from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._json import card_from_json, card_to_json
 from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_frame, to_text
-from sklearn_rank.scorecard.card import Card
+from sklearn_rank.scorecard.card import Card, Variable
 from sklearn_rank.scorecard.scorecard import Scorecard
-from sklearn_rank.scorecard.terms import Variable
 
 __all__ = [
     "Card",

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from sklearn_rank._core.distinct import number_of_rows
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.release import __version__
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank.models import as_model
 from sklearn_rank.scorecard._risk_curve import RiskCurve, moments, with_risk
 from sklearn_rank.scorecard._rounding import (

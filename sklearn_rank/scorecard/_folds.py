@@ -13,9 +13,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Lots, Rows
 from sklearn_rank._core.validation import check_column
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.model_selection import QueryKFold, split_queries

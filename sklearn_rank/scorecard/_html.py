@@ -9,8 +9,7 @@ from typing import Any
 from sklearn_rank._core.imports import import_extra
 from sklearn_rank._core.validation import Described, check_parameters
 from sklearn_rank.scorecard import _text
-from sklearn_rank.scorecard.card import Card
-from sklearn_rank.scorecard.terms import class_label
+from sklearn_rank.scorecard.card import Card, class_label
 
 _MAX_RISKS = 90
 

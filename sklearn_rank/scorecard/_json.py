@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
-from sklearn_rank.scorecard.card import MADE_FOR, Card
-from sklearn_rank.scorecard.terms import Variable, plain
+from sklearn_rank.scorecard.card import MADE_FOR, Card, Variable, plain
 
 LARGEST_TOTAL = 2**31 - 1
 """Totals fit into the integers of every database."""

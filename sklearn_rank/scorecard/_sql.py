@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank.scorecard._sql_dialects import DIALECTS, Sqlite
-from sklearn_rank.scorecard.card import Card
-from sklearn_rank.scorecard.terms import Variable
+from sklearn_rank.scorecard.card import Card, Variable
 
 _MOST_VALUES = 1000
 """Values of a list."""

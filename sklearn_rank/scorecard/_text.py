@@ -10,8 +10,7 @@ from typing import Any
 
 from sklearn_rank._core.imports import import_extra
 from sklearn_rank._core.validation import Number, check_parameters
-from sklearn_rank.scorecard.card import Card
-from sklearn_rank.scorecard.terms import Bin, class_label, plain
+from sklearn_rank.scorecard.card import Bin, Card, class_label, plain
 
 WEIGHTS = "weights"
 """The detail that says which rows have weights: counts are then sums of these."""

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank.models import StepFunction
-from sklearn_rank.scorecard.terms import Variable
+from sklearn_rank.scorecard.card import Variable
 
 _EXACT = Context(prec=800)  # holds every float, from 5e-324 to 1.8e308
 

@@ -11,11 +11,11 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._core.distinct import number_of_rows
+from sklearn_rank._core.callbacks import stamped_state, take_state
 from sklearn_rank._core.imports import import_extra
 from sklearn_rank._core.parallel import one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, Values
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.validation import (
     FOLDS,
     JOBS,
@@ -26,7 +26,6 @@ from sklearn_rank._core.validation import (
     check_parameters,
     unchanged_on_error,
 )
-from sklearn_rank._core.versions import stamped_state, take_state
 from sklearn_rank.base import Predictor
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.models import Stumps, as_model

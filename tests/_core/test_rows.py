@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from shared_fits import run_together
 
-from sklearn_rank._core.distinct import effective_rows, hash_rows
-from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Lots, Rows, effective_rows, hash_rows
 from sklearn_rank._core.selected import Selection, as_matrix
 
 

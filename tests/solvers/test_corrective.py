@@ -19,9 +19,9 @@ from sklearn_rank._core.rows import FitRows, Rows
 from sklearn_rank._core.validation import check_qid
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.solvers._chosen_columns import ChosenColumns
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
 from sklearn_rank.solvers.coordinate_descent import steepest
+from sklearn_rank.solvers.corrective import ChosenColumns
 
 FEWER = settings(max_examples=settings.default.max_examples * 2 // 5)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -123,7 +123,7 @@ def test_large_matrices_of_columns_go_by_blocks(monkeypatch):
     chosen = chosen_columns(preferences, rng.random((50, 4)) < 0.5)
     c, gradient = rng.standard_normal(4), rng.standard_normal(len(chosen.values))
     at_once = chosen.scores(c), chosen.pull_back(gradient)
-    monkeypatch.setattr("sklearn_rank.solvers._chosen_columns._BLOCK", 17)
+    monkeypatch.setattr("sklearn_rank.solvers.corrective._BLOCK", 17)
     np.testing.assert_allclose(chosen.scores(c), at_once[0], atol=1e-12)
     np.testing.assert_allclose(chosen.pull_back(gradient), at_once[1], atol=1e-12)
 

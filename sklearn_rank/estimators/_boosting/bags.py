@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.distinct import number_of_rows
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices, require
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History
 from sklearn_rank.estimators._boosting.record import Record
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from sklearn_rank._core.lots import Lots
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Lots, Rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._boosting.held_out import Watched, n_of_rarer_class

@@ -8,9 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from sklearn_rank._core.distinct import distinct_rows, effective_rows
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, distinct_rows, effective_rows
 from sklearn_rank._pair_sums import PairLoss
 from sklearn_rank.metrics.scorers import as_scorer
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._core.arrays import blocks
-from sklearn_rank._core.distinct import number_of_rows
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import (
@@ -21,7 +20,7 @@ from sklearn_rank._core.protocols import (
     Objective,
     ObjectiveState,
 )
-from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.sums import shared_property
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.objectives import ScoreState, SecondOrderState

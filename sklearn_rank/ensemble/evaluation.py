@@ -152,13 +152,11 @@ class HeldOutLabels:
         if self.is_graded or self.qid is not None:
             options: dict[str, Any] = {"qid": lists, "sample_weight": weight}
             return lambda scores: float(auc_score(y, scores, average="queries", **options))
-        parts = [(one, y[one], weight[one]) for one in self._folds_of_both_classes()]
+        folds = self._folds_of_both_classes()
 
         def gain(scores: Floats) -> float:
-            curves = [RocSteps.of(y, scores[one], weight) for one, y, weight in parts]
-            areas = [
-                [one.found @ one.area_terms(rate)[0] for rate in (_TOP, 1.0)] for one in curves
-            ]
+            curves = [RocSteps.of(y[one], scores[one], weight[one]) for one in folds]
+            areas = [[c.found @ c.area_terms(rate)[0] for rate in (_TOP, 1.0)] for c in curves]
             return float(np.mean(areas, axis=0) @ [1.0, _AUC_SHARE])
 
         return gain
@@ -185,12 +183,10 @@ class HeldOutLabels:
     def _of_scorer(self, scorer: Any) -> Callable[[Floats], float]:
         """Return a metric of all queries, or its mean over the folds of one list."""
         weight = None if (self.weight == 1).all() else self.weight
-        if self.qid is not None:
-            return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
-        parts = [(one, self.y[one], None if weight is None else weight[one]) for one in self._folds]
-        return lambda scores: float(
-            np.mean([scorer.measure(y, scores[one], sample_weight=w) for one, y, w in parts])
-        )
+        if self.qid is None and len(folds := self._folds) > 1:
+            parts = [(one, self.take(one)._of_scorer(scorer)) for one in folds]
+            return lambda scores: float(np.mean([gain(scores[one]) for one, gain in parts]))
+        return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
 
     def estimates(self, scores: Floats, scoring: Any = None) -> dict[str, Estimate]:
         """Return figures of scores with standard errors, by their names.
@@ -239,10 +235,10 @@ class HeldOutLabels:
         for one in self._folds_of_both_classes():
             positive, weight = self.y[one], self.weight[one]
             steps = RocSteps.of(positive, scores[one], weight)
-            term, loss = (terms[steps.place] for terms in steps.area_terms(max_fpr))
-            values.append(np.average(term[positive], weights=weight[positive]))
-            variances.append(_variance_of_mean(term[positive], weight[positive]))
-            variances.append(_variance_of_mean(loss[~positive], weight[~positive]))
+            term, loss = steps.area_terms(max_fpr)
+            values.append(steps.found @ term)
+            for part, each in ((positive, term), (~positive, loss)):
+                variances.append(_variance_of_mean(each[steps.place[part]], weight[part]))
         return Estimate(float(np.mean(values)), float(np.sqrt(sum(variances)) / len(values)))
 
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import PredefinedSplit
 
 from sklearn_rank._core.protocols import Indices, Mask, Values
-from sklearn_rank._core.rows import Lots, Rows, distinct_rows
+from sklearn_rank._core.rows import Lots, Rows, distinct_rows, hash_rows
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.ensemble.members import given_rows, row_codes
+from sklearn_rank.ensemble.members import Splits, given_rows
 from sklearn_rank.metrics.intervals import fold_of_queries
 from sklearn_rank.model_selection import QueryKFold, split_queries
 
-Splits = list[tuple[Indices, Indices]]
 
+def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits, Indices]:
+    """Divide rows into folds.
 
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Folds that hold out rows.
+    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
+    what it sees, are those of the rows passed.
 
-    Attributes
-    ----------
+    Returns
+    -------
     rows : Rows
         The rows, of which a number of folds may have divided some by their weight.
     splits : list of (ndarray of int, ndarray of int)
@@ -32,44 +30,32 @@ class Folds:
     fold : ndarray of int of shape (n_rows,)
         The fold that held out each row, -1 for none.
     """
-
-    rows: Rows
-    splits: Splits
-    fold: Indices
-
-
-def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> Folds:
-    """Divide rows into folds.
-
-    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
-    what it sees, are those of the rows passed.
-    """
     place = np.arange(len(data.y))
     if isinstance(cv, int | np.integer):
-        data, fold = assign_folds(owner, data, int(cv), seed)
+        data, fold = _assign_folds(owner, data, int(cv), seed)
         place, cv = np.arange(len(fold)), _masks_of(fold)
     elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
-        X = given_rows(data.X)
-        cv = list(split_queries(cv, X, data.labels, qid=data.qid, groups=data.qid))
+        given = {"qid": data.qid, "groups": data.qid}
+        cv = list(split_queries(cv, given_rows(data.X), data.labels, **given))
     else:
         cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
         place = np.full(data.n_passed, -1)
         place[data.position] = np.arange(len(data.y))
     try:
-        parts = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
+        splits = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
     except (IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"cv of {owner} must yield (train, test) arrays with numbers of the {len(place)} rows, "
             f"or masks of them. {error}"
         ) from error
-    kept = [(train[train >= 0], test[test >= 0]) for train, test in parts]
-    splits = [(train, test) for train, test in kept if len(test)]
+    splits = [(train[train >= 0], test[test >= 0]) for train, test in splits]
+    splits = [(train, test) for train, test in splits if len(test)]
     if len(splits) < 2 or not all(len(train) for train, _ in splits):
         raise ValueError(
             f"cv of {owner} must hold out rows in at least two folds, and leave rows to learn from "
             f"in each. Got {[(len(train), len(test)) for train, test in splits]} of them."
         )
-    return Folds(data, splits, fold_of_rows(owner, data, [test for _, test in splits]))
+    return data, splits, _fold_of_rows(owner, data, splits)
 
 
 def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
@@ -77,38 +63,33 @@ def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
     return [(fold != one, fold == one) for one in np.unique(fold[fold >= 0])]
 
 
-def fold_of_rows(owner: str, data: Rows, tests: Sequence[Indices]) -> Indices:
+def _fold_of_rows(owner: str, data: Rows, splits: Splits) -> Indices:
     """Return the fold that held out each row, -1 for none; each row and query has one."""
     fold = np.full(len(data.y), -1)
-    for number, test in enumerate(tests):
-        if (fold[test] >= 0).any():
-            raise ValueError(
-                f"cv of {owner} must hold out a row at most once. Row "
-                f"{int(data.position[test[fold[test] >= 0][0]])} is in several test sets."
-            )
+    for number, (_, test) in enumerate(splits):
+        again = data.position[test[fold[test] >= 0]]
+        if len(again):
+            raise ValueError(f"cv of {owner} must hold out a row at most once, not row {again[0]}.")
         fold[test] = number
     if data.qid is not None:
         fold_of_queries(fold, data.qid)  # raises an error where a query lies in several
     return fold
 
 
-def rows_fitted_to(folds: Folds) -> dict[int, Mask] | None:
-    """Return which of the rows held out each fold learns from; None where it is all the others."""
-    fold, splits = folds.fold, folds.splits
+def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask]:
+    """Return which of the rows held out each fold learns from."""
     rows = np.flatnonzero(fold >= 0)
-    found = {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
-    is_whole = all((one | (fold[rows] == k)).all() for k, one in found.items())
-    return None if is_whole else found
+    return {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
 
 
-def assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
+def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
     """Return the rows, some in parts, and the fold of each; -1 for queries without a pair.
 
     Queries are whole. In one list folds are stratified by class or grade, and rows with the same
     features are dealt as `Lots` says. The order of the rows has no part in it, and weight 2 is
     the row twice.
     """
-    code = row_codes(data.X)
+    code = hash_rows(getattr(data.X, "numbers", data.X))
     if data.qid is not None:
         rows, _, qid, place = distinct_rows(code, data.y, data.qid, data.weight)
         return data, _folds_of_queries(owner, data.y[rows], qid, n_folds, seed)[place]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
@@ -16,16 +16,20 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rank._bins.categories import column_of
-from sklearn_rank._core.protocols import Codes, Floats, Indices
-from sklearn_rank._core.rows import Rows, hash_rows, number_of_rows
+from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.scorers import scores_of
+
+Splits = list[tuple[Indices, Indices]]
+"""The rows to fit and those held out, of each fold."""
 
 _MANY_CATEGORIES = 255
 """Categories of a feature up to which HistGradientBoosting takes it."""
@@ -78,12 +82,7 @@ class Table:
 
 def given_rows(X: Any) -> Any:
     """Return rows as the user passed them."""
-    return X.frame if isinstance(X, Table) else X
-
-
-def row_codes(X: Any) -> Codes:
-    """Return a hash of each row."""
-    return hash_rows(X.numbers if isinstance(X, Table) else X)
+    return getattr(X, "frame", X)
 
 
 # The list "auto" ---------------------------------------------------------------------------
@@ -93,9 +92,8 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     """Return the members of ``estimators="auto"`` by name, simple ones first."""
     n_rows, is_dense = number_of_rows(data.weight), not issparse(data.X)
     has_queries = data.qid is not None
-    members: dict[str, Any] = {
-        "logistic_regression": _scaled(data.X, LogisticRegression(max_iter=1000))
-    }
+    logistic = LogisticRegression(max_iter=1000)
+    members: dict[str, Any] = {"logistic_regression": _scaled(data.X, logistic)}
     if has_queries:
         pairwise = KernelPairwiseSGDRanker(kernel="linear", relevance=relevance)
         members["linear"] = _scaled(data.X, pairwise)
@@ -126,10 +124,8 @@ def _scaled(X: Any, model: Any) -> Any:
     positions = X.categorical if isinstance(X, Table) else []
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encoder = make_column_transformer((one_hot, positions), remainder="passthrough")
-    # Scaled features have the mean 0, which is what fills them.
-    fill = SimpleImputer(
-        strategy="constant", fill_value=0.0, add_indicator=True, keep_empty_features=True
-    )
+    # Scaled features have the mean 0, which is the constant that fills numbers.
+    fill = SimpleImputer(strategy="constant", add_indicator=True, keep_empty_features=True)
     if positions:
         return make_pipeline(encoder, NumberScaler(), fill, model)
     return make_pipeline(MaxAbsScaler() if issparse(X) else StandardScaler(), fill, model)
@@ -164,42 +160,51 @@ def _suits_histograms(X: Any) -> bool:
 # Fits and scores ------------------------------------------------------------------------------
 
 
-def fit_keywords(estimator: Any, given: Sequence[str]) -> dict[str, str]:
+def fit_keywords(estimator: Any, given: Iterable[str]) -> dict[str, str]:
     """Return which of the arrays given a `fit` takes: keyword to array, steps of pipelines too."""
-    steps = getattr(estimator, "steps", None)
-    if steps is None:
+    if not hasattr(estimator, "steps"):
         has_fit = hasattr(estimator, "fit")  # which "passthrough" has not
         return {one: one for one in given if has_fit and has_fit_parameter(estimator, one)}
     return {
         f"{name}__{keyword}": array
-        for name, step in steps
+        for name, step in estimator.steps
         for keyword, array in fit_keywords(step, given).items()
     }
 
 
-def takes_weights(estimator: Any) -> bool:
-    """Whether the last step of an estimator has sample weights."""
-    steps = getattr(estimator, "steps", None)
-    return takes_weights(steps[-1][1]) if steps else has_fit_parameter(estimator, "sample_weight")
-
-
-def fit_member(estimator: Any, data: Rows, keywords: Mapping[str, str]) -> Any:
+def fit_member(estimator: Any, keywords: Mapping[str, str], data: Rows) -> Any:
     """Return a fitted clone: classifiers learn classes, others relevance.
 
     A classifier of graded relevance learns which rows are relevant: those above 0, or where none
     or all are, above the lowest relevance.
     """
     y, arrays = data.y, {"qid": data.qid, "sample_weight": data.weight}
-    if is_classifier(estimator):
-        if y.dtype != np.bool_:
-            lowest = float(y.min())
-            y = y > (0.0 if lowest <= 0 < y.max() else lowest)
-        y = y.astype(np.int64)
-    else:
-        y = y.astype(np.float64)
+    if is_classifier(estimator) and y.dtype != np.bool_:
+        lowest = float(y.min())
+        y = y > (0.0 if lowest <= 0 < y.max() else lowest)
+    y = y.astype(np.int64 if is_classifier(estimator) else np.float64)
     given = {keyword: arrays[array] for keyword, array in keywords.items()}
     with np.errstate(invalid="ignore"):  # the mean of a column without values
         return clone(estimator).fit(given_rows(data.X), y, **given)
+
+
+def cross_fit(
+    parallel: Any, fits: Mapping[str, Callable[[Rows], Any]], rows: Rows, splits: Splits
+) -> dict[str, Floats]:
+    """Return scores of the rows held out by each member; NaN for all others."""
+    runs = [(name, train, test) for name in fits for train, test in splits]
+    found = parallel(
+        delayed(_fit_and_score)(name, fits[name], rows.take(train), rows.X[test])
+        for name, train, test in runs
+    )
+    scores = {name: np.full(len(rows.y), np.nan) for name in fits}
+    for (name, _, test), values in zip(runs, found, strict=True):
+        scores[name][test] = values
+    return scores
+
+
+def _fit_and_score(name: str, fit: Callable[[Rows], Any], data: Rows, X: Any) -> Floats:
+    return member_scores(name, fit(data), X)
 
 
 def member_scores(name: str, model: Any, X: Any) -> Floats:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import Tags, check_random_state, check_X_y, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
     FOLDS,
@@ -32,22 +32,19 @@ from sklearn_rank._core.validation import (
 )
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.ensemble.evaluation import HeldOutLabels
-from sklearn_rank.ensemble.folds import Folds, make_folds, rows_fitted_to
+from sklearn_rank.ensemble.folds import make_folds, rows_fitted_to
 from sklearn_rank.ensemble.members import (
     Table,
     auto_members,
+    cross_fit,
     fit_keywords,
     fit_member,
     given_rows,
     member_scores,
-    takes_weights,
 )
 from sklearn_rank.ensemble.selection import select_members
-from sklearn_rank.metrics.scorers import SCORING, scoring_method
+from sklearn_rank.metrics.scorers import SCORING, last_step, scoring_method
 from sklearn_rank.objectives import error_cut
-
-Known = tuple[dict[str, Floats], Floats]
-"""Scores of members by name, and the fold of each row, as `fit_selected` takes them."""
 
 
 def _are_members(value: Any) -> bool:
@@ -55,10 +52,10 @@ def _are_members(value: Any) -> bool:
     if isinstance(value, str):
         return value == "auto"
     try:
-        names = [name for name, _ in value]
-        kept = [one for _, one in value if not (isinstance(one, str) and one == "drop")]
+        names, members = zip(*value, strict=True)
     except (TypeError, ValueError):
         return False
+    kept = [one for one in members if not (isinstance(one, str) and one == "drop")]
     is_named = all(isinstance(name, str) and name and "__" not in name for name in names)
     is_free = not set(names) & set(RankingEnsemble._get_param_names())
     can_fit = all(hasattr(one, "fit") and not isinstance(one, type) for one in kept)
@@ -126,7 +123,7 @@ class RankingEnsemble(BaseRanker):
     random_state : int, RandomState or None, default=None
         Seed of the folds, of `n_bags` and of the members of "auto".
     verbose : int, default=0
-        1 prints a line for each member.
+        1 prints the progress of the fits, as joblib does.
 
     Attributes
     ----------
@@ -371,90 +368,70 @@ class RankingEnsemble(BaseRanker):
         scores = {name: check_floats(out_of_fold[name], name) for name in self._kept}
         fold = check_floats(fold, "fold")
         check_lengths(y=check_column(y, "y"), fold=fold, **scores)
-        fit = partial(self._fit, known=(scores, fold))
+        fit = partial(self._fit, out_of_fold=scores, cv=PredefinedSplit(fold))
         return self._learn(X, y, qid, sample_weight, fit=fit)
 
-    def _fit(self, data: Rows, known: Known | None = None) -> dict[str, Any]:
+    def _fit(
+        self, data: Rows, out_of_fold: Mapping[str, Floats] | None = None, cv: Any = None
+    ) -> dict[str, Any]:
+        """Learn; where scores of held-out rows exist already, without the fits of the folds."""
         random = check_random_state(self.random_state)
         seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
         members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
-        keywords = self._fit_keywords(members, data)
         # The members of "auto" are fitted without metadata routing.
         routes = get_config()["enable_metadata_routing"] and not self._is_auto
         context = config_context(enable_metadata_routing=routes)
-        with Parallel(n_jobs=self.n_jobs) as parallel, context:
-            if known is None:
-                folds = make_folds(type(self).__name__, data, self.cv, seeds[1])
-                scores = self._cross_fit(parallel, members, keywords, folds)
+        with Parallel(n_jobs=self.n_jobs, verbose=self.verbose) as parallel, context:
+            fits = self._fits(members, data)
+            rows, splits, fold = make_folds(type(self).__name__, data, cv or self.cv, seeds[1])
+            if out_of_fold is None:
+                scores = cross_fit(parallel, fits, rows, splits)
             else:
-                folds = make_folds(type(self).__name__, data, PredefinedSplit(known[1]), seeds[1])
-                scores = {name: one[data.position] for name, one in known[0].items()}
-            kept = np.flatnonzero(folds.fold >= 0)
-            held_out = folds.rows.take(kept)
+                scores = {name: one[data.position] for name, one in out_of_fold.items()}
+            kept = np.flatnonzero(fold >= 0)
+            held_out = rows.take(kept)
+            methods = {name: scoring_method(one) for name, one in members.items()}
             selection = select_members(
                 {name: check_finite(one[kept], name) for name, one in scores.items()},
-                HeldOutLabels(held_out.y, folds.fold[kept], held_out.weight, held_out.qid),
-                of_probability={
-                    name: scoring_method(one) == "predict_proba" for name, one in members.items()
-                },
+                HeldOutLabels(held_out.y, fold[kept], held_out.weight, held_out.qid),
+                of_probability={name: one == "predict_proba" for name, one in methods.items()},
                 scoring=self.scoring,
                 n_steps=self.n_steps,
                 n_bags=self.n_bags,
                 random_state=seeds[2],
-                fitted_to=rows_fitted_to(folds),
+                fitted_to=rows_fitted_to(splits, fold),
             )
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
-            models = parallel(delayed(fit_member)(members[k], data, keywords[k]) for k in chosen)
+            models = parallel(delayed(fits[name])(data) for name in chosen)
         fitted = {
             "estimators_": dict(zip(chosen, models, strict=True)),
             "weights_": selection.weights,
             "maps_": selection.maps,
             "member_scores_": selection.member_scores,
             "score_estimate_": selection.score_estimate,
-            "n_folds_": len(folds.splits),
+            "n_folds_": len(splits),
         }
-        if self.relevance == "graded":
-            return fitted
-        pairs = held_out.preferences
-        ranked, positive = selection.scores[pairs.order], held_out.y[pairs.order]
-        return {**fitted, "offset_": -error_cut(ranked, positive, pairs.weight, pairs)}
+        if self.relevance == "binary":
+            pairs = held_out.preferences
+            ranked, positive = selection.scores[pairs.order], held_out.y[pairs.order]
+            fitted["offset_"] = -error_cut(ranked, positive, pairs.weight, pairs)
+        return fitted
 
-    def _fit_keywords(self, members: dict[str, Any], data: Rows) -> dict[str, dict[str, str]]:
-        """Return which arrays the `fit` of each member takes, by keyword."""
-        weighted = not (data.weight == data.weight[0]).all()
-        given = ["qid"] * (data.qid is not None)
-        given += ["sample_weight"] * bool((data.weight != 1).any())
-        if get_config()["enable_metadata_routing"] and not self._is_auto:
-            routed = process_routing(self, "fit", **{one: one for one in given})
-            return {name: dict(routed[name].fit) for name in members}
-        for name, one in members.items():
-            if weighted and not takes_weights(one):
-                raise ValueError(
-                    f"Member {name!r} of {type(self).__name__} has no sample_weight, and the rows "
-                    f"have different weights: leave it out, set_params({name}='drop')."
-                )
-        return {name: fit_keywords(one, given) for name, one in members.items()}
-
-    def _cross_fit(
-        self, parallel: Any, members: Mapping[str, Any], keywords: Mapping[str, Any], folds: Folds
-    ) -> dict[str, Floats]:
-        """Return held-out scores of the members."""
-        scores: dict[str, Floats] = {}
-        for number, (name, one) in enumerate(members.items(), start=1):
-            start = perf_counter()
-            scores[name] = np.full(len(folds.fold), np.nan)
-            fits = (
-                delayed(_fit_fold)(name, one, folds.rows, keywords[name], *rows)
-                for rows in folds.splits
-            )
-            for (_, test), values in zip(folds.splits, parallel(fits), strict=True):
-                scores[name][test] = values
-            if self.verbose:
-                print(
-                    f"[{type(self).__name__}] member {number}/{len(members)}: {name}, "
-                    f"{len(folds.splits)} folds in {perf_counter() - start:.1f} s"
-                )
-        return scores
+    def _fits(self, members: Mapping[str, Any], data: Rows) -> dict[str, partial[Any]]:
+        """Return by name what fits a member to rows, with the metadata that its `fit` takes."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **{name: name for name in data.metadata})
+            keywords = {name: dict(routed[name].fit) for name in members}
+        else:
+            keywords = {name: fit_keywords(one, data.metadata) for name, one in members.items()}
+            weighted = not (data.weight == data.weight[0]).all()
+            for name, one in members.items():
+                if weighted and not has_fit_parameter(last_step(clone(one)), "sample_weight"):
+                    raise ValueError(
+                        f"Member {name!r} of {type(self).__name__} has no sample_weight, and the "
+                        f"rows have different weights: leave it out, set_params({name}='drop')."
+                    )
+        return {name: partial(fit_member, one, keywords[name]) for name, one in members.items()}
 
     # Scores ----------------------------------------------------------------------------
 
@@ -483,10 +460,7 @@ class RankingEnsemble(BaseRanker):
 
     @property
     def _advice(self) -> str:
-        return (
-            ", or categories, of dtype 'category'; estimators=[(name, Pipeline([...])), ...] may "
-            "encode other columns"
-        )
+        return ", or categories, of dtype 'category'; pipelines as members may encode other columns"
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where `fit` passes metadata: to itself, and to the `fit` of members.
@@ -507,16 +481,3 @@ class RankingEnsemble(BaseRanker):
         tags.input_tags.sparse = all(one.sparse for one in known)
         tags.input_tags.allow_nan = all(one.allow_nan for one in known)
         return tags
-
-
-def _fit_fold(
-    name: str,
-    estimator: Any,
-    data: Rows,
-    keywords: Mapping[str, str],
-    train: Indices,
-    test: Indices,
-) -> Floats:
-    """Return scores of the rows held out."""
-    model = fit_member(estimator, data.take(train), keywords)
-    return member_scores(name, model, data.take(test).X)

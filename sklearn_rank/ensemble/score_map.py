@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import logit, ndtri
 
 from sklearn_rank._core.protocols import Floats, Indices
 
@@ -27,8 +27,7 @@ def log_odds(probability: Floats) -> Floats:
     Beyond 37 they grow by the logarithm of the excess, so that no probability below 1e-16 lies
     far from all others.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.log(probability) - np.log1p(-probability)
+    odds = logit(probability)
     size = np.minimum(np.abs(odds), BEYOND_FLOATS)
     excess = np.log1p(np.maximum(size - LONG, 0.0))
     return np.asarray(np.copysign(np.minimum(size, LONG) + excess, odds))
@@ -193,22 +192,17 @@ class ScoreMap:
         """
         scores = np.asarray(scores, dtype=np.float64)
         scores = log_odds(scores) if self.of_probability else scores
-        start, length, low, rise, high = self.pieces
+        start, length, low, rise, bottom, high = self.pieces
         piece = np.searchsorted(self.score, scores, side="right")
         with np.errstate(over="ignore"):
             # Halves, so that the distance of the largest floats is finite.
             share = (scores / 2 - start[piece]) / length[piece]
             value = low[piece] + share * rise[piece]
-        return np.clip(value, self.bottom[piece], high[piece])
+        return np.clip(value, bottom[piece], high[piece])
 
     @property
-    def bottom(self) -> Floats:
-        """The lower limit of each piece."""
-        return np.append(np.finfo(np.float64).min, self.value)
-
-    @property
-    def pieces(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Half the start, half the length, the value at the start, the rise, and the upper limit.
+    def pieces(self) -> tuple[Floats, ...]:
+        """Half the start, half the length, the value at the start, the rise, and both limits.
 
         Of each linear piece; the first and the last lie beyond the points.
         """
@@ -216,10 +210,11 @@ class ScoreMap:
         level = ndtri(_OUTER)
         low_end = int(np.clip(np.searchsorted(value, level), 1, last))
         high_end = int(np.clip(np.searchsorted(value, -level, "right") - 1, 0, last - 1))
-        ends = np.array([0, *range(last), high_end]), np.array([low_end, *range(1, last + 1), last])
-        length, rise = (one[ends[1]] - one[ends[0]] for one in (half, value))
-        start = np.array([0, *range(last + 1)])
-        return half[start], length, value[start], rise, np.append(value, np.finfo(np.float64).max)
+        first, second = [0, *range(last), high_end], [low_end, *range(1, last + 1), last]
+        length, rise = (one[second] - one[first] for one in (half, value))
+        start, largest = [0, *range(last + 1)], np.finfo(np.float64).max
+        limits = np.append(-largest, value), np.append(value, largest)
+        return half[start], length, value[start], rise, *limits
 
 
 def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floats, Floats]:

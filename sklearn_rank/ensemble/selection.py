@@ -73,11 +73,9 @@ def greedy_weights(
     """
     scores = np.asarray(scores, dtype=np.float64)
     n_members, random = len(scores), check_random_state(random_state)
-    weights = np.zeros(n_members)
+    weights, size = np.zeros(n_members), (n_members + 1) // 2 if n_bags > 1 else n_members
     for _ in range(n_bags):
-        members = np.arange(n_members)
-        if n_bags > 1:
-            members = np.sort(random.permutation(n_members)[: (n_members + 1) // 2])
+        members = np.sort(random.permutation(n_members)[:size])
         weights[members] += _select(scores[members], gain, n_steps) / n_bags
     return weights
 
@@ -180,7 +178,7 @@ def select_members(
     Raises
     ------
     ValueError
-        With fewer than two folds, or without a comparable pair in the other folds.
+        With fewer than two folds, or without a comparable pair.
 
     Notes
     -----
@@ -209,16 +207,15 @@ def select_members(
     >>> found.weights["noise"], found.score_estimate["auc"].value > 0.8
     (0.0, True)
     """
-    names, n_rows, folds = list(out_of_fold), len(rows.y), np.unique(rows.fold)
+    folds, kinds = np.unique(rows.fold), of_probability or {}
     if len(folds) < 2:
         raise ValueError("A selection needs at least two folds of held-out rows. Got one.")
-    given, kinds = {"weight": rows.weight, "qid": rows.qid}, of_probability or {}
+    given: dict[str, Any] = {"weight": rows.weight, "qid": rows.qid}
     maps = {
         name: ScoreMap.fit(one, rows.fold, of_probability=kinds.get(name, False), **given)
         for name, one in out_of_fold.items()
     }
-    mapped = np.array([maps[name](out_of_fold[name]) for name in names])
-    ranked = mapped
+    ranked = mapped = np.array([maps[name](one) for name, one in out_of_fold.items()])
     if rows.qid is None:
         ranked = np.array([normal_scores(one, rows.fold, rows.weight) for one in mapped])
     seed = check_random_state(random_state).randint(2**31 - 1)
@@ -228,18 +225,18 @@ def select_members(
         options = {"n_steps": n_steps, "n_bags": n_bags, "random_state": seed}
         return greedy_weights(ranked[:, part], gain, **options)
 
-    weights, honest = weights_on(np.arange(n_rows)), np.empty(n_rows)
+    weights, honest = weights_on(slice(None)), np.empty(len(rows.y))
     for one in folds:
         left_out = rows.fold == one
-        part = np.flatnonzero(~left_out) if fitted_to is None else _told(rows, fitted_to[one])
-        chosen = weights_on(part) if len(part) else np.full(len(names), 1 / len(names))
+        part = _told(rows, ~left_out if fitted_to is None else fitted_to[one])
+        chosen = weights_on(part) if len(part) else np.full(len(maps), 1 / len(maps))
         honest[left_out] = chosen @ ranked[:, left_out]
     return Selection(
-        dict(zip(names, weights.tolist(), strict=True)),
+        dict(zip(maps, weights.tolist(), strict=True)),
         maps,
         weights @ mapped,
         honest,
-        {name: rows.estimates(one, scoring) for name, one in zip(names, ranked, strict=True)},
+        {name: rows.estimates(one, scoring) for name, one in zip(maps, ranked, strict=True)},
         rows.estimates(honest, scoring),
     )
 

@@ -56,10 +56,11 @@ def _mapped(graph: OperatorGraph, scores: str, score_map: ScoreMap) -> str:
     column = graph.node("Unsqueeze", scores, [1])
     is_reached = graph.node("GreaterOrEqual", column, score_map.score)
     piece = graph.node("ReduceSum", graph.cast(is_reached, np.int64), [-1], keepdims=0)
-    start, length, low, rise, high = (graph.node("Gather", one, piece) for one in score_map.pieces)
+    start, length, low, rise, bottom, high = (
+        graph.node("Gather", one, piece) for one in score_map.pieces
+    )
     share = graph.node("Div", graph.node("Sub", graph.node("Mul", scores, 0.5), start), length)
     value = graph.node("Add", low, graph.node("Mul", share, rise))
-    bottom = graph.node("Gather", score_map.bottom, piece)
     return graph.node("Max", graph.node("Min", value, high), bottom)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -32,18 +30,15 @@ def compare(table: TableOptions, folds: Folds, metrics: list[str], output: Outpu
     content = show(contest, notes)
     if output is not None:
         write_json(output, _summary(data) | content | _contest.record(contest))
-    print(f"\nnext: {_next_command(contest, table.data, bool(metrics), output)}")
+    print(f"\nnext: {_next_command(table.data, output)}")
 
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     """Print notes, the sentence and the table; return their record in the JSON."""
     found, folds, data = contest.found, contest.folds, contest.data
-    alike: dict[tuple[str, str], list[Any]] = {}  # warnings that differ in numbers only are one
-    for (name, line), n in found.warnings.items():
-        form = re.sub(r"\d[\d.e+-]*", "0", line)
-        alike.setdefault((name, form), [line.removeprefix(f"{name}: "), 0])[1] += n
-    for (name, _), (line, n) in alike.items():
-        notes.append(f"{name}, {min(n, folds.cv)} of {folds.cv} folds: {line}")
+    for (name, _), lines in found.warnings.items():
+        n_folds, line = min(len(lines), folds.cv), lines[0].removeprefix(f"{name}: ")
+        notes.append(f"{name}, {n_folds} of {folds.cv} folds: {line}")
     show_notes(notes)
     spent, sentence = dict(found.seconds), _sentence(contest)
     if contest.weights:
@@ -63,24 +58,23 @@ def train(
     folds: Folds,
     ranker: str | None,
     best: str | None,
-    metric: str | None,
-    validation: str | None,
+    metrics: list[str],
     output: Output,
 ) -> None:
     """Fit one ranker to all rows, or what is best by folds, and store it."""
     from sklearn_rank.cli._store import Model, save_model
 
     notes: list[str] = []
-    one: dict[str, Any] = {"--ranker": ranker, "--validation": validation}
-    several: dict[str, Any] = {"--metric": metric, "--rankers": folds.rankers}
-    several |= {"--cv": folds.cv != 5, "--n-jobs": folds.n_jobs != 1}
-    clash = [name for name, given in (several if best is None else one).items() if given]
-    if clash:
-        does = "goes" if best is None else "does not go"
-        raise InputError(f"{clash[0]} {does} with --best, which compares models by folds")
+    if best is not None and ranker:
+        raise InputError("--ranker does not go with --best, which compares models by folds")
+    of_folds: dict[str, Any] = {"--metrics": metrics, "--rankers": folds.rankers}
+    of_folds |= {"--cv": folds.cv != 5, "--n-jobs": folds.n_jobs != 1}
+    for option, is_used in of_folds.items():
+        if best is None and is_used:
+            raise InputError(f"{option} goes with --best, which compares models by folds")
     named = folds.rankers if best is not None else [ranker or _rankers.DEFAULT]
     rankers = _rankers.rankers_of(table, folds, named)
-    metrics = choose_metrics([metric])[:1] if metric else []
+    choose_metrics(metrics)
     data = training_data(table, notes)
     if best is not None:
         contest = _contest.hold(folds, rankers, data, notes, metrics, best)
@@ -90,16 +84,8 @@ def train(
         name, pipeline = contest.order[0], _contest.fit_first(contest, notes)
     else:
         ((name, model),) = rankers.items()
-        watched: Dataset | None = None
-        if validation is not None:
-            if not hasattr(model, "n_iter_no_change"):
-                raise InputError(f"--validation: {name} has no rounds that it could stop")
-            if "n_iter_no_change" not in folds.param:
-                model.set_params(n_iter_no_change=10)
-            rows = replace(table, data=validation)
-            watched = model_data(rows, data.schema, notes, labelled=True, weighted=True)
         pipeline = _rankers.pipeline_for(model, data.schema)
-        lines = _crossval.fit_pipeline(pipeline, data, name, watched)
+        lines = _crossval.fit_pipeline(pipeline, data, name)
         notes += [line if name in line else f"{name}: {line}" for line in lines]
     save_model(Model(pipeline, name, data.schema), output)
     show_notes(notes)
@@ -227,18 +213,17 @@ def _footnotes(contest: Contest) -> str:
     return f"{about}."
 
 
-def _next_command(contest: Contest, data: str | None, asked: bool, output: Output | None) -> str:
+def _next_command(data: str | None, output: Output | None) -> str:
     """Return the command that fits what is first, in the words of this one."""
     if data is None:
         return "sklearn-rank compare YOUR.csv --target COLUMN"
     words, kept = iter(click.get_current_context().find_root().obj[1:]), []
     for word in words:
         option, equals, _ = word.partition("=")
-        if option not in ("--metrics", "--output", "-o", "--force"):  # which train has not
+        if option not in ("--output", "-o", "--force"):  # they are of this run
             kept.append(word)
         elif not equals and option != "--force":
             next(words)
-    kept += ["--metric", contest.top] if asked else []
     kept += ["--best", str(output)] if output else ["--best"]
     model = f"{Path(data).name.partition('.')[0] or 'model'}.skops"
     return f"sklearn-rank train {' '.join(map(quote, kept))} -o {quote(model)}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +41,8 @@ class HeldOut:
     training: list[Indices]  # places of the rows that each fold learned from
     scores: dict[str, Floats] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    warnings: Counter[tuple[str, str]] = field(default_factory=Counter)  # number of folds with each
+    # Of all folds; those of a model that differ in numbers only are together.
+    warnings: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
@@ -98,7 +99,9 @@ def cross_validate(pipelines: Mapping[str, Pipeline], data: Dataset, options: Fo
             for (name, k), (scores, seconds, lines) in shown:
                 found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
                 found.seconds.setdefault(name, []).append(seconds)
-                found.warnings.update((name, line) for line in lines)
+                for line in lines:
+                    form = name, re.sub(r"\d[\d.e+-]*", "0", line)
+                    found.warnings.setdefault(form, []).append(line)
     except InputError as error:  # perhaps of a parameter that not all rankers take
         if not options.param or len(options.rankers) == 1:
             raise
@@ -118,9 +121,7 @@ def _run_fold(
     return scores_of(pipeline, data.X.iloc[fold[1]]), seconds, warnings
 
 
-def fit_pipeline(
-    pipeline: Pipeline, data: Dataset, name: str, validation: Dataset | None = None
-) -> list[str]:
+def fit_pipeline(pipeline: Pipeline, data: Dataset, name: str) -> list[str]:
     """Fit to a data set, with queries and weights; return the distinct warnings."""
     model = pipeline[-1]
     is_ranker = type(model).__name__ in sklearn_rank.__all__
@@ -128,9 +129,6 @@ def fit_pipeline(
     given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
     lines: list[str] = []
     with noting(lines, name):
-        X = pipeline[:-1].fit_transform(data.X, y)
-        if validation is not None:
-            given |= {"X_val": pipeline[:-1].transform(validation.X), "y_val": validation.y}
-            given |= {"qid_val": validation.qid, "sample_weight_val": validation.weight}
-        model.fit(X, y, **{key: one for key, one in given.items() if one is not None})
+        given = {f"ranker__{key}": one for key, one in given.items() if one is not None}
+        pipeline.fit(data.X, y, **given)
     return lines

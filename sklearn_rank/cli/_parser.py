@@ -62,7 +62,7 @@ def _call(home: str, suffixes: Iterable[str], *, force: bool, **given: Any) -> N
 
     `suffixes` are those of its output, in which "-" is the terminal.
     """
-    inputs = [one for one in map(given.get, ("data", "model", "card", "validation", "best")) if one]
+    inputs = [one for one in map(given.get, ("data", "model", "card", "best")) if one]
     for path in inputs:
         if not os.path.exists(path):
             raise InputError(f"{path}: no such file")
@@ -208,8 +208,7 @@ def _compare() -> None:
     _option(
         "--best", "[RUN]", "Fit what compare puts first, by folds or by the run of compare -o."
     ),
-    _option("--metric", "NAME", "What --best compares by, of the metrics of compare."),
-    _option("--validation", "FILE", "Rows that decide when boosting stops."),
+    _SHOWN,
     _output("MODEL", "Model file (.skops)."),
 )
 def _train() -> None:

@@ -96,7 +96,7 @@ def test_a_card_keeps_directions(sign):
     [
         ("train t.csv --target y --cv 7 -o new.skops", "--cv goes with --best"),
         ("train t.csv --target y --n-jobs 2 -o new.skops", "--n-jobs goes with --best"),
-        ("train t.csv --target y --metric auc -o new.skops", "--metric goes with --best"),
+        ("train t.csv --target y --metrics auc -o new.skops", "--metrics goes with --best"),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(command, message, capsys):

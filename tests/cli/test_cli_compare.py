@@ -13,7 +13,6 @@ import pytest
 from commands import FAST, fails, run
 from libraries import need
 
-from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._compare import _heading, _sentence
 from sklearn_rank.cli._contest import compare_with_best, measure, top_metric
@@ -199,24 +198,6 @@ def test_numbers_do_not_depend_on_jobs(folder, capsys):
         assert found[0][name]["tpr@0.05"] == found[1][name]["tpr@0.05"]
 
 
-# ---------------------------------------------------------------------------- stopping
-
-
-def test_given_rows_decide_when_boosting_stops(folder, capsys):
-    late = folder.sample(frac=0.4, random_state=0)  # pandas reads files exactly from 3.1 on
-    late.to_csv("later.csv", index=False)
-    argv = ["train", *BINARY, "--validation", "later.csv", "-o", "m.skops", "--ranker"]
-    run([*argv, "RankBoost"])
-    ranker = load_model("m.skops", []).pipeline[-1]
-    expected = RankBoost(n_iter_no_change=10, random_state=0)
-    X = folder[["a", "b"]]
-    expected.fit(X, folder["y"], X_val=late[["a", "b"]], y_val=late["y"])
-    np.testing.assert_allclose(ranker.validation_scores_, expected.validation_scores_)
-    assert f", {expected.n_iter_} rounds" in capsys.readouterr().out
-    message = fails([*argv, "ListNetLinear", "--force"], capsys)
-    assert "--validation: ListNetLinear has no rounds that it could stop" in message
-
-
 # ---------------------------------------------------------------------------- the first
 
 
@@ -246,7 +227,7 @@ def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch):
     found = results([*OF_CLAIMS, "--metrics=auc"])
     table = capsys.readouterr().out.partition("\nnext: ")
     words = next_words(table[1] + table[2])
-    best = ["--metric", "auc", "--best", "r.json"]
+    best = ["--metrics=auc", "--best", "r.json"]
     assert words == ["train", *OF_CLAIMS, *best, "-o", "claims.skops"]
     monkeypatch.setattr(_contest, "cross_validate", None)  # is not needed again
     run(words)
@@ -314,7 +295,6 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
     ("more", "message"),
     [
         (["--best", "--ranker", "RankBoost"], "--ranker does not go with --best"),
-        (["--best", "--validation", "rows.csv"], "--validation does not go with --best"),
         (["--rankers", "RankBoost"], "--rankers goes with --best"),
         (["--best", "none.json"], "none.json: no such file"),
     ],

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import numpy as np
@@ -84,14 +83,12 @@ def test_intervals_are_over_folds_where_rows_are_in_groups(folder, options, rati
     assert found.rows.ratio == ratio
 
 
-@pytest.mark.parametrize("asked", [True, False])
-def test_the_next_command_has_the_metric_where_one_was_asked_for(asked):
-    contest = SimpleNamespace(top="map")
+def test_the_next_command_has_the_same_words():
     words = ["compare", "t.csv", "--target", "late", "--metrics", "map,auc", "--force"]
     with click.Context(click.Command("compare"), obj=words):
-        found = _next_command(contest, "t.csv", asked, None)
-    metric = " --metric map" if asked else ""
-    assert found == f"sklearn-rank train t.csv --target late{metric} --best -o t.skops"
+        found = _next_command("t.csv", None)
+    kept = "--target late --metrics map,auc"
+    assert found == f"sklearn-rank train t.csv {kept} --best -o t.skops"
 
 
 @pytest.mark.parametrize(

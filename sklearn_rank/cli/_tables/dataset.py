@@ -77,40 +77,32 @@ class Dataset:
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
     if options.data is None:
-        table, roles = _example(options)
+        table, options = _example(options)
     else:
-        table, roles = read_table(options, notes), options
-    roles = _checked_roles(table, roles)
-    target, classes, positive = roles.target or "", None, None
-    table = _labelled_rows(table, target, notes, skip=roles.skip_unlabelled)
-    kinds, formats, decimal = columns.choose_kinds(
-        table, _features(table, roles, notes), roles, notes
-    )
-    if roles.relevance == "binary":
-        classes, positive = _choose_classes(table, target, roles.positive, notes)
-    elif roles.positive is not None:
-        raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
-    roles_of = target, roles.qid, roles.relevance, positive, classes, roles.weight, decimal
-    how: dict[str, Any] = {"missing": list(roles.missing), "zero_based": table.zero_based}
-    schema = Schema(kinds, *roles_of, formats=formats, **how)
-    data = _dataset(table, schema, notes, ",", labelled=True, weighted=True)
-    for note in column_notes(data.X, data.y, qid=data.qid):
+        table = read_table(options, notes)
+    options = _checked_roles(table, options)
+    target, qid = options.target or "", options.qid
+    table = _labelled_rows(table, target, notes, skip=options.skip_unlabelled)
+    features = _features(table, options, notes)
+    kinds, formats, decimal = columns.choose_kinds(table, features, options, notes)
+    classes, positive = _choose_classes(table, target, options, notes)
+    told = qid, options.relevance, positive, classes, options.weight, decimal
+    schema = Schema(kinds, target, *told, missing=options.missing, formats=formats)
+    X, query = feature_frame(table, schema, notes), _codes(table, qid)
+    y = _relevance(table, schema, query, notes)
+    for note in column_notes(X, y, qid=query):
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
-    known = {name: list(data.X[name].cat.categories) for name in data.X.select_dtypes("category")}
-    schema = replace(schema, categories=known, summaries=column_summaries(data.X))
-    times, groups = _times(table, roles, schema, notes), _codes(table, roles.group)
-    data = replace(data, schema=schema, time=times, group=groups)
-    return replace(data, embargo=roles.embargo, seed=roles.seed)
+    known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
+    learned: Any = {"categories": known, "summaries": column_summaries(X)}
+    schema = replace(schema, zero_based=table.zero_based, **learned)
+    weight, time = _weights(table, schema), _times(table, options, schema, notes)
+    of_rows = weight, time, _codes(table, options.group)
+    return Dataset(X, y, query, schema, table, *of_rows, options.embargo, options.seed)
 
 
 def model_data(
-    options: TableOptions,
-    schema: Schema,
-    notes: list[str],
-    *,
-    labelled: bool,
-    weighted: bool = False,
+    options: TableOptions, schema: Schema, notes: list[str], *, labelled: bool
 ) -> Dataset:
     """Read a table as that of the training was read."""
     options = replace(options, missing=[*schema.missing, *options.missing])
@@ -122,28 +114,18 @@ def model_data(
     if labelled:
         check_columns(table, [schema.target], "the target")
         table = _labelled_rows(table, schema.target, notes, skip=options.skip_unlabelled)
-    when = ", as it did in training,"
-    data = _dataset(table, schema, notes, when, labelled=labelled, weighted=weighted)
+    X, qid = (
+        feature_frame(table, schema, notes, ", as it did in training,"),
+        _codes(table, schema.qid),
+    )
+    y = _relevance(table, schema, qid, notes) if labelled else None
+    data = Dataset(X, y, qid, schema, table)
     _check_known(data, notes)
     if schema.qid is None:  # rows of a query are no independent draws
         filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
         with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
             notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
     return data
-
-
-def _dataset(
-    table: Table, schema: Schema, notes: list[str], when: str, *, labelled: bool, weighted: bool
-) -> Dataset:
-    qid, weight = _codes(table, schema.qid), None
-    y = _relevance(table, schema, qid, notes) if labelled else None
-    if weighted and schema.weight is not None:
-        check_columns(table, [schema.weight], "--weight")
-        column = Column(table, schema.weight, [])
-        weight = column.values(NUMBER, schema.decimal, " to be --weight,")
-        if not (weight >= 0).all():
-            column.refuse("must hold weights from 0 on,", int(np.argmin(weight >= 0)))
-    return Dataset(feature_frame(table, schema, notes, when), y, qid, schema, table, weight)
 
 
 def _example(options: TableOptions) -> tuple[Table, TableOptions]:
@@ -229,6 +211,17 @@ def _codes(table: Table, name: str | None) -> Indices | None:
     return codes
 
 
+def _weights(table: Table, schema: Schema) -> Floats | None:
+    """Return the numbers of --weight; None without a column."""
+    if schema.weight is None:
+        return None
+    column = Column(table, schema.weight, [])
+    weight: Floats = column.values(NUMBER, schema.decimal, " to be --weight,")
+    if not (weight >= 0).all():
+        column.refuse("must hold weights from 0 on,", int(np.argmin(weight >= 0)))
+    return weight
+
+
 def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) -> Values | None:
     """Return numbers or dates of --time, read as a feature is, but not one unless it is kept."""
     name = roles.time
@@ -288,9 +281,14 @@ def _classes_of(texts: list[str], positive: str | None = None) -> list[str]:
 
 
 def _choose_classes(
-    table: Table, target: str, positive: str | None, notes: list[str]
-) -> tuple[list[str], str]:
-    """Return the classes in ascending order, and the one to rank first."""
+    table: Table, target: str, options: TableOptions, notes: list[str]
+) -> tuple[list[str] | None, str | None]:
+    """Return the classes in ascending order, and the one to rank first; None if graded."""
+    positive = options.positive
+    if options.relevance == "graded":
+        if positive is not None:
+            raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
+        return None, None
     column = Column(table, target, [], _AS_GIVEN)
     classes = list(dict.fromkeys(_classes_of(column.texts[0])))
     is_text = bool(np.isnan(numbers(classes, ".")).any())

@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from sklearn_rank.cli._crossval import Fold, make_folds
+from sklearn_rank.cli._contest import Fold, make_folds
 from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table
 from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema, check_schema
@@ -190,8 +190,6 @@ def load_card(name: str) -> tuple[Pipeline, str, Schema]:
 
 def export(card: str, to: str, output: Output | None) -> None:
     """Write a card in another form."""
-    if to not in _FORMS:
-        raise InputError(f"--to {to}: the forms are {listing(_FORMS)}")
     suffix, content_of = _FORMS[to]
     if output is not None and output.path.suffix.lower() != suffix:
         raise InputError(f"{output}: the name of this output must end in {suffix}")

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 import sklearn_rank
-from sklearn_rank.cli import _contest, _crossval, _rankers
+from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, choose_metrics, measure
 from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
 from sklearn_rank.cli._rankers import BASELINES
@@ -20,13 +20,12 @@ from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
 from sklearn_rank.metrics.held_out import Labels, Measured
 
 
-def compare(table: TableOptions, folds: Folds, metrics: list[str], output: Output | None) -> None:
+def compare(table: TableOptions, folds: Folds, output: Output | None) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
     rankers = _rankers.rankers_of(table, folds, folds.rankers)
-    choose_metrics(metrics)
     data = training_data(table, notes)
-    contest = _contest.hold(folds, rankers, data, notes, metrics)
+    contest = _contest.hold(folds, rankers, data, notes)
     content = show(contest, notes)
     if output is not None:
         write_json(output, _summary(data) | content | _contest.record(contest))
@@ -36,9 +35,8 @@ def compare(table: TableOptions, folds: Folds, metrics: list[str], output: Outpu
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     """Print notes, the sentence and the table; return their record in the JSON."""
     found, folds, data = contest.found, contest.folds, contest.data
-    for (name, _), lines in found.warnings.items():
-        n_folds, line = min(len(lines), folds.cv), lines[0].removeprefix(f"{name}: ")
-        notes.append(f"{name}, {n_folds} of {folds.cv} folds: {line}")
+    for lines in found.warnings.values():
+        notes.append(f"{lines[0]} (in {min(len(lines), folds.cv)} of {folds.cv} folds)")
     show_notes(notes)
     spent, sentence = dict(found.seconds), _sentence(contest)
     if contest.weights:
@@ -54,12 +52,7 @@ def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
 
 
 def train(
-    table: TableOptions,
-    folds: Folds,
-    ranker: str | None,
-    best: str | None,
-    metrics: list[str],
-    output: Output,
+    table: TableOptions, folds: Folds, ranker: str | None, best: str | None, output: Output
 ) -> None:
     """Fit one ranker to all rows, or what is best by folds, and store it."""
     from sklearn_rank.cli._store import Model, save_model
@@ -67,17 +60,15 @@ def train(
     notes: list[str] = []
     if best is not None and ranker:
         raise InputError("--ranker does not go with --best, which compares models by folds")
-    of_folds: dict[str, Any] = {"--metrics": metrics, "--rankers": folds.rankers}
-    of_folds |= {"--cv": folds.cv != 5, "--n-jobs": folds.n_jobs != 1}
-    for option, is_used in of_folds.items():
-        if best is None and is_used:
-            raise InputError(f"{option} goes with --best, which compares models by folds")
+    usual = vars(Folds(param=folds.param))
+    changed = [name.replace("_", "-") for name, one in vars(folds).items() if one != usual[name]]
+    if best is None and changed:
+        raise InputError(f"--{changed[0]} goes with --best, which compares models by folds")
     named = folds.rankers if best is not None else [ranker or _rankers.DEFAULT]
     rankers = _rankers.rankers_of(table, folds, named)
-    choose_metrics(metrics)
     data = training_data(table, notes)
     if best is not None:
-        contest = _contest.hold(folds, rankers, data, notes, metrics, best)
+        contest = _contest.hold(folds, rankers, data, notes, best)
         show(contest, notes)
         print()
         notes.clear()  # they are shown
@@ -85,8 +76,7 @@ def train(
     else:
         ((name, model),) = rankers.items()
         pipeline = _rankers.pipeline_for(model, data.schema)
-        lines = _crossval.fit_pipeline(pipeline, data, name)
-        notes += [line if name in line else f"{name}: {line}" for line in lines]
+        notes += _contest.fit_pipeline(pipeline, data, name)
     save_model(Model(pipeline, name, data.schema), output)
     show_notes(notes)
     stops = getattr(pipeline[-1], "n_iter_no_change", None) is not None
@@ -99,15 +89,14 @@ def evaluate(model: str, table: TableOptions, metrics: list[str], output: Output
     from sklearn_rank.cli._store import load_model, model_scores
 
     notes: list[str] = []
-    choose_metrics(metrics)
     loaded = load_model(model, notes)
     tested = model_data(table, loaded.schema, notes, labelled=True)
-    rows = Labels(tested.y.astype(float), tested.qid)
+    names, rows = choose_metrics(metrics, tested), Labels(tested.y.astype(float), tested.qid)
     scores = model_scores(loaded, tested.X, model, notes)
-    found = {name: measure(name, rows, scores) for name in choose_metrics(metrics, tested)}
+    found = {name: measure(name, rows, scores) for name in names}
     show_notes(notes)
     column = _cells({_heading(name): one for name, one in found.items()})
-    about = _about_intervals(tested, found.values()) + _about_names(found)
+    about = _about_intervals(tested, found.values())
     print_table(f"{loaded.ranker} on {tested.summary()}", {"": column}, about)
     if output is not None:
         results = {name: one.as_json() for name, one in found.items()}
@@ -131,7 +120,7 @@ def _heading(name: str) -> str:
     """Return how tables call a metric."""
     kind, _, at = name.partition("@")
     if kind == "tpr":
-        return f"first {100 * float(at):g} %"
+        return f"TPR@{100 * float(at):g}%FPR"
     short = {"precision": "P@", "map": "AP@" if at else "AP"}
     return short.get(kind, name.upper()[: len(kind) + 1]) + at
 
@@ -153,12 +142,6 @@ def _about_intervals(data: Dataset, found: Iterable[Measured], ratio: float | No
     if any(one.interval for one in found):
         return f"[low, high]: 95 % interval over {drawn}."
     return f"No intervals: too few independent {drawn}, or metrics that have none."
-
-
-def _about_names(names: Iterable[str]) -> str:
-    """Return a footnote on the metrics whose name does not tell what they count."""
-    share = "share of the positives found before that share of the negatives"
-    return "".join(f" {_heading(name).capitalize()}: {share}." for name in names if "tpr" in name)
 
 
 def _sentence(contest: Contest) -> str:
@@ -195,7 +178,6 @@ def _footnotes(contest: Contest) -> str:
     about += _about_intervals(data, cells, contest.found.rows.ratio)
     if any(one.below_best for one in cells):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
-    about += _about_names(table)
     if data.schema.weight is not None:
         about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
     criterion = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
@@ -217,13 +199,10 @@ def _next_command(data: str | None, output: Output | None) -> str:
     """Return the command that fits what is first, in the words of this one."""
     if data is None:
         return "sklearn-rank compare YOUR.csv --target COLUMN"
-    words, kept = iter(click.get_current_context().find_root().obj[1:]), []
-    for word in words:
-        option, equals, _ = word.partition("=")
-        if option not in ("--output", "-o", "--force"):  # they are of this run
-            kept.append(word)
-        elif not equals and option != "--force":
-            next(words)
+    words, own = click.get_current_context().find_root().obj[1:], ["--force", "-o", "--output"]
+    kept = [word for word in words if word not in own]
+    if output:
+        kept = [word for word in kept if Path(word.removeprefix("--output=")) != output.path]
     kept += ["--best", str(output)] if output else ["--best"]
     model = f"{Path(data).name.partition('.')[0] or 'model'}.skops"
     return f"sklearn-rank train {' '.join(map(quote, kept))} -o {quote(model)}"

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
+import sys
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 import sklearn_rank
-from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._crossval import HeldOut, cross_validate, fit_pipeline, held_out_rows
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.inputs import Folds, InputError, noting
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking, ranking_scorer
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, estimate, in_folds, value
-from sklearn_rank.metrics.scorers import scoring_method
+from sklearn_rank.metrics.scorers import scores_of, scoring_method
+from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 
 ENSEMBLE = "ensemble of these"
 _FORMAT = "sklearn-rank comparison"
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
 _LEAST = 10
 """Least queries, or rows of the rarer class, for an interval."""
+_MAX_LEVELS = 10
+"""Maximum number of relevance levels for stratified folds."""
+
+Fold = tuple[Indices, Indices]
 
 
 # Metrics -----------------------------------------------------------------------------------------
@@ -56,15 +69,13 @@ def measure(name: str, rows: Labels, scores: Floats) -> Measured:
     values = np.array(folds or [value(name, rows.y, scores, rows.qid)])
     known = values[~np.isnan(values)]
     measured = Measured(float(known.mean()) if known.size else float("nan"), None, folds)
-    try:
-        found = estimate(name, rows, scores)
-    except ValueError:  # fewer than two queries with a pair in a fold, or NaN
-        return measured
     levels = np.unique(rows.y, return_counts=True)[1]
-    if (levels.sum() - levels.max() if rows.qid is None else found.n_queries) < _LEAST:
-        return measured
-    mean = getattr(found, "mean", measured.mean)
-    return replace(measured, mean=mean, interval=(found.low, found.high))
+    with suppress(ValueError):  # fewer than two queries with a pair in a fold, or NaN
+        found = estimate(name, rows, scores)
+        if (levels.sum() - levels.max() if rows.qid is None else found.n_queries) >= _LEAST:
+            mean = getattr(found, "mean", measured.mean)
+            return replace(measured, mean=mean, interval=(found.low, found.high))
+    return measured
 
 
 def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
@@ -81,6 +92,104 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
                 is_worse = found.p_value < 0.05 / (len(column) - 1)
                 column[key] = replace(column[key], below_best=found, is_worse=is_worse)
     return table
+
+
+# Rows held out -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores of rows by models that were fitted without them, and how the fits went, by name."""
+
+    rows: Labels
+    place: Indices  # of each in the table
+    folds: list[Fold]
+    scores: dict[str, Floats] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    # Of all folds; those that differ in numbers only are together.
+    warnings: dict[str, list[str]] = field(default_factory=dict)
+
+
+def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
+    """Split into folds of whole queries and groups, or into periods where rows have a time."""
+    _, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
+    how: dict[str, Any] = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
+    is_even = len(count) <= _MAX_LEVELS and count.min() >= n_folds
+    splitter: Any = (StratifiedKFold if is_even else KFold)(**how)
+    given: dict[str, Any] = {}
+    ids = data.qid if data.group is None else data.group
+    if data.time is not None:
+        splitter = RollingOriginSplit(n_folds, embargo=data.embargo)
+        given = {"qid": data.qid, "groups": data.group, "time": data.time}
+    elif ids is not None:
+        splitter, given = QueryKFold(**how), {"qid": ids}
+        if data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
+            raise InputError("--group: a query lies in several groups; both can't be kept whole")
+    try:
+        folds = list(splitter.split(data.X, level, **given))
+    except ValueError as error:
+        raise InputError(f"--cv {n_folds}: {error}") from error
+    sides = [data.y[rows] for fold in folds for rows in fold]
+    if data.qid is None and any(len(np.unique(side)) < 2 for side in sides):
+        raise InputError(f"--cv {n_folds} leaves rows of one value in a fold; lower it")
+    return folds
+
+
+def held_out_rows(data: Dataset, n_folds: int) -> HeldOut:
+    """Return the folds, and the rows held out in the order of the table, without scores."""
+    folds = make_folds(data, n_folds, data.seed)
+    place = np.concatenate([test for _, test in folds])
+    fold = np.repeat(np.arange(n_folds), [len(test) for _, test in folds])
+    order = np.argsort(place)
+    place, fold, ratio = place[order], fold[order], None
+    if data.group is not None:  # rows of a group are not independent; neither are periods
+        ratio = 1 / (n_folds - 1) if data.time is None else np.nan
+    tested = data.take(place)
+    rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
+    return HeldOut(rows, place, folds)
+
+
+def cross_validate(pipelines: Mapping[str, Pipeline], data: Dataset, options: Folds) -> HeldOut:
+    """Fit each pipeline on each fold and score the rows held out."""
+    found = held_out_rows(data, options.cv)
+    fold = np.asarray(found.rows.fold)
+    runs = list(itertools.product(pipelines, range(options.cv)))
+    tasks = [delayed(_run_fold)(pipelines[name], data, found.folds[k], name) for name, k in runs]
+    results = Parallel(n_jobs=options.n_jobs, return_as="generator")(tasks)
+    bar: Any = {"length": len(tasks), "file": sys.stderr, "hidden": not sys.stderr.isatty()}
+    runs_done = zip(runs, results, strict=True)
+    with click.progressbar(runs_done, label="cross-validating", **bar) as shown:
+        for (name, k), (scores, seconds, lines) in shown:
+            found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
+            found.seconds.setdefault(name, []).append(seconds)
+            for line in lines:
+                form = re.sub(r"\d[\d.e+-]*", "0", line)
+                found.warnings.setdefault(form, []).append(line)
+    return found
+
+
+def _run_fold(
+    pipeline: Pipeline, data: Dataset, fold: Fold, name: str
+) -> tuple[Floats, float, list[str]]:
+    """Return scores of the rows held out, seconds and warnings."""
+    pipeline, start = clone(pipeline), time.perf_counter()
+    with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
+        warnings = fit_pipeline(pipeline, data.take(fold[0]), name)
+    seconds = time.perf_counter() - start
+    return scores_of(pipeline, data.X.iloc[fold[1]]), seconds, warnings
+
+
+def fit_pipeline(pipeline: Pipeline, data: Dataset, name: str) -> list[str]:
+    """Fit to a data set, with queries and weights; return the distinct warnings, with the name."""
+    model = pipeline[-1]
+    is_ranker = type(model).__name__ in sklearn_rank.__all__
+    y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
+    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
+    lines: list[str] = []
+    with noting(lines, name):
+        given = {f"ranker__{key}": one for key, one in given.items() if one is not None}
+        pipeline.fit(data.X, y, **given)
+    return [line if name in line else f"{name}: {line}" for line in lines]
 
 
 # The comparison ----------------------------------------------------------------------------------
@@ -112,22 +221,17 @@ class Contest:
 
 
 def hold(
-    folds: Folds,
-    rankers: dict[str, Any],
-    data: Dataset,
-    notes: list[str],
-    asked: list[str],
-    stored: str | None = None,
+    folds: Folds, rankers: dict[str, Any], data: Dataset, notes: list[str], stored: str = ""
 ) -> Contest:
     """Cross-validate models, or read what they reached; select an ensemble, and what is first."""
-    metrics = choose_metrics(asked, data)
+    metrics = choose_metrics(folds.metrics, data)
     if not folds.rankers:
         _rankers.leave_out(rankers, notes, folds, data)
     models = {**_rankers.baselines(data, notes), **rankers}
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
     found = _read(stored, folds, data) if stored else cross_validate(pipelines, data, folds)
     top, weights, scores = top_metric(metrics), {}, dict(found.scores)
-    scoring = top if asked or data.qid is not None else None
+    scoring = top if folds.metrics or data.qid is not None else None
     selection = _select(data, scoring, pipelines, found)
     if selection:
         by_weight = sorted(selection.weights.items(), key=lambda one: -one[1])
@@ -152,7 +256,7 @@ def _select(
     labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
     kinds = {name: scoring_method(one) == "predict_proba" for name, one in pipelines.items()}
     # Folds that are periods, with an embargo, learn from fewer rows than all others.
-    fitted_to = {fold: np.isin(place, one) for fold, one in enumerate(found.training)}
+    fitted_to = {fold: np.isin(place, train) for fold, (train, _) in enumerate(found.folds)}
     how: dict[str, Any] = {"of_probability": kinds, "scoring": scoring, "fitted_to": fitted_to}
     with suppress(ValueError):  # such as a metric that a fold lacks
         return select_members({name: found.scores[name] for name in pipelines}, labels, **how)
@@ -203,7 +307,8 @@ def _key(folds: Folds, data: Dataset) -> dict[str, str]:
     hashed = pd.util.hash_pandas_object(data.X, index=False)
     for one in (hashed, data.y, data.qid, data.weight, data.time, data.group):
         rows.update(b"-" if one is None else np.ascontiguousarray(one).tobytes())
-    options = {**asdict(folds), "n_jobs": None, "seed": data.seed, "embargo": data.embargo}
+    options = {"rankers": folds.rankers, "param": folds.param, "cv": folds.cv}
+    options |= {"seed": data.seed, "embargo": data.embargo}
     key = {name: json.dumps(one, default=str) for name, one in options.items()}
     return {"rows": rows.hexdigest(), "version": sklearn_rank.__version__, **key}
 
@@ -218,7 +323,7 @@ def record(contest: Contest) -> dict[str, Any]:
 
 def _read(path: str, folds: Folds, data: Dataset) -> HeldOut:
     """Return the results of a stored run; InputError if it is of other rows or options."""
-    _, found = held_out_rows(data, folds.cv)
+    found = held_out_rows(data, folds.cv)
     with noting([], f"{path}: is not a run stored by compare -o", (Exception,)):
         content = dict(json.loads(Path(path).read_text(encoding="utf-8")))
         if content.get("format") != _FORMAT:

@@ -123,6 +123,11 @@ def _output(metavar: str, about: str, *, required: bool = True) -> click.Option:
     return _option("-o --output", metavar, about, required=required)
 
 
+def _forms(*names: str) -> click.Option:
+    about = f"{', '.join(names)}."
+    return _option("--to", "FORM", about, required=True, type=click.Choice(names))
+
+
 _COUNT, _FROM_0, _FROM_2 = click.IntRange(1), click.IntRange(0), click.IntRange(2)
 _EMBARGO: Any = {"type": click.FloatRange(0), "default": 0.0}
 _KINDS: Any = {"type": click.Choice(["binary", "graded"]), "default": "binary"}
@@ -158,14 +163,15 @@ _TABLE = (
     *_READING,
 )
 _PARAM = _option("--param", "NAME=VALUE...", "Parameters of every ranker that has them.", _by_name)
+_SHOWN = _option("--metrics", "NAME,...", _METRICS, _split)
 _FOLDS = (
     _option("--rankers", "NAME,...", f"Of {_RANKERS}; default: those that suit the rows.", _split),
     _PARAM,
     _option("--cv", "K", "Number of folds; default: 5.", default=5, type=_FROM_2),
     _option("--n-jobs", "N", "Folds to fit at once; default: 1.", type=int, default=1),
+    _SHOWN,
 )
 _RUN = _output("RUN", "File of every number (.json), of compare for --best.", required=False)
-_SHOWN = _option("--metrics", "NAME,...", _METRICS, _split)
 
 
 # The commands ------------------------------------------------------------------------------------
@@ -187,7 +193,7 @@ def _command(
     return add
 
 
-@_command("compare", "_compare", (".json",), _MAY_DATA, *_TABLE, *_FOLDS, _SHOWN, _RUN)
+@_command("compare", "_compare", (".json",), _MAY_DATA, *_TABLE, *_FOLDS, _RUN)
 def _compare() -> None:
     """Cross-validate rankers beside the usual models as they come.
 
@@ -208,7 +214,6 @@ def _compare() -> None:
     _option(
         "--best", "[RUN]", "Fit what compare puts first, by folds or by the run of compare -o."
     ),
-    _SHOWN,
     _output("MODEL", "Model file (.skops)."),
 )
 def _train() -> None:
@@ -251,8 +256,7 @@ def _evaluate() -> None:
     "_rank",
     ("", "-"),
     _MODEL,
-    _option("--to", "FORM", "ranklib, xgboost, linear.", required=True),
-    _flag("--drop-constant", "Leave out the constant of a linear model."),
+    _forms("ranklib", "xgboost", "linear"),
     _TO_TERMINAL,
 )
 def _export() -> None:
@@ -261,7 +265,8 @@ def _export() -> None:
     Example: sklearn-rank export model.skops --to xgboost -o model.json
 
     Its features are those of the search engine: the table it was trained on must be of numbers,
-    without missing values that the model has learned from.
+    without missing values that the model has learned from. The linear form has no constant, which
+    changes no order.
     """
 
 
@@ -290,7 +295,7 @@ def _card() -> None:
     "_cards",
     ("", "-"),
     _CARD,
-    _option("--to", "FORM", "sql, html, text, onnx.", required=True),
+    _forms("sql", "html", "text", "onnx"),
     _TO_TERMINAL,
 )
 def _card_export() -> None:

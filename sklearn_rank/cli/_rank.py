@@ -15,8 +15,14 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, listing, noting
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, noting
+from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
 
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "ranklib": to_ranklib,
+    "xgboost": to_xgboost_json,
+    "linear": partial(to_linear_json, drop_constant=True),  # it has no place for one
+}
 _N_REASONS = 3
 _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold
 
@@ -53,22 +59,12 @@ def rank(
     print(f"{output}: {count(len(rows.X), 'row')} ranked in {lists}{written}")
 
 
-def export(model: str, to: str, *, drop_constant: bool, output: Output | None) -> None:
+def export(model: str, to: str, output: Output | None) -> None:
     """Write a model in the form of a search engine."""
-    from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
-
-    linear = partial(to_linear_json, drop_constant=drop_constant)
-    forms: dict[str, Callable[[Any], str]] = {
-        "ranklib": to_ranklib,
-        "xgboost": to_xgboost_json,
-        "linear": linear,
-    }
-    if to not in forms:
-        raise InputError(f"--to {to}: the forms are {listing(forms)}")
     notes: list[str] = []
     pipeline = load_model(model, notes).pipeline
     with noting(notes, model):
-        content = forms[to](pipeline)
+        content = _FORMS[to](pipeline)
     show_notes(notes)
     write_content(content, output)
 

@@ -46,8 +46,7 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     has = {name: ranker.get_params() for name, ranker in rankers.items()}
     allowed = list(dict.fromkeys(p for of_one in has.values() for p in of_one if p != "relevance"))
     for param in folds.param.keys() - set(allowed):
-        who = f"{names[0]} has no" if len(names) == 1 else "no ranker has a"
-        what = f"{who} parameter {param!r}; the parameters are {listing(allowed, 99)}"
+        what = f"no parameter {param!r} of {listing(names, 3)}; they have {listing(allowed, 99)}"
         raise InputError(f"--param {param}: {what}")
     for name, ranker in rankers.items():
         given = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
@@ -72,7 +71,6 @@ def _unfitted(name: str, table: TableOptions | Schema) -> Any:
     if name == LOGISTIC:
         return LogisticRegression(max_iter=1000)
     if name == LIGHTGBM:
-        _check_engine(LIGHTGBM.lower(), LIGHTGBM)
         lightgbm = import_extra("lightgbm", "lightgbm")
         kind = lightgbm.LGBMRegressor if is_graded else lightgbm.LGBMClassifier
         return kind(n_jobs=1, verbose=-1)

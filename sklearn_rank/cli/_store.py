@@ -75,18 +75,14 @@ def load_model(name: str, notes: list[str]) -> Model:
         raise InputError(f"{path}: refused, since no model holds these types: {listing(foreign)}")
     with noting(notes, f"{path}: the model cannot be loaded", (Exception,)):
         content = skops_io.load(path, trusted=untrusted)
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise InputError(not_ours)
-    if content.get("format_version") != _FORMAT_VERSION:
-        version = content.get("version")
-        raise InputError(f"{path}: was written by sklearn-rank {version}; train again")
-    with noting([], f"{path}: the model is damaged", (Exception,)):
-        pipeline, schema = content["pipeline"], Schema(**content["schema"])
-        model = Model(pipeline, str(content["ranker"]), schema)
-        check_schema(schema)
-        if type(pipeline) is not Pipeline:
-            raise ValueError(f"it holds {type(pipeline).__name__} in place of a pipeline")
-        getattr(pipeline[-1], "booster_", None)  # trees are read by their engine
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise InputError(not_ours)
+        if content.get("format_version") != _FORMAT_VERSION:
+            version = content.get("version")
+            raise InputError(f"{path}: was written by sklearn-rank {version}; train again")
+        model = Model(content["pipeline"], str(content["ranker"]), Schema(**content["schema"]))
+        check_schema(model.schema)
+        getattr(model.pipeline.steps[-1][1], "booster_", None)  # trees are read by their engine
     return model
 
 

@@ -334,7 +334,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ),
         (
             ["compare", "loans.csv", "--target", "grade"],
-            ["3 classes (0, 1, 2)", "--relevance graded", "--positive VALUE"],
+            ["3 values (0, 1, 2)", "--relevance graded", "--positive VALUE"],
         ),
         (
             [
@@ -398,7 +398,7 @@ def test_bad_options(folder, capsys, argv, parts):
             ["t.txt.gz, line ", "trunc"],
         ),
         ("t.svm", "", ["t.svm: holds no rows"]),
-        ("t.svm", "0 1:1\n1 1:2\n2 1:5\n", ["t.svm: column 'target' has 3 classes (0, 1, 2)"]),
+        ("t.svm", "0 1:1\n1 1:2\n2 1:5\n", ["t.svm: column 'target' has 3 values (0, 1, 2)"]),
     ],
 )
 def test_bad_tables(folder, capsys, name, content, parts):
@@ -420,7 +420,7 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
     run([*TRAIN, "--drop", "id,grade", *FAST])
     assert capsys.readouterr().err == "note: PNormPushRanker: slow day\n"
     run([*COMPARE, "--drop", "id,grade", "--rankers", "PNormPushRanker", "--cv", "3", *FAST])
-    assert capsys.readouterr().err == "note: PNormPushRanker, 3 of 3 folds: slow day\n"
+    assert capsys.readouterr().err == "note: PNormPushRanker: slow day (in 3 of 3 folds)\n"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from libraries import need
 
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._compare import _heading, _sentence
-from sklearn_rank.cli._contest import compare_with_best, measure, top_metric
-from sklearn_rank.cli._crossval import HeldOut
+from sklearn_rank.cli._contest import HeldOut, compare_with_best, measure, top_metric
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
 from sklearn_rank.cli._tables.inputs import Folds, TableOptions
@@ -110,7 +109,7 @@ def test_names_of_metrics():
         "ndcg_linear@5",
         "push@4",
     ]
-    headings = ["AUC", "first 5 %", "NDCG@10", "P@10", "AP", "AP@5", "NDCG_LINEAR@5", "PUSH@4"]
+    headings = ["AUC", "TPR@5%FPR", "NDCG@10", "P@10", "AP", "AP@5", "NDCG_LINEAR@5", "PUSH@4"]
     assert list(map(_heading, names)) == headings
 
 
@@ -126,7 +125,7 @@ def contest(y, scores, **more):
         mock.patch.object(_contest, "cross_validate", return_value=found),
         mock.patch.object(_rankers, "baselines", return_value={}),
     ):
-        return _contest.hold(Folds(["RankBoost"], cv=2), {}, data, [], ["auc"])
+        return _contest.hold(Folds(["RankBoost"], cv=2, metrics=["auc"]), {}, data, [])
 
 
 def test_the_sentence_says_who_is_first_and_how_sure_that_is():
@@ -163,7 +162,7 @@ def test_compare_without_a_file(folder, capsys):
     text = " ".join(" ".join(lines).split())
     assert "First: " in text
     assert "next: sklearn-rank compare YOUR.csv --target COLUMN" in text
-    assert "AUC first 5 % fit s" in text
+    assert "AUC TPR@5%FPR fit s" in text
     for name in ("RankBoost", "PNormPushRanker", "logistic regression", "HistGradientBoosting"):
         assert f" {name} 0." in text
     run(["compare", *GRADED, "--rankers", "RankBoost", "--cv", "2", *FAST])

@@ -388,11 +388,9 @@ REFUSED = {
     "infinite": refused(csv(x=["inf", *X[1:]]), "column 'x' holds infinite values"),
     "unlabelled": refused(csv().replace(b",yes\n", b",\n", 3), "--skip-unlabelled leaves them out"),
     "constant target": refused(csv().replace(b",yes\n", b",no\n"), "has one class only (no)"),
-    "three classes": refused(
-        csv().replace(b",yes\n", b",maybe\n", 3), "3 classes (maybe, no, yes)"
-    ),
-    "regression": refused(csv(c=CITY, price=X), "60 different numbers", target="price"),
-    "date as target": refused(csv(d=DATES.dt.strftime("%Y-%m-%d")), "has 60 dates", target="d"),
+    "three classes": refused(csv().replace(b",yes\n", b",maybe\n", 3), "3 values (maybe, no, yes)"),
+    "regression": refused(csv(c=CITY, price=X), "60 values", target="price"),
+    "date as target": refused(csv(d=DATES.dt.strftime("%Y-%m-%d")), "has 60 values", target="d"),
     "no such target": refused(csv(), "no column 'Y' for --target; did you mean 'y'?", target="Y"),
     "nested.jsonl": refused(lambda p: as_json(p, nested=True), "column 'tags' holds nested values"),
     "broken.jsonl": refused(b'{"a": 1,\n', "is not JSON of one object a line"),

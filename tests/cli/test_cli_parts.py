@@ -142,7 +142,7 @@ def test_only_classes_of_this_package_are_trusted():
 def contest_of():
     data = training_data(TableOptions("rows.csv", target="late", drop=["day"]), [])
     rankers = {"RankBoost": RankBoost(n_estimators=3)}
-    return _contest.hold(Folds(cv=2, rankers=("RankBoost",)), rankers, data, [], [])
+    return _contest.hold(Folds(cv=2, rankers=("RankBoost",)), rankers, data, [])
 
 
 def test_values_of_parameters_are_words_numbers_or_texts():

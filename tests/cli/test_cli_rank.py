@@ -213,7 +213,7 @@ def test_bad_input_of_cards(capsys):
     message = fails("rank no.json new.csv -o -", capsys)
     assert "no.json: is not a card, which sklearn-rank card writes. The scorecard" in message
     assert "no.json: is not a card" in fails("card export no.json --to sql", capsys)
-    assert "the forms are sql, html" in fails("card export no.json --to doc", capsys)
+    assert "'doc' is not one of 'sql', 'html'" in fails("card export no.json --to doc", capsys)
     run(line, *CARD)
     content = json.loads(Path("card.json").read_text())
     content["details"]["table"] = '{"kind": 1}'

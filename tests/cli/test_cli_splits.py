@@ -12,7 +12,7 @@ from drift import drifting_table
 from scipy import stats
 
 from sklearn_rank.cli._compare import _next_command
-from sklearn_rank.cli._crossval import held_out_rows, make_folds
+from sklearn_rank.cli._contest import held_out_rows, make_folds
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.inputs import TableOptions
 from sklearn_rank.metrics.intervals import over_folds
@@ -78,8 +78,8 @@ def test_groups_are_whole(folder):
     ("options", "ratio"), [({}, None), ({"group": "customer"}, 1 / 3), ({"time": "day"}, None)]
 )
 def test_intervals_are_over_folds_where_rows_are_in_groups(folder, options, ratio):
-    folds, found = held_out_rows(data_of(drifting_table(300), **options), 4)
-    assert len(folds) == 4
+    found = held_out_rows(data_of(drifting_table(300), **options), 4)
+    assert len(found.folds) == 4
     assert found.rows.ratio == ratio
 
 

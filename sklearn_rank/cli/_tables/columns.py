@@ -126,12 +126,12 @@ class Column:
     def integers(self) -> Any:
         """The values that are not missing, if there are and all are integers, else none."""
         values = self.cells.dropna()
-        if self.content != NUMBER:
-            return values.iloc[:0]
-        floats = values.to_numpy(dtype=np.float64)
-        is_exact = values.dtype.kind != "f" or (np.abs(floats) < notation.NOT_WHOLE).all()
-        is_whole = is_exact and (np.isfinite(floats) & (floats == np.round(floats))).all()
-        return values if is_whole else values.iloc[:0]
+        if self.content == NUMBER:
+            floats = values.to_numpy(dtype=np.float64)
+            is_exact = values.dtype.kind != "f" or (np.abs(floats) < notation.NOT_WHOLE).all()
+            if is_exact and (np.isfinite(floats) & (floats == np.round(floats))).all():
+                return values
+        return values.iloc[:0]
 
     def read(self, form: str) -> Any:
         """Return the values of distinct texts read in a form, NaN or NaT where they do not fit."""
@@ -170,8 +170,8 @@ class Column:
         values, is_typed = self.texts[0] if self.is_text else [], self.table.kind == TYPED
         if not self.is_text:
             # Fractions beside decimal commas have points, also in a file whose cells fit both.
-            is_written = mark == "," and self.content == NUMBER and self.table.kind == TEXT
-            form = "." * bool(is_written and (self.cells.dropna() % 1 != 0).any())
+            is_written = self.content == NUMBER and self.table.kind == TEXT
+            form = "." if is_written and (self.cells.dropna() % 1 != 0).any() else ""
             is_span = self.content == notation.SECONDS
             return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
         if {text.casefold() for text in values} <= {"true", "false"}:
@@ -261,8 +261,7 @@ class Column:
         if values.isna().any():
             self._refuse_text(f"must hold {kind}s{of_form}{when}", values.isna())
         if kind != DATE:
-            is_plain = (notation.is_plain([text], form) for text in texts)
-            odd = next((i for i, plain in enumerate(is_plain) if not plain), None)
+            odd = next((i for i, t in enumerate(texts) if not notation.is_plain([t], form)), None)
             if odd is not None:
                 unit = " seconds" if form == notation.SECONDS else ""
                 self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
@@ -292,13 +291,8 @@ def choose_kinds(
     kinds: dict[str, str] = {}
     forms: dict[str, str] = {}
     for column in columns:
-        name, keeps, kind, form = (
-            column.name,
-            column.name in roles.keep,
-            CATEGORY,
-            notation.AS_WRITTEN,
-        )
-        reason = ""
+        name, keeps = column.name, column.name in roles.keep
+        kind, form, reason = CATEGORY, notation.AS_WRITTEN, ""
         if column in free:
             if column.cells.isna().all() or (column.is_text and not column.texts[0]):
                 reason = "it has no values"

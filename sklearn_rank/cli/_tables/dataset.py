@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -26,7 +25,6 @@ _CLEARLY_ON_TOP = frozenset(
 )
 """Names of classes, in lower case, that nobody expects at the bottom of a list."""
 
-_MANY_CLASSES = 20
 _AS_GIVEN = notation.PANDAS_MISSING  # in columns that are no features ? and - are values
 _SOME_ROWS = 20  # from which on it is an error if no category of a column occurred in training
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
@@ -54,10 +52,8 @@ class Dataset:
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        parts = [
-            f"{self.table.path}: {count(len(self.X), 'row')}",
-            count(self.X.shape[1], "column"),
-        ]
+        n_rows, n_columns = self.X.shape
+        parts = [f"{self.table.path}: {count(n_rows, 'row')}", count(n_columns, "column")]
         if self.qid is not None:
             parts.append(count(self.qid.max() + 1, "query"))
         if self.schema.relevance == "binary":
@@ -105,8 +101,8 @@ def model_data(
     options: TableOptions, schema: Schema, notes: list[str], *, labelled: bool
 ) -> Dataset:
     """Read a table as that of the training was read."""
-    options = replace(options, missing=[*schema.missing, *options.missing])
-    table = read_table(options, notes, schema.zero_based)
+    missing = [*schema.missing, *options.missing]
+    table = read_table(replace(options, missing=missing, zero_based=schema.zero_based), notes)
     table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
     if options.decimal is not None:  # for all numbers
         others = {name: form for name, form in schema.formats.items() if form not in ".,"}
@@ -289,8 +285,7 @@ def _choose_classes(
         if positive is not None:
             raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
         return None, None
-    column = Column(table, target, [], _AS_GIVEN)
-    classes = list(dict.fromkeys(_classes_of(column.texts[0])))
+    classes = list(dict.fromkeys(_classes_of(Column(table, target, [], _AS_GIVEN).texts[0])))
     is_text = bool(np.isnan(numbers(classes, ".")).any())
     classes.sort(key=str.casefold if is_text else float)
     if len(classes) == 1:
@@ -303,10 +298,8 @@ def _choose_classes(
             raise table.error(target, what)
         return classes, given if given in classes else alike[0]
     if len(classes) > 2:
-        what = "classes" if is_text or len(classes) <= _MANY_CLASSES else "different numbers"
-        what = "dates" if any(map(column.fits, notation.date_forms(column.texts[0]))) else what
         hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
-        what = f"has {len(classes)} {what} ({listing(classes, 5)}), binary relevance needs two"
+        what = f"has {len(classes)} values ({listing(classes, 5)}), binary relevance needs two"
         raise table.error(target, f"{what}; {hint}")
     clear = [name for name in classes if name.casefold() in _CLEARLY_ON_TOP]
     top = clear[0] if is_text and len(clear) == 1 else classes[1]
@@ -322,12 +315,10 @@ def _choose_classes(
 def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",") -> Any:
     """Return the features as pipelines take them; errors say `when` a column held numbers."""
     lost = [name for name in schema.kinds if name not in table.frame.columns]
-    absent = [name for name in lost if re.fullmatch(r"f\d+", name)]
-    if absent and table.kind == LETOR and schema.zero_based != "auto":
-        notes.append(f"features that never occur and count as 0: {listing(absent, 10)}")
-        table = replace(table, frame=table.frame.assign(**dict.fromkeys(absent, 0.0)))
-        lost = [name for name in lost if name not in absent]
-    if lost:
+    if lost and table.kind == LETOR and schema.zero_based != "auto":  # as that of training
+        notes.append(f"features that never occur and count as 0: {listing(lost, 10)}")
+        table = replace(table, frame=table.frame.assign(**dict.fromkeys(lost, 0.0)))
+    elif lost:
         what = f"lacks {len(lost)} of the columns that the model needs: {listing(lost, 10)}"
         raise InputError(f"{table.path}: {what}")
     X = {}

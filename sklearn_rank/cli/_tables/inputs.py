@@ -37,16 +37,18 @@ class TableOptions:
     no_header: bool = False
     missing: Sequence[str] = ()
     skip_unlabelled: bool = False
+    zero_based: Any = "auto"  # where the indices of a LETOR file start, as in `load_letor`
 
 
 @dataclass(frozen=True)
 class Folds:
     """What is compared, and how."""
 
-    rankers: Sequence[str] = ()
+    rankers: Sequence[str] = field(default_factory=list)
     param: Mapping[str, Any] = field(default_factory=dict)
     cv: int = 5
     n_jobs: int = 1
+    metrics: Sequence[str] = field(default_factory=list)
 
 
 class InputError(Exception):

@@ -69,18 +69,14 @@ class Table:
             raise InputError(f"{self.path}: the header {what}: {shown}; {hint}")
 
 
-def read_table(options: TableOptions, notes: list[str], zero_based: Any = "auto") -> Table:
-    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file.
-
-    `zero_based` says where the indices of an svmlight/LETOR file start, as in `load_letor`.
-    """
+def read_table(options: TableOptions, notes: list[str]) -> Table:
+    """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file."""
     path, what = Path(options.data or ""), ""
     try:
         read, what = _reader_of(path)
         if options.no_header and read not in (_read_csv, _read_excel):
             raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
-        more = (zero_based,) if read is _read_letor else ()
-        table = read(path, options, notes, *more)
+        table = read(path, options, notes)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip data is truncated or damaged ({error})") from error
     except _FAULTS as error:  # readers of our own name the file
@@ -175,10 +171,10 @@ def _read_parquet(path: Path, options: TableOptions, notes: list[str]) -> Table:
     return Table(frame.loc[:, ~frame.columns.str.match(r"__index_level_\d+__$")], str(path))
 
 
-def _read_letor(path: Path, options: TableOptions, notes: list[str], zero_based: Any) -> Table:
+def _read_letor(path: Path, options: TableOptions, notes: list[str]) -> Table:
     from sklearn_rank.datasets import load_letor
 
-    bunch = load_letor(path, return_comments=True, zero_based=zero_based)
+    bunch = load_letor(path, return_comments=True, zero_based=options.zero_based)
     dense, n_rows = bunch.data, len(bunch.target)
     columns: Sequence[int] = range(dense.shape[1])
     if not hasattr(dense, "tolist"):  # sparse: a column that is never written is zero
@@ -266,8 +262,7 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str]:
     lines = [line for line in lines if line.strip() and line[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty")
-    is_cut = len(head) == _HEAD and len(lines) > 1
-    return lines[: min(20, len(lines) - is_cut)], encoding
+    return lines[:20], encoding
 
 
 def _separator(lines: list[str], given: str) -> tuple[str, int]:

@@ -37,8 +37,8 @@ SUBJECTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "rows": (
         780,
         (
-            *("_core/drawn_pairs.py", "_core/given_pairs.py", "_core/preferences.py"),
-            *("_core/processes.py", "_core/rows.py", "_core/selected.py", "_core/sums.py"),
+            *("_core/given_pairs.py", "_core/preferences.py", "_core/rows.py"),
+            *("_core/selected.py", "_core/sums.py"),
         ),
     ),
     "metrics": (1_600, ("metrics/*",)),

@@ -7,11 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sklearn_rank._core.arrays import Floats, Indices, Mask, blocks
-from sklearn_rank._core.drawn_pairs import ListedDraws
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.sums import shared_property
-
-__all__ = ["GivenPairs"]
 
 
 class GivenPairs(Preferences):
@@ -125,3 +122,34 @@ class GivenPairs(Preferences):
     def smallest_difference(self, above: Floats, below: Floats) -> float:
         """Return the minimum of ``above[i] - below[k]`` over pairs."""
         return float(np.min(above[self.above] - below[self.below], initial=np.inf))
+
+
+class ListedDraws:
+    """Draws pairs of a list with probability proportional to their weight.
+
+    Parameters
+    ----------
+    above, below : ndarray of shape (n_pairs,)
+        The rows of each pair.
+    weight : ndarray of shape (n_pairs,)
+        Weights, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rank.objectives import GivenPairs
+    >>> pairs = GivenPairs(3, np.array([0, 2]), np.array([1, 1]), np.array([1.0, 3.0]))
+    >>> upper, lower = pairs.draws()(10_000, np.random.RandomState(0))
+    >>> (np.bincount(upper) / 10_000).round(1)
+    array([0.3, 0. , 0.7])
+    """
+
+    def __init__(self, above: Indices, below: Indices, weight: Floats) -> None:
+        self._above, self._below = above, below
+        self._upto = np.cumsum(weight)
+
+    def __call__(self, size: int, rng: np.random.RandomState) -> tuple[Indices, Indices]:
+        """Return the upper and the lower rows of some pairs."""
+        place = rng.random_sample(size) * self._upto[-1]
+        pairs = np.minimum(np.searchsorted(self._upto, place, "right"), len(self._upto) - 1)
+        return self._above[pairs], self._below[pairs]

@@ -16,9 +16,8 @@ from scipy.sparse import issparse
 from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, Indices, Values, blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.processes import Collective
 from sklearn_rank._core.selected import Selection
-from sklearn_rank._core.sums import Sums, shared_property, starts_run
+from sklearn_rank._core.sums import Collective, Sums, shared_property, starts_run
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
 """Binary exponents between which weights are taken as they are."""

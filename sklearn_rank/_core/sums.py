@@ -18,12 +18,11 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from sklearn_rank._core.arrays import Floats, Indices, Mask, Values
-from sklearn_rank._core.processes import Collective
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -264,6 +263,36 @@ class shared_property(cached_property[Value]):  # noqa: N801
     def __init__(self, function: Callable[[Any], Value]) -> None:
         super().__init__(function)
         vars(self)["lock"] = nullcontext()
+
+
+class Collective(Protocol):
+    """The processes that fit one model together, each on the rows that it holds.
+
+    They run the same code in lock-step: all call the same methods, in the same order.
+
+    Attributes
+    ----------
+    rank : int
+        Number of this process, from 0 on.
+    size : int
+        Number of processes.
+    """
+
+    rank: int
+    size: int
+
+    def reduce(self, ufunc: np.ufunc, values: Any) -> Any:
+        """Return the sum (np.add), maximum or minimum over the processes, item by item.
+
+        `values`, a number or an array of floats, has one shape on all; the result has the same
+        bits on all.
+        """
+
+    def gather(self, values: Floats) -> list[Floats]:
+        """Return the one-dimensional arrays of all processes, by rank; lengths may differ."""
+
+    def agree(self, value: Value) -> Value:
+        """Return the value of the first process."""
 
 
 class Sums:

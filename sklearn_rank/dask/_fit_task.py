@@ -19,9 +19,9 @@ from distributed import get_worker
 
 from sklearn_rank._bins.binned_features import FeatureBins
 from sklearn_rank._core.callbacks import observed
-from sklearn_rank._core.processes import Collective
 from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.rows import Rows
+from sklearn_rank._core.sums import Collective
 from sklearn_rank._core.warnings import IS_TAKEN
 from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix

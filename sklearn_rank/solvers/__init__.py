@@ -1,11 +1,11 @@
 """Solvers: optimisers of functions of coefficients, which know no estimator."""
 
 from sklearn_rank._core.validation import KindChoice
+from sklearn_rank.solvers._lbfgs import LBFGS
 from sklearn_rank.solvers._solver import BoostingSolver, Solver
 from sklearn_rank.solvers.coordinate_descent import Coordinate, Round
 from sklearn_rank.solvers.corrective import Corrective
 from sklearn_rank.solvers.function_space import FunctionSpaceLBFGS, GradientDescent, KernelSolver
-from sklearn_rank.solvers.lbfgs_path import LBFGS
 from sklearn_rank.solvers.list_solvers import LinearSolver, OnlineGradientDescent, RegularisedLBFGS
 
 __all__ = [

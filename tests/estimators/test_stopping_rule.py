@@ -13,8 +13,13 @@ from sklearn.base import clone
 
 from sklearn_rank import BoostedTreesRanker, PNormPushRanker, RankBoost
 from sklearn_rank._core.rows import Rows
-from sklearn_rank.estimators._boosting.early_stopping import MIN_ROWS, EarlyStopping
-from sklearn_rank.estimators._boosting.held_out import HeldOutLoss, HeldOutMetric, n_of_rarer_class
+from sklearn_rank.estimators._boosting.early_stopping import (
+    MIN_ROWS,
+    EarlyStopping,
+    HeldOutLoss,
+    HeldOutMetric,
+    n_of_rarer_class,
+)
 from sklearn_rank.metrics import auc_score, compare_auc
 
 pytestmark = pytest.mark.filterwarnings("ignore:The smooth margin stayed negative")

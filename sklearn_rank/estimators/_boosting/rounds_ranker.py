@@ -24,12 +24,13 @@ from sklearn_rank._core.validation import (
     refuse_dates,
 )
 from sklearn_rank.base import BaseRanker, is_binary
-from sklearn_rank.estimators._boosting.early_stopping import has_enough, split_validation
-from sklearn_rank.estimators._boosting.held_out import (
+from sklearn_rank.estimators._boosting.early_stopping import (
     HeldOutLoss,
     HeldOutMetric,
     Watched,
+    has_enough,
     metric_of_rows,
+    split_validation,
 )
 from sklearn_rank.metrics.scorers import SCORING
 from sklearn_rank.models.stumps import CATEGORICAL, Positions, by_position

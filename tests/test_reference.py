@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_architecture import modules
 
-from sklearn_rank._core.validation import Number, OrNone
+from sklearn_rank._core.validation import Number
 
 ROOT = Path(__file__).parents[1]
 EXTENSIONS = ROOT / "docs" / "_extensions"
@@ -98,9 +98,8 @@ def allowed_numbers(module):
     for of in (module, *filter(inspect.isclass, things_in(module))):
         for place, table in vars(of).items():
             for name, constraint in table.items() if isinstance(table, dict) else ():
-                one = constraint.other if isinstance(constraint, OrNone) else constraint
-                if isinstance(one, Number):
-                    yield f"{of.__name__}.{place}: {name}", name, one
+                if isinstance(constraint, Number):
+                    yield f"{of.__name__}.{place}: {name}", name, constraint
 
 
 def documented_ranges(module, name):

@@ -180,23 +180,22 @@ class Candidate:
     masses: tuple[Floats, Floats] | None = None
 
 
+Limits = tuple[Floats, Floats] | None
+"""The smallest step (at most zero) and the largest (at least zero) along each weak ranker."""
+
+
 class Gain(Protocol):
     """The quantity that a search maximises."""
 
     def __call__(
-        self,
-        above: Floats,
-        totals: Floats,
-        curvature: Floats | None = None,
-        limits: tuple[Floats, Floats] | None = None,
+        self, above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits = None
     ) -> Floats:
         """Return the gain of each weak ranker, zero where no step is allowed.
 
         `above` holds the sums of the gradient times h, of shape (n_groups, ...), `totals`
         those of the gradient, of shape (n_groups,), `curvature`, of shape (...), bounds
-        of the second derivatives along each h, where they are known, and `limits` the smallest
-        (at most zero) and the largest (at least zero) step along each h, where not all are
-        allowed.
+        of the second derivatives along each h, where they are known, and `limits` the steps
+        along each h, where not all are allowed.
         """
 
 

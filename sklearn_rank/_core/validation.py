@@ -187,20 +187,6 @@ class Constraint(Protocol):
     def __str__(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class OrNone:
-    """None, or what another constraint allows."""
-
-    other: Constraint
-
-    def allows(self, value: object) -> bool:
-        """Whether `value` is allowed."""
-        return value is None or self.other.allows(value)
-
-    def __str__(self) -> str:
-        return f"None, {self.other}"
-
-
 def check_parameters(
     owner: str, values: Mapping[str, object], allowed: Mapping[str, Constraint]
 ) -> None:

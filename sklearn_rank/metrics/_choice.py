@@ -148,11 +148,7 @@ class RankingChoice:
         return self.names[rivals[0]], self._pivot(of, rivals, confidence)
 
     def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> MetricInterval:
-        allowed: dict[str, Constraint] = {
-            "confidence": CONFIDENCE,
-            "of": Choice(("metric", "criterion")),
-        }
-        check_parameters("RankingChoice", {"confidence": confidence, "of": of}, allowed)
+        check_parameters("RankingChoice", {"confidence": confidence, "of": of}, _ALLOWED)
         values: Floats = getattr(self, of)
         sample = np.arange(len(values))
         excess = values[sample, self.chosen] - values[0, self.chosen]

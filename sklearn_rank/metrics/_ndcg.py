@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import Choice, check_floats, check_parameters
 from sklearn_rank.metrics._ranked import (
-    QueryMean,
+    OverQueries,
     RankedQueries,
     check_not_negative,
     divide,
     order_by_score,
+    over_queries,
     rank_queries,
 )
 
@@ -24,16 +25,14 @@ _GAIN = Choice(
 )
 
 
+@over_queries
 def ndcg_score(
     y_true: Any,
     y_score: Any,
     *,
     k: int | None = None,
     gain: Any = "exponential",
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    **over: Unpack[OverQueries],
 ) -> float | Floats:
     r"""Compute the normalised discounted cumulative gain (NDCG), the mean over queries.
 
@@ -97,9 +96,8 @@ def ndcg_score(
     >>> round(ndcg_score([0, 1, 2], [3, 2, 1], gain=[0, 1, 10]), 3)
     0.53
     """
-    mean = QueryMean.checked("ndcg_score", average, empty, query_weight, qid, y_true, k=k)
     check_parameters("ndcg_score", {"gain": gain}, {"gain": _GAIN})
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("ndcg_score", y_true, y_score, k, **over)
     check_not_negative("ndcg_score", ranked.relevance)
     discounts: Floats = 1.0 / np.log2(2.0 + np.arange(ranked.depth(k)))
     named = isinstance(gain, str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,23 +12,21 @@ from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import Number, check_parameters
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.metrics._ranked import QueryMean, divide, rank_rows
+from sklearn_rank.metrics._ranked import OverQueries, QueryMean, divide, over_queries, rank_rows
 from sklearn_rank.metrics.curve_terms import part_before
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 MAX_FPR = Number(0, 1, closed="right")
 
 
+@over_queries
 def partial_auc_score(
     y_true: Any,
     y_score: Any,
     *,
     max_fpr: float = 0.1,
-    qid: Any = None,
     sample_weight: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    **over: Unpack[OverQueries],
 ) -> float | Floats:
     r"""Compute the mean height of the ROC curve up to a false positive rate.
 
@@ -94,20 +92,18 @@ def partial_auc_score(
     >>> partial_auc_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=1)
     0.75
     """
-    owner, arrays = "partial_auc_score", (y_true, y_score, qid, sample_weight, query_weight)
-    return _measure(owner, _mean_height, max_fpr, *arrays, average, empty)
+    arrays = y_true, y_score, sample_weight
+    return _measure("partial_auc_score", _mean_height, max_fpr, *arrays, **over)
 
 
+@over_queries
 def tpr_at_fpr_score(
     y_true: Any,
     y_score: Any,
     *,
     max_fpr: float = 0.1,
-    qid: Any = None,
     sample_weight: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    **over: Unpack[OverQueries],
 ) -> float | Floats:
     r"""Compute the share of the relevant rows found at a false positive rate.
 
@@ -175,8 +171,8 @@ def tpr_at_fpr_score(
     >>> tpr_at_fpr_score([1, 0, 1, 0], [4, 3, 2, 1], max_fpr=0.4)
     0.5
     """
-    owner, arrays = "tpr_at_fpr_score", (y_true, y_score, qid, sample_weight, query_weight)
-    return _measure(owner, _height_at, max_fpr, *arrays, average, empty)
+    arrays = y_true, y_score, sample_weight
+    return _measure("tpr_at_fpr_score", _height_at, max_fpr, *arrays, **over)
 
 
 def _measure(
@@ -185,11 +181,9 @@ def _measure(
     max_fpr: Any,
     y_true: Any,
     y_score: Any,
-    qid: Any,
     sample_weight: Any,
-    query_weight: Any,
-    average: str | None,
-    empty: str | int,
+    /,
+    **over: Unpack[OverQueries],
 ) -> float | Floats:
     """Measure the ROC curve of each query up to `max_fpr`, and average over queries.
 
@@ -198,8 +192,8 @@ def _measure(
     for each query; the latter is 0 in queries of one class, which have no curve.
     """
     check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
-    mean = QueryMean.checked(owner, average, empty, query_weight, qid, y_true)
-    rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
+    mean = QueryMean.checked(owner, y_true, **over)
+    rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"), sample_weight)
     are_classes = np.isin(rows.score, (0, 1)).all() and np.ptp(rows.score) == 1
     if are_classes and (rows.y % 1 != 0).any():
         warn(f"y_score of {owner} holds classes and y_true scores: y_true comes first.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -10,10 +10,11 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import Choice, Constraint, Number, check_parameters
 from sklearn_rank.metrics._ranked import (
-    QueryMean,
+    OverQueries,
     RankedQueries,
     check_not_negative,
     divide,
+    over_queries,
     rank_queries,
 )
 
@@ -27,16 +28,9 @@ def _hits(ranked: RankedQueries, k: Indices) -> Floats:
     return ranked.queries.reduce(np.add, share * places)
 
 
+@over_queries
 def precision_at_k(
-    y_true: Any,
-    y_score: Any,
-    *,
-    k: int = 10,
-    divide_by: str = "rows",
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    y_true: Any, y_score: Any, *, k: int = 10, divide_by: str = "rows", **over: Unpack[OverQueries]
 ) -> float | Floats:
     r"""Compute the share of relevant rows among the first k, the mean over queries.
 
@@ -94,22 +88,15 @@ def precision_at_k(
     """
     allowed: dict[str, Constraint] = {"k": _K, "divide_by": Choice(("rows", "k"))}
     check_parameters("precision_at_k", {"k": k, "divide_by": divide_by}, allowed)
-    mean = QueryMean.checked("precision_at_k", average, empty, query_weight, qid, y_true)
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("precision_at_k", y_true, y_score, **over)
     places = np.minimum(k, ranked.query_rows.length)
     values = _hits(ranked, places) / (places if divide_by == "rows" else k)
     return mean.of(values, ranked.n_relevant > 0)
 
 
+@over_queries
 def recall_at_k(
-    y_true: Any,
-    y_score: Any,
-    *,
-    k: int = 10,
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    y_true: Any, y_score: Any, *, k: int = 10, **over: Unpack[OverQueries]
 ) -> float | Floats:
     r"""Compute the share of the relevant rows that are among the first k, the mean over queries.
 
@@ -158,22 +145,14 @@ def recall_at_k(
     1.0
     """
     check_parameters("recall_at_k", {"k": k}, {"k": _K})
-    mean = QueryMean.checked("recall_at_k", average, empty, query_weight, qid, y_true)
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("recall_at_k", y_true, y_score, **over)
     places = np.minimum(k, ranked.query_rows.length)
     values = divide(_hits(ranked, places), ranked.n_relevant)
     return mean.of(values, ranked.n_relevant > 0)
 
 
-def r_precision(
-    y_true: Any,
-    y_score: Any,
-    *,
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
-) -> float | Floats:
+@over_queries
+def r_precision(y_true: Any, y_score: Any, **over: Unpack[OverQueries]) -> float | Floats:
     r"""Compute the precision at R in queries with R relevant rows, the mean over queries.
 
     .. math:: \frac{1}{R} \sum_{t \le R} 1[y_{(t)} > 0]
@@ -218,22 +197,19 @@ def r_precision(
     >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])
     0.5
     """
-    mean = QueryMean.checked("r_precision", average, empty, query_weight, qid, y_true)
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("r_precision", y_true, y_score, **over)
     values = divide(_hits(ranked, ranked.n_relevant), ranked.n_relevant)
     return mean.of(values, ranked.n_relevant > 0)
 
 
+@over_queries
 def average_precision(
     y_true: Any,
     y_score: Any,
     *,
     k: int | None = None,
     divide_by: str = "attainable",
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    **over: Unpack[OverQueries],
 ) -> float | Floats:
     r"""Compute the average precision; its mean over queries is MAP.
 
@@ -301,8 +277,7 @@ def average_precision(
     """
     allowed = {"divide_by": Choice(("attainable", "relevant"))}
     check_parameters("average_precision", {"divide_by": divide_by}, allowed)
-    mean = QueryMean.checked("average_precision", average, empty, query_weight, qid, y_true, k=k)
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("average_precision", y_true, y_score, k, **over)
     ties, r = ranked.ties, ranked.relevant
     running = np.cumsum(r) - r
     relevant_before = running - ranked.queries.spread(running[ranked.queries.start])
@@ -321,15 +296,9 @@ def average_precision(
     return mean.of(values, ranked.n_relevant > 0)
 
 
+@over_queries
 def reciprocal_rank(
-    y_true: Any,
-    y_score: Any,
-    *,
-    k: int | None = None,
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    y_true: Any, y_score: Any, *, k: int | None = None, **over: Unpack[OverQueries]
 ) -> float | Floats:
     r"""Compute the reciprocal rank of the first relevant row; its mean over queries is MRR.
 
@@ -381,8 +350,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [1, 1])
     0.75
     """
-    mean = QueryMean.checked("reciprocal_rank", average, empty, query_weight, qid, y_true, k=k)
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("reciprocal_rank", y_true, y_score, k, **over)
     has_relevant = ranked.n_relevant > 0
     relevant_ties = np.flatnonzero(ranked.relevant)
     first = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
@@ -412,16 +380,14 @@ def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None)
     return lists.reduce(np.add, terms)
 
 
+@over_queries
 def err_score(
     y_true: Any,
     y_score: Any,
     *,
     k: int | None = None,
     max_relevance: float | None = None,
-    qid: Any = None,
-    query_weight: Any = None,
-    average: str | None = "mean",
-    empty: str | int = "skip",
+    **over: Unpack[OverQueries],
 ) -> float | Floats:
     r"""Compute the expected reciprocal rank (ERR), the mean over queries.
 
@@ -482,8 +448,7 @@ def err_score(
     """
     allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
     check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
-    mean = QueryMean.checked("err_score", average, empty, query_weight, qid, y_true, k=k)
-    ranked = rank_queries(y_true, y_score, qid)
+    mean, ranked = rank_queries("err_score", y_true, y_score, k, **over)
     check_not_negative("err_score", ranked.relevance)
     highest = float(ranked.relevance.max())
     top = highest if max_relevance is None else float(max_relevance)

@@ -14,9 +14,11 @@ Conventions, stated once
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -33,9 +35,13 @@ from sklearn_rank._core.validation import (
 )
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
-AVERAGE = Choice(("mean", None))
-EMPTY = Number(0, 1, integer=True, other=("skip",))
-CUT_OFF = Number(1, integer=True, other=(None,))
+Metric = TypeVar("Metric", bound=Callable[..., Any])
+
+_ALLOWED: dict[str, Constraint] = {
+    "average": Choice(("mean", None)),
+    "empty": Number(0, 1, integer=True, other=("skip",)),
+    "k": Number(1, integer=True, other=(None,)),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +117,12 @@ def order_by_score(scores: Floats, query: Indices | None) -> Indices:
     return order[np.argsort(short[order], kind="stable")]
 
 
-def rank_queries(y_true: Any, y_score: Any, qid: Any) -> RankedQueries:
-    """Check rows without weights and sort them by query and descending score."""
-    return rank_rows(ScoredRows.with_relevance(y_true, y_score, qid))
+def rank_queries(
+    owner: str, y_true: Any, y_score: Any, k: Any = None, /, **over: Unpack[OverQueries]
+) -> tuple[QueryMean, RankedQueries]:
+    """Check what a metric of places gets, and sort rows by query and descending score."""
+    mean = QueryMean.checked(owner, y_true, k, **over)
+    return mean, rank_rows(ScoredRows.with_relevance(y_true, y_score, over.get("qid")))
 
 
 def check_not_negative(owner: str, relevance: Floats) -> None:
@@ -146,13 +155,20 @@ class QueryMean:
 
     @classmethod
     def checked(
-        cls, owner: str, average: Any, empty: Any, weight: Any, qid: Any, y_true: Any, **k: Any
+        cls,
+        owner: str,
+        y_true: Any,
+        k: Any = None,
+        /,
+        *,
+        qid: Any = None,
+        query_weight: Any = None,
+        average: str | None = "mean",
+        empty: str | int = "skip",
     ) -> QueryMean:
         """Return the mean for the parameters that the metrics of places share."""
-        values = {"average": average, "empty": empty, **k}
-        allowed: dict[str, Constraint] = {"average": AVERAGE, "empty": EMPTY, "k": CUT_OFF}
-        check_parameters(owner, values, {name: allowed[name] for name in values})
-        if weight is None:
+        check_parameters(owner, {"average": average, "empty": empty, "k": k}, _ALLOWED)
+        if query_weight is None:
             return cls(average, empty)
         if qid is None or average is None:
             lacking = "qid" if qid is None else "average='mean'"
@@ -160,7 +176,7 @@ class QueryMean:
                 f"query_weight of {owner} needs {lacking}: it weighs the queries in their mean."
             )
         codes = check_qid(qid, len(check_column(y_true, "y_true")))
-        return cls(average, empty, check_query_weight(weight, qid, codes))
+        return cls(average, empty, check_query_weight(query_weight, qid, codes))
 
     def of(self, values: Floats, counts: Mask) -> float | Floats:
         """Return the mean of values of the queries; `counts` marks queries that have one."""
@@ -188,3 +204,22 @@ def divide(numerator: Floats, denominator: Floats | Indices) -> Floats:
     result = np.zeros(len(numerator))
     np.divide(numerator, denominator, out=result, where=np.asarray(denominator) > 0)
     return result
+
+
+class OverQueries(TypedDict, total=False):
+    """What every metric of places takes by name: the queries, and what their mean is."""
+
+    qid: Any
+    query_weight: Any
+    average: str | None
+    empty: str | int
+
+
+def over_queries(metric: Metric) -> Metric:
+    """Show the names and defaults of `OverQueries` in the signature of a metric that takes them."""
+    shown: Any = inspect.signature(metric)
+    own = [one for one in shown.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    shared = inspect.signature(QueryMean.checked).parameters
+    named = [shared[name] for name in OverQueries.__annotations__]
+    vars(metric)["__signature__"] = shown.replace(parameters=[*own, *named])
+    return metric

@@ -340,10 +340,10 @@ def as_scorer(scoring: Any) -> RankingScorer:
 
 def _is_scoring(value: Any) -> bool:
     try:
-        return isinstance(as_scorer(value), RankingScorer)
+        return value is None or isinstance(as_scorer(value), RankingScorer)
     except ValueError:
         return False
 
 
-SCORING = Described(f"{_names()}, or what ranking_scorer returned", _is_scoring)
-"""Constraint of a parameter: a name of a metric, or what `ranking_scorer` returned."""
+SCORING = Described(f"None, {_names()}, or what ranking_scorer returned", _is_scoring)
+"""Constraint of a parameter: None, a name of a metric, or what `ranking_scorer` returned."""

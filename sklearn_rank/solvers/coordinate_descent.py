@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rank._core.protocols import Candidate, Floats, ObjectiveState, PairShares, Values
+from sklearn_rank._core.protocols import (
+    Candidate,
+    Floats,
+    Limits,
+    ObjectiveState,
+    PairShares,
+    Values,
+)
 from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank.solvers._solver import BoostingSolver
 
@@ -244,9 +251,6 @@ class Coordinate(BoostingSolver):
                 return
 
 
-Limits = tuple[Floats, Floats]
-
-
 def _edges(above: Floats, totals: Floats) -> Floats:
     """Return minus the derivative of the objective along each h."""
     if len(above) == 1:
@@ -255,7 +259,7 @@ def _edges(above: Floats, totals: Floats) -> Floats:
 
 
 def steepest(
-    above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits | None = None
+    above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits = None
 ) -> Floats:
     """Return the gain |edge|: the absolute slope of the objective along each h.
 
@@ -292,11 +296,7 @@ class QuadraticGain:
     longest: float
 
     def __call__(
-        self,
-        above: Floats,
-        totals: Floats,
-        curvature: Floats | None = None,
-        limits: Limits | None = None,
+        self, above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits = None
     ) -> Floats:
         """Return the gain of each weak ranker."""
         slope = steepest(above, totals)
@@ -338,11 +338,7 @@ class OptimalGain:
     smoothing: float
 
     def __call__(
-        self,
-        above: Floats,
-        totals: Floats,
-        curvature: Floats | None = None,
-        limits: Limits | None = None,
+        self, above: Floats, totals: Floats, curvature: Floats | None = None, limits: Limits = None
     ) -> Floats:
         """Return the gain of each weak ranker."""
         # Rounding can leave a share just outside [0, 1].

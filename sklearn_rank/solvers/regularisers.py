@@ -84,9 +84,9 @@ class Regulariser(ABC):
     def shrunk(self, z: Floats, strength: Floats | float) -> Floats:
         """Return the minimiser of ``(w - z)**2 / 2 + strength * penalty(w) / alpha``."""
 
-    @abstractmethod
     def projected(self, w: Floats) -> Floats:
         """Return the nearest coefficients in the ball."""
+        return self.inside(w)
 
     def proximal(self, z: Floats, step: float) -> Floats:
         r"""Return the minimiser of ``||w - z||^2 / 2 + step * penalty(w)`` in the ball."""
@@ -161,10 +161,6 @@ class Ridge(Regulariser):
     def shrunk(self, z: Floats, strength: Floats | float) -> Floats:
         """Divide."""
         return z / (1 + strength)
-
-    def projected(self, w: Floats) -> Floats:
-        """Shorten."""
-        return self.inside(w)
 
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the gradient of the sum."""

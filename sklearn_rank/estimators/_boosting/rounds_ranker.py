@@ -19,7 +19,6 @@ from sklearn_rank._core.validation import (
     FLAG,
     Constraint,
     Number,
-    OrNone,
     is_data_frame,
     refuse_dates,
 )
@@ -151,7 +150,7 @@ class RoundsRanker(BaseRanker):
         "validation_fraction": Number(0, 1, "neither"),
         "n_iter_no_change": Number(1, integer=True, other=(None,)),
         "refit_stopped": FLAG,
-        "scoring": OrNone(SCORING),
+        "scoring": SCORING,
     }
 
     scoring: Any

@@ -42,7 +42,7 @@ def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
 
     from sklearn_rank._core.parallel import ThreadPool
     from sklearn_rank._core.sums import Queries
-    from sklearn_rank.estimators._list_problem import BlockwiseObjective
+    from sklearn_rank.estimators.list_net_linear import BlockwiseObjective
     from sklearn_rank.models import LinearModel
     from sklearn_rank.objectives import CrossEntropy, ListLoss
 

@@ -17,8 +17,7 @@ from dask import delayed
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
-from sklearn_rank.metrics.pair_counts import NO_PAIR, count_pairs
-from sklearn_rank.metrics.scored_rows import ScoredRows
+from sklearn_rank.metrics.scored_rows import NO_PAIR, ScoredRows, count_pairs
 
 _SAMPLE = 1000
 """Scores of a partition by which the ranges are chosen."""

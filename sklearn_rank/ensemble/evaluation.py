@@ -13,9 +13,8 @@ from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
 from sklearn_rank._core.rows import effective_rows
 from sklearn_rank.ensemble.members import HIGHEST_GRADE
 from sklearn_rank.metrics import auc_score, ndcg_score
-from sklearn_rank.metrics.curve_terms import RocSteps
-from sklearn_rank.metrics.intervals import with_both_classes
-from sklearn_rank.metrics.pair_counts import NO_PAIR
+from sklearn_rank.metrics.intervals import RocSteps, with_both_classes
+from sklearn_rank.metrics.scored_rows import NO_PAIR
 from sklearn_rank.metrics.scorers import as_scorer
 
 _AUC_SHARE = 0.2

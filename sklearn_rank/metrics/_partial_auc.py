@@ -13,7 +13,7 @@ from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import Number, check_parameters
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics._ranked import OverQueries, QueryMean, divide, over_queries, rank_rows
-from sklearn_rank.metrics.curve_terms import part_before
+from sklearn_rank.metrics.intervals import part_before
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 MAX_FPR = Number(0, 1, closed="right")

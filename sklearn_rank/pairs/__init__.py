@@ -1,7 +1,6 @@
 """Learning from pairs: duels, preferences and annotations, of which each names two items."""
 
-from sklearn_rank.pairs._given import PairTable
-from sklearn_rank.pairs._votes import duel_pairs, merge_votes
+from sklearn_rank.pairs._given import PairTable, duel_pairs, merge_votes
 from sklearn_rank.pairs.bradley_terry import BradleyTerry
 from sklearn_rank.pairs.pair_folds import PairKFold
 from sklearn_rank.pairs.pair_ranker import PairRanker

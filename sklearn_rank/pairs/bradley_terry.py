@@ -25,8 +25,7 @@ from sklearn_rank._core.validation import (
     check_parameters,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.pairs._given import share_in_order
-from sklearn_rank.pairs._votes import duel_pairs, merge_votes, positions
+from sklearn_rank.pairs._given import duel_pairs, merge_votes, positions, share_in_order
 
 
 class BradleyTerry(BaseEstimator):

@@ -13,7 +13,7 @@ from sklearn_rank.metrics import (
     tpr_at_fpr_interval,
 )
 from sklearn_rank.metrics._choice import influence, strata
-from sklearn_rank.metrics.curve_terms import RocSteps
+from sklearn_rank.metrics.intervals import RocSteps
 
 
 def held_out(n=300, n_folds=3, seed=0):

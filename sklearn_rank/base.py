@@ -206,7 +206,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
     """Base class of the rankers.
 
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
-    `_score_rows`. Everything a user can get wrong about arrays is handled here.
+    `score_rows`. Everything a user can get wrong about arrays is handled here.
 
     Scorecards, pairs, clusters and exports see a ranker through its public methods alone: besides
     those of scikit-learn `check_parameters`, `check_columns`, `check_rows`, `check_items` and
@@ -289,7 +289,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         """Check parameters and arrays, those of `_validate_training`; return rows to learn from."""
         self.check_parameters()
         data = self._validate_training(*arrays)
-        self._check_training(data)
+        self.check_training(data)
         return data
 
     @abstractmethod
@@ -354,7 +354,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         check_is_fitted(self)
         X = self._validate_features(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._score_rows(X)
+            scores = self.score_rows(X)
         if not np.isfinite(scores).all():
             raise ValueError(
                 f"The scores of {type(self).__name__} overflow: X must hold values of the size of "
@@ -363,10 +363,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         if self.relevance == "binary":
             scores += self.offset_  # in place: a copy of a million scores costs a tenth more
         return scores
-
-    @abstractmethod
-    def _score_rows(self, X: Any) -> Floats:
-        """Return scores, without offset, of validated rows, in an array of their own."""
 
     def _not_additive(self) -> str:
         """Return which parameter has to be what for `contributions`; empty when it is."""
@@ -398,8 +394,9 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         """
         return self._validate_features(X, reset=False)
 
+    @abstractmethod
     def score_rows(self, X: Any) -> Floats:
-        """Return scores, without offset, of checked rows.
+        """Return scores, without offset, of checked rows, in an array of their own.
 
         Parameters
         ----------
@@ -411,7 +408,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         ndarray of shape (n_samples,)
             Scores, greater for rows that rank higher.
         """
-        return self._score_rows(X)
 
     def training_data(
         self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, is_fitted: bool = False
@@ -442,7 +438,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
             return self._check_arrays(X, y, qid, sample_weight)
         classes = getattr(self, "classes_", None)
         data = self._rows_of(self.check_rows(X), y, qid, sample_weight, classes)
-        self._check_training(data)
+        self.check_training(data)
         return data
 
     def check_items(self, X: Any) -> Any:
@@ -473,7 +469,12 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         data : Rows
             Rows, on several processes those of this one.
         """
-        self._check_training(data)
+        has_pair = float(data.preferences.is_paired.any())
+        if not data.largest(has_pair):
+            raise ValueError(
+                f"{type(self).__name__} found no comparable pair: in every query all rows "
+                "have the same relevance, so that no order is better than another."
+            )
 
     def fit_rows(self, data: Rows) -> dict[str, Any]:
         """Learn from checked rows and return the fitted attributes; set none.
@@ -526,15 +527,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
 
     def _check_features(self, X: Any) -> None:
         """Raise ValueError for features, rows of weight zero included, that can't be used."""
-
-    def _check_training(self, data: Rows) -> None:
-        """Raise ValueError for data that nothing can be learned from."""
-        has_pair = float(data.preferences.is_paired.any())
-        if not data.largest(has_pair):
-            raise ValueError(
-                f"{type(self).__name__} found no comparable pair: in every query all rows "
-                "have the same relevance, so that no order is better than another."
-            )
 
     def check_parameters(self) -> None:
         """Raise ValueError for a parameter that is not as described."""

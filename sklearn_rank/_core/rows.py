@@ -64,6 +64,8 @@ class Rows(Sums):
         The processes that hold the rows; None where all are here.
     n_passed : int
         Number of rows passed to `fit`, those of weight zero included.
+    shown : ndarray of shape (n_rows,) or None
+        The place at which each row was shown in its query, from 1, where that is known.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class Rows(Sums):
     held_out: Rows | None = None
     collective: Collective | None = None
     n_passed: int = 0
+    shown: Indices | None = None
 
     def __post_init__(self) -> None:
         """Set `position` and `n_passed`, if they are not given."""
@@ -103,6 +106,7 @@ class Rows(Sums):
             qid=None if self.qid is None else self.qid[rows],
             weight=self.weight[rows] if weight is None else weight,
             position=self.position[rows],
+            shown=None if self.shown is None else self.shown[rows],
         )
         if "code" in vars(self):  # hashing again would cost a pass over the features
             vars(taken)["code"] = self.code[rows]

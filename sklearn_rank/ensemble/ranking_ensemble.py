@@ -434,7 +434,8 @@ class RankingEnsemble(BaseRanker):
 
     # Scores ----------------------------------------------------------------------------
 
-    def _score_rows(self, X: Any) -> Floats:
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows."""
         total = np.zeros(X.shape[0])
         for name, one in self.estimators_.items():
             total += self.weights_[name] * self.maps_[name](member_scores(name, one, X))

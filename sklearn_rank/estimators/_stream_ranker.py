@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
@@ -55,8 +56,59 @@ class StreamRanker(BaseRanker):
     def _check_part(self, data: Rows) -> None:
         """Raise ValueError for rows of a call that can't be used."""
 
-    def _learn_part(self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any) -> Self:
-        """Check parameters and arrays, and learn; a call that fails changes nothing."""
+    @available_if(has_partial_fit)
+    def partial_fit(
+        self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
+    ) -> Self:
+        r"""Learn from some more rows, by gradient descent.
+
+        `ListNetLinear`, with ``solver="ogd"`` and a number as `eta0`, takes a step for each query,
+        in the order in which they appear.
+
+        `KernelPairwiseSGDRanker`, with ``kernel="linear"`` and ``solver="gd"``, takes one step on
+        the pairs among the rows. Call t takes step t,
+
+        .. math:: w_{t+1} = (1 - \eta_t \alpha) w_t - \eta_t \nabla L_t(w_t), \qquad
+            \eta_t = \eta_0 t^{-\theta}
+
+        where :math:`L_t` is the mean loss of the comparable pairs among the rows of the call, or of
+        `batch_size` of them, drawn. Rows of different calls are not compared: pass whole queries,
+        or enough rows of one list. T calls with the same rows are `fit` with ``max_iter=T, tol=0``,
+        but for the draws of `batch_size`. A call without a comparable pair takes no step. After
+        `fit` it goes on from there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance (graded mode), or one or both of the classes (binary mode).
+        classes : array-like of shape (2,), default=None
+            Binary mode: the two classes, in the first call; only needed when y does not
+            have both.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row. None: the rows are one list.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+
+        Returns
+        -------
+        self : object
+            The ranker. `coef_` of `ListNetLinear`, and with ``average=True``, is the average over
+            the steps of all calls; `offset_` is that of the rows of this call, as far as they have
+            both classes. With ``eta0="auto"`` `eta0_` is that of the call with the longest row so
+            far.
+
+        Raises
+        ------
+        ValueError
+            When a parameter or an array is not as described: the ranker is then as
+            before.
+
+        References
+        ----------
+        Chen2012, eq. (1.5) (the step).
+        """
         with unchanged_on_error(self):
             self.check_parameters()
             data, fitted = self._validate_part(X, y, classes, qid, sample_weight)

@@ -36,34 +36,27 @@ class TreeProblem:
         Number of rows of each query, for an objective of the engine.
     query_weight : ndarray of shape (n_queries,) or None
         Weight of each query, for an objective of the engine; None: all the same.
-    shown : ndarray of shape (n_rows,) or None
-        The place at which each row was shown in its query, for an objective of the engine.
     """
 
     data: Rows
     objective: PosedObjective | None
     query_sizes: Indices | None
     query_weight: Floats | None = None
-    shown: Indices | None = None
 
     @classmethod
-    def of_engine(cls, data: Rows, position: Indices | None = None) -> TreeProblem:
+    def of_engine(cls, data: Rows) -> TreeProblem:
         """Group rows by query, for an objective of the engine.
 
-        `position` is the place at which each row passed to `fit` was shown: rows of a query come
-        in this order, and otherwise as they were passed.
+        Rows of a query come in the order in which they were shown, or else as they were passed.
         """
-        shown = None
-        if position is not None:
-            shown = position[data.position]
-            order = np.argsort(shown, kind="stable")
-            data, shown = data.take(order), shown[order]
+        if data.shown is not None:
+            data = data.take(np.argsort(data.shown, kind="stable"))
         rows = Queries.from_codes(data.qid, len(data.y))
         if rows.order is not None:
-            data, shown = data.take(rows.order), None if shown is None else rows.sort(shown)
+            data = data.take(rows.order)
         weight = data.weight[rows.queries.start]
         query_weight = None if (weight == weight[0]).all() else weight
-        return cls(data, None, rows.queries.length, query_weight, shown)
+        return cls(data, None, rows.queries.length, query_weight)
 
     @classmethod
     def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
@@ -97,7 +90,7 @@ class TreeProblem:
         if self.objective is not None:
             return TreeData(data.X, data, held_out=held_out, start=start)
         relevance = data.y.astype(np.float64)
-        queries = self.query_sizes, self.query_weight, self.shown
+        queries = self.query_sizes, self.query_weight, data.shown
         return TreeData(data.X, None, relevance, *queries, held_out, start)
 
     def sample(self) -> Indices:

@@ -425,13 +425,7 @@ class BoostedTreesRanker(RoundsRanker):
         """
         validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
         validation |= {"sample_weight_val": sample_weight_val}
-        if position is None:
-            return self._learn(X, y, qid, sample_weight, validation)
-
-        def fit(rows: Rows) -> dict[str, Any]:
-            return self._fit(rows, np.asarray(position, dtype=np.intp).ravel())
-
-        return self._learn(X, y, qid, sample_weight, validation, position, fit=fit)
+        return self._learn(X, y, qid, sample_weight, validation, position)
 
     def _validate_training(
         self,
@@ -450,8 +444,9 @@ class BoostedTreesRanker(RoundsRanker):
                     f"position of {name} needs loss='ndcg', whose engines correct for it. Got "
                     f"loss={self.loss!r}: weigh clicked rows by 1 / propensity in sample_weight."
                 )
-            engine, n_rows = get_engine(self.engine, name).name, len(np.atleast_1d(y))
-            check_position(name, engine, self.engine_params or {}, position, n_rows)
+            engine, given = get_engine(self.engine, name).name, self.engine_params or {}
+            shown = check_position(name, engine, given, position, data.n_passed)
+            data = replace(data, shown=shown[data.position])
         return data
 
     @property
@@ -468,7 +463,8 @@ class BoostedTreesRanker(RoundsRanker):
 
     # Scores ----------------------------------------------------------------------------
 
-    def _score_rows(self, X: Any) -> Floats:
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows."""
         engine, booster = self._trees_.loaded(self._n_threads)
         return engine.scores(booster, X, self._n_threads, 0, self.n_iter_).astype(np.float64)
 
@@ -508,8 +504,9 @@ class BoostedTreesRanker(RoundsRanker):
                 f"quarter of their number. Got {self.min_samples_leaf}."
             )
 
-    def _check_training(self, data: Rows) -> None:
-        super()._check_training(data)
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows that nothing can be learned from."""
+        super().check_training(data)
         name = type(self).__name__
         if self._has_own_objective:
             check_own_objective(name, self.engine_params or {}, data)
@@ -583,24 +580,22 @@ class BoostedTreesRanker(RoundsRanker):
     def _has_own_objective(self) -> bool:
         return isinstance(self.loss, str) and self.loss == NDCG
 
-    def _fit(self, data: Rows, position: Indices | None = None) -> dict[str, Any]:
+    def _fit(self, data: Rows) -> dict[str, Any]:
         engine = get_engine(self.engine, type(self).__name__)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         data = data.uncopied()
         engine.check_features(type(self).__name__, data.X, self.max_bins)
         phases = Phases(self, data, seed)
         for phase in phases:
-            phases.end(*self._grow(engine, seed, phase, position))
+            phases.end(*self._grow(engine, seed, phase))
         return phases.fitted
 
-    def _grow(
-        self, engine: Engine, seed: int, phase: Phase, position: Indices | None
-    ) -> tuple[dict[str, Any], bool]:
+    def _grow(self, engine: Engine, seed: int, phase: Phase) -> tuple[dict[str, Any], bool]:
         """Return fitted attributes, and whether an observer ended the fit."""
         codes, stopping, rows_held_out = self.category_codes_, None, None
         if codes is not None:
             codes.learn(phase.rows.X)
-        problem, held_out = self._make_problem(phase.rows, position), phase.held_out
+        problem, held_out = self._make_problem(phase.rows), phase.held_out
         if held_out is not None:
             rows_held_out = Selection.of(held_out.X)
             if codes is not None:
@@ -639,9 +634,9 @@ class BoostedTreesRanker(RoundsRanker):
     def _rows_as_given(self, X: Any) -> Any:
         return super()._rows_as_given(as_matrix(X))
 
-    def _make_problem(self, data: Rows, position: Indices | None) -> TreeProblem:
+    def _make_problem(self, data: Rows) -> TreeProblem:
         if self._has_own_objective:
-            return TreeProblem.of_engine(data, position)
+            return TreeProblem.of_engine(data)
         return TreeProblem.of_objective(self._in_pairs(data), self._loss, float(self.p), self.push)
 
     def _in_pairs(self, data: Rows) -> Rows:

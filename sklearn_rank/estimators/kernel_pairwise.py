@@ -6,14 +6,13 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.callbacks import Follower, no_hook
@@ -35,7 +34,6 @@ from sklearn_rank._core.warnings import warn
 from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss, mean_loss
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
-    has_partial_fit,
     mean_attributes,
     rows_of,
 )
@@ -373,56 +371,6 @@ class KernelPairwiseSGDRanker(StreamRanker):
         self.random_state = random_state
         self.verbose = verbose
 
-    @available_if(has_partial_fit)
-    def partial_fit(
-        self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
-    ) -> Self:
-        r"""Take one step of gradient descent on the pairs among some more rows.
-
-        Only with ``kernel="linear"`` and ``solver="gd"``. Call t takes step t,
-
-        .. math:: w_{t+1} = (1 - \eta_t \alpha) w_t - \eta_t \nabla L_t(w_t), \qquad
-            \eta_t = \eta_0 t^{-\theta}
-
-        where :math:`L_t` is the mean loss of the comparable pairs among the rows of the call, or of
-        `batch_size` of them, drawn. Rows of different calls are not compared: pass whole queries,
-        or enough rows of one list. T calls with the same rows are `fit` with ``max_iter=T, tol=0``,
-        but for the draws of `batch_size`.
-        A call without a comparable pair takes no step. After `fit` it goes on from there.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Relevance (graded mode), or one or both of the classes (binary mode).
-        classes : array-like of shape (2,), default=None
-            Binary mode: the two classes, in the first call; only needed when y does not
-            have both.
-        qid : array-like of shape (n_samples,), default=None
-            Query of each row. None: the rows are one list.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities.
-
-        Returns
-        -------
-        self : object
-            The ranker. With ``average=True`` `coef_` is the average over the steps of all calls;
-            `offset_` is that of the rows of this call, as far as they have both classes. With
-            ``eta0="auto"`` `eta0_` is that of the call with the longest row so far.
-
-        Raises
-        ------
-        ValueError
-            When a parameter or an array is not as described: the ranker is then as
-            before.
-
-        References
-        ----------
-        Chen2012, eq. (1.5) (the step).
-        """
-        return self._learn_part(X, y, classes, qid, sample_weight)
-
     def _not_online(self) -> str:
         if self.kernel != "linear":
             return f"kernel='linear'. Got kernel={self.kernel!r}."
@@ -488,8 +436,9 @@ class KernelPairwiseSGDRanker(StreamRanker):
             )
         check_size(type(self).__name__, largest_size(X), _LARGEST_FEATURE)
 
-    def _check_training(self, data: Rows) -> None:
-        super()._check_training(data)
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows that nothing can be learned from."""
+        super().check_training(data)
         if self.warm_start and hasattr(self, "_progress_"):
             owner = f"{type(self).__name__} with warm_start=True"
             check_same(owner, self._progress_["settings"], self._fixed_settings(data))
@@ -688,7 +637,8 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     # Scoring -------------------------------------------------------------------------
 
-    def _score_rows(self, X: Any) -> Floats:
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows."""
         if self.kernel == "linear":
             return np.asarray(X @ self.coef_)
         support = np.flatnonzero(self.dual_coef_)

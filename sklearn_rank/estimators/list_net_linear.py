@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._core.callbacks import Follower, no_hook
 from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
@@ -29,7 +28,6 @@ from sklearn_rank._core.validation import (
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
-    has_partial_fit,
     mean_attributes,
     rows_of,
 )
@@ -402,41 +400,6 @@ class ListNetLinear(StreamRanker):
         self.random_state = random_state
         self.verbose = verbose
 
-    @available_if(has_partial_fit)
-    def partial_fit(
-        self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Learn from some more queries: one step of online gradient descent for each.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Relevance (graded mode), or one or both of the classes (binary mode).
-        classes : array-like of shape (2,), default=None
-            Binary mode: the two classes, in the first call; only needed when y does not
-            have both.
-        qid : array-like of shape (n_samples,), default=None
-            Query of each row; queries are taken in the order in which they appear.
-            None: the rows are one query.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities.
-
-        Returns
-        -------
-        self : object
-            The ranker. `coef_` is the average over the steps of all calls; `offset_` is
-            that of the rows of this call, as far as they have both classes.
-
-        Raises
-        ------
-        ValueError
-            When a parameter or an array is not as described: the ranker is then as
-            before.
-        """
-        return self._learn_part(X, y, classes, qid, sample_weight)
-
     def _not_online(self) -> str:
         if not self.solver_in_use.is_online:
             return f"solver='ogd': solver={self.solver!r} needs all queries at once."
@@ -476,8 +439,9 @@ class ListNetLinear(StreamRanker):
                     f"loss={self.loss!r}: set eta0 to a number."
                 )
 
-    def _check_training(self, data: Rows) -> None:
-        super()._check_training(data)
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows that nothing can be learned from."""
+        super().check_training(data)
         self._check_part(data)
         if self.warm_start and hasattr(self, "coef_"):
             known, now = ({"number of features": n} for n in (len(self.coef_), data.X.shape[1]))
@@ -608,7 +572,8 @@ class ListNetLinear(StreamRanker):
             return {}
         return {"t_": descent.n_steps, "_descent_": (descent.coefficients, descent.total)}
 
-    def _score_rows(self, X: Any) -> Floats:
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows."""
         return np.asarray(X @ self.coef_)
 
     def _sum_by_feature(self, X: Any) -> Floats:

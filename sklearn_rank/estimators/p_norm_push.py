@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -442,7 +443,7 @@ class PNormPushRanker(BoostingRanker):
         """Raise ValueError for settings that only other solvers take."""
         model = as_model(self.weak_ranker).name
         rate, patience = self.learning_rate, self.n_iter_no_change
-        is_given = rate not in (1, self._default("learning_rate"))
+        is_given = rate not in (1, signature(type(self)).parameters["learning_rate"].default)
         abilities = {
             "p=inf": ("has_path", np.isinf(self.p)),
             f"alpha={self.alpha}": ("has_ridge", self.alpha not in ("auto", 0)),
@@ -483,8 +484,9 @@ class PNormPushRanker(BoostingRanker):
             "score_p": self.score_p if uses_score else None,
         }
 
-    def _check_training(self, data: Rows) -> None:
-        super()._check_training(data)
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows that nothing can be learned from."""
+        super().check_training(data)
         if data.held_out is not None and not self.solver_in_use.has_stages:
             raise ValueError(
                 "X_val of PNormPushRanker needs solver='coordinate', which has a model after each "

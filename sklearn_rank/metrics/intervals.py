@@ -20,7 +20,7 @@ from sklearn_rank.metrics.scored_rows import ScoredRows, count_pairs
 
 CONFIDENCE = Number(0, 1, closed="neither")
 ROUNDING = 1e-12
-"""Estimates and standard errors up to this are taken as zero."""
+"""Estimates, standard errors and differences of shares up to this are taken as zero."""
 
 BATCH_VALUES = 1 << 22
 """Counts that are held in memory at a time."""
@@ -30,9 +30,6 @@ _RESAMPLING: dict[str, Constraint] = {
     "n_resamples": Number(1, integer=True),
     "random_state": SEED,
 }
-
-_CURVE_ROUNDING = 1e-12
-"""Shares of the other rows that differ by less are taken as equal."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +239,7 @@ def part_before(left: Floats, other: Floats, total: Any) -> Floats:
     ndarray
         Parts.
     """
-    part = np.asarray(left >= -_CURVE_ROUNDING * total, dtype=np.float64)
+    part = np.asarray(left >= -ROUNDING * total, dtype=np.float64)
     return np.divide(np.clip(left, 0.0, other), other, out=part, where=other > 0)
 
 

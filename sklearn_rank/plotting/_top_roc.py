@@ -161,7 +161,7 @@ class TopROCDisplay(PredictionsDisplay):
         name = self.name if name is None else name
         area = None if self.roc_auc is None else f"AUC {self.roc_auc:.3f}"
         label = f"{name} ({area})" if name and area else name or area or "_curve"
-        style = {**drawing.style_of(drawing.n_named_lines(ax)), "linewidth": 2.0, "label": label}
+        style = {**drawing.next_style(ax), "linewidth": 2.0, "label": label}
         shown = _visible(self.fpr, self.tpr, low, max_fpr)
         (self.line_,) = ax.plot(*shown, **{**style, **line_options})
         if xscale == ax.get_xscale() == "log" and not ax.get_autoscalex_on():

@@ -71,14 +71,10 @@ def shortened(text: str, longest: int = 16) -> str:
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
-def style_of(number: int) -> dict[str, Any]:
-    """Return colour and dashes of the line with this number."""
+def next_style(ax: Any) -> dict[str, Any]:
+    """Return colour and dashes of one more line beside those that the legend names."""
+    number = len(ax.get_legend_handles_labels()[0])
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
-
-
-def n_named_lines(ax: Any) -> int:
-    """Return the number of lines in the legend."""
-    return len(ax.get_legend_handles_labels()[0])
 
 
 def use_light_frame(ax: Any) -> None:

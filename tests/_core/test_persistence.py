@@ -26,7 +26,7 @@ from sklearn_rank import (
     RankBoost,
     SmoothMarginRanker,
 )
-from sklearn_rank._core import versions as _versions
+from sklearn_rank._core import callbacks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._pair_sums import MARGIN_LOSSES
 from sklearn_rank.metrics import ranking_scorer
@@ -113,7 +113,7 @@ def test_clones_are_silent(fitted):
 def test_a_file_of_another_version_warns(fitted, kind, monkeypatch):
     def stored_by_another(one):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_versions, "__version__", "9.9.9")
+            patch.setattr(callbacks, "__version__", "9.9.9")
             return one.__getstate__()
 
     class Stored(type(fitted)):

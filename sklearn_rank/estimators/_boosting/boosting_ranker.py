@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
-from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,8 +38,6 @@ from sklearn_rank.models import (
 )
 from sklearn_rank.objectives import balancing_offset, error_cut, make_push
 from sklearn_rank.solvers import BoostingSolver, Coordinate
-
-_GIVEN = "shape of X_val (None: not given)"
 
 
 class BoostingRanker(RoundsRanker):
@@ -99,7 +96,8 @@ class BoostingRanker(RoundsRanker):
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         yield from self.weak_rankers_.staged_scores(X, self.estimator_weights_)
 
-    def _score_rows(self, X: Any) -> Floats:
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows."""
         with ThreadPool(self.n_jobs, X.shape[0] * X.shape[1]).running() as threads:
             return self.weak_rankers_.scores(X, self.estimator_weights_, threads)
 
@@ -223,20 +221,22 @@ class BoostingRanker(RoundsRanker):
         splits = self.n_iter_no_change is not None and data.held_out is None
         measures = self._watches(data) and self.scoring is not None
         fraction = self.validation_fraction if splits else None
+        given = None if data.held_out is None else data.held_out.X.shape
         return {
             "shape of X": data.shape,
             "names of features": [*getattr(self, "feature_names_in_", ())],
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
             "validation_fraction (None: no early stopping)": fraction,
-            _GIVEN: None if data.held_out is None else data.held_out.X.shape,
+            "shape of X_val (None: not given)": given,
             "refit after early stopping": splits and self.refits,
             "scoring": as_scorer(self.scoring).label if measures else None,
             **self.stump_settings(),
         }
 
-    def _check_training(self, data: Rows) -> None:
-        super()._check_training(data)
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows that nothing can be learned from."""
+        super().check_training(data)
         n_bags = getattr(self, "n_bags", 1)
         if n_bags > 1 and data.held_out is not None:
             raise ValueError(
@@ -320,10 +320,6 @@ class BoostingRanker(RoundsRanker):
                 f"min_bin_events of {type(model).__name__} counts rows of the upper class: it "
                 "needs relevance='binary'. Got relevance='graded'."
             )
-
-    def _default(self, name: str) -> Any:
-        """Return the default of a parameter."""
-        return signature(type(self)).parameters[name].default
 
     def _used_constraints(self) -> list[str]:
         """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""

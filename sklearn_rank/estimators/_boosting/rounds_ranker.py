@@ -328,8 +328,9 @@ class RoundsRanker(BaseRanker):
             )
         return held_out.with_moderate_weights()
 
-    def _check_training(self, data: Rows) -> None:
-        super()._check_training(data)
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows that nothing can be learned from."""
+        super().check_training(data)
         if self._watches(data) and self.scoring is not None:
             rows = data if data.held_out is None else data.held_out
             metric_of_rows(type(self).__name__, self.scoring, rows)(np.zeros(len(rows.y)))

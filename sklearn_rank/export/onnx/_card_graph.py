@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_rank._core.protocols import Values
 from sklearn_rank.export.onnx._graph import GraphBuilder, import_onnx
 from sklearn_rank.scorecard import Card, Scorecard, Variable
 
-_TYPES = {"str": np.str_, "int": np.int64, "bool": np.int64}
+_TYPES: dict[str, Any] = {"str": np.str_, "int": np.int64, "bool": np.int64}
 """Types of columns of categories; all others are floats of the wanted size."""
 
 
@@ -59,7 +58,6 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     if isinstance(card, Scorecard):
         check_is_fitted(card)
         card = card.card_
-    graph = GraphBuilder(prefix=f"{name}/")
     kinds = {card.column_name(variable): variable.kind for variable in card.variables}
     has_categories = bool(set(kinds.values()) - {"number"})
     inputs = list(kinds) if has_categories else ["X"]
@@ -68,6 +66,8 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
             f"The output and all inputs must have names, which differ: the output is called "
             f"{name!r}, the inputs {inputs}. Pass another name."
         )
+    # Names of results start with this, which is longer than all others.
+    graph = GraphBuilder(prefix=max(name, *inputs, key=len) + "/")
     if has_categories:
         for column, kind in kinds.items():
             graph.add_input(column, np.dtype(_TYPES.get(kind, np.float64)), 1)
@@ -77,9 +77,9 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     n_rows = graph.node("Shape", inputs[0], start=0, end=1)
     total = graph.node("Expand", np.array([card.intercept], dtype=np.int64), n_rows)
     for variable in card.variables:
-        values = card.column_name(variable) if has_categories else "X"
+        values = card.column_name(variable)
         if not has_categories:
-            values = graph.node("Gather", values, [variable.column], axis=1)
+            values = graph.node("Gather", "X", [variable.column], axis=1)
         points = np.array(variable.points, dtype=np.int64)
         total = graph.node(
             "Add", total, graph.node("Gather", points, _bins(graph, variable, values))
@@ -102,18 +102,9 @@ def _bins(graph: GraphBuilder, variable: Variable, values: str) -> str:
     elif kind == "str":
         # An empty string is missing, unless it is a category.
         bins_of = {"": variable.missing, **dict(bin_of)}
-        return graph.node(
-            "LabelEncoder",
-            graph.node("Squeeze", values, [1]),
-            domain="ai.onnx.ml",
-            keys_strings=list(bins_of),
-            values_int64s=list(bins_of.values()),
-            default_int64=other,
-        )
+        return graph.look_up(graph.node("Squeeze", values, [1]), bins_of, other)
     else:
-        listed: Values = np.array(
-            [value for value, _ in bin_of], dtype=_TYPES.get(kind, np.float64)
-        )
+        listed = np.array([value for value, _ in bin_of], dtype=_TYPES.get(kind, np.float64))
         is_equal = graph.node("Equal", values, listed)
         bins = _sum_where(graph, is_equal, [number - other for _, number in bin_of], other)
         if kind != "float":

@@ -25,10 +25,9 @@ def columns_of(graph: OperatorGraph, inputs: Sequence[GraphInput], codes: Any) -
                 f"{graph.owner} takes strings only for categorical features. Input {one.name!r}, "
                 f"of features {numbers[0]} to {numbers[-1]}, has strings."
             )
-        place += [n_columns + number - numbers[0] for number in numbers]
-        name = one.name
+        place += range(n_columns, n_columns + one.n_columns)
+        name = one.name if one.is_text else graph.cast(one.name, np.float64)
         if not one.is_text:
-            name = graph.cast(one.name, np.float64)
             parts.append(name)
             n_columns += one.n_columns
         for number in coded:
@@ -45,12 +44,10 @@ def _known_categories(codes: Any) -> dict[int, dict[Any, int]]:
     return {
         position: {
             category: code
-            for code, category in enumerate(encoder.categories_[0].tolist())
+            for code, category in enumerate(codes.categories[position].tolist())
             if known[code] and not is_missing(category)
         }
-        for position, encoder, known in zip(
-            codes.positions, codes.encoders, codes.known, strict=True
-        )
+        for position, known in zip(codes.positions, codes.known, strict=True)
     }
 
 
@@ -62,15 +59,7 @@ def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -
             f"and the input of this feature has {'strings' if is_text else 'numbers'}."
         )
     if is_text:
-        found = graph.node(
-            "LabelEncoder",
-            x,
-            domain="ai.onnx.ml",
-            keys_strings=list(codes) or [""],
-            values_int64s=list(codes.values()) or [-1],
-            default_int64=-1,
-        )
-        code = graph.cast(found, np.float64)
+        code = graph.cast(graph.look_up(x, codes or {"": -1}, -1), np.float64)
     else:
         categories = np.array([list(codes)], dtype=np.float64)
         is_equal = graph.cast(graph.node("Equal", x, categories), np.float64)

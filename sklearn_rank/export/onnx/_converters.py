@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.impute import SimpleImputer
 
 from sklearn_rank._core.protocols import Values
@@ -20,12 +20,10 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.export.onnx._column_graph import columns_of
-from sklearn_rank.export.onnx._ensemble_graph import ensemble_scores
 from sklearn_rank.export.onnx._graph import import_onnx
 from sklearn_rank.export.onnx._operator_graph import (
     GraphInput,
     OperatorGraph,
-    converted,
     graph_inputs,
     steps_of,
 )
@@ -33,15 +31,16 @@ from sklearn_rank.export.onnx._score_graph import (
     constant_scores,
     kernel_scores,
     linear_scores,
+    mapped_scores,
     step_scores,
 )
 from sklearn_rank.export.onnx._tree_graph import leaf_values
 from sklearn_rank.export.search_engines.tree_arrays import (
     LARGEST_ZERO,
     tree_of_sklearn,
-    trees_of_lightgbm,
-    trees_of_xgboost,
+    trees_of,
 )
+from sklearn_rank.metrics.scorers import scoring_method
 
 
 def register_converters(*, imputer: bool = False) -> None:
@@ -103,12 +102,12 @@ def register_converters(*, imputer: bool = False) -> None:
         skl2onnx.update_registered_converter(
             SimpleImputer, "SklearnSimpleImputer", _set_imputer_shape, _convert_imputer
         )
-    for ranker, scores in _SCORES.items():
+    for ranker in _SCORES:
         skl2onnx.update_registered_converter(
             ranker,
             f"SklearnRank{ranker.__name__}",
             _set_types,
-            partial(_convert, scores),
+            _convert,
             parser=_declare,
             options={
                 "zipmap": [False, True, "columns"],
@@ -126,7 +125,7 @@ def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) ->
     alias = import_onnx("to_onnx", "skl2onnx").get_model_alias(type(model))
     operator = scope.declare_local_operator(alias, model)
     operator.inputs = inputs
-    if getattr(model, "relevance", "binary") == "binary":
+    if model.relevance == "binary":
         operator.outputs.append(scope.declare_local_variable("label", missing_type=True))
     operator.outputs.append(scope.declare_local_variable("scores", missing_type=True))
     _set_types(operator)
@@ -137,7 +136,7 @@ def _set_types(operator: Any) -> None:
     """Set the types of the outputs, which may have been changed."""
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     if len(operator.outputs) == 2:
-        kinds = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double"}
+        kinds = {"b": "Boolean", "i": "Int64", "f": "Double"}
         kind = kinds.get(_classes(operator.raw_operator).dtype.kind, "String")
         operator.outputs[0].type = getattr(types, f"{kind}TensorType")([None])
     operator.outputs[-1].type = types.DoubleTensorType([None])
@@ -145,16 +144,14 @@ def _set_types(operator: Any) -> None:
 
 def _classes(ranker: Any) -> Values:
     """Return the classes, numbers with 64 bits."""
-    classes: Values = np.asarray(ranker.classes_)
-    types = {"i": np.int64, "u": np.int64, "f": np.float64}
-    return classes.astype(types.get(classes.dtype.kind, classes.dtype))
+    return np.asarray(ranker.classes_.tolist())
 
 
-def _convert(scores_of: Callable[..., str], scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a ranker."""
     model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
     graph = OperatorGraph(scope, container, type(model).__name__)
-    scores = scores_of(graph, graph_inputs(operator), model)
+    scores = _scores(graph, graph_inputs(operator), model)
     is_raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
     is_raw = is_raw or _is_calibrated(scope, model)
     shown = _two_columns(graph, scores, operator) if is_raw else scores
@@ -212,15 +209,12 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
 # Scores by class -------------------------------------------------------------------------------
 
 
-def _of_ranker(
-    scores_of: Callable[..., str], graph: OperatorGraph, inputs: list[GraphInput], ranker: Any
-) -> str:
-    """Return scores with the offset of binary mode."""
-    codes = getattr(ranker, "category_codes_", None)
-    scores = scores_of(graph, columns_of(graph, inputs, codes), ranker)
-    if ranker.relevance == "graded":
-        return scores
-    return graph.node("Add", scores, float(ranker.offset_))
+def _scores(graph: OperatorGraph, inputs: list[GraphInput], ranker: Any) -> str:
+    """Return the scores of a ranker, with the offset of binary mode."""
+    X = columns_of(graph, inputs, getattr(ranker, "category_codes_", None))
+    scores = _SCORES[type(ranker)](graph, X, ranker)
+    offset = float(ranker.offset_) if ranker.relevance == "binary" else 0.0
+    return graph.node("Add", scores, offset)
 
 
 def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
@@ -243,15 +237,14 @@ def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
     rules, n_columns = ranker.weak_rankers_, ranker.n_features_in_
     factors = np.asarray(ranker.estimator_weights_) / np.asarray(rules.width)
     total = constant_scores(graph, X, -float(factors @ np.asarray(rules.low)))
-    estimators = list(zip(rules.estimators, factors.tolist(), strict=True))
-    if estimators and all(hasattr(one, "tree_") for one in rules.estimators):
+    if rules.estimators and all(hasattr(one, "tree_") for one in rules.estimators):
         trees = [tree_of_sklearn(one) for one in rules.estimators]
         single = graph.cast(graph.cast(X, np.float32), np.float64)
         leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
         return graph.node("Add", total, linear_scores(graph, leaves, factors))
-    for estimator, factor in estimators:
+    for estimator, factor in zip(rules.estimators, factors.tolist(), strict=True):
         about = f"weak_ranker={type(estimator).__name__}(...)"
-        prediction, *_ = converted(graph, X, n_columns, estimator, about)
+        prediction, *_ = graph.converted(X, n_columns, estimator, about)
         values = graph.cast(prediction, np.float64)
         part = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
         total = graph.node("Add", total, part)
@@ -278,11 +271,12 @@ def _of_kernel(graph: OperatorGraph, X: str, ranker: Any) -> str:
 
 def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the sum of the trees, rounded as the engine rounds it."""
-    is_single = ranker.engine_ == "xgboost"
+    trees, is_single = trees_of(ranker), ranker.engine_ == "xgboost"
     if is_single:
-        X, trees = graph.cast(X, np.float32), trees_of_xgboost(ranker.booster_)
-    else:
-        X, trees = _without_tiny(graph, X), trees_of_lightgbm(ranker.booster_)
+        X = graph.cast(X, np.float32)
+    else:  # LightGBM takes tiny values for zero
+        is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), LARGEST_ZERO)
+        X = graph.node("Where", is_tiny, 0.0, X)
     comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"
     leaves = leaf_values(graph, X, ranker.n_features_in_, trees, comparison)
     # One after the other, so that sums in single precision are those of the engine.
@@ -291,18 +285,39 @@ def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
     return graph.cast(last, np.float64)
 
 
-def _without_tiny(graph: OperatorGraph, X: str) -> str:
-    """Return values with zero for those that LightGBM takes for zero."""
-    is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), LARGEST_ZERO)
-    return graph.node("Where", is_tiny, 0.0, X)
+def _of_ensemble(graph: OperatorGraph, X: str, ensemble: RankingEnsemble) -> str:
+    """Return the weighted sum of mapped scores."""
+    total = constant_scores(graph, X, 0.0)
+    for name, member in ensemble.estimators_.items():
+        scores = mapped_scores(graph, _of_member(graph, X, member, name), ensemble.maps_[name])
+        total = graph.node("Add", total, graph.node("Mul", scores, ensemble.weights_[name]))
+    return total
+
+
+def _of_member(graph: OperatorGraph, X: str, member: Any, name: str) -> str:
+    """Return the scores of a member, in a pipeline or a search of its last step."""
+    *steps, model = steps_of(member)
+    n_columns, about = member.n_features_in_, f"member {name!r}, {type(model).__name__}(...),"
+    for step in steps:
+        if step not in (None, "passthrough"):
+            X, *_ = graph.converted(X, n_columns, step, about)
+            X, n_columns = graph.cast(X, np.float64), None
+    if type(model) in _SCORES:
+        return _scores(graph, [GraphInput(X, model.n_features_in_)], model)
+    is_raw = scoring_method(model) == "decision_function"
+    *_, values = graph.converted(X, n_columns, model, about, is_raw)
+    values = graph.cast(values, np.float64)
+    if is_classifier(model):
+        values = graph.node("Gather", values, [-1], axis=1)
+    return graph.node("Reshape", values, [-1])
 
 
 _SCORES: dict[type, Callable[..., str]] = {
-    BoostedTreesRanker: partial(_of_ranker, _of_trees),
-    KernelPairwiseSGDRanker: partial(_of_ranker, _of_kernel),
-    ListNetLinear: partial(_of_ranker, _of_linear),
-    PNormPushRanker: partial(_of_ranker, _of_boosting),
-    RankBoost: partial(_of_ranker, _of_boosting),
-    SmoothMarginRanker: partial(_of_ranker, _of_boosting),
+    BoostedTreesRanker: _of_trees,
+    KernelPairwiseSGDRanker: _of_kernel,
+    ListNetLinear: _of_linear,
+    PNormPushRanker: _of_boosting,
+    RankBoost: _of_boosting,
+    RankingEnsemble: _of_ensemble,
+    SmoothMarginRanker: _of_boosting,
 }
-_SCORES[RankingEnsemble] = partial(_of_ranker, partial(ensemble_scores, _SCORES))

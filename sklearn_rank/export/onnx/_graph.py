@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,10 @@ class GraphBuilder:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
-        self.taken: set[str] = set()
         self.domains = {"": _OPSET}
 
     def add_input(self, name: str, dtype: Any, n_columns: int) -> None:
         """Declare an input of shape (n_rows, n_columns)."""
-        self.taken.add(name)
         self.inputs.append(self._value(name, dtype, ["n_rows", n_columns]))
 
     def node(
@@ -51,12 +50,21 @@ class GraphBuilder:
         """
         names = [one if isinstance(one, str) else self.constant(np.asarray(one)) for one in inputs]
         output = output or self._new_name(kind)
-        self._add(kind, names, output, domain, options)
+        self._add(kind, names, output, domain, **options)
         return output
 
-    def _add(
-        self, kind: str, inputs: list[str], output: str, domain: str, options: dict[str, Any]
-    ) -> None:
+    def look_up(self, texts: str, values: Mapping[str, int], default: int) -> str:
+        """Return the integer of each text, the default for others."""
+        return self.node(
+            "LabelEncoder",
+            texts,
+            domain="ai.onnx.ml",
+            keys_strings=list(values),
+            values_int64s=list(values.values()),
+            default_int64=default,
+        )
+
+    def _add(self, kind: str, inputs: list[str], output: str, domain: str, **options: Any) -> None:
         """Add a node."""
         if domain:
             self.domains[domain] = _ML_OPSET
@@ -105,10 +113,5 @@ class GraphBuilder:
         return self.onnx.helper.make_tensor_value_info(name, self._type(dtype), shape)
 
     def _new_name(self, kind: str) -> str:
-        """Return a name that no input and no other result has."""
-        number = len(self.nodes) + len(self.constants)
-        while f"{self.prefix}{number}/{kind}" in self.taken:
-            number += 1
-        name = f"{self.prefix}{number}/{kind}"
-        self.taken.add(name)
-        return name
+        """Return a name that no other result has."""
+        return f"{self.prefix}{len(self.nodes) + len(self.constants)}/{kind}"

@@ -35,9 +35,8 @@ def graph_inputs(operator: Any) -> list[GraphInput]:
                 f"Input {one.raw_name!r} of {type(model).__name__} must have a known number of "
                 "columns. Give it in initial_types."
             )
-        kind = type(one.type).__name__
-        known = n_columns or model.n_features_in_
-        inputs.append(GraphInput(one.full_name, known, "String" in kind))
+        is_text = "String" in type(one.type).__name__
+        inputs.append(GraphInput(one.full_name, n_columns or model.n_features_in_, is_text))
     return inputs
 
 
@@ -72,9 +71,7 @@ class OperatorGraph(GraphBuilder):
                 f"{_OLDEST_ML_OPSET} of ai.onnx.ml. Got target_opset={found} and {found_ml}."
             )
 
-    def _add(
-        self, kind: str, inputs: list[str], output: str, domain: str, options: dict[str, Any]
-    ) -> None:
+    def _add(self, kind: str, inputs: list[str], output: str, domain: str, **options: Any) -> None:
         name = self.scope.get_unique_operator_name(f"{self.owner}{kind}")
         version = {"op_version": _ML_VERSIONS[kind]} if domain else {}
         self.container.add_node(
@@ -92,43 +89,37 @@ class OperatorGraph(GraphBuilder):
     def _new_name(self, kind: str) -> str:
         return str(self.scope.get_unique_variable_name(f"{self.owner}_{kind}"))
 
+    def converted(
+        self, X: str, n_columns: int | None, estimator: Any, about: str, raw_scores: bool = False
+    ) -> list[str]:
+        """Return the outputs of an estimator, by its own converter; `about` is it in messages.
 
-def converted(
-    graph: OperatorGraph,
-    X: str,
-    n_columns: int | None,
-    estimator: Any,
-    about: str,
-    raw_scores: bool = False,
-) -> list[str]:
-    """Return the outputs of an estimator, by its own converter; `about` is it in messages.
-
-    With `raw_scores` the second output has those of `decision_function`, no probabilities.
-    """
-    has_option = partial(graph.container.has_options, estimator)
-    if raw_scores and not has_option("raw_scores"):
-        raise ValueError(
-            f"{graph.owner} with {about} can't be written as an ONNX graph: it needs the values of "
-            "decision_function, and skl2onnx has no converter that gives them for this class."
-        )
-    operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
-    types = import_onnx("to_onnx", "skl2onnx.common.data_types")
-    rows = (X, types.DoubleTensorType([None, n_columns]))
-    parts = np.ravel(getattr(estimator, "estimators_", []))
-    if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
-        rows = (graph.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
-    opset = graph.container.target_opset_any_domain("")
-    # A class without probabilities, such as LinearSVC, may have no other graph in double precision.
-    is_raw = raw_scores or not hasattr(estimator, "predict_proba")
-    wanted = {"zipmap": False, "raw_scores": is_raw}
-    given = {name: value for name, value in wanted.items() if has_option(name)}
-    try:
-        graph.container.add_options(id(estimator), given)
-        part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=given)
-        part.add_to(graph.scope, graph.container)
-    except Exception as error:
-        raise ValueError(
-            f"{graph.owner} with {about} can't be written as an ONNX graph, because skl2onnx has "
-            f"no working converter for it: {str(error)[:400]}"
-        ) from error
-    return [str(one.full_name) for one in part.outputs]
+        With `raw_scores` the second output has those of `decision_function`, no probabilities.
+        """
+        has_option = partial(self.container.has_options, estimator)
+        if raw_scores and not has_option("raw_scores"):
+            raise ValueError(
+                f"{self.owner} with {about} can't be written as an ONNX graph: it needs the values "
+                "of decision_function, for which skl2onnx has no converter of this class."
+            )
+        operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
+        types = import_onnx("to_onnx", "skl2onnx.common.data_types")
+        rows = (X, types.DoubleTensorType([None, n_columns]))
+        parts = np.ravel(getattr(estimator, "estimators_", []))
+        if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
+            rows = (self.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
+        opset = self.container.target_opset_any_domain("")
+        # A class without probabilities, as LinearSVC, may have no other graph in double precision.
+        is_raw = raw_scores or not hasattr(estimator, "predict_proba")
+        wanted = {"zipmap": False, "raw_scores": is_raw}
+        given = {name: value for name, value in wanted.items() if has_option(name)}
+        try:
+            self.container.add_options(id(estimator), given)
+            part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=given)
+            part.add_to(self.scope, self.container)
+        except Exception as error:
+            raise ValueError(
+                f"{self.owner} with {about} can't be written as an ONNX graph, because skl2onnx "
+                f"has no working converter for it: {str(error)[:400]}"
+            ) from error
+        return [str(one.full_name) for one in part.outputs]

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from sklearn_rank._core.protocols import Floats
+from sklearn_rank.ensemble import ScoreMap
+from sklearn_rank.ensemble.score_map import BEYOND_FLOATS, LONG
 from sklearn_rank.export.onnx._graph import GraphBuilder
 from sklearn_rank.models import FeatureBins, StepFunction
 
@@ -122,13 +124,13 @@ def _cosine(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
 
 
 def _laplacian(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
-    difference = graph.node("Sub", _for_each_row(graph, X), rows)
+    difference = graph.node("Sub", graph.node("Unsqueeze", X, [1]), rows)
     distance = _sum_last(graph, graph.node("Abs", difference))
     return graph.node("Exp", graph.node("Mul", distance, -float(ranker.gamma_)))
 
 
 def _additive_chi2(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
-    x = _for_each_row(graph, X)
+    x = graph.node("Unsqueeze", X, [1])
     difference, total = graph.node("Sub", x, rows), graph.node("Add", x, rows)
     is_zero = graph.node("Equal", total, 0.0)
     total = graph.node("Where", is_zero, 1.0, total)  # both are zero there
@@ -153,10 +155,34 @@ _KERNELS: dict[str, Callable[..., str]] = {
 }
 
 
-def _for_each_row(graph: GraphBuilder, X: str) -> str:
-    """Return X of shape (n_rows, 1, n_features), to be compared with each of some rows."""
-    return graph.node("Unsqueeze", X, [1])
-
-
 def _sum_last(graph: GraphBuilder, values: str, keepdims: int = 0) -> str:
     return graph.node("ReduceSum", values, [-1], keepdims=keepdims)
+
+
+# Maps of the scores of an ensemble's members ---------------------------------------------
+
+
+def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
+    """Return mapped scores: the linear piece of each is looked up."""
+    if score_map.of_probability:
+        scores = _log_odds(graph, scores)
+    column = graph.node("Unsqueeze", scores, [1])
+    is_reached = graph.node("GreaterOrEqual", column, score_map.score)
+    piece = graph.node("ReduceSum", graph.cast(is_reached, np.int64), [-1], keepdims=0)
+    start, length, low, rise, bottom, high = (
+        graph.node("Gather", one, piece) for one in score_map.pieces
+    )
+    share = graph.node("Div", graph.node("Sub", graph.node("Mul", scores, 0.5), start), length)
+    value = graph.node("Add", low, graph.node("Mul", share, rise))
+    return graph.node("Max", graph.node("Min", value, high), bottom)
+
+
+def _log_odds(graph: GraphBuilder, probability: str) -> str:
+    """Return log-odds as `score_map.log_odds` has them."""
+    other = graph.node("Log", graph.node("Sub", 1.0, probability))
+    odds = graph.node("Sub", graph.node("Log", probability), other)
+    size = graph.node("Min", graph.node("Abs", odds), BEYOND_FLOATS)
+    excess = graph.node("Max", graph.node("Sub", size, LONG), 0.0)
+    slow = graph.node("Log", graph.node("Add", excess, 1.0))
+    size = graph.node("Add", graph.node("Min", size, LONG), slow)
+    return graph.node("Mul", graph.node("Sign", odds), size)

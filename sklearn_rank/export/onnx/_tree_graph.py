@@ -56,22 +56,22 @@ def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparis
     def all_nodes(name: str) -> Values:
         return np.concatenate([getattr(tree, name) for tree in trees])
 
+    def of_splits(name: str) -> Values:
+        return np.where(is_leaf, 0, all_nodes(name))
+
     owner = np.repeat(np.arange(len(trees)), [len(tree.value) for tree in trees])
     node = np.concatenate([np.arange(len(tree.value)) for tree in trees])
     is_leaf, value = all_nodes("feature") < 0, all_nodes("value")
-    feature, left, right, missing, threshold = (
-        np.where(is_leaf, 0, all_nodes(name))
-        for name in ("feature", "left", "right", "missing_left", "threshold")
-    )
+    threshold = of_splits("threshold")
     threshold[threshold.astype(np.float64) >= _INFINITE] = np.inf
     options: dict[str, Any] = {
         "nodes_modes": ["LEAF" if one else comparison for one in is_leaf],
         "nodes_treeids": owner.tolist(),
         "nodes_nodeids": node.tolist(),
-        "nodes_featureids": feature.tolist(),
-        "nodes_truenodeids": left.tolist(),
-        "nodes_falsenodeids": right.tolist(),
-        "nodes_missing_value_tracks_true": missing.tolist(),
+        "nodes_featureids": of_splits("feature").tolist(),
+        "nodes_truenodeids": of_splits("left").tolist(),
+        "nodes_falsenodeids": of_splits("right").tolist(),
+        "nodes_missing_value_tracks_true": of_splits("missing_left").tolist(),
         "target_treeids": owner[is_leaf].tolist(),
         "target_nodeids": node[is_leaf].tolist(),
         "target_ids": owner[is_leaf].tolist(),
@@ -79,11 +79,10 @@ def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparis
         "post_transform": "NONE",
     }
     reals = {"nodes_values": threshold.astype(value.dtype), "target_weights": value[is_leaf]}
-    for name, one in reals.items():
-        if value.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
-            options[f"{name}_as_tensor"] = graph.tensor(one)
-        else:
-            options[name] = one.tolist()
+    if value.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
+        options |= {f"{name}_as_tensor": graph.tensor(one) for name, one in reals.items()}
+    else:
+        options |= {name: one.tolist() for name, one in reals.items()}
     return graph.node(
         "TreeEnsembleRegressor", X, domain="ai.onnx.ml", n_targets=len(trees), **options
     )

@@ -8,19 +8,14 @@ from itertools import count
 from typing import Any
 
 from sklearn_rank.export.search_engines._nodes import Leaf, Node, next_single
-from sklearn_rank.export.search_engines._scores import (
-    LinearScore,
-    Score,
-    TreeScore,
-    exported,
-    names_of,
-)
+from sklearn_rank.export.search_engines._scores import exported, names_of
 
 
-def _all_trees(owner: str, score: Score, form: str) -> list[Node]:
-    """Return the trees of a model, or raise ValueError."""
-    if isinstance(score, TreeScore):
-        return score.all_trees()
+def _all_trees(model: Any, form: str) -> list[Node]:
+    """Return the trees of a model, the last of them a leaf with the constant unless that is 0."""
+    owner, trees, constant = exported(model)
+    if isinstance(trees, list):
+        return [*trees, Leaf(constant)] if constant or not trees else trees
     raise ValueError(f"{owner} is linear here, and can't be written as {form}. Use to_linear_json.")
 
 
@@ -66,7 +61,7 @@ def to_ranklib(model: Any) -> str:
     >>> lines[-1].partition("<split pos")[0]
     '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.0</threshold>'
     """
-    trees = _all_trees(*exported(model), "RankLib's XML")
+    trees = _all_trees(model, "RankLib's XML")
     # RankLib takes the first child of an element for its content: no space may lie between.
     texts = [
         f'<tree id="{number}" weight="1.0"><split>{_ranklib_node(tree)}</split></tree>'
@@ -129,8 +124,7 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
     >>> to_xgboost_json(ranker, feature_names=["title"])[:44]
     '[{"nodeid": 0, "depth": 0, "split": "title",'
     """
-    owner, score = exported(model)
-    names, trees = names_of(model, feature_names, owner), _all_trees(owner, score, "XGBoost's JSON")
+    trees, names = _all_trees(model, "XGBoost's JSON"), names_of(model, feature_names)
     return json.dumps([_xgboost_node(tree, names, count(), 0) for tree in trees])
 
 
@@ -192,14 +186,14 @@ def to_linear_json(
     >>> to_linear_json(ranker, feature_names=["title"])[:10]
     '{"title": '
     """
-    owner, score = exported(model)
-    names = names_of(model, feature_names, owner)
-    if not isinstance(score, LinearScore):
+    owner, weights, constant = exported(model)
+    names = names_of(model, feature_names)
+    if isinstance(weights, list):
         raise ValueError(f"{owner} is not linear, and can't be written as weights.")
-    if score.constant != 0 and not drop_constant:
+    if constant != 0 and not drop_constant:
         raise ValueError(
-            f"{owner} adds the constant {score.constant:g} (of the offset in binary mode and "
+            f"{owner} adds the constant {constant:g} (of the offset in binary mode and "
             "of scaling), which weights by feature can't hold. It does not change the order: "
             "drop_constant=True leaves it out."
         )
-    return json.dumps(dict(zip(names, score.weights.tolist(), strict=True)))
+    return json.dumps(dict(zip(names, weights.tolist(), strict=True)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,49 +20,23 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
 from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.export.search_engines._nodes import (
-    Leaf,
     Node,
     limits_of,
     step_node,
     tree_node,
     with_columns,
 )
-from sklearn_rank.export.search_engines.tree_arrays import (
-    TreeArrays,
-    trees_of_lightgbm,
-    trees_of_xgboost,
-)
-from sklearn_rank.models import StepFunction
+from sklearn_rank.export.search_engines.tree_arrays import trees_of
+
+Score = Floats | list[Node]
+"""Weights of the features, or trees, whose sum is a score but for a constant."""
 
 
-@dataclass(frozen=True, eq=False)
-class LinearScore:
-    """The score ``weights @ x + constant``."""
+def exported(model: Any) -> tuple[str, Score, float]:
+    """Return the class of a fitted ranker, its score and the constant that is added to it.
 
-    weights: Floats
-    constant: float
-
-
-@dataclass(frozen=True)
-class TreeScore:
-    """The sum of trees and a constant."""
-
-    trees: list[Node]
-    constant: float
-
-    def all_trees(self) -> list[Node]:
-        """Return the trees, the last of them a leaf with the constant unless that is zero."""
-        has_constant = self.constant != 0 or not self.trees
-        return [*self.trees, *([Leaf(self.constant)] if has_constant else [])]
-
-
-Score = LinearScore | TreeScore
-
-
-def exported(model: Any) -> tuple[str, Score]:
-    """Return the class of a fitted ranker and its score; an error names what no form can hold.
-
-    The score is that of `predict`, in binary mode of `decision_function`.
+    The score is that of `predict`, in binary mode of `decision_function`. An error names what no
+    form can hold.
     """
     check_is_fitted(model)
     steps = model.steps if isinstance(model, Pipeline) else [("", model)]
@@ -77,20 +50,20 @@ def exported(model: Any) -> tuple[str, Score]:
             "the end of a Pipeline."
         )
     score = of_class(ranker, owner)
-    if ranker.relevance == "binary":
-        score = replace(score, constant=score.constant + float(ranker.offset_))
+    constant = float(ranker.offset_) if ranker.relevance == "binary" else 0.0
     for name, step in reversed(steps[:-1]):
-        score = _before(name, step, score, owner)
-    return owner, score
+        score, shift = _before(name, step, score, owner)
+        constant += shift
+    return owner, score, constant
 
 
-def names_of(model: Any, given: Sequence[str] | None, owner: str) -> list[str]:
+def names_of(model: Any, given: Sequence[str] | None) -> list[str]:
     """Return the names of the features, as given or as the model learned them."""
     # A pipeline has them from its first step, which may be "passthrough".
-    steps = [one for _, one in getattr(model, "steps", [("", model)])]
-    first = next(one for one in steps if hasattr(one, "n_features_in_"))
+    steps = getattr(model, "steps", [("", model)])
+    first = next(step for _, step in steps if hasattr(step, "n_features_in_"))
     names = getattr(first, "feature_names_in_", None) if given is None else given
-    n_features = first.n_features_in_
+    n_features, owner = first.n_features_in_, type(steps[-1][1]).__name__
     if names is None:
         raise ValueError(
             f"{owner} was fitted to {n_features} features without names. Pass feature_names, the "
@@ -114,13 +87,13 @@ def _of_linear(ranker: Any, owner: str) -> Score:
             f"{owner} with kernel={ranker.kernel!r} can't be written for a search engine: only "
             "kernel='linear' has a form there."
         )
-    return LinearScore(np.array(ranker.coef_, dtype=np.float64), 0.0)
+    return np.array(ranker.coef_, dtype=np.float64)
 
 
 def _of_boosting(ranker: Any, owner: str) -> Score:
     rules, weights = ranker.weak_rankers_, ranker.estimator_weights_
     if hasattr(rules, "coefficients"):
-        return LinearScore(rules.coefficients(weights, ranker.n_features_in_), 0.0)
+        return np.asarray(rules.coefficients(weights, ranker.n_features_in_), dtype=np.float64)
     if not hasattr(rules, "step_functions"):
         raise ValueError(
             f"{owner} with weak_ranker={ranker.weak_ranker!r} can't be written for a search "
@@ -128,53 +101,37 @@ def _of_boosting(ranker: Any, owner: str) -> Score:
         )
     steps = rules.step_functions(weights)
     for step in steps:
-        _check_step(step, owner)
-    return TreeScore([step_node(step) for step in steps], 0.0)
-
-
-def _check_step(step: StepFunction, owner: str) -> None:
-    """Raise ValueError for categories, and for missing values that are not scored as 0 is."""
-    if step.bins.categories is not None:
-        raise _categories(owner, step.feature)
-    missing, zero = step(np.array([np.nan, 0.0])).tolist()
-    if missing not in (0.0, zero):  # 0.0: no stump that was chosen is 1 where it is missing
-        raise _missing(owner, step.feature)
+        missing, zero = step(np.array([np.nan, 0.0])).tolist()
+        differs = missing not in (0.0, zero)  # 0.0: no chosen stump is 1 where it is missing
+        _refuse(owner, step.feature, step.bins.categories is not None, differs)
+    return [step_node(step) for step in steps]
 
 
 def _of_trees(ranker: Any, owner: str) -> Score:
-    is_xgboost = ranker.engine_ == "xgboost"
-    trees = (trees_of_xgboost if is_xgboost else trees_of_lightgbm)(ranker.booster_)
+    trees = trees_of(ranker)
     for tree in trees:
-        _check_tree(tree, ranker.engine_, owner)
-    return TreeScore([tree_node(tree, ranker.engine_) for tree in trees], 0.0)
+        zero_left = limits_of(tree, ranker.engine_) >= 0
+        differs = tree.missing_left != zero_left
+        if ranker.engine_ == "xgboost":  # sends them to the right where it has seen none
+            differs = tree.missing_left & ~zero_left
+        for node in np.flatnonzero(tree.feature >= 0).tolist():
+            _refuse(owner, int(tree.feature[node]), node in tree.categories, bool(differs[node]))
+    return [tree_node(tree, ranker.engine_) for tree in trees]
 
 
-def _check_tree(tree: TreeArrays, engine: str, owner: str) -> None:
-    """Raise ValueError for categories, and for missing values that go elsewhere than 0 does."""
-    if tree.categories:
-        raise _categories(owner, int(tree.feature[next(iter(tree.categories))]))
-    zero_left = limits_of(tree, engine) >= 0
-    differs = tree.missing_left != zero_left
-    if engine == "xgboost":  # sends them to the right where it has seen none
-        differs = tree.missing_left & ~zero_left
-    found = np.flatnonzero(differs & (tree.feature >= 0))
-    if len(found):
-        raise _missing(owner, int(tree.feature[found[0]]))
-
-
-def _categories(owner: str, feature: int) -> ValueError:
-    return ValueError(
-        f"{owner} has a split of categories, on column {feature}, which can't be written for a "
-        "search engine: its models compare numbers. Encode categories as 0/1 features."
-    )
-
-
-def _missing(owner: str, feature: int) -> ValueError:
-    return ValueError(
-        f"{owner} has learned from missing values of column {feature}, and scores them unlike 0. "
-        "This can't be written for a search engine, where a feature without a value is 0: fit the "
-        "ranker to rows with 0 in place of NaN."
-    )
+def _refuse(owner: str, feature: int, is_categorical: bool, missing_differs: bool) -> None:
+    """Raise ValueError for categories, and for missing values that are not scored as 0 is."""
+    if is_categorical:
+        raise ValueError(
+            f"{owner} has a split of categories, on column {feature}, which can't be written for a "
+            "search engine: its models compare numbers. Encode categories as 0/1 features."
+        )
+    if missing_differs:
+        raise ValueError(
+            f"{owner} has learned from missing values of column {feature}, and scores them unlike "
+            "0. This can't be written for a search engine, where a feature without a value is 0: "
+            "fit the ranker to rows with 0 in place of NaN."
+        )
 
 
 _SCORES: dict[type, Callable[[Any, str], Score]] = {
@@ -196,22 +153,23 @@ _FOLDED = (
 )
 
 
-def _before(name: str, step: Any, score: Score, owner: str) -> Score:
-    """Return the score of the input of a step, given that of its output."""
+def _before(name: str, step: Any, score: Score, owner: str) -> tuple[Score, float]:
+    """Return the score of the input of a step and a constant, given the score of its output."""
     columns = _passed_on(step)
     if columns is not None:
-        return _of_columns(score, columns, step.n_features_in_)
+        if isinstance(score, list):
+            return [with_columns(tree, columns) for tree in score], 0.0
+        return np.bincount(columns, score, step.n_features_in_).astype(np.float64), 0.0
     if _is_identity(step):
-        return score
+        return score, 0.0
     scale = _affine(step)
-    if scale is None or isinstance(score, TreeScore):
+    if scale is None or isinstance(score, list):
         raise ValueError(
             f"The step {name!r}, {type(step).__name__}, before {owner} can't be written for a "
             f"search engine. Only {_FOLDED}. Compute it as a feature there, or leave it out."
         )
     factor, shift = scale
-    constant = score.constant + float(np.sum(score.weights * shift))
-    return LinearScore(score.weights * factor, constant)
+    return score * factor, float(np.sum(score * shift))
 
 
 def _affine(step: Any) -> tuple[Any, Any] | None:
@@ -248,11 +206,3 @@ def _passed_on(step: Any) -> list[int] | None:
             return None
         found += [names.index(j) if isinstance(j, str) else range(len(names))[j] for j in columns]
     return found
-
-
-def _of_columns(score: Score, columns: list[int], n_features: int) -> Score:
-    """Return the score of all columns, given that of those that are passed on."""
-    if isinstance(score, TreeScore):
-        return replace(score, trees=[with_columns(one, columns) for one in score.trees])
-    weights = np.bincount(columns, score.weights, n_features).astype(np.float64)
-    return LinearScore(weights, score.constant)

@@ -46,6 +46,11 @@ class TreeArrays:
     categories: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
+def trees_of(ranker: Any) -> list[TreeArrays]:
+    """Return the trees of a fitted `BoostedTreesRanker`."""
+    return _TREES[ranker.engine_](ranker.booster_)
+
+
 def trees_of_xgboost(booster: Any) -> list[TreeArrays]:
     """Return the trees of a booster, whose sum starts at zero.
 
@@ -148,3 +153,6 @@ def tree_of_sklearn(estimator: Any) -> TreeArrays:
         tree.missing_go_to_left.astype(bool),
         value[:, 0] if classes is None else classes.take(value.argmax(axis=1)).astype(np.float64),
     )
+
+
+_TREES = {"xgboost": trees_of_xgboost, "lightgbm": trees_of_lightgbm}

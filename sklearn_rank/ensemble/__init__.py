@@ -1,9 +1,14 @@
 """Ensembles of rankers and classifiers, selected for a ranking metric."""
 
-from sklearn_rank.ensemble.evaluation import Estimate, HeldOutLabels
 from sklearn_rank.ensemble.ranking_ensemble import RankingEnsemble
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
-from sklearn_rank.ensemble.selection import Selection, greedy_weights, select_members
+from sklearn_rank.ensemble.selection import (
+    Estimate,
+    HeldOutLabels,
+    Selection,
+    greedy_weights,
+    select_members,
+)
 
 __all__ = [
     "Estimate",

@@ -1,4 +1,4 @@
-"""Members of an ensemble: the list "auto", how each is fitted, and how it scores rows."""
+"""Members of an ensemble: the list "auto", their folds, how each is fitted, how it scores rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._bins.categories import column_of
-from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.rows import Rows, number_of_rows
+from sklearn_rank._bins.categories import categorical_positions, column_of
+from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.rows import Lots, Rows, distinct_rows, hash_rows, number_of_rows
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
+from sklearn_rank.metrics.intervals import fold_of_queries
 from sklearn_rank.metrics.scorers import scores_of
+from sklearn_rank.model_selection import QueryKFold, split_queries
 
 Splits = list[tuple[Indices, Indices]]
 """The rows to fit and those held out, of each fold."""
@@ -73,12 +77,6 @@ class Table:
         ]
         return np.column_stack(codes).astype(np.float64)
 
-    @property
-    def categorical(self) -> list[int]:
-        """Positions of the columns of a categorical type."""
-        kinds = ("CategoricalDtype", "Categorical", "Enum")
-        return [i for i, one in enumerate(self.frame.dtypes) if type(one).__name__ in kinds]
-
 
 def given_rows(X: Any) -> Any:
     """Return rows as the user passed them."""
@@ -102,8 +100,7 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
     if is_dense and n_rows >= _FEWEST_ROWS and _suits_histograms(data.X):
         is_graded = relevance == "graded"
         kind = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
-        histograms = kind(categorical_features="from_dtype", random_state=seed)
-        members["hist_gradient_boosting"] = histograms
+        members["hist_gradient_boosting"] = kind(random_state=seed)
     with suppress(ImportError):  # no engine of boosted trees
         get_engine("auto", "RankingEnsemble")
         members["trees"] = trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
@@ -121,9 +118,9 @@ def _scaled(X: Any, model: Any) -> Any:
 
     The levels of a category are not scaled, nor other columns of 0 and 1 beside them.
     """
-    positions = X.categorical if isinstance(X, Table) else []
+    positions = categorical_positions(given_rows(X))
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    encoder = make_column_transformer((one_hot, positions), remainder="passthrough")
+    encoder = make_column_transformer((one_hot, list(positions)), remainder="passthrough")
     # Scaled features have the mean 0, which is the constant that fills numbers.
     fill = SimpleImputer(strategy="constant", add_indicator=True, keep_empty_features=True)
     if positions:
@@ -150,11 +147,109 @@ class NumberScaler(StandardScaler):
 
 def _suits_histograms(X: Any) -> bool:
     """Whether no categorical column has too many values, and none so few that a fold has none."""
-    numbers, positions = (X.numbers, X.categorical) if isinstance(X, Table) else (X, [])
-    is_filled = (~np.isnan(numbers)).sum(axis=0).min() >= _FEWEST_VALUES
-    return bool(is_filled) and all(
-        len(np.unique(numbers[:, one])) <= _MANY_CATEGORIES for one in positions
-    )
+    numbers, positions = getattr(X, "numbers", X), categorical_positions(given_rows(X))
+    n_values = (~np.isnan(numbers)).sum(axis=0)
+    n_levels = [len(np.unique(numbers[:, one])) for one in positions]
+    return n_values.min() >= _FEWEST_VALUES and max(n_levels, default=0) <= _MANY_CATEGORIES
+
+
+# Folds ----------------------------------------------------------------------------------------
+
+
+def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits, Indices]:
+    """Divide rows into folds.
+
+    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
+    what it sees, are those of the rows passed.
+
+    Returns
+    -------
+    rows : Rows
+        The rows, of which a number of folds may have divided some by their weight.
+    splits : list of (ndarray of int, ndarray of int)
+        The rows to fit and those held out, of each fold that holds out rows.
+    fold : ndarray of int of shape (n_rows,)
+        The fold that held out each row, -1 for none.
+    """
+    place = np.arange(len(data.y))
+    if isinstance(cv, int | np.integer):
+        data, fold = _assign_folds(owner, data, int(cv), seed)
+        place, cv = np.arange(len(fold)), _masks_of(fold)
+    elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
+        given = {"qid": data.qid, "groups": data.qid}
+        cv = list(split_queries(cv, given_rows(data.X), data.labels, **given))
+    else:
+        cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
+        place = np.full(data.n_passed, -1)
+        place[data.position] = np.arange(len(data.y))
+    try:
+        splits = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv of {owner} must yield (train, test) arrays with numbers of the {len(place)} rows, "
+            f"or masks of them. {error}"
+        ) from error
+    kept = [(train[train >= 0], test[test >= 0]) for train, test in splits]
+    splits = [(train, test) for train, test in kept if len(test)]
+    if len(splits) < 2 or not all(len(train) for train, _ in splits):
+        raise ValueError(
+            f"cv of {owner} must hold out rows in at least two folds, and leave rows to learn from "
+            f"in each. Got {[(len(train), len(test)) for train, test in splits]} of them."
+        )
+    fold = np.full(len(data.y), -1)
+    for number, (_, test) in enumerate(splits):
+        again = data.position[test[fold[test] >= 0]]
+        if len(again):
+            raise ValueError(f"cv of {owner} must hold out a row at most once, not row {again[0]}.")
+        fold[test] = number
+    if data.qid is not None:
+        fold_of_queries(fold, data.qid)  # raises an error where a query lies in several
+    return data, splits, fold
+
+
+def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
+    """Return the rows to fit and those held out, by the fold of each row."""
+    return [(fold != one, fold == one) for one in np.unique(fold[fold >= 0])]
+
+
+def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask]:
+    """Return which of the rows held out each fold learns from."""
+    rows = np.flatnonzero(fold >= 0)
+    return {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
+
+
+def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
+    """Return the rows, some in parts, and the fold of each; -1 for queries without a pair.
+
+    Queries are whole. In one list folds are stratified by class or grade, and rows with the same
+    features are dealt as `Lots` says. The order of the rows has no part in it, and weight 2 is
+    the row twice.
+    """
+    code = hash_rows(getattr(data.X, "numbers", data.X))
+    if data.qid is None:
+        lots = Lots(data, code)
+        n_of_level = lots.count_by_level()
+        # Rows of the rarer class, or other than the most frequent grade.
+        n_lists = int(n_of_level.sum() - n_of_level.max())
+        return lots.folds(_at_most(owner, n_folds, n_lists, "distinct rows"), seed)
+    rows, _, codes, place = distinct_rows(code, data.y, data.qid, data.weight)
+    y, qid, fold = data.y[rows], np.asarray(codes), np.full(len(rows), -1)
+    kept = Rows(None, y, qid, np.ones(len(rows))).paired_rows()
+    n_folds = _at_most(owner, n_folds, len(np.unique(qid[kept])), "queries with a pair")
+    splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
+    for number, (_, test) in enumerate(splitter.split(kept, y[kept], qid=qid[kept])):
+        fold[kept[test]] = number
+    return data, fold[place]
+
+
+def _at_most(owner: str, n_folds: int, n_lists: int, unit: str) -> int:
+    """Return the number of folds that there can be; warn if they are fewer than asked for."""
+    if n_lists < 2:
+        raise ValueError(f"{owner} needs at least two {unit} per class or grade. Got {n_lists}.")
+    if n_lists < n_folds:
+        few = f"the rarer class has only so many {unit}"
+        warn(f"{owner} uses {n_lists} folds, not cv={n_folds}: {few}.", UserWarning)
+    return min(n_folds, n_lists)
 
 
 # Fits and scores ------------------------------------------------------------------------------
@@ -193,18 +288,16 @@ def cross_fit(
 ) -> dict[str, Floats]:
     """Return scores of the rows held out by each member; NaN for all others."""
     runs = [(name, train, test) for name in fits for train, test in splits]
-    found = parallel(
-        delayed(_fit_and_score)(name, fits[name], rows.take(train), rows.X[test])
-        for name, train, test in runs
-    )
+    found = parallel(delayed(_fit_and_score)(fits[run[0]], rows, *run) for run in runs)
     scores = {name: np.full(len(rows.y), np.nan) for name in fits}
     for (name, _, test), values in zip(runs, found, strict=True):
         scores[name][test] = values
     return scores
 
 
-def _fit_and_score(name: str, fit: Callable[[Rows], Any], data: Rows, X: Any) -> Floats:
-    return member_scores(name, fit(data), X)
+def _fit_and_score(fit: Any, rows: Rows, name: str, train: Indices, test: Indices) -> Floats:
+    """Return scores of the rows held out by a member fitted to others."""
+    return member_scores(name, fit(rows.take(train)), rows.X[test])
 
 
 def member_scores(name: str, model: Any, X: Any) -> Floats:

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
+from sklearn_rank._bins.categories import categorical_positions
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
@@ -30,8 +31,6 @@ from sklearn_rank._core.validation import (
     is_data_frame,
 )
 from sklearn_rank.base import BaseRanker
-from sklearn_rank.ensemble.evaluation import HeldOutLabels
-from sklearn_rank.ensemble.folds import make_folds, rows_fitted_to
 from sklearn_rank.ensemble.members import (
     Table,
     auto_members,
@@ -39,9 +38,11 @@ from sklearn_rank.ensemble.members import (
     fit_keywords,
     fit_member,
     given_rows,
+    make_folds,
     member_scores,
+    rows_fitted_to,
 )
-from sklearn_rank.ensemble.selection import select_members
+from sklearn_rank.ensemble.selection import HeldOutLabels, select_members
 from sklearn_rank.metrics.scorers import SCORING, last_step, scoring_method
 from sklearn_rank.objectives import error_cut
 
@@ -360,19 +361,14 @@ class RankingEnsemble(BaseRanker):
             for everything that `fit` refuses.
         """
         if self._is_auto:
-            raise ValueError(
-                f"fit_selected of {type(self).__name__} needs estimators=[(name, estimator), ...], "
-                "whose scores it has got. Got estimators='auto'."
-            )
+            raise ValueError("fit_selected needs estimators=[(name, estimator), ...]. Got 'auto'.")
         scores = {name: check_floats(out_of_fold[name], name) for name in self._kept}
         fold = check_floats(fold, "fold")
         check_lengths(y=check_column(y, "y"), fold=fold, **scores)
-        fit = partial(self._fit, out_of_fold=scores, cv=PredefinedSplit(fold))
+        fit = partial(self._fit, scores=scores, cv=PredefinedSplit(fold))
         return self._learn(X, y, qid, sample_weight, fit=fit)
 
-    def _fit(
-        self, data: Rows, out_of_fold: Mapping[str, Floats] | None = None, cv: Any = None
-    ) -> dict[str, Any]:
+    def _fit(self, data: Rows, scores: Any = None, cv: Any = None) -> dict[str, Any]:
         """Learn; where scores of held-out rows exist already, without the fits of the folds."""
         random = check_random_state(self.random_state)
         seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
@@ -383,10 +379,10 @@ class RankingEnsemble(BaseRanker):
         with Parallel(n_jobs=self.n_jobs, verbose=self.verbose) as parallel, context:
             fits = self._fits(members, data)
             rows, splits, fold = make_folds(type(self).__name__, data, cv or self.cv, seeds[1])
-            if out_of_fold is None:
+            if scores is None:
                 scores = cross_fit(parallel, fits, rows, splits)
             else:
-                scores = {name: one[data.position] for name, one in out_of_fold.items()}
+                scores = {name: one[data.position] for name, one in scores.items()}
             kept = np.flatnonzero(fold >= 0)
             held_out = rows.take(kept)
             methods = {name: scoring_method(one) for name, one in members.items()}
@@ -451,12 +447,11 @@ class RankingEnsemble(BaseRanker):
         if not is_data_frame(X):
             return super()._validate_features(X, reset=reset, **options)
         validate_data(self, X, reset=reset, skip_check_array=True)
-        table = Table(X)
         if self._is_auto:
-            check_columns(type(self).__name__, X, self._advice, table.categorical)
+            check_columns(type(self).__name__, X, self._advice, categorical_positions(X))
         if "y" not in options:
-            return table
-        return table, check_X_y(np.zeros((len(X), 1)), options.pop("y"), **options)[1]
+            return Table(X)
+        return Table(X), check_X_y(np.zeros((len(X), 1)), options.pop("y"), **options)[1]
 
     @property
     def _advice(self) -> str:

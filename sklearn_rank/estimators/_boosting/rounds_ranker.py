@@ -12,14 +12,13 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._bins.categories import CategoryCodes, as_table
+from sklearn_rank._bins.categories import CategoryCodes, as_table, categorical_positions
 from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
     FLAG,
     Constraint,
     Number,
-    is_data_frame,
     refuse_dates,
 )
 from sklearn_rank.base import BaseRanker, is_binary
@@ -430,9 +429,7 @@ def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
     if wanted is None:
         return ()
     if isinstance(wanted, str):
-        dtypes = X.dtypes if is_data_frame(X) else ()
-        kinds = ("CategoricalDtype", "Categorical", "Enum")  # of pandas, and of polars
-        return tuple(i for i, dtype in enumerate(dtypes) if type(dtype).__name__ in kinds)
+        return categorical_positions(X)
     given = np.asarray(wanted)
     if not given.size:
         return ()

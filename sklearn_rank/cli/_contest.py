@@ -184,11 +184,10 @@ def fit_pipeline(pipeline: Pipeline, data: Dataset, name: str) -> list[str]:
     model = pipeline[-1]
     is_ranker = type(model).__name__ in sklearn_rank.__all__
     y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
-    given = {"qid": data.qid if is_ranker else None, "sample_weight": data.weight}
+    given = {"ranker__qid": data.qid} if is_ranker else {}
     lines: list[str] = []
     with noting(lines, name):
-        given = {f"ranker__{key}": one for key, one in given.items() if one is not None}
-        pipeline.fit(data.X, y, **given)
+        pipeline.fit(data.X, y, ranker__sample_weight=data.weight, **given)
     return [line if name in line else f"{name}: {line}" for line in lines]
 
 
@@ -201,6 +200,8 @@ class Contest:
 
     folds: Folds
     data: Dataset
+    top: str  # the metric that the sentence names
+    order: list[str]  # the names, the best first
     scoring: str | None  # of choice and ensemble; None: the top of one list, and a little of all
     pipelines: dict[str, Pipeline]  # unfitted
     found: HeldOut
@@ -208,16 +209,6 @@ class Contest:
     scores: dict[str, Floats]  # of the rows held out, those of the ensemble, too
     choice: RankingChoice | None  # None where bootstrap samples can't repeat it
     table: Comparison  # the metrics of each model, the best first
-
-    @property
-    def top(self) -> str:
-        """The metric that the sentence names."""
-        return top_metric(list(self.table))
-
-    @property
-    def order(self) -> list[str]:
-        """The names, the best first."""
-        return list(self.table[self.top])
 
 
 def hold(
@@ -244,7 +235,8 @@ def hold(
     else:
         order = choice.names
     table = compare_with_best(metrics, found.rows, {name: scores[name] for name in order})
-    return Contest(folds, data, scoring, pipelines, found, weights, scores, choice, table)
+    ranked = top, order, scoring
+    return Contest(folds, data, *ranked, pipelines, found, weights, scores, choice, table)
 
 
 def _select(

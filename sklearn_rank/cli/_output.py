@@ -53,17 +53,17 @@ def checked_output(
     if name is None or (name == "-" and "-" in suffixes):
         return None
     path, ends = Path(name), tuple(end for end in suffixes if end != "-")
-    if not path.name.lower().endswith(ends):
-        raise InputError(f"{path}: the name of this output must end in {' or '.join(ends)}")
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}")
-    if path.exists():
-        if any(os.path.exists(one) and path.samefile(one) for one in inputs):
-            raise InputError(f"{path}: is an input of this command and will not be overwritten")
-        if not force:
-            raise InputError(f"{path}: exists; add --force to overwrite it")
+    is_input = path.exists() and any(map(path.samefile, inputs))
+    faults = {
+        f"the name of this output must end in {' or '.join(ends)}": not name.lower().endswith(ends),
+        "is a folder": path.is_dir(),
+        f"there is no folder {path.parent}": not path.parent.is_dir(),
+        "is an input of this command and will not be overwritten": is_input,
+        "exists; add --force to overwrite it": path.exists() and not force,
+    }
+    for fault, is_there in faults.items():
+        if is_there:
+            raise InputError(f"{path}: {fault}")
     return Output(path, force)
 
 

@@ -28,12 +28,7 @@ _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what P
 
 
 def rank(
-    model: str,
-    table: TableOptions,
-    *,
-    top: int | None,
-    explain: bool,
-    output: Output | None,
+    model: str, table: TableOptions, *, top: int | None, explain: bool, output: Output | None
 ) -> None:
     """Write the rows of a table, within each query in descending order of score."""
     notes: list[str] = []

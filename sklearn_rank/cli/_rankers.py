@@ -52,7 +52,10 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
         given = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
         ranker.set_params(**{key: value for key, value in given.items() if key in has[name]})
     if named and TREES in rankers:
-        _check_engine(rankers[TREES].engine, TREES)
+        try:
+            get_engine(rankers[TREES].engine, TREES)
+        except (ImportError, ValueError) as error:
+            raise InputError(str(error)) from error
     return rankers
 
 
@@ -78,14 +81,6 @@ def _unfitted(name: str, table: TableOptions | Schema) -> Any:
     return trees(max_depth=None if name == HISTOGRAMS else 1)
 
 
-def _check_engine(engine: str, owner: str) -> None:
-    """Raise InputError if an engine of trees can't be used."""
-    try:
-        get_engine(engine, owner)
-    except (ImportError, ValueError) as error:
-        raise InputError(str(error)) from error
-
-
 def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dataset) -> None:
     """Remove the rankers that are compared only when asked for; notes say why if they must."""
     left_out = {"SmoothMarginRanker": ""} | ({} if data.has_grades else {"ListNetLinear": ""})
@@ -94,8 +89,8 @@ def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dat
         slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         left_out["KernelPairwiseSGDRanker"] = slow
     try:
-        _check_engine("auto", TREES)
-    except InputError as error:
+        get_engine("auto", TREES)
+    except ImportError as error:
         left_out[TREES] = str(error)
     for name, reason in left_out.items():
         del rankers[name]

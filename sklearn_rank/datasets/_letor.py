@@ -34,7 +34,9 @@ def load_letor(
     r"""Read a ranking data set in svmlight/LETOR format.
 
     Each line is one row: ``relevance qid:query index:value index:value ... # comment``.
-    Either all lines have ``qid`` or none; entries missing from a line are 0.
+    Either all lines have ``qid`` or none; entries missing from a line are 0. Where none has it, a
+    file ``path.query`` or ``path.group`` beside, with or without the ``.gz`` of a packed path, may
+    hold the number of rows of each query, one a line, as LightGBM and XGBoost read it.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def load_letor(
         target : ndarray of shape (n_rows,)
             The relevance of each row.
         qid : ndarray of shape (n_rows,) or None
-            The query of each row; None for a file without ``qid``.
+            The query of each row; None for a file without ``qid`` and without a file beside.
         zero_based : bool
             Whether indices start at 0.
         comments : list of str
@@ -70,7 +72,8 @@ def load_letor(
     ValueError
         If the file is empty, a line is malformed, or the file ends in the middle of a
         row. The message gives the file, the line number (from 1) and the reason. Also if the
-        file has more than `n_features` columns, or the index 0 where `zero_based` is False.
+        file has more than `n_features` columns, or the index 0 where `zero_based` is False; or if
+        the file beside does not hold numbers of rows, or not of so many rows.
 
     See Also
     --------
@@ -113,11 +116,28 @@ def load_letor(
     matrix.resize((n_rows, n_features or n_found))
     dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
     data = matrix.toarray() if dense else matrix
-    bunch = Bunch(data=data, target=target, qid=qid if len(qid) else None, zero_based=zero_based)
+    query = qid if len(qid) else _queries_beside(path, n_rows)
+    bunch = Bunch(data=data, target=target, qid=query, zero_based=zero_based)
     if return_comments:
         texts = (line.partition(b"#")[2].strip() for _, line in _rows(path))
         bunch.comments = [text.decode(errors="replace") for text in texts]
     return bunch
+
+
+def _queries_beside(path: Path, n_rows: int) -> Indices | None:
+    """Return the queries by their numbers of rows in a file beside; None without one."""
+    stems = path, str(path).removesuffix(".gz")
+    files = [Path(f"{stem}.{end}") for stem in stems for end in ("query", "group")]
+    file = next(filter(Path.is_file, files), None)
+    if file is None:
+        return None
+    words = file.read_text(encoding="utf-8", errors="replace").split()
+    if not all(word.isdecimal() and word.isascii() for word in words):
+        raise ValueError(f"{file}: must hold the number of rows of each query, one a line")
+    sizes = np.array(words, dtype=np.intp)
+    if sizes.sum() != n_rows:
+        raise ValueError(f"{file}: its queries have {sizes.sum()} rows, but {path} has {n_rows}")
+    return np.repeat(np.arange(1, len(sizes) + 1), sizes)
 
 
 def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:

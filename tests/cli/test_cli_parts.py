@@ -77,7 +77,7 @@ def test_outputs_that_can_not_be_written():
         ("o.json", "o.json: the name of this output must end in .csv or .tsv"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
-            checked_output(name, (".csv", ".tsv", "-"), ["rows.csv", "none.csv"], force=False)
+            checked_output(name, (".csv", ".tsv", "-"), ["rows.csv"], force=False)
     assert checked_output("-", (".csv", "-"), [], force=False) is None
     assert checked_output(None, (".csv",), [], force=False) is None
     assert checked_output("old.csv", (".csv",), [], force=True) == Output(Path("old.csv"), True)

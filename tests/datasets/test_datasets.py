@@ -55,6 +55,19 @@ def test_no_qid(write):
     assert load_letor(write(b"1 1:0.5\n0 1:2\n")).qid is None
 
 
+@pytest.mark.parametrize("beside", ["data.txt.gz.query", "data.txt.query", "data.txt.group"])
+def test_queries_in_a_file_beside(write, beside):
+    path = write(gzip.compress(b"1 1:0.5\n0 1:2\n2 1:1\n"), "data.txt.gz")
+    write(b"2\n1\n", beside)
+    np.testing.assert_array_equal(load_letor(path).qid, [1, 1, 2])
+    write(b"2\n2\n", beside)
+    with pytest.raises(ValueError, match="its queries have 4 rows, but .* has 3"):
+        load_letor(path)
+    write(b"two\n", beside)
+    with pytest.raises(ValueError, match="must hold the number of rows of each query"):
+        load_letor(path)
+
+
 def test_mostly_empty_files_stay_sparse(write):
     queries = load_letor(write(b"1 1:0.5\n0 7:2\n1\n"))
     assert sparse.issparse(queries.data)

@@ -28,9 +28,10 @@ _CONTENTS = {
 FEW_VALUES = 40
 """A text column of more values than this becomes numbers that follow its letters."""
 
-_MOST = 0.9  # share of a column's texts from which on the others count as typing errors
+# Share of a column's texts from which on the others count as typing errors, and of rows with a
+# value of their own from which on it names rows.
+_MOST = 0.9
 _MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
-_NEARLY_ALL = 0.9  # share of rows with a value of their own from which on a column names rows
 _WORDS = 3  # that the values of free text have at least, on average
 _MIN_DIFFERENT, _LONG = 50, 10**5  # rows and least value of account numbers
 
@@ -100,6 +101,9 @@ class Column:
     ) -> None:
         self.table, self.name, self.notes = table, name, notes
         self.missing, cells = missing | table.missing, table.frame[name]
+        if cells.ndim > 1:
+            what = f"is there {cells.shape[1]} times; rename all but one, or --drop them"
+            raise table.error(name, what)
         if table.kind == TEXT:  # numbers if all of it is plain numbers
             cells = notation.plain_numbers(cells, notation.PANDAS_MISSING | table.missing)
         self.cells = notation.without(cells, table.missing)
@@ -241,7 +245,7 @@ class Column:
             elif self.content != kind and self.cells.notna().any():
                 self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
             else:
-                found = self.cells if self.content == kind else pd.Series(np.nan, self.cells.index)
+                found = self.cells
             if kind == DATE:
                 return notation.without_zone(pd.to_datetime(found, utc=True, errors="coerce"))
         except (pd.errors.OutOfBoundsTimedelta, pd.errors.OutOfBoundsDatetime) as error:
@@ -351,7 +355,7 @@ def _note_codes(column: Column, kind: str) -> None:
 
 
 def _nearly_differ(n_values: int, n_rows: int) -> bool:
-    return n_values >= max(2, _NEARLY_ALL * n_rows)
+    return n_values >= max(2, _MOST * n_rows)
 
 
 def _words(name: str) -> str:

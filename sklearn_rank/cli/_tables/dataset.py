@@ -103,17 +103,14 @@ def model_data(
     """Read a table as that of the training was read."""
     missing = [*schema.missing, *options.missing]
     table = read_table(replace(options, missing=missing, zero_based=schema.zero_based), notes)
-    table.check_names([*schema.kinds, schema.target, schema.qid, schema.weight])
     if options.decimal is not None:  # for all numbers
         others = {name: form for name, form in schema.formats.items() if form not in ".,"}
         schema = replace(schema, decimal=options.decimal, formats=others)
     if labelled:
         check_columns(table, [schema.target], "the target")
         table = _labelled_rows(table, schema.target, notes, skip=options.skip_unlabelled)
-    X, qid = (
-        feature_frame(table, schema, notes, ", as it did in training,"),
-        _codes(table, schema.qid),
-    )
+    X = feature_frame(table, schema, notes, ", as it did in training,")
+    qid = _codes(table, schema.qid)
     y = _relevance(table, schema, qid, notes) if labelled else None
     data = Dataset(X, y, qid, schema, table)
     _check_known(data, notes)
@@ -163,7 +160,6 @@ def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
         raise InputError(f"{several}, and --keep none of the first four")
     if options.embargo and not options.time:
         raise InputError("--embargo needs --time, the column it is measured in")
-    table.check_names(has - set(many["drop"]))
     return replace(options, **single, **many)
 
 

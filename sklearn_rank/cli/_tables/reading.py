@@ -58,16 +58,6 @@ class Table:
         """Return the error on a column."""
         return InputError(f"{self.path}: column {name!r} {text}")
 
-    def check_names(self, names: Iterable[str | None]) -> None:
-        """Raise InputError if several columns have one of these names."""
-        columns = self.frame.columns
-        repeated = columns[columns.duplicated() & columns.isin(list(names))].unique()
-        if len(repeated):
-            what = f"names {count(len(repeated), 'column')} more than once"
-            shown = listing(map(repr, repeated), 10)
-            hint = "rename all but one, or --drop them"
-            raise InputError(f"{self.path}: the header {what}: {shown}; {hint}")
-
 
 def read_table(options: TableOptions, notes: list[str]) -> Table:
     """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file."""
@@ -188,29 +178,11 @@ def _read_letor(path: Path, options: TableOptions, notes: list[str]) -> Table:
     frame, target = pd.DataFrame(dense, columns=[f"f{j + 1}" for j in columns]), bunch.target
     whole = ((target == target.round()) & (np.abs(target) < NOT_WHOLE)).all()
     frame.insert(0, "target", target.astype(int) if whole else target)
-    qid = _queries_beside(path, n_rows, notes) if bunch.qid is None else bunch.qid
-    if qid is not None:
-        frame.insert(1, "qid", qid)
+    if bunch.qid is not None:
+        frame.insert(1, "qid", bunch.qid)
     if any(bunch.comments):
         frame["comment"] = bunch.comments
     return Table(frame, str(path), LETOR, bunch.zero_based)
-
-
-def _queries_beside(path: Path, n_rows: int, notes: list[str]) -> Any:
-    """Return the queries by the sizes in a file beside, as LightGBM and XGBoost read them."""
-    stems = dict.fromkeys([str(path), str(path).removesuffix(".gz")])
-    files = [Path(f"{stem}.{end}") for stem in stems for end in ("query", "group")]
-    file = next(filter(Path.is_file, files), None)
-    if file is None:
-        return None
-    words = file.read_text(encoding="utf-8", errors="replace").split()
-    if not all(word.isdecimal() and word.isascii() for word in words):
-        raise InputError(f"{file}: must hold the number of rows of each query, one a line")
-    sizes = np.array(words, dtype=np.int64)
-    if sizes.sum() != n_rows:
-        raise InputError(f"{file}: its queries have {sizes.sum()} rows, but {path} has {n_rows}")
-    notes.append(f"{count(len(sizes), 'query')} as in {file}")
-    return np.repeat(np.arange(1, len(sizes) + 1), sizes)
 
 
 # Delimited text ----------------------------------------------------------------------------------

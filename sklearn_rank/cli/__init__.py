@@ -38,30 +38,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     code : int
         0 on success, 2 for bad input (with one line on stderr), 130 when interrupted.
     """
+    code, problem = 0, ""
     try:
         import_extra("click")
         import_extra("sklearn_rank.cli._parser").run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of the output (`head`, say) has exited.
-        _drop_output()
-        return 141  # 128 + SIGPIPE, as shells report it
+    except BrokenPipeError:  # the reader of the output (`head`, say) has exited
+        code = 141  # 128 + SIGPIPE, as shells report it
     except (InputError, MemoryError, OSError, UnicodeEncodeError) as error:
         what = str(error) or "the table does not fit into memory"
         if isinstance(error, OSError):
             what = f"{error.filename or 'input or output'}: {error.strerror or error}"
-        print(f"sklearn-rank: error: {one_line(what)}", file=sys.stderr)
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _drop_output()
-        return 2
+        code, problem = 2, f"error: {one_line(what)}"
     except KeyboardInterrupt:
-        print("sklearn-rank: interrupted; no file was left half-written", file=sys.stderr)
-        return 130  # 128 + SIGINT
-    return 0
-
-
-def _drop_output() -> None:
-    """Give up what can't be written: Python would fail again when it flushes stdout at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code, problem = 130, "interrupted; no file was left half-written"  # 128 + SIGINT
+    if problem:
+        print(f"sklearn-rank: {problem}", file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:  # what can't be written is given up: Python would fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

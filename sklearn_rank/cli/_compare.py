@@ -15,6 +15,7 @@ from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._contest import ENSEMBLE, Contest, choose_metrics, measure
 from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
 from sklearn_rank.cli._rankers import BASELINES
+from sklearn_rank.cli._store import Model, load_model, model_scores, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
 from sklearn_rank.metrics.held_out import Labels, Measured
@@ -23,12 +24,10 @@ from sklearn_rank.metrics.held_out import Labels, Measured
 def compare(table: TableOptions, folds: Folds, output: Output | None) -> None:
     """Cross-validate rankers beside the baselines and print a table."""
     notes: list[str] = []
-    rankers = _rankers.rankers_of(table, folds, folds.rankers)
-    data = training_data(table, notes)
-    contest = _contest.hold(folds, rankers, data, notes)
+    contest = _contest.hold(table, folds, notes)
     content = show(contest, notes)
     if output is not None:
-        write_json(output, _summary(data) | content | _contest.record(contest))
+        write_json(output, _summary(contest.data) | content | _contest.record(contest))
     print(f"\nnext: {_next_command(table.data, output)}")
 
 
@@ -55,8 +54,6 @@ def train(
     table: TableOptions, folds: Folds, ranker: str | None, best: str | None, output: Output
 ) -> None:
     """Fit one ranker to all rows, or what is best by folds, and store it."""
-    from sklearn_rank.cli._store import Model, save_model
-
     notes: list[str] = []
     if best is not None and ranker:
         raise InputError("--ranker does not go with --best, which compares models by folds")
@@ -64,17 +61,16 @@ def train(
     changed = [name.replace("_", "-") for name, one in vars(folds).items() if one != usual[name]]
     if best is None and changed:
         raise InputError(f"--{changed[0]} goes with --best, which compares models by folds")
-    named = folds.rankers if best is not None else [ranker or _rankers.DEFAULT]
-    rankers = _rankers.rankers_of(table, folds, named)
-    data = training_data(table, notes)
     if best is not None:
-        contest = _contest.hold(folds, rankers, data, notes, best)
+        contest = _contest.hold(table, folds, notes, best)
         show(contest, notes)
         print()
         notes.clear()  # they are shown
-        name, pipeline = contest.order[0], _contest.fit_first(contest, notes)
+        data, name = contest.data, contest.order[0]
+        pipeline = _contest.fit_first(contest, notes)
     else:
-        ((name, model),) = rankers.items()
+        ((name, model),) = _rankers.rankers_of(table, folds, [ranker or _rankers.DEFAULT]).items()
+        data = training_data(table, notes)
         pipeline = _rankers.pipeline_for(model, data.schema)
         notes += _contest.fit_pipeline(pipeline, data, name)
     save_model(Model(pipeline, name, data.schema), output)
@@ -86,8 +82,6 @@ def train(
 
 def evaluate(model: str, table: TableOptions, metrics: list[str], output: Output | None) -> None:
     """Evaluate a stored model on rows with a target."""
-    from sklearn_rank.cli._store import load_model, model_scores
-
     notes: list[str] = []
     loaded = load_model(model, notes)
     tested = model_data(table, loaded.schema, notes, labelled=True)

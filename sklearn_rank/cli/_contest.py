@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import re
 import sys
@@ -26,8 +25,8 @@ from threadpoolctl import threadpool_limits
 import sklearn_rank
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.cli import _rankers
-from sklearn_rank.cli._tables.dataset import Dataset
-from sklearn_rank.cli._tables.inputs import Folds, InputError, noting
+from sklearn_rank.cli._tables.dataset import Dataset, training_data
+from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, noting
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking, ranking_scorer
 from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, estimate, in_folds, value
@@ -153,7 +152,7 @@ def cross_validate(pipelines: Mapping[str, Pipeline], data: Dataset, options: Fo
     """Fit each pipeline on each fold and score the rows held out."""
     found = held_out_rows(data, options.cv)
     fold = np.asarray(found.rows.fold)
-    runs = list(itertools.product(pipelines, range(options.cv)))
+    runs = [(name, k) for name in pipelines for k in range(options.cv)]
     tasks = [delayed(_run_fold)(pipelines[name], data, found.folds[k], name) for name, k in runs]
     results = Parallel(n_jobs=options.n_jobs, return_as="generator")(tasks)
     bar: Any = {"length": len(tasks), "file": sys.stderr, "hidden": not sys.stderr.isatty()}
@@ -211,10 +210,10 @@ class Contest:
     table: Comparison  # the metrics of each model, the best first
 
 
-def hold(
-    folds: Folds, rankers: dict[str, Any], data: Dataset, notes: list[str], stored: str = ""
-) -> Contest:
+def hold(table: TableOptions, folds: Folds, notes: list[str], stored: str = "") -> Contest:
     """Cross-validate models, or read what they reached; select an ensemble, and what is first."""
+    rankers = _rankers.rankers_of(table, folds, folds.rankers)
+    data = training_data(table, notes)
     metrics = choose_metrics(folds.metrics, data)
     if not folds.rankers:
         _rankers.leave_out(rankers, notes, folds, data)
@@ -229,14 +228,12 @@ def hold(
         weights = {name: weight for name, weight in by_weight if weight > 0}
         scores[ENSEMBLE] = selection.nearly_honest_scores
     choice = _choose(data, top, scoring, found, scores)
-    if choice is None:
-        means = {name: measure(top, found.rows, one).mean for name, one in scores.items()}
-        order = sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
-    else:
-        order = choice.names
-    table = compare_with_best(metrics, found.rows, {name: scores[name] for name in order})
+    compared = compare_with_best(metrics, found.rows, scores)
+    means = {name: np.nan_to_num(one.mean, nan=-np.inf) for name, one in compared[top].items()}
+    order = choice.names if choice else sorted(means, key=means.__getitem__, reverse=True)
+    compared = {key: {name: of[name] for name in order} for key, of in compared.items()}
     ranked = top, order, scoring
-    return Contest(folds, data, *ranked, pipelines, found, weights, scores, choice, table)
+    return Contest(folds, data, *ranked, pipelines, found, weights, scores, choice, compared)
 
 
 def _select(
@@ -261,13 +258,11 @@ def _choose(
     rows, group = found.rows, None if data.group is None else data.group[found.place]
     if group is not None and (rows.qid is not None or data.time is not None):
         return None
-    how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group}
+    how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group, "random_state": 0}
     how |= {"criterion": scoring, "preferred": ENSEMBLE if ENSEMBLE in scores else None}
     for metric in (top, None):  # None: the criterion, where the metric can't be resampled
         with suppress(ValueError):
-            return choose_ranking(
-                rows.y, scores, metric=metric, n_resamples=499, random_state=0, **how
-            )
+            return choose_ranking(rows.y, scores, metric=metric, n_resamples=499, **how)
     return None
 
 

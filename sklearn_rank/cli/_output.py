@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -101,4 +100,4 @@ def print_table(
 def show_notes(notes: Iterable[str]) -> None:
     """Print notes to stderr; on success only, since an error is a single line."""
     for note in dict.fromkeys(notes):
-        print(f"note: {one_line(note)}", file=sys.stderr)
+        click.echo(f"note: {one_line(note)}", err=True)

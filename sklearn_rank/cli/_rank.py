@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xg
 _FORMS: dict[str, Callable[[Any], str]] = {
     "ranklib": to_ranklib,
     "xgboost": to_xgboost_json,
-    "linear": partial(to_linear_json, drop_constant=True),  # it has no place for one
+    "linear": lambda model: to_linear_json(model, drop_constant=True),  # it has no place for one
 }
 _N_REASONS = 3
 _REFUSED = (ValueError, TypeError, NotImplementedError, OverflowError)  # what Parquet can't hold
@@ -91,10 +90,8 @@ def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
     is_card = hasattr(ranker, "card_")
     explain = getattr(ranker, "points_of" if is_card else "contributions", None)
     if explain is None:
-        raise InputError(
-            f"--explain needs a score that can be divided among the columns; {model.ranker} has "
-            "none as it was fitted. Rankers of stumps or trees, ListNetLinear and cards have"
-        )
+        what = "can't be divided among columns; those of stumps, trees, ListNetLinear and cards can"
+        raise InputError(f"--explain: scores of {model.ranker} {what}")
     what = f"{name}: the model is damaged; it can't explain the scores"
     with noting([], what, (Exception,)):  # its arrays may be anything
         rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X

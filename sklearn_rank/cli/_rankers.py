@@ -103,9 +103,7 @@ def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
     models = {}
     for name in BASELINES:
         with suppress(InputError):  # no LightGBM
-            models[name] = _unfitted(name, data.schema)
-            if name != LOGISTIC:
-                models[name].set_params(random_state=data.seed)
+            models[name] = _unfitted(name, data.schema).set_params(random_state=data.seed)
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
         notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
@@ -122,8 +120,6 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     Trees get categories as they are, stumps and LightGBM (which take missing values) as 0/1
     columns, and linear and kernel models imputed and scaled numbers beside such columns.
     """
-    if hasattr(model, "relevance"):  # grades may have been found in the table
-        model.set_params(relevance=schema.relevance)
     keeps_categories = type(model).__name__.startswith((TREES, HISTOGRAMS))
     encoder = _encoder(schema, keeps_categories=keeps_categories)
     steps: list[tuple[str, Any]] = [("columns", encoder)]

@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import re
 import zipfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,10 @@ class Model:
 
 def save_model(model: Model, output: Output) -> None:
     """Store a model."""
-    stamp = {"format": _FORMAT, "format_version": _FORMAT_VERSION}
-    content = {**stamp, "version": sklearn_rank.__version__, **vars(model)}
-    skops_io = import_extra("skops.io")
+    content = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **vars(model)}
+    content |= {"version": sklearn_rank.__version__, "schema": asdict(model.schema)}
     with output.writing() as temporary:
-        skops_io.dump({**content, "schema": asdict(model.schema)}, temporary)
+        import_extra("skops.io").dump(content, temporary)
 
 
 def load_model(name: str, notes: list[str]) -> Model:
@@ -94,10 +94,8 @@ def model_scores(model: Model, X: Any, name: str, notes: list[str]) -> Floats:
 
 def _is_trusted(type_name: str) -> bool:
     """Whether models hold the type: a class of this package, or one of a few others."""
-    if not _OURS.fullmatch(type_name):
-        return type_name in _FOREIGN
-    try:
-        found = pkgutil.resolve_name(type_name)
-    except (ImportError, AttributeError, ValueError):  # ValueError: it ends in a point, say
-        return False
-    return inspect.isclass(found) and found.__module__.startswith("sklearn_rank.")
+    if _OURS.fullmatch(type_name):
+        with suppress(ImportError, AttributeError, ValueError):  # ValueError: it ends in a point
+            found = pkgutil.resolve_name(type_name)
+            return inspect.isclass(found) and found.__module__.startswith("sklearn_rank.")
+    return type_name in _FOREIGN

@@ -426,7 +426,7 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
-        (lambda t: t.drop(columns="default"), ["no column 'default' for the target", "id, age"]),
+        (lambda t: t.drop(columns="default"), ["no column 'default' for the model", "id, age"]),
         (lambda t: t.assign(default="no"), ["no row of column 'default' is of the class 'yes'"]),
         (lambda t: t.assign(default="yes"), ["no two different values"]),
     ],

@@ -123,9 +123,12 @@ def contest(y, scores, **more):
     with (
         mock.patch.object(_contest, "select_members", side_effect=ValueError),
         mock.patch.object(_contest, "cross_validate", return_value=found),
+        mock.patch.object(_contest, "training_data", return_value=data),
+        mock.patch.object(_rankers, "rankers_of", return_value={}),
         mock.patch.object(_rankers, "baselines", return_value={}),
     ):
-        return _contest.hold(Folds(["RankBoost"], cv=2, metrics=["auc"]), {}, data, [])
+        folds = Folds(["RankBoost"], cv=2, metrics=["auc"])
+        return _contest.hold(TableOptions(), folds, [])
 
 
 def test_the_sentence_says_who_is_first_and_how_sure_that_is():
@@ -257,7 +260,7 @@ def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
     scores = scores_of(model.pipeline, feature_frame_of("claims.csv", model))
     np.testing.assert_allclose(ranked["score"], np.sort(scores)[::-1])
     message = fails(["rank", "m.skops", "claims.csv", "--explain", "-o", "x.csv"], capsys)
-    assert "ensemble of these has none" in message
+    assert "scores of ensemble of these can't be divided among columns" in message
     message = fails(["card", "export", "m.skops", "--to", "sql"], capsys)
     assert "m.skops: is not a card, which sklearn-rank card writes" in message
 
@@ -320,4 +323,4 @@ def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
     assert json.loads(Path("e.json").read_text())["results"]["auc"]["mean"] > 0.7
     run(["rank", "m.skops", "rows.csv", "-o", "o.csv"])
     message = fails(["rank", "m.skops", "rows.csv", "--explain", "-o", "x.csv"], capsys)
-    assert f"divided among the columns; {name} has none" in message
+    assert f"scores of {name} can't be divided among columns" in message

@@ -12,10 +12,8 @@ import pandas as pd
 import pytest
 from commands import FAST, fails, run
 
-from sklearn_rank import RankBoost
 from sklearn_rank.cli import _contest, _parser, _store
 from sklearn_rank.cli._output import Output, checked_output, write_json
-from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
 
 RNG = np.random.default_rng(0)
@@ -140,9 +138,9 @@ def test_only_classes_of_this_package_are_trusted():
 
 
 def contest_of():
-    data = training_data(TableOptions("rows.csv", target="late", drop=["day"]), [])
-    rankers = {"RankBoost": RankBoost(n_estimators=3)}
-    return _contest.hold(Folds(cv=2, rankers=("RankBoost",)), rankers, data, [])
+    table = TableOptions("rows.csv", target="late", drop=["day"])
+    folds = Folds(cv=2, rankers=["RankBoost"], param={"n_estimators": 3})
+    return _contest.hold(table, folds, [])
 
 
 def test_values_of_parameters_are_words_numbers_or_texts():

@@ -116,7 +116,7 @@ def test_reasons_are_the_largest_contributions_of_the_users_columns(ranker, more
 def test_a_score_that_is_no_sum_has_no_reasons(capsys):
     train(ranker="KernelPairwiseSGDRanker")
     message = fails("rank m.skops new.csv --explain -o out.csv", capsys)
-    assert "KernelPairwiseSGDRanker has none as it was fitted" in message
+    assert "scores of KernelPairwiseSGDRanker can't be divided among columns" in message
 
 
 # card -------------------------------------------------------------------------------------

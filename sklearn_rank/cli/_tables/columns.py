@@ -99,6 +99,7 @@ class Column:
     def __init__(
         self, table: Table, name: str, notes: list[str], missing: frozenset[str] = notation.MISSING
     ) -> None:
+        check_columns(table, [name], "the model")
         self.table, self.name, self.notes = table, name, notes
         self.missing, cells = missing | table.missing, table.frame[name]
         if cells.ndim > 1:
@@ -181,9 +182,8 @@ class Column:
         if {text.casefold() for text in values} <= {"true", "false"}:
             return BOOLEAN, ""
         dates = notation.date_forms(values)
-        best = max(
-            [".", ",", notation.SECONDS, *dates], key=lambda form: self.read(form).notna().mean()
-        )
+        forms = [".", ",", notation.SECONDS, *dates]
+        best = max(forms, key=lambda form: self.read(form).notna().mean())
         is_code = not (keeps or is_typed) and notation.have_leading_zeros(values)
         if is_code or not self.fits(best):
             if not is_code:
@@ -236,6 +236,7 @@ class Column:
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
+        found = self.cells
         try:
             if self.is_text:
                 found = self._read_text(kind, form, when)
@@ -244,8 +245,6 @@ class Column:
                 found = pd.to_timedelta(text).dt.total_seconds()
             elif self.content != kind and self.cells.notna().any():
                 self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
-            else:
-                found = self.cells
             if kind == DATE:
                 return notation.without_zone(pd.to_datetime(found, utc=True, errors="coerce"))
         except (pd.errors.OutOfBoundsTimedelta, pd.errors.OutOfBoundsDatetime) as error:

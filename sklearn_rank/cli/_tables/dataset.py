@@ -14,7 +14,6 @@ from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank.cli._tables import columns, notation
 from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema, check_columns
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, listing, noting
-from sklearn_rank.cli._tables.notation import numbers, written
 from sklearn_rank.cli._tables.reading import LETOR, Table, read_table
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 
@@ -60,7 +59,8 @@ class Dataset:
             rows = count(int(self.y.sum()), "row")
             parts.append(f"{rows} of class {self.schema.positive!r} on top")
         else:
-            parts.append(f"relevance from {written(self.y.min())} to {written(self.y.max())}")
+            low, high = map(notation.written, (self.y.min(), self.y.max()))
+            parts.append(f"relevance from {low} to {high}")
         return ", ".join(parts)
 
     def take(self, rows: Indices) -> Dataset:
@@ -107,7 +107,6 @@ def model_data(
         others = {name: form for name, form in schema.formats.items() if form not in ".,"}
         schema = replace(schema, decimal=options.decimal, formats=others)
     if labelled:
-        check_columns(table, [schema.target], "the target")
         table = _labelled_rows(table, schema.target, notes, skip=options.skip_unlabelled)
     X = feature_frame(table, schema, notes, ", as it did in training,")
     qid = _codes(table, schema.qid)
@@ -196,7 +195,6 @@ def _codes(table: Table, name: str | None) -> Indices | None:
     """Return codes of queries or groups in the order of appearance; None without a column."""
     if name is None:
         return None
-    check_columns(table, [name], "the query")
     codes: Indices = Column(table, name, [], _AS_GIVEN).texts[1]
     if (codes < 0).any():
         raise table.error(name, f"is missing in {count(int((codes < 0).sum()), 'row')}")
@@ -267,8 +265,8 @@ def _classes_of(texts: list[str], positive: str | None = None) -> list[str]:
         names = {"true": "1", "false": "0"}
     elif positive in names.values():
         names |= {"1": "True", "0": "False"}
-    values = zip(texts, numbers(texts, "."), strict=True)
-    plain = [text if np.isnan(value) else written(value) for text, value in values]
+    values = zip(texts, notation.numbers(texts, "."), strict=True)
+    plain = [text if np.isnan(value) else notation.written(value) for text, value in values]
     return [names.get(name.casefold(), name) for name in plain]
 
 
@@ -282,7 +280,7 @@ def _choose_classes(
             raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
         return None, None
     classes = list(dict.fromkeys(_classes_of(Column(table, target, [], _AS_GIVEN).texts[0])))
-    is_text = bool(np.isnan(numbers(classes, ".")).any())
+    is_text = bool(np.isnan(notation.numbers(classes, ".")).any())
     classes.sort(key=str.casefold if is_text else float)
     if len(classes) == 1:
         raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
@@ -320,12 +318,10 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     X = {}
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
-        column = Column(
-            table, name, notes, frozenset({""}) if form == notation.AS_WRITTEN else notation.MISSING
-        )
+        missing = frozenset({""}) if form == notation.AS_WRITTEN else notation.MISSING
+        column = Column(table, name, notes, missing)
         if kind in (NUMBER, columns.DATE):
-            form = form or schema.decimal * (kind == NUMBER)
-            X[name] = column.values(kind, form, when)
+            X[name] = column.values(kind, form or schema.decimal * (kind == NUMBER), when)
         else:
             X[name] = column.categories(kind)
         if column.is_text and column.texts[2]:

@@ -44,9 +44,6 @@ _ENOUGH = 50  # texts with a point, of which one shows that it is no mark of tho
 NOT_WHOLE = 2.0**53
 """From here on a float does not tell integers apart."""
 
-_NO_FLOAT = 2**1024
-"""The least integer that is larger than all floats."""
-
 FORMS = frozenset({".", ",", ISO, SECONDS, AS_WRITTEN, *_DATES})
 """How texts are read."""
 
@@ -101,8 +98,8 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
         values = pd.to_numeric(cells.dropna())
     except (ValueError, TypeError):
         return column
-    if values.dtype == object:  # integers beyond 64 bits: those that are no floats are infinite
-        values = values.map(lambda one: one if abs(one) < _NO_FLOAT else math.inf)
+    if values.dtype == object:  # integers beyond 64 bits: those larger than floats are infinite
+        values = values.map(lambda one: one if abs(one) < 2**1024 else math.inf)
     elif values.dtype.kind in "iu" and cells.isna().any():  # whole numbers stay exact
         values = values.convert_dtypes()
     values = values.reindex(cells.index)
@@ -119,8 +116,7 @@ def without(column: Any, missing: frozenset[str]) -> Any:
     values = numbers(sorted(missing), ".")
     if column.dtype.kind == "f":  # 0.1 of 32 bits is not that of 64
         with np.errstate(over="ignore"):
-            values = values.astype(f"f{column.dtype.itemsize}")
-        return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
+            return column.mask(column.isin(values.astype(f"f{column.dtype.itemsize}")))
     codes, cells = pd.factorize(column)
 
     def is_missing(cell: Any) -> bool:

@@ -196,6 +196,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
     try:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
             rows = _rows(path, text, sep, usual, notes)
+            names = [] if options.no_header else [cell.strip() for cell in next(rows, [])]
             chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
             parts = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
     except UnicodeDecodeError as error:
@@ -206,9 +207,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
     if not parts:
         raise InputError(f"{path}: holds no rows")
     frame = pd.concat(parts, ignore_index=True)
-    names = _numbered(frame)
-    if not options.no_header:
-        names, frame = frame.iloc[0].str.strip().tolist(), frame.iloc[1:].reset_index(drop=True)
+    if names:
         columns = [set(column) for _, column in frame.iloc[:_START].items()]
         if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
             what = f"the first line holds data ({listing(names, 4)}) where the names of the "
@@ -216,17 +215,16 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
             raise InputError(f"{path}: {what} calls them c1, c2")
         if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
             names, frame = names[:-1], frame.iloc[:, :-1]
-    return Table(frame.set_axis(names, axis=1), str(path), TEXT)
+    return Table(frame.set_axis(names or _numbered(frame), axis=1), str(path), TEXT)
 
 
 def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str]:
     """Return the first lines, up to 20 that are no comments, and the encoding."""
     with open_binary(path) as file:
         head = file.read(_HEAD)
-    encoding = _marked_encoding(head) or encoding
-    if encoding is None and b"\0" in head:
+    encoding = _marked_encoding(head) or encoding or "utf-8"
+    if encoding == "utf-8" and b"\0" in head:
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
-    encoding = encoding or "utf-8"
     try:
         lines = head.decode(encoding, "ignore").splitlines()
     except LookupError:

@@ -55,12 +55,11 @@ def train(
 ) -> None:
     """Fit one ranker to all rows, or what is best by folds, and store it."""
     notes: list[str] = []
-    if best is not None and ranker:
-        raise InputError("--ranker does not go with --best, which compares models by folds")
     usual = vars(Folds(param=folds.param))
     changed = [name.replace("_", "-") for name, one in vars(folds).items() if one != usual[name]]
-    if best is None and changed:
-        raise InputError(f"--{changed[0]} goes with --best, which compares models by folds")
+    if ranker if best is not None else changed:
+        what = f"{changed[0]} goes" if best is None else "ranker does not go"
+        raise InputError(f"--{what} with --best, which compares models by folds")
     if best is not None:
         contest = _contest.hold(table, folds, notes, best)
         show(contest, notes)

@@ -116,7 +116,8 @@ def without(column: Any, missing: frozenset[str]) -> Any:
     values = numbers(sorted(missing), ".")
     if column.dtype.kind == "f":  # 0.1 of 32 bits is not that of 64
         with np.errstate(over="ignore"):
-            return column.mask(column.isin(values.astype(f"f{column.dtype.itemsize}")))
+            values = values.astype(f"f{column.dtype.itemsize}")
+        return column.mask(np.isin(column.to_numpy(np.float64, na_value=np.nan), values))
     codes, cells = pd.factorize(column)
 
     def is_missing(cell: Any) -> bool:

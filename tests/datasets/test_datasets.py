@@ -61,7 +61,7 @@ def test_queries_in_a_file_beside(write, beside):
     write(b"2\n1\n", beside)
     np.testing.assert_array_equal(load_letor(path).qid, [1, 1, 2])
     write(b"2\n2\n", beside)
-    with pytest.raises(ValueError, match="its queries have 4 rows, but .* has 3"):
+    with pytest.raises(ValueError, match=r"its queries have 4 rows, but .* has 3"):
         load_letor(path)
     write(b"two\n", beside)
     with pytest.raises(ValueError, match="must hold the number of rows of each query"):

@@ -76,9 +76,8 @@ class Follower:
         return self._observer(len(values), values[-1])
 
 
-@dataclass(frozen=True)
-class Printer:
-    """Prints a line about an iteration: what `verbose` does.
+def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
+    """Return an observer that prints a line about an iteration: what `verbose` does.
 
     Parameters
     ----------
@@ -91,26 +90,27 @@ class Printer:
     verbose : int
         0 prints nothing, 1 the first line and ten more, 2 every line.
 
+    Returns
+    -------
+    callable
+        Never ends the fit.
+
     Examples
     --------
-    >>> from sklearn_rank._core.callbacks import Printer
-    >>> printer = Printer("RankBoost", "round", total=100, verbose=1)
+    >>> from sklearn_rank._core.callbacks import make_printer
+    >>> printer = make_printer("RankBoost", "round", total=100, verbose=1)
     >>> ended = printer(1, 0.5), printer(2, 0.4), printer(10, 0.25)
     [RankBoost] round 1/100: objective 0.5
     [RankBoost] round 10/100: objective 0.25
     """
+    every = 1 if verbose > 1 else max(1, total // 10)
 
-    name: str
-    unit: str
-    total: int
-    verbose: int
-
-    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
-        """Print the line if it is its turn; never end the fit."""
-        every = 1 if self.verbose > 1 else max(1, self.total // 10)
-        if self.verbose and (number % every == 0 or number == 1):
-            print(f"[{self.name}] {self.unit} {number}/{self.total}: objective {objective:.6g}")
+    def observe(number: int, objective: float, validation: float | None = None) -> bool:
+        if verbose and (number % every == 0 or number == 1):
+            print(f"[{name}] {unit} {number}/{total}: objective {objective:.6g}")
         return False
+
+    return observe
 
 
 def combine(*observers: Observer | None) -> Observer:
@@ -271,7 +271,7 @@ def make_observer(
     Observer
         Returns True when a callback ends the fit.
     """
-    printer = Printer(type(estimator).__name__, unit, total, estimator.verbose)
+    printer = make_printer(type(estimator).__name__, unit, total, estimator.verbose)
     if not has_callbacks(estimator):
         return printer
     n_left = None if n_before is None else total - n_before

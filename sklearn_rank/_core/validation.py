@@ -135,10 +135,15 @@ class KindChoice:
 
 @dataclass(frozen=True)
 class Described:
-    """A value that a function allows; `text` completes "must be ..."."""
+    """A value that a function allows, or None; `text` completes "must be ..."."""
 
     text: str
-    allows: Callable[[Any], bool]
+    check: Callable[[Any], bool]
+    or_none: bool = False
+
+    def allows(self, value: object) -> bool:
+        """Whether `value` is allowed."""
+        return (self.or_none and value is None) or self.check(value)
 
     def __str__(self) -> str:
         return self.text

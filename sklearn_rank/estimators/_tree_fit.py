@@ -12,7 +12,6 @@ from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Queries, shared_property
-from sklearn_rank._core.validation import check_positions
 from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
@@ -306,15 +305,3 @@ def check_own_objective(owner: str, given: Mapping[str, Any], data: Rows) -> Non
             f"{HIGHEST_GRADE}. Got values from {low:g} to {high:g}. engine_params with a list "
             "'label_gain' (LightGBM) or 'ndcg_exp_gain': False (XGBoost) takes other gains."
         )
-
-
-def check_position(
-    owner: str, engine: str, given: Mapping[str, Any], position: Any, n_rows: int
-) -> Indices:
-    """Return the places at which rows were shown, as whole numbers from 1."""
-    if engine == "xgboost" and not is_on(given, UNBIASED):
-        raise ValueError(
-            f"position of {owner} has a meaning for engine='xgboost' only with "
-            f"engine_params={{'{UNBIASED}': True}}."
-        )
-    return check_positions(owner, position, n_rows)

@@ -22,6 +22,7 @@ from sklearn_rank._core.validation import (
     Choice,
     Constraint,
     Number,
+    check_positions,
     check_same,
     largest_size,
 )
@@ -31,14 +32,14 @@ from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping, has_enough
 from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases, RoundsRanker
 from sklearn_rank.estimators._tree_fit import (
     AUTO,
+    UNBIASED,
     TreeDescent,
     TreeProblem,
     check_own_objective,
-    check_position,
+    is_on,
     loss_of,
     penalties_of,
     refuse_drawn_queries,
@@ -444,8 +445,13 @@ class BoostedTreesRanker(RoundsRanker):
                     f"position of {name} needs loss='ndcg', whose engines correct for it. Got "
                     f"loss={self.loss!r}: weigh clicked rows by 1 / propensity in sample_weight."
                 )
-            engine, given = get_engine(self.engine, name).name, self.engine_params or {}
-            shown = check_position(name, engine, given, position, data.n_passed)
+            is_xgboost = get_engine(self.engine, name).name == "xgboost"
+            if is_xgboost and not is_on(self.engine_params or {}, UNBIASED):
+                raise ValueError(
+                    f"position of {name} has a meaning for engine='xgboost' only with "
+                    f"engine_params={{'{UNBIASED}': True}}."
+                )
+            shown = check_positions(name, position, data.n_passed)
             data = replace(data, shown=shown[data.position])
         return data
 
@@ -600,9 +606,7 @@ class BoostedTreesRanker(RoundsRanker):
             rows_held_out = Selection.of(held_out.X)
             if codes is not None:
                 rows_held_out = Selection(codes.forget_unknown(rows_held_out.copied()))
-            patience = self.n_iter_no_change if has_enough(self, held_out) else None
-            scores = np.zeros(len(held_out.y))
-            stopping = EarlyStopping(scores, self.watched_on(held_out), [], [], patience, 0.0)
+            stopping = self.stopping_on(held_out, [], [])
         n_before, start, booster = 0, None, None
         if self._goes_on:
             n_before, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]

@@ -459,7 +459,9 @@ class KernelPairwiseSGDRanker(StreamRanker):
             return self._fit_loss(data, loss, threads)
 
     def _fit_loss(self, data: Rows, loss: MarginLoss, threads: ThreadPool) -> dict[str, Any]:
-        progress = self._open_progress(data)
+        progress = Progress(self._fixed_settings(data))
+        if self.warm_start and hasattr(self, "_progress_"):
+            progress = Progress(**deepcopy(self._progress_))
         fitted: dict[str, Any] = {}
         if self.kernel in _WITH_GAMMA:
             fitted["gamma_"] = self._find_gamma(data)
@@ -520,12 +522,6 @@ class KernelPairwiseSGDRanker(StreamRanker):
         fitted |= {"coef_": f[0], "_progress_": vars(progress)}
         fitted |= mean_attributes(f[0], seen)
         return fitted | self._offset_of_part(data, lambda: _offset(data, model.element_scores(f)))
-
-    def _open_progress(self, data: Rows) -> Progress:
-        """Return the steps of the last fit, if it is to go on, or none."""
-        if self.warm_start and hasattr(self, "_progress_"):
-            return Progress(**deepcopy(self._progress_))
-        return Progress(self._fixed_settings(data))
 
     def _with_steps(self, problem: KernelProblem, eta0: float) -> KernelProblem:
         """Return the problem with the settings of gradient descent."""

@@ -478,11 +478,6 @@ class ListNetLinear(StreamRanker):
         objective = ListLoss(rows, loss, y, weight, data)
         return X, BlockwiseObjective(objective, LinearModel(X), threads)
 
-    def _make_regulariser(self) -> Regulariser:
-        alpha = 0.0 if self.penalty is None else float(self.alpha)
-        radius = np.inf if self.max_norm is None else float(self.max_norm)
-        return REGULARISERS[self.penalty](alpha, radius)
-
     def _solve(self, data: Rows, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
         """Return the coefficients that the solver finds."""
         solver = self.solver_in_use
@@ -498,20 +493,14 @@ class ListNetLinear(StreamRanker):
         return {**fitted, **self._online_state(problem.descent)}
 
     def _make_problem(
-        self,
-        data: Rows,
-        X: Any,
-        function: BlockwiseObjective,
-        on_iterate: IterateHook,
-        *,
-        go_on: bool,
-        n_passes: int | None = None,
+        self, data: Rows, X: Any, function: BlockwiseObjective, on_iterate: IterateHook, go_on: bool
     ) -> ListProblem:
         """Bring the parts together; `go_on` from the coefficients of the last fit."""
         start = np.array(self.coef_) if go_on and hasattr(self, "coef_") else np.zeros(X.shape[1])
+        radius = np.inf if self.max_norm is None else float(self.max_norm)
         problem = ListProblem(
             function,
-            self._make_regulariser(),
+            REGULARISERS[self.penalty](float(self.alpha) if self.penalty else 0.0, radius),
             start,
             self.max_iter,
             float(self.tol),
@@ -522,13 +511,13 @@ class ListNetLinear(StreamRanker):
         )
         if self.solver_in_use.is_online:
             problem.descent = self._open_descent(X.shape[1], go_on=go_on)
-            problem.rate = self._make_rate(X, function.n_queries * (n_passes or self.max_iter))
+            problem.rate = self._make_rate(X, function.n_queries * self.max_iter)
         return problem
 
     def _fit_part(self, data: Rows) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
         X, function = self._make_function(data, ThreadPool(1))
-        problem = self._make_problem(data, X, function, no_hook, go_on=True, n_passes=1)
+        problem = self._make_problem(data, X, function, no_hook, True)
         solver: Any = self.solver_in_use
         coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
         curve = self._extended_curve(value)

@@ -357,11 +357,9 @@ def compare_auc(
     (0.0, True)
     """
     check_parameters("compare_auc", {"confidence": confidence}, {"confidence": CONFIDENCE})
-    one, other = (
-        auc_influence(y_true, score, qid, fold, name)
-        for name, score in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
-    )
-    return _comparison(one - other, confidence)
+    a = auc_influence(y_true, y_score_a, qid, fold, "y_score_a")
+    b = auc_influence(y_true, y_score_b, qid, fold, "y_score_b")
+    return _comparison(a - b, confidence)
 
 
 def _interval_within_unit(found: Influence, confidence: float) -> tuple[float, float, float, int]:
@@ -506,11 +504,10 @@ def compare_tpr_at_fpr(
     >>> compare_tpr_at_fpr(y_true, y_score, y_score).difference
     0.0
     """
-    one, other = (
-        _share("compare_tpr_at_fpr", y_true, score, max_fpr, qid, fold, confidence, name)
-        for name, score in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
-    )
-    return _comparison(one - other, confidence)
+    owner, given = "compare_tpr_at_fpr", (max_fpr, qid, fold, confidence)
+    a = _share(owner, y_true, y_score_a, *given, "y_score_a")
+    b = _share(owner, y_true, y_score_b, *given, "y_score_b")
+    return _comparison(a - b, confidence)
 
 
 def _share(

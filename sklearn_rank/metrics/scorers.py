@@ -340,10 +340,11 @@ def as_scorer(scoring: Any) -> RankingScorer:
 
 def _is_scoring(value: Any) -> bool:
     try:
-        return value is None or isinstance(as_scorer(value), RankingScorer)
+        return isinstance(as_scorer(value), RankingScorer)
     except ValueError:
         return False
 
 
-SCORING = Described(f"None, {_names()}, or what ranking_scorer returned", _is_scoring)
+_SCORING_TEXT = f"None, {_names()}, or what ranking_scorer returned"
+SCORING = Described(_SCORING_TEXT, _is_scoring, or_none=True)
 """Constraint of a parameter: None, a name of a metric, or what `ranking_scorer` returned."""

@@ -142,8 +142,7 @@ class PairRanker(BaseEstimator):
         ranker.check_training(items)
         ranker.set_fitted(ranker.fit_rows(items))
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         self.n_pairs_ = len(pairs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -68,16 +68,9 @@ class RegularisedLBFGS(LinearSolver):
         function = problem.function
         curvature = function.variance() / problem.scale**2
 
-        def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
-            return RegularisedProblem(
-                served["objective"],
-                problem.regulariser,
-                curvature,
-                problem.max_iter,
-                problem.tol,
-                served["on_iterate"],
-                served.get("hessian"),
-            ).minimise(problem.start)
+        def solve(served: Mapping[str, Any]) -> Solution:
+            settings = problem.regulariser, curvature, problem.max_iter, problem.tol
+            return RegularisedProblem(*settings, **served).minimise(problem.start)
 
         functions: dict[str, Any] = {"objective": function, "on_iterate": problem.on_iterate}
         if function.is_twice_differentiable:

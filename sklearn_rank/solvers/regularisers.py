@@ -258,8 +258,6 @@ class RegularisedProblem:
 
     Parameters
     ----------
-    objective : callable
-        The function: coefficients to value and gradient.
     regulariser : Regulariser
         Penalty and ball.
     curvature : ndarray of shape (n_features,)
@@ -272,17 +270,19 @@ class RegularisedProblem:
         or, in a ball, the duality gap at most ``tol**2`` times that at zero, whichever comes first.
         Where features of very different sizes dominate the subgradient at zero, the first can end
         it on the boundary, too, at a greater gap.
+    objective : callable
+        The function: coefficients to value and gradient.
     on_iterate : IterateHook
         Called after each iteration, with the coefficients and function plus penalty.
     hessian : Hessian or None
         Second derivatives of the function. None: no Newton steps.
     """
 
-    objective: Function
     regulariser: Regulariser
     curvature: Floats
     max_iter: int
     tol: float
+    objective: Function
     on_iterate: IterateHook
     hessian: Hessian | None = None
     values: list[float] = field(default_factory=list)

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_rank import RankBoost
-from sklearn_rank._core.callbacks import Printer
+from sklearn_rank._core.callbacks import make_printer
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.model_selection import QueryKFold
@@ -63,7 +63,7 @@ class Log:
 
 @pytest.mark.parametrize("verbose", [0, 1, 2, True])
 def test_printed_lines(verbose, capsys):
-    printer = Printer("RankBoost", "round", 25, verbose)
+    printer = make_printer("RankBoost", "round", 25, verbose)
     assert not any(printer(number, 1 / number) for number in range(1, 26))
     shown = {0: [], 2: range(1, 26)}.get(int(verbose) if verbose is not True else 1)
     shown = [1, *range(2, 26, 2)] if shown is None else shown

@@ -23,7 +23,7 @@ from sklearn_rank._core.protocols import (
 )
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Sums
-from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping, has_enough
+from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History
 from sklearn_rank.estimators._boosting.rounds_ranker import Phase
 from sklearn_rank.objectives import balancing_offset
@@ -263,9 +263,8 @@ class FitRecord(Record):
             return None
         ranker, history, n_rounds = self._ranker, self.history, len(self.history.steps)
         del history.validation[n_rounds:], history.losses[n_rounds:]
-        patience = ranker.n_iter_no_change if has_enough(ranker, rows) else None
-        curves, watched = (history.losses, history.validation), ranker.watched_on(rows)
-        stopping = EarlyStopping(np.zeros(len(rows.y)), watched, *curves, patience, ranker.tol)
+        stopping: EarlyStopping
+        stopping = ranker.stopping_on(rows, history.losses, history.validation, ranker.tol)
         if n_rounds:  # of a warm start
             weights = ranker.estimator_weights_
             earlier = np.arange(n_rounds) < stopping.smallest_loss

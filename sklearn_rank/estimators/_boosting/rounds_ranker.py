@@ -23,6 +23,7 @@ from sklearn_rank._core.validation import (
 )
 from sklearn_rank.base import BaseRanker, is_binary
 from sklearn_rank.estimators._boosting.early_stopping import (
+    EarlyStopping,
     HeldOutLoss,
     HeldOutMetric,
     Watched,
@@ -48,11 +49,6 @@ def has_stages(ranker: Any) -> bool:
         f"{type(ranker).__name__} has stages only with solver='coordinate': "
         f"solver={ranker.solver!r} moves all weights at once."
     )
-
-
-def has_binary_stages(ranker: Any) -> bool:
-    """Whether there is a decision function for each stage."""
-    return is_binary(ranker) and has_stages(ranker)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +238,7 @@ class RoundsRanker(BaseRanker):
         validation |= {"sample_weight_val": sample_weight_val}
         return self._learn(X, y, qid, sample_weight, validation)
 
-    @available_if(has_binary_stages)
+    @available_if(lambda ranker: is_binary(ranker) and has_stages(ranker))
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Yield the decision function after each round.
 
@@ -343,11 +339,19 @@ class RoundsRanker(BaseRanker):
         """Whether all rows are fitted again once held-out rows have chosen the rounds."""
         return self.refit_stopped and not getattr(self, "warm_start", False)
 
-    def watched_on(self, rows: Rows) -> Watched:
-        """Return the loss or metric that early stopping watches on some rows."""
-        if self.scoring is not None:
-            return HeldOutMetric(type(self).__name__, self.scoring, rows)
-        return HeldOutLoss(rows, lambda f: self._score_order(rows.y, f, rows.qid, rows.weight))
+    def stopping_on(
+        self, rows: Rows, losses: list[float], curve: list[float], tol: float = 0.0
+    ) -> EarlyStopping:
+        """Return the rule of early stopping on held-out rows; `losses` and `curve` grow."""
+        watched: Watched
+        if self.scoring is None:
+            watched = HeldOutLoss(
+                rows, lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
+            )
+        else:
+            watched = HeldOutMetric(type(self).__name__, self.scoring, rows)
+        patience = self.n_iter_no_change if has_enough(self, rows) else None
+        return EarlyStopping(np.zeros(len(rows.y)), watched, losses, curve, patience, tol)
 
     def validation_curves(self, scores: list[float], losses: list[float]) -> dict[str, Any]:
         """Return the fitted attributes of validation rows."""

@@ -4,6 +4,8 @@ Nothing large is imported here. On Linux a child's high-water mark of memory sta
 so a parent that imports little does not hide what a child's fit takes.
 """
 
+import argparse
+import importlib
 import importlib.metadata
 import json
 import math
@@ -12,9 +14,11 @@ import platform
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
+from statistics import linear_regression, median
 from typing import Any
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
@@ -64,10 +68,7 @@ def medians(records: Sequence[Record]) -> Record:
 
 def growth(rows: Sequence[float], seconds: Sequence[float]) -> float:
     """Return the slope of log time over log rows by least squares; 1 means proportional."""
-    x, y = [math.log(n) for n in rows], [math.log(s) for s in seconds]
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    products = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
-    return products / sum((a - mean_x) ** 2 for a in x)
+    return linear_regression([math.log(n) for n in rows], [math.log(s) for s in seconds]).slope
 
 
 # --- memory --------------------------------------------------------------------------------------
@@ -83,10 +84,10 @@ def peak_bytes() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def resident_bytes(pid: int | None = None) -> int | None:
-    """Return the resident size of this or another process now, where the system tells."""
+def resident_bytes() -> int | None:
+    """Return the resident size of this process now, where the system tells."""
     try:
-        pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -107,26 +108,13 @@ def watch(call: Callable[[], Any]) -> Record:
 # --- processes -----------------------------------------------------------------------------------
 
 
-def with_scripts(**more: str) -> dict[str, str]:
-    """Return the environment for a process that can import the scripts of this folder."""
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}
+def in_process(task: str, *arguments: Any, threads: int, timeout: float | None = None) -> Record:
+    """Call a function of a script in a new process; return its result, or {"error": why not}.
 
-
-def run_in_process(
-    script: str | Path,
-    arguments: Iterable[Any],
-    *,
-    threads: int,
-    timeout: float | None = None,
-    python: str | Path = sys.executable,
-) -> Record:
-    """Run a script that prints one line of JSON; return it, or {"error": why there is none}.
-
-    `threads` is what OpenMP and the BLAS libraries may use in the new process; `timeout` ends it
-    after so many seconds; `python` runs it.
+    `task` is "script:function"; arguments and result are passed on as JSON. `threads` is what
+    OpenMP and the BLAS libraries may use; `timeout` ends the process after so many seconds.
     """
-    command = [str(python), str(script), *(str(argument) for argument in arguments)]
+    command = [sys.executable, __file__, task, json.dumps(arguments, default=str)]
     limits = {f"{library}_NUM_THREADS": str(threads) for library in LIBRARIES}
     try:
         done = subprocess.run(
@@ -143,6 +131,31 @@ def run_in_process(
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         return {"error": lines[-1]}
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def in_processes(task: str, cases: Iterable[Sequence[Any]], at_a_time: int) -> list[Record]:
+    """Return the results of `in_process` for the arguments of each case, one thread each."""
+    with ThreadPoolExecutor(at_a_time) as pool:
+        return list(pool.map(lambda case: in_process(task, *case, threads=1), cases))
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def command_line(
+    about: str, *, quick: str | None = None, data: bool = False
+) -> argparse.ArgumentParser:
+    """Return a parser with --json, and with --quick and --data where the script has them."""
+    parser = argparse.ArgumentParser(description=about.strip().partition("\n")[0])
+    add = parser.add_argument
+    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    if quick:
+        add("--quick", action="store_true", help=quick)
+    if data:
+        words = "folder of the data sets, see _real_data.py (default: SKLEARN_RANK_DATA)"
+        folder = os.environ.get("SKLEARN_RANK_DATA")
+        add("--data", type=Path, metavar="DIR", default=folder, help=words)
+    return parser
 
 
 # --- the machine ---------------------------------------------------------------------------------
@@ -169,3 +182,10 @@ def describe_machine(*packages: str) -> Record:
         "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "versions": versions,
     }
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
+    task, words = sys.argv[1:]
+    script, _, function = task.partition(":")
+    print(json.dumps(getattr(importlib.import_module(script), function)(*json.loads(words))))

@@ -7,17 +7,7 @@ unless one is given. Linear and kernel models standardise the features first, in
 from functools import partial
 from typing import Any
 
-from _systems import (
-    System,
-    build,
-    by_group_id,
-    by_group_sizes,
-    by_qid,
-    decision,
-    lightgbm_raw,
-    prediction,
-    xgboost_margin,
-)
+from _systems import System, build, by_group_id, by_group_sizes, by_qid
 
 ROUNDS, BINS = 100, 64
 
@@ -78,40 +68,36 @@ def boosted(label: str, name: str, *, grid: Any = None, **parameters: Any) -> Sy
     """Return one of our boosters."""
     fixed = {"n_estimators": ROUNDS, "tol": 0, "learning_rate": 1.0, **parameters}
     of = partial(with_bins, build("sklearn_rank", name, "n_jobs", **fixed), "max_bins", 0)
-    return System(label, "sklearn_rank", of, decision, grid=grid or {}, ours=True)
+    return System(of, grid=grid or {}, label=label)
 
 
 def linear(label: str, module: str, of: Any) -> System:
     """Return a model that wants features of one scale."""
-    ours = module == "sklearn_rank"
-    return System(label, module, partial(standardised, of), decision, ours=ours)
+    return System(partial(standardised, of), label=label, module=module)
 
 
-def xgboost(label: str, name: str, *, grid: Any = None, queries: Any = None, **more: Any) -> System:
+def xgboost(label: str, name: str, parameters: Any, **more: Any) -> System:
     """Return stumps of XGBoost."""
-    of = partial(with_bins, build("xgboost", name, "n_jobs", **XGBOOST, **more), "max_bin", 0)
-    how = {"queries": queries} if queries else {}
-    return System(label, "xgboost", of, xgboost_margin, grid=grid or {}, **how)
+    of = build("xgboost", name, "n_jobs", **XGBOOST, **parameters)
+    return System(partial(with_bins, of, "max_bin", 0), label=label, module="xgboost", **more)
 
 
 def xgboost_ranker(label: str, objective: str, pairs: str) -> System:
     """Return XGBoost's ranker of stumps, all rows one query."""
     options = {"objective": objective, "lambdarank_pair_method": pairs}
-    return xgboost(label, "XGBRanker", queries=by_qid, **options)
+    return xgboost(label, "XGBRanker", options, queries=by_qid)
 
 
-def lightgbm(name: str) -> Any:
-    """Return what builds stumps of LightGBM."""
-    return partial(with_bins, build("lightgbm", name, "n_jobs", **LIGHTGBM), "max_bin", 1)
+def lightgbm(label: str, name: str, **more: Any) -> System:
+    """Return stumps of LightGBM."""
+    of = build("lightgbm", name, "n_jobs", **LIGHTGBM)
+    return System(partial(with_bins, of, "max_bin", 1), label=label, module="lightgbm", **more)
 
 
-YETI = partial(
-    with_bins,
-    build("catboost", "CatBoostRanker", "thread_count", **YETI_RANK),
-    "border_count",
-    1,
-)
+YETI = build("catboost", "CatBoostRanker", "thread_count", **YETI_RANK)
+YETI = partial(with_bins, YETI, "border_count", 1)
 HIST = build("sklearn.ensemble", "HistGradientBoostingClassifier", None, **HISTOGRAMS)
+HIST = partial(with_bins, HIST, "max_bins", 0)
 ADA = build("sklearn.ensemble", "AdaBoostClassifier", None, n_estimators=ROUNDS)
 KERNEL = partial(build, "sklearn_rank", "KernelPairwiseSGDRanker", None, solver="lbfgs")
 LIST_NET = build("sklearn_rank", "ListNetLinear", None, relevance="binary")
@@ -131,25 +117,15 @@ SYSTEMS = {
     "linear": linear("KernelPairwiseSGDRanker linear", "sklearn_rank", KERNEL(kernel="linear")),
     "rbf": linear("KernelPairwiseSGDRanker rbf", "sklearn_rank", KERNEL(kernel="rbf")),
     "listnet": linear("ListNetLinear", "sklearn_rank", LIST_NET),
-    "xgboost": xgboost("XGBoost binary", "XGBClassifier", grid=GRID),
+    "xgboost": xgboost("XGBoost binary", "XGBClassifier", {}, grid=GRID),
     "xgboost_mean": xgboost_ranker("XGBoost rank:pairwise mean", "rank:pairwise", "mean"),
     "xgboost_topk": xgboost_ranker("XGBoost rank:pairwise topk", "rank:pairwise", "topk"),
     "xgboost_ndcg": xgboost_ranker("XGBoost rank:ndcg", "rank:ndcg", "topk"),
-    "lightgbm": System(
-        "LightGBM binary", "lightgbm", lightgbm("LGBMClassifier"), lightgbm_raw, grid=GRID
-    ),
-    "lambdarank": System(
-        "LightGBM lambdarank", "lightgbm", lightgbm("LGBMRanker"), lightgbm_raw, by_group_sizes
-    ),
-    "yetirank": System("CatBoost YetiRank", "catboost", YETI, prediction, by_group_id),
-    "hist_gb": System(
-        "HistGradientBoosting",
-        "sklearn",
-        partial(with_bins, HIST, "max_bins", 0),
-        decision,
-        grid=GRID,
-    ),
-    "ada_boost": System("AdaBoost, stumps", "sklearn", ADA, decision),
+    "lightgbm": lightgbm("LightGBM binary", "LGBMClassifier", grid=GRID),
+    "lambdarank": lightgbm("LightGBM lambdarank", "LGBMRanker", queries=by_group_sizes),
+    "yetirank": System(YETI, by_group_id, label="CatBoost YetiRank", module="catboost"),
+    "hist_gb": System(HIST, grid=GRID, label="HistGradientBoosting", module="sklearn"),
+    "ada_boost": System(ADA, label="AdaBoost, stumps", module="sklearn"),
     "logistic": linear(
         "LogisticRegression", "sklearn", build("sklearn.linear_model", "LogisticRegression", None)
     ),

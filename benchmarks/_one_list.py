@@ -1,32 +1,23 @@
 """The parts of `peers.py` on one list of two classes: fits in turns, and searches.
 
-What runs in processes of their own runs this file, and ends in a line of JSON:
-
-    _one_list.py generated FOLDER ROWS HELD_OUT SEED      writes generated training and test rows
-    _one_list.py magic FOLDER SEED [DATA]                 writes a random half of MAGIC each
-    _one_list.py fit FOLDER SYSTEM THREADS                fits once: time, memory, quality
-    _one_list.py search FOLDER SYSTEM MOST_ROWS           chooses parameters, fits, scores
-
-FOLDER holds X_train.npy, y_train.npy, X_test.npy and y_test.npy.
+The functions of the first part run in processes of their own; their folder holds X_train.npy,
+y_train.npy, X_test.npy and y_test.npy.
 """
 
 import importlib.util
 import itertools
-import json
-import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from _harness import Record, growth, medians, run_in_process, timed, watch
+from _harness import Record, growth, in_process, in_processes, medians, timed, watch
 from _lists_systems import BIN_COUNTS, BINS, LARGEST, RATES, ROUNDS, SEARCHED, SYSTEMS
 from _report import Cell, PartResult, Table, Verdict, judged
 from _stats import say, signed
+from _systems import scores_of
 
 MAX_FPR, VALIDATION_SHARE = 0.05, 0.25
 SMALL, MEDIUM, LARGE = 10_000, 100_000, 1_000_000
@@ -47,39 +38,43 @@ Fits = dict[str, list[Record]]
 # --- in the child --------------------------------------------------------------------------------
 
 
-def load(folder: Path, part: str) -> tuple[Any, Any]:
+def load(folder: str, part: str) -> tuple[Any, Any]:
     """Return features and labels of "train" or "test"."""
     import numpy as np
 
     # np.load reads a file straight into its array: no temporary raises the mark before the fit.
-    return np.load(folder / f"X_{part}.npy"), np.load(folder / f"y_{part}.npy")
+    return np.load(f"{folder}/X_{part}.npy"), np.load(f"{folder}/y_{part}.npy")
 
 
-def write_generated(folder: Path, rows: str, held_out: str, seed: str) -> Record:
+def save(folder: str, part: str, X: Any, y: Any) -> None:
+    """Write features and labels of "train" or "test"."""
+    import numpy as np
+
+    np.save(f"{folder}/X_{part}.npy", X)
+    np.save(f"{folder}/y_{part}.npy", y)
+
+
+def write_generated(folder: str, rows: int, held_out: int, seed: int) -> Record:
     """Write training rows of one seed and test rows that are the same for all seeds."""
-    from _data import write_two_classes
+    from _data import draw_two_classes
 
-    for part, n_rows, stream in (("train", rows, 1 + int(seed)), ("test", held_out, 0)):
-        write_two_classes(
-            folder / f"X_{part}.npy", folder / f"y_{part}.npy", int(n_rows), seed=stream
-        )
+    save(folder, "train", *draw_two_classes(rows, seed=1 + seed))
+    save(folder, "test", *draw_two_classes(held_out, seed=0))
     return {}
 
 
-def write_magic(folder: Path, seed: str, data: str | None = None) -> Record:
+def write_magic(folder: str, seed: int, data: str | None) -> Record:
     """Write one random half of MAGIC to train on, the other to test on."""
-    import numpy as np
     from _real_data import load_two_classes
     from sklearn.model_selection import train_test_split
 
     X, y = load_two_classes("magic", data)
     # By halves of each class, in random order: the file is sorted by class.
     X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=0.5, stratify=y, random_state=int(seed)
+        X, y, test_size=0.5, stratify=y, random_state=seed
     )
-    for part, features, labels in (("train", X_train, y_train), ("test", X_test, y_test)):
-        np.save(folder / f"X_{part}.npy", features)
-        np.save(folder / f"y_{part}.npy", labels)
+    save(folder, "train", X_train, y_train)
+    save(folder, "test", X_test, y_test)
     return {}
 
 
@@ -91,23 +86,23 @@ def quality(y: Any, scores: Any) -> Record:
     return {"auc": float(auc_score(y, scores)), "top": float(top)}
 
 
-def fit(folder: Path, name: str, threads: str) -> Record:
+def fit(folder: str, name: str, threads: int) -> Record:
     """Fit one system once; return what it took, and how well it ranks the test rows."""
     import numpy as np
 
     system = SYSTEMS[name]
-    model = system.build(int(threads))
+    model = system.build(threads)
     X, y = load(folder, "train")
     queries = system.queries(np.zeros(len(y), dtype=np.int64))
     record = {"rows": len(y), **watch(lambda: model.fit(X, y, **queries))}
     del X, y
     X, y = load(folder, "test")
     scores = []
-    record["predict_s"] = timed(lambda: scores.append(system.scores(model, X)))
+    record["predict_s"] = timed(lambda: scores.append(scores_of(model, X)))
     return {**record, **quality(y, scores[0])}
 
 
-def search(folder: Path, name: str, most_rows: str) -> Record:
+def search(folder: str, name: str, most_rows: int) -> Record:
     """Choose a system's parameters on a validation split, fit all rows, score the test rows.
 
     With more training rows than `most_rows` the choice sees only the first so many.
@@ -118,7 +113,7 @@ def search(folder: Path, name: str, most_rows: str) -> Record:
 
     system = SYSTEMS[name]
     X, y = load(folder, "train")
-    seen = slice(int(most_rows))
+    seen = slice(most_rows)
     X_fit, X_validation, y_fit, y_validation = train_test_split(
         X[seen], y[seen], test_size=VALIDATION_SHARE, stratify=y[seen], random_state=0
     )
@@ -126,14 +121,11 @@ def search(folder: Path, name: str, most_rows: str) -> Record:
     for values in itertools.product(*system.grid.values()):
         given = dict(zip(system.grid, values, strict=True))
         model = system.build(1, **given).fit(X_fit, y_fit)
-        auc = float(auc_score(y_validation, system.scores(model, X_validation)))
+        auc = float(auc_score(y_validation, scores_of(model, X_validation)))
         best, chosen = (auc, given) if auc > best else (best, chosen)
     model = system.build(1, **chosen).fit(X, y)
     X, y = load(folder, "test")
-    return {**chosen, **quality(y, system.scores(model, X))}
-
-
-TASKS = {"generated": write_generated, "magic": write_magic, "fit": fit, "search": search}
+    return {**chosen, **quality(y, scores_of(model, X))}
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -144,10 +136,10 @@ class DataError(RuntimeError):
 
 
 @contextmanager
-def rows_of(task: str, *arguments: Any) -> Any:
-    """Write the rows of a task; yield their folder."""
+def rows_of(kind: str, *arguments: Any) -> Any:
+    """Write rows, "generated" or of "magic"; yield their folder."""
     with TemporaryDirectory(prefix="peers_") as scratch:
-        done = run_in_process(__file__, [task, scratch, *arguments], threads=1)
+        done = in_process(f"_one_list:write_{kind}", scratch, *arguments, threads=1)
         if "error" in done:
             raise DataError(done["error"])
         yield scratch
@@ -188,10 +180,8 @@ def fit_in_turns(rows: int, folder: str, options: Any, left_out: Mapping[str, st
             if slow or turn >= (often if name in REPEATED else seldom):
                 continue
             say(f"  turn {turn + 1}: {system.label}")
-            task = ["fit", folder, name, options.threads]
-            runs.append(
-                run_in_process(__file__, task, threads=options.threads, timeout=options.seconds)
-            )
+            limits = {"threads": options.threads, "timeout": options.seconds}
+            runs.append(in_process("_one_list:fit", folder, name, options.threads, **limits))
     return {name: fits[name] for name in SYSTEMS}
 
 
@@ -295,9 +285,9 @@ def kinds_of(options: Any) -> list[Kind]:
         title += f", chosen on {seen:,} of them" if rows > seen else ""
         return Kind(title, n_sets, lambda seed: rows_of("generated", rows, HELD_OUT, seed), seen)
 
-    n, data = options.splits, [options.data] if options.data else []
+    n = options.splits
     kinds = [generated(SMALL, n), generated(MEDIUM, max(2, n // 2)), generated(LARGE, 1)]
-    magic = Kind("MAGIC", n, lambda seed: rows_of("magic", seed, *data), LARGE, 1.0)
+    magic = Kind("MAGIC", n, lambda seed: rows_of("magic", seed, options.data), LARGE, 1.0)
     return [*(kinds[:1] if options.quick else kinds), magic]
 
 
@@ -309,11 +299,11 @@ def part_search(options: Any) -> PartResult:
         try:
             for seed in range(kind.n_sets):
                 say(f"search: {kind.title}, set {seed + 1} of {kind.n_sets}")
-                with kind.write(seed) as folder, ThreadPoolExecutor(options.threads) as pool:
-                    tasks = [["search", folder, name, kind.most_rows] for name in SEARCHED]
-                    done = pool.map(lambda task: run_in_process(__file__, task, threads=1), tasks)
-                    for name, record in zip(SEARCHED, done, strict=True):
-                        found[name].append(record)
+                with kind.write(seed) as folder:
+                    cases = [[folder, name, kind.most_rows] for name in SEARCHED]
+                    records = in_processes("_one_list:search", cases, options.threads)
+                for name, record in zip(SEARCHED, records, strict=True):
+                    found[name].append(record)
         except DataError as error:
             result.notes.append(f"No search on {kind.title}: {error}")
             continue
@@ -366,8 +356,3 @@ NOTE = (
     "Differences are paired, with 95 % intervals over the sets; those of MAGIC allow for rows that "
     "its halves share (Nadeau and Bengio, 2003)."
 )
-
-
-if __name__ == "__main__":
-    task, folder, *arguments = sys.argv[1:]
-    print(json.dumps(TASKS[task](Path(folder), *arguments)))

@@ -1,29 +1,22 @@
 """Rankers of queries, each chosen on the validation queries of a fold; test queries are used once.
 
-Every search has a process of its own, in which this file is run:
-
-    _queries.py MODULE FOLDER DATA FOLD SYSTEM      MODULE holds SYSTEMS; prints a line of JSON
+Every search has a process of its own, in which `choose` runs.
 """
 
-import importlib
-import json
 import math
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from _harness import Record, run_in_process
+from _harness import Record, in_processes
 from _real_data import LIGHTGBM, MQ2008, OHSUMED
 from _report import Cell, PartResult, Table, judged
 from _stats import say
-from _systems import System
+from _systems import System, scores_of
 
 FOLDS = {MQ2008: 5, OHSUMED: 3, LIGHTGBM: 1}
 TITLES = {MQ2008: "MQ2008", OHSUMED: "OHSUMED", LIGHTGBM: "LightGBM's example"}
@@ -36,38 +29,17 @@ Folds = list[dict[str, Record]]
 """For each fold of a data set: what each system chose, and how it ranks."""
 
 
-@dataclass(frozen=True)
-class QuerySystem(System):
-    """A system whose fits may be judged after several numbers of rounds.
-
-    Attributes
-    ----------
-    rounds : sequence of int
-        Numbers of rounds to choose from; empty where it does not go round by round.
-    rounds_name : str
-        The parameter that holds their number.
-    scores_after : callable or None
-        Maps the fitted estimator, features and a number of rounds to scores.
-    """
-
-    rounds: Sequence[int] = ()
-    rounds_name: str = "n_estimators"
-    scores_after: Callable[[Any, Any, int], Any] | None = field(default=None)
-
-    def candidates(self, part: Any) -> Iterator[tuple[Record, Callable[[Any], Any]]]:
-        """Yield each configuration and the function of features that gives its scores."""
-        labels = (part.target > 0).astype(int) if self.binary_labels else part.target
-        for values in product(*self.grid.values()):
-            setting = dict(zip(self.grid, values, strict=True))
-            most = {self.rounds_name: max(self.rounds)} if self.rounds else {}
-            model = self.build(1, **setting, **most)
-            model.fit(part.data, labels, **self.queries(part.qid))
-            if not self.rounds:
-                yield setting, partial(self.scores, model)
-            for rounds in self.rounds:
-                scores = partial(self.scores_after, model)
-                after = lambda X, scores=scores, rounds=rounds: scores(X, rounds)  # noqa: E731
-                yield {**setting, self.rounds_name: rounds}, after
+def candidates(system: System, part: Any) -> Iterator[tuple[Record, Callable[[Any], Any]]]:
+    """Yield each configuration and the function of features that gives its scores."""
+    labels = (part.target > 0).astype(int) if system.binary_labels else part.target
+    for values in product(*system.grid.values()):
+        setting = dict(zip(system.grid, values, strict=True))
+        most = {system.rounds_name: max(system.rounds)} if system.rounds else {}
+        model = system.build(1, **setting, **most)
+        model.fit(part.data, labels, **system.queries(part.qid))
+        for rounds in system.rounds or [None]:
+            words = {system.rounds_name: rounds} if rounds else {}
+            yield {**setting, **words}, partial(scores_of, model, rounds=rounds)
 
 
 # --- in the child --------------------------------------------------------------------------------
@@ -128,16 +100,16 @@ def figures(part: Any, scores: Any) -> dict[str, list[float | None]]:
     }
 
 
-def choose(module: str, folder: str, data: str, number: str, label: str) -> Record:
+def choose(module: str, folder: str, data: str, number: int, label: str) -> Record:
     """Return the configuration of the highest validation NDCG@10, and its test figures.
 
     The first of equal ones is taken. Test rows are scored once, by what was chosen.
     """
     from sklearn_rank.metrics import ndcg_score
 
-    train, valid, test = load_fold(folder, data, int(number))
-    system, best = importlib.import_module(module).SYSTEMS[label], -1.0
-    for parameters, scores in system.candidates(train):
+    train, valid, test = load_fold(folder, data, number)
+    system, best = import_module(module).SYSTEMS[label], -1.0
+    for parameters, scores in candidates(system, train):
         found = float(ndcg_score(valid.target, scores(valid.data), k=10, qid=valid.qid))
         if found > best:
             best, chosen, its_scores = found, parameters, scores
@@ -157,13 +129,9 @@ def choose_all(module: str, systems: Mapping[str, System], options: Any) -> dict
     tasks = sorted(product(folds, systems), key=lambda task: task[0][0] != LIGHTGBM)
     say(f"queries: {len(tasks)} searches")
 
-    def search(task: tuple[tuple[str, int], str]) -> Record:
-        (data, number), label = task
-        words = [module, options.data, data, number, label]
-        return run_in_process(__file__, words, threads=1)
-
-    with ThreadPoolExecutor(options.threads) as pool:
-        done = dict(zip(tasks, pool.map(search, tasks), strict=True))
+    cases = ([module, options.data, *fold, label] for fold, label in tasks)
+    records = in_processes("_queries:choose", cases, options.threads)
+    done = dict(zip(tasks, records, strict=True))
     found: dict[str, Folds] = {}
     for fold in folds:
         records = {label: done[fold, label] for label in systems}
@@ -236,7 +204,7 @@ def run(module: str, options: Any, beside: Mapping[str, tuple[str, str]], note: 
     """Search on every data set that is there; judge the best of ours beside each other system."""
     if options.data is None:
         return PartResult([], notes=["Queries: not measured, no folder was given (--data DIR)."])
-    systems = importlib.import_module(module).SYSTEMS
+    systems = import_module(module).SYSTEMS
     if options.quick:
         mine = next(label for label, system in systems.items() if system.ours)
         others = [label for label, system in systems.items() if not system.ours]
@@ -256,8 +224,3 @@ def run(module: str, options: Any, beside: Mapping[str, tuple[str, str]], note: 
             if not system.ours
         ]
     return result
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # a strength at which a solver stops early is one that loses
-    print(json.dumps(choose(*sys.argv[1:])))

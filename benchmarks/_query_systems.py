@@ -7,21 +7,9 @@ five and a half powers of ten; they were written down before any test query was 
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from _queries import QuerySystem
-from _systems import (
-    build,
-    by_group_id,
-    by_group_sizes,
-    by_qid,
-    by_qid_alike,
-    decision,
-    lightgbm_raw,
-    prediction,
-    xgboost_margin,
-)
+from _systems import System, build, by_group_id, by_group_sizes, by_qid, by_qid_alike
 
 ROUNDS = (30, 100, 300)
 ROUNDS_OF_TREES = (10, 30, 100)
@@ -57,62 +45,29 @@ def of_splines(n_threads: int, n_knots: int, **given: Any) -> Any:
     return make_pipeline(splines, ListNetLinear(max_iter=5000, n_jobs=n_threads, **given))
 
 
-def staged(method: str, model: Any, X: Any, rounds: int) -> Any:
-    """Return the scores after so many rounds, or after the last if there were fewer."""
-    for number, scores in enumerate(getattr(model, method)(X), start=1):
-        last = scores
-        if number == rounds:
-            break
-    return last.ravel()
+def ours(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> System:
+    """Return one of our rankers."""
+    fixed = more.pop("fixed", {})
+    of = build("sklearn_rank", name, "n_jobs", **fixed) if isinstance(name, str) else name
+    return System(of, grid=grid, **{"queries": by_qid, **more})
 
 
-def ours(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> QuerySystem:
-    """Return one of our rankers: of linear scores, unless `more` says otherwise."""
-    fixed = dict(more.pop("fixed", {}))
-    how = {"scores": prediction, "queries": by_qid, **more}
-    of = name
-    if isinstance(name, str):
-        of = build("sklearn_rank", name, "n_jobs", **fixed)
-    return QuerySystem("", "sklearn_rank", of, grid=grid, ours=True, **how)
-
-
-def boosted(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> QuerySystem:
+def boosted(name: str | Callable[..., Any], grid: dict[str, Any], **more: Any) -> System:
     """Return one of our boosters."""
     fixed = {"relevance": "graded", "learning_rate": 1.0}
-    how = {"rounds": ROUNDS, "scores_after": partial(staged, "staged_predict"), **more}
-    return ours(name, grid, fixed=fixed, **how)
+    return ours(name, grid, fixed=fixed, **{"rounds": ROUNDS, **more})
 
 
-def xgboost(name: str, grid: dict[str, Any], **more: Any) -> QuerySystem:
+def xgboost(name: str, grid: dict[str, Any], **more: Any) -> System:
     """Return an estimator of XGBoost."""
-    return QuerySystem(
-        "",
-        "xgboost",
-        build("xgboost", name, "n_jobs", learning_rate=0.1, random_state=0),
-        xgboost_margin,
-        grid={**grid, "max_depth": DEPTHS},
-        rounds=ROUNDS,
-        scores_after=lambda model, X, rounds: model.predict(
-            X, output_margin=True, iteration_range=(0, rounds)
-        ),
-        **more,
-    )
+    of = build("xgboost", name, "n_jobs", learning_rate=0.1, random_state=0)
+    return System(of, grid={**grid, "max_depth": DEPTHS}, module="xgboost", rounds=ROUNDS, **more)
 
 
-def lightgbm(name: str, **more: Any) -> QuerySystem:
+def lightgbm(name: str, **more: Any) -> System:
     """Return an estimator of LightGBM."""
-    return QuerySystem(
-        "",
-        "lightgbm",
-        build("lightgbm", name, "n_jobs", random_state=0, verbose=-1),
-        lightgbm_raw,
-        grid={"num_leaves": LEAVES},
-        rounds=ROUNDS,
-        scores_after=lambda model, X, rounds: model.predict(
-            X, raw_score=True, num_iteration=rounds
-        ),
-        **more,
-    )
+    of = build("lightgbm", name, "n_jobs", random_state=0, verbose=-1)
+    return System(of, grid={"num_leaves": LEAVES}, module="lightgbm", rounds=ROUNDS, **more)
 
 
 LIST_NET = {"max_iter": 5000}
@@ -121,7 +76,7 @@ YETI_RANK = {"loss_function": "YetiRank", "learning_rate": 0.1, "random_seed": 0
 YETI_RANK |= {"verbose": False, "allow_writing_files": False}
 HISTOGRAMS = {"early_stopping": False, "random_state": 0}
 
-SYSTEMS: dict[str, QuerySystem] = {
+SYSTEMS: dict[str, System] = {
     "RankBoost": boosted("RankBoost", BINS),
     "RankBoost, queries alike": boosted("RankBoost", BINS, queries=by_qid_alike),
     "RankBoost of trees, queries alike": boosted(
@@ -163,36 +118,28 @@ SYSTEMS: dict[str, QuerySystem] = {
         )
     },
     "LGBMRanker lambdarank": lightgbm("LGBMRanker", queries=by_group_sizes),
-    "CatBoostRanker YetiRank": QuerySystem(
-        "",
-        "catboost",
+    "CatBoostRanker YetiRank": System(
         build("catboost", "CatBoostRanker", "thread_count", **YETI_RANK),
-        prediction,
         by_group_id,
         {"depth": DEPTHS},
+        module="catboost",
         rounds=ROUNDS,
         rounds_name="iterations",
-        scores_after=lambda model, X, rounds: model.predict(X, ntree_end=rounds),
     ),
     "XGBClassifier": xgboost("XGBClassifier", {}, binary_labels=True),
     "LGBMClassifier": lightgbm("LGBMClassifier", binary_labels=True),
-    "HistGradientBoostingClassifier": QuerySystem(
-        "",
-        "sklearn",
+    "HistGradientBoostingClassifier": System(
         build("sklearn.ensemble", "HistGradientBoostingClassifier", None, **HISTOGRAMS),
-        decision,
         grid={"max_leaf_nodes": LEAVES},
+        module="sklearn",
         binary_labels=True,
         rounds=ROUNDS,
         rounds_name="max_iter",
-        scores_after=partial(staged, "staged_decision_function"),
     ),
-    "LogisticRegression": QuerySystem(
-        "",
-        "sklearn",
+    "LogisticRegression": System(
         build("sklearn.linear_model", "LogisticRegression", None, max_iter=5000),
-        decision,
         grid={"C": [1.0 / ridge for ridge in powers(4.0)]},
+        module="sklearn",
         binary_labels=True,
     ),
 }

@@ -5,7 +5,7 @@ page of the documentation.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,18 @@ class Report:
         path.write_text(text.replace('],["', '],\n["') + "\n", encoding="utf-8")
 
     @classmethod
+    def of_parts(
+        cls, name: str, settings: str, machine: dict[str, Any], parts: Iterable[PartResult]
+    ) -> "Report":
+        """Join what the parts of a benchmark found."""
+        report = cls(name, settings, machine, [])
+        for part in parts:
+            report.tables += part.tables
+            report.verdicts += part.verdicts
+            report.notes += part.notes
+        return report
+
+    @classmethod
     def load(cls, path: Path) -> "Report":
         """Read a report that `save` has written."""
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -90,10 +102,13 @@ class Report:
 
     def text(self) -> str:
         """Return the report for a terminal."""
-        parts = [self.settings, *(_plain(table) for table in self._all_tables())]
+        parts = [self.settings]
+        for table in self.all_tables():
+            parts += [table.title, table_in_pipes(table), *filter(None, [table.note])]
         return "\n\n".join([*parts, *self.notes, machine_line(self.machine)])
 
-    def _all_tables(self) -> list[Table]:
+    def all_tables(self) -> list[Table]:
+        """Return the tables, and that of the targets if there are any."""
         return [*self.tables, targets_table(self.verdicts)] if self.verdicts else self.tables
 
 
@@ -167,35 +182,9 @@ def shown(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 
-def _cells(table: Table) -> list[list[str]]:
-    return [table.columns, *([shown(cell) for cell in row] for row in table.rows)]
-
-
-def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*cells, strict=True)]
-
-
-def _is_number(cells: Sequence[Sequence[str]], column: int) -> bool:
-    return all(row[column][:1] in "0123456789-–" for row in cells[1:])
-
-
-def _plain(table: Table) -> str:
-    cells = _cells(table)
-    lines = [table.title]
-    for row in cells:
-        padded = [
-            cell.rjust(width) if number and _is_number(cells, number) else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, _widths(cells), strict=True))
-        ]
-        lines.append("  " + "  ".join(padded).rstrip())
-    return "\n".join([*lines, f"  {table.note}"] if table.note else lines)
-
-
 def table_in_pipes(table: Table) -> str:
     """Return a table as Markdown."""
-    cells = _cells(table)
-    head, *body = cells
-    rule = [
-        "---:" if number and _is_number(cells, number) else "---" for number in range(len(head))
-    ]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *body])
+    body = [[shown(cell) for cell in row] for row in table.rows]
+    columns = [all(row[k][:1] in "0123456789-–" for row in body) for k in range(len(table.columns))]
+    rule = ["---:" if number and numeric else "---" for number, numeric in enumerate(columns)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [table.columns, rule, *body])

@@ -1,12 +1,13 @@
 """What the benchmarks compare: our rankers and what a user would pick instead, in one form.
 
-A system knows how to build its estimator for given parameters and threads, how to hand it queries,
-and which of its methods gives scores. Its packages are imported only when it is built.
+A system knows how to build its estimator for given parameters and threads, and how to hand it
+queries. Its packages are imported only when it is built.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 Build = Callable[..., Any]
@@ -59,24 +60,26 @@ def no_queries(qid: Any) -> dict[str, Any]:
     return {}
 
 
-def decision(model: Any, X: Any) -> Any:
-    """Return the scores of scikit-learn's classifiers and of ours."""
-    return model.decision_function(X)
-
-
-def prediction(model: Any, X: Any) -> Any:
-    """Return the scores of rankers that predict them."""
-    return model.predict(X)
-
-
-def xgboost_margin(model: Any, X: Any) -> Any:
-    """Return XGBoost's scores before any link."""
-    return model.predict(X, output_margin=True)
-
-
-def lightgbm_raw(model: Any, X: Any) -> Any:
-    """Return LightGBM's scores before any link."""
-    return model.predict(X, raw_score=True)
+def scores_of(model: Any, X: Any, rounds: int | None = None) -> Any:
+    """Return the scores of any model, before any link; of its first rounds if so many are given."""
+    kind = type(model).__name__
+    engine = getattr(model, "engine_", None) if rounds else None
+    if engine is not None:  # the stages of our boosted trees are in the model of the engine
+        model = model.booster_
+    if engine == "xgboost":
+        return model.inplace_predict(X, predict_type="margin", iteration_range=(0, rounds))
+    if kind.startswith("XGB"):
+        return model.predict(X, output_margin=True, iteration_range=rounds and (0, rounds))
+    if kind.startswith("LGBM") or engine == "lightgbm":
+        return model.predict(X, raw_score=True, num_iteration=rounds)
+    if kind.startswith("CatBoost"):
+        return model.predict(X, ntree_end=rounds or 0)
+    method = "decision_function" if hasattr(model, "decision_function") else "predict"
+    if not rounds:
+        return getattr(model, method)(X)
+    # A fit that ended early has the scores of its last round from there on.
+    *_, last = islice(getattr(model, f"staged_{method}")(X), rounds)
+    return last.ravel()
 
 
 @dataclass(frozen=True)
@@ -85,29 +88,34 @@ class System:
 
     Attributes
     ----------
-    label : str
-        What tables call it.
-    module : str
-        The package it needs.
     build : callable
         Maps ``n_threads`` and keyword parameters to an estimator.
-    scores : callable
-        Maps the fitted estimator and features to scores.
     queries : callable
         Maps query ids of sorted rows to the keywords of ``fit``.
     grid : mapping
         Values to search for each parameter.
-    ours : bool
-        Whether it is one of this package.
+    label : str
+        What tables call it.
+    module : str
+        The package it needs.
     binary_labels : bool
         Whether it takes two classes only: graded relevance is cut at "above the lowest".
+    rounds : sequence of int
+        Numbers of rounds after which one fit is judged; empty where it is judged once.
+    rounds_name : str
+        The parameter that holds their number.
     """
 
-    label: str
-    module: str
     build: Build
-    scores: Callable[[Any, Any], Any]
     queries: Callable[[Any], dict[str, Any]] = no_queries
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    ours: bool = False
+    label: str = ""
+    module: str = "sklearn_rank"
     binary_labels: bool = False
+    rounds: Sequence[int] = ()
+    rounds_name: str = "n_estimators"
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is one of this package."""
+        return self.module == "sklearn_rank"

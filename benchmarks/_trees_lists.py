@@ -1,22 +1,17 @@
 """Part `lists` of `bench_trees.py`: quality on one list after the same search for all.
 
-A search on one split of a data set runs this file, and prints a line of JSON:
-
-    _trees_lists.py DATA SPLIT ENGINE SYSTEM QUICK FOLDER
+A search on one split of a data set has a process of its own, in which `search_list` runs.
 """
 
-import json
-import sys
-import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from statistics import mean
 from typing import Any
 
-from _harness import Record, run_in_process
+from _harness import Record, in_processes
 from _one_list import quality
 from _report import Cell, PartResult, Table, Verdict
 from _stats import say, signed
+from _systems import scores_of
 from _trees_systems import (
     CHOSEN_P,
     ENGINE_TITLES,
@@ -33,7 +28,6 @@ from _trees_systems import (
     linear_push,
     list_model,
     push_name,
-    scores_after,
 )
 
 DATA_TITLES = {
@@ -87,20 +81,20 @@ def load_list(data: str, folder: str | None) -> tuple[Any, Any]:
 
 
 def search_list(
-    data: str, split: str, engine: str, name: str, quick: str, folder: str = ""
+    data: str, split: int, engine: str, name: str, quick: bool, folder: str | None
 ) -> Record:
     """Return the choice by the AUC of validation rows, and by their top, with test figures."""
-    X, X_test, y, y_test = split_of(data, int(split), folder or None)
+    X, X_test, y, y_test = split_of(data, split, folder)
     if name.startswith(LINEAR):
         scores = linear_push(X, y, int(name.rpartition("=")[2]))
         return {"test": {"auc": quality(y_test, scores(X_test))}}
-    tried = candidates(name, engine, X, y, QUICK_GRID if quick == "True" else LIST_GRID)
+    tried = candidates(name, engine, X, y, QUICK_GRID if quick else LIST_GRID)
     found: Record = {"validation": {}, "chosen": {}, "test": {}}
     for criterion in MEASURES:
         best = max(tried, key=lambda one: one[criterion])
         chosen = {key: best[key] for key in ("learning_rate", "max_depth", "n_estimators")}
         model = list_model(name, 1, engine, **chosen).fit(X, y)
-        scores = scores_after(model, X_test, chosen["n_estimators"])
+        scores = scores_of(model, X_test, chosen["n_estimators"])
         found["validation"][criterion] = best[criterion]
         found["chosen"][criterion] = chosen
         found["test"][criterion] = quality(y_test, scores)
@@ -120,7 +114,7 @@ def candidates(name: str, engine: str, X: Any, y: Any, grid: Grid) -> list[Recor
         for number, (train, valid) in enumerate(folds):
             model = list_model(name, 1, engine, **setting).fit(X[train], y[train])
             for place, rounds in enumerate(grid.rounds):
-                one = quality(y[valid], scores_after(model, X[valid], rounds))
+                one = quality(y[valid], scores_of(model, X[valid], rounds))
                 found[number, place] = one["auc"], one["top"]
         for rounds, (auc, top) in zip(grid.rounds, found.mean(axis=0).tolist(), strict=True):
             tried.append({**setting, "n_estimators": rounds, "auc": auc, "top": top})
@@ -143,18 +137,13 @@ def tasks_of(options: Any) -> Iterator[tuple[str, int, str, str]]:
 
 def search_all(options: Any) -> dict[tuple[str, str], Runs]:
     """Return what every search found, by data set and engine."""
-    given = [options.quick, *([options.data] if options.data else [])]
-
-    def search(task: tuple[str, int, str, str]) -> Record:
-        return run_in_process(__file__, [*task, *given], threads=1)
-
     tasks = list(tasks_of(options))
     say(f"lists: {len(tasks)} searches")
+    cases = ([*task, options.quick, options.data] for task in tasks)
+    records = in_processes("_trees_lists:search_list", cases, options.threads)
     found: dict[tuple[str, str], Runs] = {}
-    with ThreadPoolExecutor(options.threads) as pool:
-        for task, record in zip(tasks, pool.map(search, tasks), strict=True):
-            data, _, engine, name = task
-            found.setdefault((data, engine), {}).setdefault(name, []).append(record)
+    for (data, _, engine, name), record in zip(tasks, records, strict=True):
+        found.setdefault((data, engine), {}).setdefault(name, []).append(record)
     return found
 
 
@@ -288,8 +277,3 @@ NOTE = (
     "over the splits, which allow for rows that halves of one set share (Nadeau and Bengio, 2003). "
     "Targets are judged by the mean difference, with what is chosen by AUC."
 )
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # few candidates of a search converge
-    print(json.dumps(search_list(*sys.argv[1:])))

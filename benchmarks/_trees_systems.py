@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from _queries import QuerySystem
-from _systems import build, by_group_sizes, by_qid, by_qid_alike, prediction
+from _systems import System, build, by_group_sizes, by_qid, by_qid_alike
 
 ENGINES = ("xgboost", "lightgbm")
 ENGINE_TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}
@@ -112,18 +111,6 @@ def lightgbm_ranker(n_threads: int, *, max_depth: int, **parameters: Any) -> Any
     )
 
 
-def scores_after(model: Any, X: Any, n_rounds: int) -> Any:
-    """Return scores by the first rounds of any of these models."""
-    if hasattr(model, "booster_") and hasattr(model, "engine_"):
-        booster = model.booster_
-        if model.engine_ == "lightgbm":
-            return booster.predict(X, raw_score=True, num_iteration=n_rounds)
-        return booster.inplace_predict(X, predict_type="margin", iteration_range=(0, n_rounds))
-    if type(model).__name__.startswith("XGB"):
-        return model.predict(X, output_margin=True, iteration_range=(0, n_rounds))
-    return model.predict(X, raw_score=True, num_iteration=n_rounds)
-
-
 def linear_push(X: Any, y: Any, p: int) -> Callable[[Any], Any]:
     """Fit a p-norm push with one coefficient for each feature; return its scores of rows."""
     from sklearn.pipeline import make_pipeline
@@ -175,22 +162,21 @@ LAMBDARANK, RANK_NDCG = "LightGBM lambdarank", "XGBoost rank:ndcg"
 
 
 def of_queries(
-    build: Callable[..., Any], queries: Callable[[Any], dict[str, Any]], ours: bool = False
-) -> QuerySystem:
+    build: Callable[..., Any], queries: Callable[[Any], dict[str, Any]], **more: Any
+) -> System:
     """Return a ranker of queries with the grid that all have."""
     grid = {"max_depth": QUERY_GRID.depths, "learning_rate": QUERY_GRID.rates}
-    how = {"rounds": QUERY_GRID.rounds, "scores_after": scores_after}
-    return QuerySystem("", "sklearn_rank", build, prediction, queries, grid, ours=ours, **how)
+    return System(build, queries, grid, rounds=QUERY_GRID.rounds, **more)
 
 
 SYSTEMS = {
     **{
         f"ours, {ENGINE_TITLES[engine]}, {name}": of_queries(
-            partial(ours, engine=engine, loss=loss, relevance="graded"), queries, ours=True
+            partial(ours, engine=engine, loss=loss, relevance="graded"), queries
         )
         for engine in ENGINES
         for name, (loss, queries) in QUERY_LOSSES.items()
     },
-    LAMBDARANK: of_queries(lightgbm_ranker, by_group_sizes),
-    RANK_NDCG: of_queries(xgboost_ranker, by_qid),
+    LAMBDARANK: of_queries(lightgbm_ranker, by_group_sizes, module="lightgbm"),
+    RANK_NDCG: of_queries(xgboost_ranker, by_qid, module="xgboost"),
 }

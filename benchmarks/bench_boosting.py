@@ -25,9 +25,9 @@ from typing import Any
 from _data import draw_two_classes
 from _harness import timed
 from _lists_systems import BINS, ROUNDS, SYSTEMS
-from _parts import TENTH, Lines, Medians, Part, ratio, run_parts
+from _parts import TENTH, Lines, Medians, Part, ratio, run_parts, with_tenth
 from _report import Verdict
-from _systems import System, by_qid, decision, prediction
+from _systems import System, by_qid, no_queries, scores_of
 
 TEST_ROWS, WARM_ROWS = 100_000, 1_000
 FEATURES, MANY_FEATURES, QUERY, GRADES = 20, 100, 100, 4
@@ -85,9 +85,8 @@ def ours(names: Mapping[str, Mapping[str, Any]], *, graded: bool = False) -> dic
         name: partial(build, "PNormPushRanker", {**given, **more}) for name, given in names.items()
     }
     builds[RANK_BOOST] = partial(build, RANK_BOOST, more)
-    how: dict[str, Any] = {"scores": prediction, "queries": by_qid} if graded else {}
-    how = {"scores": decision, **how}
-    return {name: System(name, "sklearn_rank", one, **how) for name, one in builds.items()}
+    queries = by_qid if graded else no_queries
+    return {name: System(build, queries) for name, build in builds.items()}
 
 
 def fit_in_turns(
@@ -111,7 +110,7 @@ def fit_in_turns(
                 continue
             model, seconds = fit(system, n_rows)
             if turn == 0:
-                scores = system.scores(model, test[0])
+                scores = scores_of(model, test[0])
                 if test[1].max() > 1:
                     found = {"test NDCG@10": ndcg_score(test[1], scores, k=10, qid=test[2])}
                 else:
@@ -151,12 +150,12 @@ def run_queries(options: argparse.Namespace) -> Lines:
     )
     names = {name: ON_LIST[name] for name in (LOGISTIC, LOGISTIC_4, TOP, IR)}
     systems = ours(names, graded=True) | {LAMBDARANK: SYSTEMS["lambdarank"]}
-    lines: Lines = {}
-    for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
+
+    def run(n_rows: int) -> Lines:
         rows = every.data[:n_rows], every.target[:n_rows], every.qid[:n_rows]
-        found = fit_in_turns(systems, rows, (test.data, test.target, test.qid), options)
-        lines |= {name + suffix: records for name, records in found.items()}
-    return lines
+        return fit_in_turns(systems, rows, (test.data, test.target, test.qid), options)
+
+    return with_tenth(run, options.rows)
 
 
 def judge_list(limit: float, about: str, found: Medians) -> Iterator[Verdict]:

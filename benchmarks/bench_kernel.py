@@ -23,14 +23,12 @@ from typing import Any
 
 from _data import draw_two_classes
 from _harness import Record, peak_bytes, timed, watch
-from _parts import TENTH, Lines, Medians, Part, exponent, ratio, run_parts
+from _parts import LADDER, Lines, Medians, Part, exponent, loosest, ratio, run_parts, with_tenth
 from _report import Verdict, judged
 
 QUERY = 100
 N_DENSE, N_SPARSE, N_STORED = 20, 1000, 20
-ALPHA, NEAR = 1e-3, 1e-6
-LADDER = tuple(10 ** (-step / 2) for step in range(2, 21))
-"""Tolerances, two a decade. The last one's objective is taken for the minimum."""
+ALPHA = 1e-3
 
 KINDS = {
     "dense": f"{N_DENSE} dense features",
@@ -120,33 +118,25 @@ def systems(n_rows: int, kind: str, threads: int) -> dict[str, tuple[Fit, Callab
     }
 
 
-def loosest(fit: Fit, value: Callable[[Any], float]) -> Record:
-    """Return the loosest tolerance whose objective is near the minimum."""
-    lowest = value(fit(LADDER[-1]))
-    for tol in LADDER:
-        model = fit(tol)
-        excess = value(model) / lowest - 1
-        if excess <= NEAR:
-            break
-    n_iter = int(model.n_iter_[0] if hasattr(model.n_iter_, "__len__") else model.n_iter_)
-    return {"tol": tol, "iterations": n_iter, "excess": excess}
-
-
 def run_linear(kind: str, options: argparse.Namespace) -> Lines:
     """Time all fits in turns, each at its loosest tolerance, to all rows and to a tenth of them."""
-    lines: Lines = {}
-    for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
-        known = systems(n_rows, kind, options.threads)
-        found = {name: loosest(fit, value) for name, (fit, value) in known.items()}
-        calls = {name: partial(fit, found[name]["tol"]) for name, (fit, _) in known.items()}
+
+    def run(n_rows: int) -> Lines:
+        lines: Lines = {}
+        fits = systems(n_rows, kind, options.threads)
+        ends = {
+            name: loosest(fit, value, value(fit(LADDER[-1]))) for name, (fit, value) in fits.items()
+        }
         for _ in range(options.repeats):
-            for name, call in calls.items():
+            for name, (fit, _) in fits.items():
                 busy = time.process_time()
-                seconds = timed(call)
+                seconds = timed(partial(fit, ends[name]["tol"]))
                 busy = time.process_time() - busy
-                record = {"rows": n_rows, "s": seconds, "processor s": busy, **found[name]}
-                lines.setdefault(name + suffix, []).append(record)
-    return lines
+                record = {"rows": n_rows, "s": seconds, "processor s": busy, **ends[name]}
+                lines.setdefault(name, []).append(record)
+        return lines
+
+    return with_tenth(run, options.rows)
 
 
 def judge_linear(kind: str, found: Medians) -> Iterator[Verdict]:

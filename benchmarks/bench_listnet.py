@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from _harness import timed, watch
-from _parts import TENTH, Lines, Medians, Part, exponent, ratio, run_parts
+from _parts import Lines, Medians, Part, exponent, ratio, run_parts, with_tenth
 from _report import Verdict
 
 N_FEATURES = 46
@@ -84,14 +84,14 @@ def time_fit(n_rows: int, kind: str, repeats: int) -> Lines:
     return {FIT: [{**record, "AUC": auc} for record in records]}
 
 
-def run(kind: str, options: argparse.Namespace) -> Lines:
+def run_kind(kind: str, options: argparse.Namespace) -> Lines:
     """Time gradients and fits, at a tenth of the rows and at all."""
-    lines: Lines = {}
-    for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
-        for task in (time_gradient, time_fit):
-            found = task(n_rows, kind, options.repeats)
-            lines |= {name + suffix: records for name, records in found.items()}
-    return lines
+
+    def run(n_rows: int) -> Lines:
+        repeats = options.repeats
+        return time_gradient(n_rows, kind, repeats) | time_fit(n_rows, kind, repeats)
+
+    return with_tenth(run, options.rows)
 
 
 def judge(kind: str, found: Medians) -> Iterator[Verdict]:
@@ -103,7 +103,7 @@ def judge(kind: str, found: Medians) -> Iterator[Verdict]:
 
 
 PARTS = {
-    kind: Part(title, partial(run, kind), PASSES, partial(judge, kind))
+    kind: Part(title, partial(run_kind, kind), PASSES, partial(judge, kind))
     for kind, title in (("many", "queries of 50 to 150 rows"), ("one", "one query"))
 }
 

@@ -18,12 +18,24 @@ Each part has a process of its own, in which the things compared take turns:
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from _harness import Record, timed, watch
-from _parts import TENTH, Lines, Medians, Part, exponent, in_turns, ratio, run_parts
+from _harness import timed, watch
+from _parts import (
+    LADDER,
+    TENTH,
+    Lines,
+    Medians,
+    Part,
+    exponent,
+    in_turns,
+    loosest,
+    ratio,
+    run_parts,
+    with_tenth,
+)
 from _report import Verdict, judged
 
 ERROR_ROWS = 10_000
@@ -82,15 +94,14 @@ def run_sums(options: argparse.Namespace) -> Lines:
 
     from sklearn_rank.objectives import MARGIN_LOSSES, pair_loss_and_gradient
 
-    lines: Lines = {}
-    for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
+    def run(n_rows: int) -> Lines:
         y, scores = draw_labels(n_rows), draw_scores("normal, sd 3", n_rows)
         calls = {"argsort": partial(np.argsort, scores, kind="stable")}
         calls |= {loss: pair_sum(loss, y, scores) for loss in MARGIN_LOSSES}
         calls["pair_loss_and_gradient, logistic"] = partial(pair_loss_and_gradient, y, scores)
-        found = in_turns(calls, options.repeats, n_rows)
-        lines |= {name + suffix: records for name, records in found.items()}
-    return lines
+        return in_turns(calls, options.repeats, n_rows)
+
+    return with_tenth(run, options.rows)
 
 
 def judge_sums(found: Medians) -> Iterator[Verdict]:
@@ -158,13 +169,9 @@ def run_error(_options: argparse.Namespace) -> Lines:
 # --- listed pairs --------------------------------------------------------------------------------
 
 PAIRS_PER_ITEM, N_FEATURES = 10, 50
-ALPHA, NEAR = 1e-6, 1e-6
+ALPHA = 1e-6
 OURS = ("PNormPushRanker, lbfgs", "KernelPairwiseSGDRanker, linear")
 PEERS = ("LogisticRegression, lbfgs", "LogisticRegression, newton-cholesky")
-LADDER = tuple(10.0**-power for power in range(2, 11))
-
-Fit = Callable[[float], tuple[Any, int]]
-"""Fits to a tolerance; returns coefficients and the number of iterations."""
 
 
 def draw_pairs(n_pairs: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
@@ -184,16 +191,17 @@ def draw_pairs(n_pairs: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
     return X, np.where(wins[:, None], np.c_[first, second], np.c_[second, first])
 
 
-def objective(X: Any, pairs: Any, w: Any) -> float:
+def objective(X: Any, pairs: Any, model: Any) -> float:
     """Return the mean logistic loss of the pairs plus the ridge."""
     import numpy as np
 
+    w = model.coef_.ravel()
     scores = X @ w
     margin = scores[pairs[:, 0]] - scores[pairs[:, 1]]
     return float(np.logaddexp(0.0, -margin).mean() + ALPHA / 2 * w @ w)
 
 
-def our_fit(name: str, X: Any, pairs: Any, tol: float) -> tuple[Any, int]:
+def our_fit(name: str, X: Any, pairs: Any, tol: float) -> Any:
     """Fit one of our linear rankers to the pairs."""
     from sklearn_rank import KernelPairwiseSGDRanker, PNormPushRanker
     from sklearn_rank.pairs import PairRanker
@@ -203,33 +211,16 @@ def our_fit(name: str, X: Any, pairs: Any, tol: float) -> tuple[Any, int]:
         ranker = PNormPushRanker(p=1, loss="logistic", **options)
     else:
         ranker = KernelPairwiseSGDRanker(kernel="linear", alpha=ALPHA, tol=tol)
-    fitted = PairRanker(ranker).fit(X, pairs).ranker_
-    return fitted.coef_, fitted.n_iter_
+    return PairRanker(ranker).fit(X, pairs).ranker_
 
 
-def peer_fit(name: str, differences: Any, y: Any, tol: float) -> tuple[Any, int]:
+def peer_fit(name: str, differences: Any, y: Any, tol: float) -> Any:
     """Fit a logistic regression without intercept to the differences."""
     from sklearn.linear_model import LogisticRegression
 
     options = {"C": 1 / (ALPHA * len(y)), "fit_intercept": False, "max_iter": 1000}
     model = LogisticRegression(solver=name.partition(", ")[2], tol=tol, **options)
-    return model.fit(differences, y).coef_[0], int(model.n_iter_[0])
-
-
-def loosest(fits: Mapping[str, Fit], value: Callable[[Any], float]) -> dict[str, Record]:
-    """Return the loosest tolerance of each fit whose objective is near the lowest of all."""
-    tried: dict[str, list[Record]] = {name: [] for name in fits}
-    lowest = min(value(fit(LADDER[-1])[0]) for fit in fits.values())
-    for name, fit in fits.items():
-        for tol in LADDER:
-            w, n_iter = fit(tol)
-            excess = value(w) / lowest - 1
-            tried[name].append({"tol": tol, "iterations": n_iter, "excess": excess})
-            if excess <= NEAR:
-                break
-        else:
-            raise RuntimeError(f"{name} does not come near the lowest objective")
-    return {name: found[-1] for name, found in tried.items()}
+    return model.fit(differences, y)
 
 
 def run_listed(kind: str, options: argparse.Namespace) -> Lines:
@@ -243,9 +234,11 @@ def run_listed(kind: str, options: argparse.Namespace) -> Lines:
     megabytes = {watched: watch(partial(our_fit, watched, X, pairs, 1e-7))["extra_mb"]}
     sign = np.where(np.random.default_rng(1).random(n_pairs) < 0.5, 1.0, -1.0)
     differences = (X[pairs[:, 0]] - X[pairs[:, 1]]) * sign[:, None]
-    fits: dict[str, Fit] = {name: partial(our_fit, name, X, pairs) for name in OURS}
+    fits: dict[str, Any] = {name: partial(our_fit, name, X, pairs) for name in OURS}
     fits |= {name: partial(peer_fit, name, differences, sign > 0) for name in PEERS}
-    found = loosest(fits, partial(objective, X, pairs))
+    value = partial(objective, X, pairs)
+    lowest = min(value(fit(LADDER[-1])) for fit in fits.values())
+    found = {name: loosest(fit, value, lowest) for name, fit in fits.items()}
     calls = {name: partial(fit, found[name]["tol"]) for name, fit in fits.items()}
     # Of the processor: others may share it, and one thread waits for none.
     lines = in_turns(calls, max(1, options.repeats // 3), n_pairs, clock=time.process_time)

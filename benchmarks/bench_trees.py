@@ -15,20 +15,16 @@ Parts:
 Targets are printed beside what was measured, reached or not.
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from _harness import describe_machine, medians, run_in_process
+from _harness import command_line, describe_machine, in_process, medians, timed
 from _parts import Lines, Medians, ratio
 from _queries import run as run_queries
-from _real_data import add_data_option
 from _report import PartResult, Report, Verdict, times_table
 from _stats import say
+from _systems import scores_of
 from _trees_lists import DATA_TITLES
 from _trees_lists import run as run_lists
 from _trees_systems import (
@@ -38,7 +34,6 @@ from _trees_systems import (
     QUERY_GRID,
     RANK_NDCG,
     list_model,
-    scores_after,
     xgboost_pairwise,
 )
 
@@ -61,7 +56,6 @@ def time_fits(rows: int, depth: int, engine: str, repeats: int, threads: int) ->
     """Time whole fits in turns, after one of each to few rows; rank:pairwise once."""
     import numpy as np
     from _data import draw_interactions
-    from _harness import timed
 
     from sklearn_rank.metrics import auc_score
 
@@ -82,7 +76,7 @@ def time_fits(rows: int, depth: int, engine: str, repeats: int, threads: int) ->
                 fit = model.fit
             seconds = timed(partial(fit, X[:n_rows], y[:n_rows]))
             if turn == 1:
-                auc = float(auc_score(y_test, scores_after(model, X_test, ROUNDS)))
+                auc = float(auc_score(y_test, scores_of(model, X_test, ROUNDS)))
                 lines[name] = [{"rows": rows, "s": seconds, "test AUC": auc}]
             elif turn > 1:
                 lines[name].append({**lines[name][0], "s": seconds})
@@ -109,8 +103,8 @@ def part_speed(options: Any) -> PartResult:
         for engine, words in ENGINE_TITLES.items():
             title = f"{words}, {rows:,} x {FEATURES}, {ROUNDS} rounds of depth {depth}"
             say(f"speed: {title}")
-            child = ["--child", rows, depth, engine, options.repeats, options.threads]
-            found = run_in_process(__file__, child, threads=options.threads)
+            case = rows, depth, engine, options.repeats, options.threads
+            found = in_process("bench_trees:time_fits", *case, threads=options.threads)
             if "error" in found:
                 result.notes.append(f"{title}: {found['error']}")
                 continue
@@ -154,11 +148,8 @@ PARTS = {"speed": part_speed, "lists": run_lists, "queries": part_queries}
 
 def main() -> None:
     """Run the parts and print the report."""
-    if sys.argv[1:2] == ["--child"]:
-        rows, depth, engine, repeats, threads = sys.argv[2:]
-        print(json.dumps(time_fits(int(rows), int(depth), engine, int(repeats), int(threads))))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    quick = "10,000 rows, few candidates, two splits, one fold"
+    parser = command_line(__doc__, quick=quick, data=True)
     add = parser.add_argument
     add("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="some parts")
     add("--rows", nargs="+", type=int, default=(FEW_ROWS, FULL_ROWS), help="speed: rows")
@@ -166,22 +157,16 @@ def main() -> None:
     add("--sets", nargs="+", choices=DATA_TITLES, default=list(DATA_TITLES), help="lists: sets")
     add("--splits", type=int, default=10, help="lists: splits of each data set (default 10)")
     add("--threads", type=int, default=2, help="of a fit, or searches at a time (default 2)")
-    add("--quick", action="store_true", help="10,000 rows, few candidates, two splits, one fold")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add_data_option(parser)
     options = parser.parse_args()
     if options.quick:
         options.rows, options.repeats, options.splits = (FEW_ROWS,), 2, 2
         options.sets = ["cancer"]
+    settings = (
+        f"{options.threads} threads, {options.repeats} fits; {options.splits} splits of each list."
+    )
+    machine = describe_machine("xgboost", "xgboost-cpu", "lightgbm")
     parts = [PARTS[name](options) for name in options.only]
-    Report(
-        "trees",
-        f"{options.threads} threads, {options.repeats} fits; {options.splits} splits of each list.",
-        describe_machine("xgboost", "xgboost-cpu", "lightgbm"),
-        [table for part in parts for table in part.tables],
-        [verdict for part in parts for verdict in part.verdicts],
-        [note for part in parts for note in part.notes],
-    ).publish(options.json)
+    Report.of_parts("trees", settings, machine, parts).publish(options.json)
 
 
 if __name__ == "__main__":

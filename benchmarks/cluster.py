@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from _data import draw_two_classes
 from _harness import peak_bytes, timed
-from _parts import TENTH, Lines, Medians, Part, exponent, in_turns, ratio, run_parts
+from _parts import Lines, Medians, Part, exponent, in_turns, ratio, run_parts, with_tenth
 from _report import Verdict
 
 N_FEATURES, N_ROUNDS, N_WORKERS = 20, 100, 2
@@ -143,14 +143,14 @@ def judge_overhead(found: Medians) -> Iterator[Verdict]:
 
 def run_growth(options: argparse.Namespace) -> Lines:
     """Time fits to all rows and to a tenth of them."""
-    lines: Lines = {}
-    for suffix, n_rows in (("", options.rows), (TENTH, options.rows // 10)):
+
+    def run(n_rows: int) -> Lines:
         with cluster() as client:
             rows = rows_on_workers(client, n_rows)
             calls = {name: fit_on(client, one, *rows) for name, one in rankers().items()}
-            found = in_turns(calls, options.repeats, n_rows)
-            lines |= {name + suffix: records for name, records in found.items()}
-    return lines
+            return in_turns(calls, options.repeats, n_rows)
+
+    return with_tenth(run, options.rows)
 
 
 def run_memory(options: argparse.Namespace) -> Lines:

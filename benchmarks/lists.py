@@ -12,14 +12,14 @@ Five splits of 60 and 40 %; differences are paired over the splits, with the var
 Bengio (2003) and Holm's procedure over the tables.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
-from _harness import describe_machine
+from _harness import command_line, describe_machine
 from _list_ensembles import (
     BESIDE,
     BEST_MEMBER,
@@ -48,7 +48,7 @@ from _list_tables import (
     significantly_below,
     standard_error,
 )
-from _real_data import DataNotFoundError, add_data_option
+from _real_data import DataNotFoundError
 from _report import Cell, PartResult, Report, Table, Verdict
 
 WORDS = {"AUC": "AUC", "pauc@0.05": "pAUC", "tpr@0.05": "first 5 %", "average precision": "AP"}
@@ -201,7 +201,7 @@ PARTS = {
 }
 
 
-def measure(name: str, options: argparse.Namespace) -> PartResult:
+def measure(name: str, options: Any) -> PartResult:
     """Measure one part and compare."""
     fit, report = PARTS[name]
     path = options.store and options.store.with_suffix(f".{name}.jsonl")
@@ -217,30 +217,25 @@ def measure(name: str, options: argparse.Namespace) -> PartResult:
     return report(found)
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+def parse_arguments() -> Any:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__, quick="breast cancer, two splits", data=True)
     add = parser.add_argument
     add("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts (default: all)")
     every = list(dict.fromkeys((*TABLES, *MODELS)))
     add("--tables", nargs="+", choices=every, default=every, help="tables (default: all)")
     add("--splits", type=int, default=5, help="splits of each table (default: 5)")
     add("--processes", type=int, default=1, help="fits at a time (default: 1)")
-    add("--quick", action="store_true", help="breast cancer, two splits")
     add("--store", type=Path, metavar="FILE", help="keep fits there, and go on from them")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add_data_option(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.quick:
         options.tables, options.splits = ["cancer"], 2
-    if options.splits < 2:
-        parser.error("at least two splits are needed")
     return options
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Measure and report."""
-    options = parse_arguments(arguments)
+    options = parse_arguments()
     notes = []
     for table in list(options.tables):
         try:
@@ -251,21 +246,16 @@ def main(arguments: list[str] | None = None) -> None:
     if "queries" in options.only and (options.quick or options.data is None):
         options.only.remove("queries")
         notes.append("queries: they need the data folder, and more than half a minute")
-    parts = {name: measure(name, options) for name in options.only}
+    parts = [measure(name, options) for name in options.only]
     settings = (
         f"{options.splits} splits of 60 and 40 % of each table; differences with their standard "
         "errors, paired over the splits (Nadeau and Bengio, 2003); significance: two-sided 5 %, "
         "Holm's procedure over the tables of a metric. pAUC: mean share of the positives found "
         "over the first 5 % of the negatives; first 5 %: the share found there."
     )
-    Report(
-        "lists",
-        settings,
-        describe_machine("xgboost", "xgboost-cpu", "lightgbm"),
-        [table for part in parts.values() for table in part.tables],
-        [verdict for part in parts.values() for verdict in part.verdicts],
-        notes + [note for part in parts.values() for note in part.notes],
-    ).publish(options.json)
+    machine = describe_machine("xgboost", "xgboost-cpu", "lightgbm")
+    parts = [PartResult([], notes=notes), *parts]
+    Report.of_parts("lists", settings, machine, parts).publish(options.json)
 
 
 if __name__ == "__main__":

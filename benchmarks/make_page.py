@@ -12,7 +12,7 @@ import tomllib
 from html import escape
 from pathlib import Path
 
-from _report import Report, Table, machine_line, table_in_pipes, targets_table
+from _report import Report, Table, machine_line, table_in_pipes
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 WORDS = tomllib.loads(Path(__file__).with_name("pages.toml").read_text(encoding="utf-8"))
@@ -23,13 +23,12 @@ PAGES = {name: words for pages in GROUPS.values() for name, words in pages.items
 def page(words: dict, report: Report) -> str:
     """Return the page of a report: an opening, figures, and tables that open on demand."""
     pictures = words.get("pictures", {}).items()
-    targets = [targets_table(report.verdicts)] if report.verdicts else []
     parts = [
         f"# {words['title']}",
         words["opening"].strip(),
         *(f"![{about.strip()}.]({name}.png)" for name, about in pictures),
         report.settings,
-        *(folded(table) for table in (*report.tables, *targets)),
+        *(folded(table) for table in report.all_tables()),
         *report.notes,
         machine_line(report.machine),
     ]

@@ -14,13 +14,11 @@ what was measured, reached or not.
     python benchmarks/peers.py --only generated --rows 10000
 """
 
-import argparse
-from pathlib import Path
+from typing import Any
 
-from _harness import describe_machine
+from _harness import command_line, describe_machine
 from _one_list import part_generated, part_search
 from _queries import OURS, run
-from _real_data import add_data_option
 from _report import PartResult, Report
 
 ROWS = (10_000, 100_000, 1_000_000)
@@ -38,7 +36,7 @@ NOTE = (
 )
 
 
-def part_queries(options: argparse.Namespace) -> PartResult:
+def part_queries(options: Any) -> PartResult:
     """Compare rankers of queries."""
     beside = {"ours (best) minus it, NDCG@10": (OURS, "it")}
     return run("_query_systems", options, beside, NOTE)
@@ -49,7 +47,8 @@ PARTS = {"generated": part_generated, "search": part_search, "queries": part_que
 
 def main() -> None:
     """Run the parts and print the report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    quick = "10,000 rows, one fit, two splits, one fold"
+    parser = command_line(__doc__, quick=quick, data=True)
     add = parser.add_argument
     add("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
     add("--rows", nargs="+", type=int, default=ROWS, help="generated rows (default 1e4 1e5 1e6)")
@@ -57,24 +56,18 @@ def main() -> None:
     add("--splits", type=int, default=6, help="data sets of a kind in searches (default 6)")
     add("--seconds", type=float, default=120, help="limit for one fit's process (default 120)")
     add("--threads", type=int, default=2, help="threads of a fit (default 2)")
-    add("--quick", action="store_true", help="10,000 rows, one fit, two splits, one fold")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add_data_option(parser)
     options = parser.parse_args()
     if options.quick:
         options.rows, options.repeats, options.splits = (10_000,), 1, 2
-    parts = [PARTS[name](options) for name in options.only]
-    Report(
-        "peers",
+    settings = (
         f"{options.threads} threads, {options.repeats} repeats, {options.splits} splits; at most "
         f"{options.seconds:g} s for a fit's process. top: mean share of the positives found up to "
         "5 % of the negatives. / fastest: fit time over that of the fastest of XGBoost, LightGBM "
-        "and HistGradientBoosting with two classes.",
-        describe_machine(*PACKAGES),
-        [table for part in parts for table in part.tables],
-        [verdict for part in parts for verdict in part.verdicts],
-        [note for part in parts for note in part.notes],
-    ).publish(options.json)
+        "and HistGradientBoosting with two classes."
+    )
+    machine = describe_machine(*PACKAGES)
+    parts = [PARTS[name](options) for name in options.only]
+    Report.of_parts("peers", settings, machine, parts).publish(options.json)
 
 
 if __name__ == "__main__":

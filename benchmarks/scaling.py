@@ -13,17 +13,14 @@ begins at a hundred rows.
 """
 
 import argparse
-import json
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _harness import Record, describe_machine, growth, run_in_process, timed
+from _harness import Record, command_line, describe_machine, growth, in_process, timed
 from _report import Cell, Report, Table, Verdict
+from _stats import say
 
 SMALLEST, LARGEST = 1000, 10_000_000
 SHORT_SMALLEST = 100
@@ -62,15 +59,14 @@ def run_group(group: str, n_rows: int) -> Record:
     """Time one group at one number of rows."""
     from _workloads import workloads
 
-    warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
-    found: Record = {"lines": []}
+    lines = []
     for work in workloads():
         least_rows = SHORT_SMALLEST if work.why else SMALLEST
         if work.group != group or not least_rows <= n_rows <= work.most_rows:
             continue
         for line, call in work.prepare(n_rows).items():
-            found["lines"].append([work.name, line, run_times(call)])
-    return found
+            lines.append([work.name, line, run_times(call)])
+    return {"lines": lines}
 
 
 def list_ends() -> Record:
@@ -108,8 +104,8 @@ def measure(options: argparse.Namespace, threads: int) -> tuple[dict[str, Curves
     problems: list[str] = []
     for n_rows in sizes(options.max_rows):
         for group in options.only:
-            print(f"{n_rows:,} rows: {group}", file=sys.stderr, flush=True)
-            found = run_in_process(__file__, ["--child", group, n_rows], threads=threads)
+            say(f"{n_rows:,} rows: {group}")
+            found = in_process("scaling:run_group", group, n_rows, threads=threads)
             if "error" in found:
                 problems.append(f"{group}, {n_rows:,} rows: {found['error']}")
                 continue
@@ -151,7 +147,7 @@ def judge(group: str, curves: Curves, ends: Mapping[str, list[Any]]) -> Iterator
 def make_report(options: argparse.Namespace) -> Report:
     """Measure, and return the report with the curves that it rests on."""
     machine = describe_machine()
-    ends = run_in_process(__file__, ["--child", "ends", 0], threads=1)
+    ends = in_process("scaling:list_ends", threads=1)
     if "error" in ends:
         raise SystemExit(f"The workloads can't be listed: {ends['error']}")
     curves, notes = measure(options, options.threads)
@@ -181,17 +177,12 @@ def make_report(options: argparse.Namespace) -> Report:
 
 
 def main() -> None:
-    """Run the benchmark, or one size of one group."""
-    if sys.argv[1:2] == ["--child"]:
-        group, n_rows = sys.argv[2], int(sys.argv[3])
-        print(json.dumps(list_ends() if group == "ends" else run_group(group, n_rows)))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Run the benchmark."""
+    parser = command_line(__doc__)
     add = parser.add_argument
     add("--max-rows", type=int, default=LARGEST, help="most rows (default 1e7)")
     add("--threads", type=int, default=2, help="threads of linear algebra (default 2)")
     add("--only", nargs="+", choices=GROUPS, default=list(GROUPS), metavar="GROUP")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
     options = parser.parse_args()
     if options.max_rows < 10 * SMALLEST or options.threads < 1:
         parser.error(f"at least {10 * SMALLEST} rows and one thread are needed")

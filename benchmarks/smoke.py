@@ -10,19 +10,24 @@ takes turns; what counts is the least time of the processor, which other program
 the repeats. A check beyond its limit is measured once more before it counts.
 """
 
-import argparse
-import json
-import sys
 import time
 import tracemalloc
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from _harness import Record, describe_machine, growth, run_in_process, take_turns, timed, watch
+from _harness import (
+    Record,
+    command_line,
+    describe_machine,
+    growth,
+    in_process,
+    take_turns,
+    timed,
+    watch,
+)
 from _report import Report, Verdict
+from _stats import say
 
 FEW, MANY = 10_000, 100_000
 """Rows between which growth is measured: at a million, what is quadratic takes hours to fail."""
@@ -225,61 +230,47 @@ CHECKS: dict[str, Callable[[], Found]] = {
 # --- in the parent -------------------------------------------------------------------------------
 
 
-def run_check(name: str) -> tuple[list[Verdict], str]:
-    """Return the verdicts of one check, or why there are none."""
-    found = run_in_process(__file__, ["--child", name], threads=1, timeout=TIMEOUT)
-    if "error" in found:
-        return [], f"{name}: {found['error']}"
-    return [Verdict(label, limit, measured) for label, measured, limit in found["found"]], ""
+def run_check(name: str) -> Record:
+    """Run one check in this process; return the labels, what was measured, and the limits."""
+    return {"checked": list(CHECKS[name]())}
 
 
-def is_fine(verdicts: list[Verdict], error: str) -> bool:
-    """Whether nothing is beyond its limit."""
-    return not error and all(one.words == "reached" for one in verdicts)
+def verdicts_of(name: str) -> tuple[list[Verdict], list[str]]:
+    """Return the verdicts of one check, which has a process of its own, or why there are none."""
+    record = in_process("smoke:run_check", name, threads=1, timeout=TIMEOUT)
+    if "error" in record:
+        return [], [f"{name}: {record['error']}"]
+    return [Verdict(label, limit, measured) for label, measured, limit in record["checked"]], []
 
 
 def measure(names: list[str]) -> tuple[list[Verdict], list[str]]:
-    """Run the checks until one fails twice; return the verdicts and the errors."""
+    """Run the checks until one fails twice; return what is beyond its limit, and the errors."""
     verdicts: list[Verdict] = []
     for name in names:
-        started = time.perf_counter()
-        found, error = run_check(name)
-        if not is_fine(found, error):
-            print(f"{name}: once more", file=sys.stderr, flush=True)
-            found, error = run_check(name)
-        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-        verdicts += found
-        if not is_fine(found, error):  # what has become quadratic would hold up the checks to come
-            return verdicts, [error] if error else []
+        for _ in range(2):
+            started = time.perf_counter()
+            last, errors = verdicts_of(name)
+            say(f"{name}: {time.perf_counter() - started:.0f} s")
+            failed = errors or any(one.words != "reached" for one in last)
+            if not failed:
+                break
+        verdicts += last
+        if failed:  # what has become quadratic would hold up the checks to come
+            return verdicts, errors
     return verdicts, []
-
-
-def run_child(name: str) -> Record:
-    """Run one check in this process."""
-    warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
-    return {"found": list(CHECKS[name]())}
 
 
 def main() -> None:
     """Run the checks; leave with 1 when one is beyond its limit."""
-    if sys.argv[1:2] == ["--child"]:
-        print(json.dumps(run_child(sys.argv[2])))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
     options = parser.parse_args()
     machine = describe_machine()
     verdicts, errors = measure(options.only)
     settings = "Least time of the processor over the repeats; one thread."
     Report("smoke", settings, machine, [], verdicts, errors).publish(options.json)
-    failed = [
-        f"{one.label}: {one.measured:.3g}, at most {one.limit:g}"
-        for one in verdicts
-        if one.words != "reached"
-    ]
-    if failed or errors:
-        raise SystemExit("\n".join(["", "smoke: beyond its limit, twice:", *failed, *errors]))
+    if errors or any(one.words != "reached" for one in verdicts):
+        raise SystemExit("smoke: what falls short above is beyond its limit, twice")
 
 
 if __name__ == "__main__":

@@ -1,58 +1,27 @@
-"""What the scripts that try a claim of a paper share: options, means with intervals, figures."""
+"""What the scripts that try a claim of a paper share: options and figures."""
 
 import argparse
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from _stats import interval
+from _harness import command_line
+from _stats import half_width
 
 STYLE = Path(__file__).resolve().parents[1] / "docs" / "gallery.mplstyle"
 
 
-def parse_claim(
-    description: str, repeats: int, arguments: list[str] | None, *, with_data: bool = False
-) -> argparse.Namespace:
+def parse_claim(about: str, repeats: int, *, data: bool = False) -> argparse.Namespace:
     """Read the command line: repeats, --quick, --json, --plot and, with data, --data."""
-    from _real_data import add_data_option
-
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser = command_line(about, quick="two repeats of the small cases", data=data)
     add = parser.add_argument
-    add("--repeats", type=int, default=repeats, help=f"repeats (default {repeats})")
-    add("--quick", action="store_true", help="two repeats of the small cases")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
+    add("--repeats", type=int, default=repeats, help=f"repeats, from 2 (default {repeats})")
     add("--plot", type=Path, metavar="FILE", help="draw the figure (needs matplotlib)")
-    if with_data:
-        add_data_option(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.quick:
         options.repeats = 2
-    if options.repeats < 2:
-        parser.error("at least two repeats are needed")
     return options
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Return half of the 95 % interval of a mean, NaN for a single value."""
-    between = interval(values)
-    return math.nan if between is None else (between[1] - between[0]) / 2
-
-
-def with_half(values: Sequence[float], form: str = ".4f") -> str:
-    """Return a mean and half of its 95 % interval, as text."""
-    return f"{mean(values):{form}} ± {half_width(values):{form.lstrip('+')}}"
-
-
-def upper(values: Sequence[float]) -> float:
-    """Return the upper end of the 95 % interval of a mean."""
-    return mean(values) + half_width(values)
-
-
-def lower(values: Sequence[float]) -> float:
-    """Return the lower end of the 95 % interval of a mean."""
-    return mean(values) - half_width(values)
 
 
 def bars(axes: Any, x: Iterable[float], columns: Sequence[Sequence[float]], **style: Any) -> Any:

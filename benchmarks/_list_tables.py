@@ -12,9 +12,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import _stats
 from _real_data import DataNotFoundError, load_two_classes
-from _stats import say
+from _stats import say, standard_error
 
 RARE = (
     "wilt",
@@ -28,6 +27,8 @@ RARE = (
 TABLES = (*RARE, "magic", "credit", "cancer")
 METRICS = ("AUC", "pauc@0.05", "tpr@0.05", "average precision")
 TEST_SHARE = 0.4
+RATIO = TEST_SHARE / (1 - TEST_SHARE)
+"""Of rows tested to rows trained on, for the errors of means over splits that share rows."""
 CREDIT_ROWS = 5_000
 
 Figures = dict[str, float]
@@ -96,27 +97,14 @@ def differences(one: Sequence[Figures], other: Sequence[Figures], metric: str) -
     return [a[metric] - b[metric] for a, b in zip(one, other, strict=True)]
 
 
-def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of a mean over random splits, which share rows."""
-    return _stats.standard_error(values, TEST_SHARE / (1 - TEST_SHARE))
-
-
 def p_value(values: Sequence[float]) -> float:
     """Return the two-sided p-value of a mean difference (Student's t)."""
     from scipy.stats import t
 
-    error = standard_error(values)
+    error = standard_error(values, RATIO)
     if error == 0:
         return float(mean(values) == 0)
     return float(2 * t.sf(abs(mean(values)) / error, len(values) - 1))
-
-
-def corrected_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
-    """Return an interval for the mean difference over random splits (Student's t)."""
-    from scipy.stats import t
-
-    half = float(t.ppf((1 + level) / 2, len(values) - 1)) * standard_error(values)
-    return mean(values) - half, mean(values) + half
 
 
 def significantly_below(by_table: Mapping[str, Sequence[float]], level: float = 0.05) -> list[str]:

@@ -13,8 +13,6 @@ None of it is part of this repository. The folder, `--data DIR` or SKLEARN_RANK_
 Nothing large is imported before it is used: see _harness.py.
 """
 
-import gzip
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,15 +29,15 @@ class DataNotFoundError(RuntimeError):
     """A data set is neither in the folder nor to be had from OpenML."""
 
 
-def add_data_option(parser):
-    """Add --data, by default the environment's SKLEARN_RANK_DATA."""
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        default=os.environ.get("SKLEARN_RANK_DATA"),
-        help="folder of the data sets, see _real_data.py (default: SKLEARN_RANK_DATA)",
-    )
+def load_each(load, names, folder):
+    """Return what `load` finds for each name, and a note for each set that is not there."""
+    tables, notes = {}, []
+    for name in names:
+        try:
+            tables[name] = load(name, folder)
+        except DataNotFoundError as error:
+            notes.append(f"{name}: {error}")
+    return tables, notes
 
 
 class TwoClasses(NamedTuple):
@@ -54,14 +52,14 @@ class TwoClassSource:
     """Where a two-class set is and what its columns mean."""
 
     file: str
-    separator: str | None
+    separator: str
     columns: tuple[str, ...]
     label: str
     classes: tuple[str, str]
     """The negative one, then the positive one."""
     openml: str
     counts: tuple[int, int]
-    """Rows of either class; OpenML has other versions of these sets under the same names."""
+    """Rows of either class: OpenML has other versions of these sets under the same names."""
 
 
 MAGIC_COLUMNS = "fLength fWidth fSize fConc fConc1 fAsym fM3Long fM3Trans fAlpha fDist class"
@@ -88,7 +86,7 @@ TWO_CLASS_SETS = {
     ),
     "housing": TwoClassSource(
         file="boston_housing/housing.data",
-        separator=None,
+        separator=r"\s+",
         columns=tuple(HOUSING_COLUMNS.split()),
         label="CHAS",
         classes=("0", "1"),
@@ -100,75 +98,41 @@ TWO_CLASS_SETS = {
 
 def load_two_classes(name, folder=None):
     """Return a set of TWO_CLASS_SETS, features in the order of the file."""
-    import numpy as np
+    import pandas as pd
 
     source = TWO_CLASS_SETS[name]
     path = None if folder is None else Path(folder) / source.file
     if path is not None and path.is_file():
-        place, columns = str(path), _read_columns(path, source)
+        frame = pd.read_csv(path, sep=source.separator, names=source.columns)
     else:
-        place, columns = f"OpenML's {source.openml!r}", _fetch_columns(source, path)
-    labels = [_as_class(value) for value in columns[source.label]]
-    strange = sorted(set(labels) - set(source.classes))
-    if strange:
-        raise ValueError(f"{place}: {source.label} must be one of {source.classes}. Got {strange}.")
-    features = [column for column in source.columns if column != source.label]
-    X = np.column_stack([np.asarray(columns[column], dtype=float) for column in features])
-    return TwoClasses(X, np.array([label == source.classes[1] for label in labels], dtype=int))
+        frame = _fetch_frame(source, path)
+    # Codes of OpenML are 1.0 or "1", and a class may be a letter.
+    labels = frame[source.label].map(lambda value: str(value).strip().removesuffix(".0"))
+    counts = tuple((labels == value).sum() for value in source.classes)
+    if counts != source.counts:
+        raise ValueError(
+            f"{name} must have {source.counts} rows of the classes {source.classes}. Got {counts}."
+        )
+    X = frame.drop(columns=source.label).to_numpy(dtype=float).copy(order="C")
+    return TwoClasses(X, (labels == source.classes[1]).to_numpy(dtype=int))
 
 
-def _as_class(value):
-    """Return '1' for 1, 1.0 and '1', and a letter as it is."""
-    text = str(value).strip()
-    try:
-        return f"{float(text):g}"
-    except ValueError:
-        return text
-
-
-def _read_columns(path, source):
-    """Return the columns of a file by name, as text."""
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="ascii") as file:
-        rows = [line.strip().split(source.separator) for line in file if line.strip()]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(source.columns):
-            raise ValueError(
-                f"{path}, row {number}: must have {len(source.columns)} values. Got {len(row)}."
-            )
-    return dict(zip(source.columns, zip(*rows, strict=True), strict=True))
-
-
-def _fetch_columns(source, path):
-    """Return the columns of a set of OpenML by the names used here."""
+def _fetch_frame(source, path):
+    """Return the table of a set of OpenML, with the columns named and ordered as here."""
     from sklearn.datasets import fetch_openml
 
     try:
         # With as_frame=False nominal columns, as RAD and CHAS of "boston", come as codes.
         frame = fetch_openml(source.openml, version=1, as_frame=True).frame
     except (OSError, ValueError, ImportError) as error:
-        looked = "no folder was given (--data DIR or SKLEARN_RANK_DATA)"
-        if path is not None:
-            looked = f"{path} is not there"
+        looked = f"{path} is not there" if path else "no folder was given (SKLEARN_RANK_DATA)"
         raise DataNotFoundError(
-            f"{source.file}: {looked}, and {source.openml!r} did not come from OpenML: "
-            f"{type(error).__name__}: {error}"
+            f"{source.file}: {looked}, and {source.openml!r} did not come from OpenML: {error}"
         ) from error
     # "MagicTelescope" writes "fLength:", and has an ID besides.
-    found = {str(column).strip(" :").lower(): column for column in frame.columns}
-    missing = [column for column in source.columns if column.lower() not in found]
-    if missing:
-        raise ValueError(
-            f"OpenML's {source.openml!r} has no column {missing}. Got {list(frame.columns)}."
-        )
-    columns = {column: frame[found[column.lower()]].tolist() for column in source.columns}
-    labels = [_as_class(value) for value in columns[source.label]]
-    counts = tuple(labels.count(one) for one in source.classes)
-    if counts != source.counts:
-        raise ValueError(
-            f"OpenML's {source.openml!r} must have {source.counts} rows of the classes "
-            f"{source.classes}. Got {counts}."
-        )
-    return columns
+    names = {column.lower(): column for column in source.columns}
+    frame = frame.rename(columns=lambda name: names.get(str(name).strip(" :").lower(), name))
+    return frame[list(source.columns)]
 
 
 def load_mq2008(folder):

@@ -5,9 +5,6 @@ import sys
 from collections.abc import Sequence
 from statistics import mean, stdev
 
-# Two-sided 95 % points of Student's t, by degrees of freedom.
-T_95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179)
-
 
 def say(words: str) -> None:
     """Print progress."""
@@ -23,21 +20,36 @@ def standard_error(values: Sequence[float], ratio: float = 0.0) -> float:
     return stdev(values) * math.sqrt(1 / len(values) + ratio)
 
 
-def interval(differences: Sequence[float], ratio: float = 0.0) -> tuple[float, float] | None:
-    """Return a 95 % interval for the mean of paired differences, by Student's t.
+def half_width(values: Sequence[float], ratio: float = 0.0) -> float:
+    """Return half of the 95 % interval of a mean by Student's t, NaN for a single value.
 
     `ratio` is that of `standard_error`.
     """
-    n = len(differences)
-    if n < 2:
-        return None
-    point = T_95[n - 2] if n - 2 < len(T_95) else 1.96 + 2.6 / (n - 1)
-    half = point * standard_error(differences, ratio)
-    return mean(differences) - half, mean(differences) + half
+    from scipy.stats import t
+
+    if len(values) < 2:
+        return math.nan
+    return float(t.ppf(0.975, len(values) - 1)) * standard_error(values, ratio)
 
 
-def signed(differences: Sequence[float], ratio: float = 0.0) -> str:
-    """Return a mean difference and its `interval`, as text."""
-    between = interval(differences, ratio)
-    words = f"{mean(differences):+.4f}"
-    return words if between is None else f"{words} ({between[0]:+.4f} to {between[1]:+.4f})"
+def lower(values: Sequence[float], ratio: float = 0.0) -> float:
+    """Return the lower end of the 95 % interval of a mean."""
+    return mean(values) - half_width(values, ratio)
+
+
+def upper(values: Sequence[float], ratio: float = 0.0) -> float:
+    """Return the upper end of the 95 % interval of a mean."""
+    return mean(values) + half_width(values, ratio)
+
+
+def with_half(values: Sequence[float], form: str = ".4f", ratio: float = 0.0) -> str:
+    """Return a mean and half of its 95 % interval, as text."""
+    return f"{mean(values):{form}} ± {half_width(values, ratio):{form.lstrip('+')}}"
+
+
+def signed(values: Sequence[float], ratio: float = 0.0) -> str:
+    """Return a mean difference and its 95 % interval, as text."""
+    words = f"{mean(values):+.4f}"
+    if len(values) < 2:
+        return words
+    return f"{words} ({lower(values, ratio):+.4f} to {upper(values, ratio):+.4f})"

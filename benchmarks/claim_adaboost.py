@@ -9,14 +9,15 @@ among its weak classifiers, and about training rows; AdaBoost without the consta
 stand beside it.
 """
 
-import argparse
 from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
-from _claims import bars, half_width, legend_below, new_figure, parse_claim, save_figure, with_half
+from _claims import bars, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine
+from _real_data import load_each
 from _report import Cell, Report, Table, Verdict
+from _stats import half_width, with_half
 from limited_classes import TITLES, load
 
 SETS = ("magic", "ionosphere", "housing", "cancer", "digit8")
@@ -190,22 +191,15 @@ def draw(found: Any, rounds: Any, path: Any) -> None:
     save_figure(figure, path)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Measure and report."""
-    from _real_data import DataNotFoundError
-
-    options: argparse.Namespace = parse_claim(__doc__, 5, arguments, with_data=True)
+    options = parse_claim(__doc__, 5, data=True)
     names, rounds = (("cancer",), ROUNDS[:5]) if options.quick else (SETS, ROUNDS)
-    found: dict[str, Any] = {}
-    notes = []
-    for name in names:
-        try:
-            X, y = load(name, options.data)
-        except DataNotFoundError as error:
-            notes.append(f"{TITLES[name]}: {error}")
-            continue
-        found[name] = [one_split(X, y, split, rounds) for split in range(options.repeats)]
-        print(f"{name} done", flush=True)
+    tables, notes = load_each(load, names, options.data)
+    found = {
+        name: [one_split(X, y, split, rounds) for split in range(options.repeats)]
+        for name, (X, y) in tables.items()
+    }
     settings = (
         f"{options.repeats} splits, 60 % of the rows, at most {MOST_ROWS:,}, for training; "
         "a stump for each feature, at its median; means with 95 % intervals. Set before the run: "

@@ -8,23 +8,13 @@ grade of its own, the rounded utility plus noise; or one row alone is relevant, 
 of the utilities. A longer list has more grades, but never more than one choice.
 """
 
-import argparse
 from functools import partial
-from statistics import mean
 from typing import Any
 
-from _claims import (
-    bars,
-    half_width,
-    legend_below,
-    lower,
-    new_figure,
-    parse_claim,
-    save_figure,
-    with_half,
-)
+from _claims import bars, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
+from _stats import lower, upper, with_half
 
 N_FEATURES, MAX_NORM = 5, 5.0
 LENGTHS = (5, 20, 100, 1_000, 10_000)
@@ -144,7 +134,7 @@ def verdicts_of(found: Any, lengths: Any) -> list[Verdict]:
             label = f"lower end of the slope's 95 % interval, {words}, {name}"
             verdicts.append(Verdict(label, MOST_GROWTH, least))
     shares = [
-        (mean(values) + half_width(values)) / ogd_bound(n, max_norm=MAX_NORM, row_norm=1.0)
+        upper(values) / ogd_bound(n, max_norm=MAX_NORM, row_norm=1.0)
         for (_, name, n, _), values in found.items()
         if name == "one pass of descent"
     ]
@@ -167,9 +157,9 @@ def draw(found: Any, lengths: Any, path: Any) -> None:
     save_figure(figure, path)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Measure and report."""
-    options: argparse.Namespace = parse_claim(__doc__, 6, arguments)
+    options = parse_claim(__doc__, 6)
     lengths = (5, 100, 1_000) if options.quick else LENGTHS
     found = measure(lengths, options.repeats)
     settings = (

@@ -7,15 +7,16 @@ From one coefficient a feature to trees of depth 6, the models can rank the trai
 better. `limited_classes.py` has the numbers of stumps in between.
 """
 
-import argparse
 import warnings
 from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from _claims import bars, legend_below, new_figure, parse_claim, save_figure, upper, with_half
+from _claims import bars, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine
+from _real_data import load_each
 from _report import Cell, Report, Table, Verdict
+from _stats import upper, with_half
 from limited_classes import TITLES, TOP_SHARE, load
 
 SETS = ("magic", "digit8", "credit")
@@ -154,23 +155,15 @@ def draw(found: dict[str, Any], names: list[str], path: Any) -> None:
     save_figure(figure, path)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Measure and report."""
-    from _real_data import DataNotFoundError
-
-    options: argparse.Namespace = parse_claim(__doc__, 4, arguments, with_data=True)
+    options = parse_claim(__doc__, 4, data=True)
     sets = ("cancer",) if options.quick else SETS
     names = ["linear", "trees of depth 6"] if options.quick else list(models())
-    found: dict[str, Any] = {}
-    notes = []
-    for name in sets:
-        try:
-            X, y = load(name, options.data)
-        except DataNotFoundError as error:
-            notes.append(f"{TITLES[name]}: {error}")
-            continue
-        found[name] = measure(as_numbers(X), y, names, options.repeats)
-        print(f"{name} done", flush=True)
+    tables, notes = load_each(load, sets, options.data)
+    found = {
+        name: measure(as_numbers(X), y, names, options.repeats) for name, (X, y) in tables.items()
+    }
     settings = (
         f"{options.repeats} splits, 60 % of the rows, at most {MOST_ROWS:,}, for training; "
         f"{N_TREES} trees. Top: mean share of the positives found over the first 5 % of the "

@@ -8,13 +8,13 @@ functions and the minimiser with a penalty are sums and linear systems. A sample
 of the points, and `KernelPairwiseSGDRanker` is fitted to the points with the counts as weights.
 """
 
-import argparse
 from statistics import mean
 from typing import Any, NamedTuple
 
-from _claims import bars, new_figure, parse_claim, save_figure, upper, with_half
+from _claims import bars, new_figure, parse_claim, save_figure
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
+from _stats import upper, with_half
 
 N_POINTS, WIDTH = 40, 0.15
 SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000)
@@ -231,9 +231,9 @@ def draw(found: dict[str, Any], sizes: Any, negatives: Any, path: Any) -> None:
     save_figure(figure, path)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Measure and report."""
-    options: argparse.Namespace = parse_claim(__doc__, 8, arguments)
+    options = parse_claim(__doc__, 8)
     sizes = (1_000, 3_000) if options.quick else SIZES
     negatives = NEGATIVES[:2] if options.quick else NEGATIVES
     found = measure(sizes, negatives, options.repeats)

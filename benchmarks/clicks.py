@@ -37,8 +37,8 @@ from _harness import describe_machine
 from _list_tables import measure_all
 from _real_data import add_data_option
 from _report import Cell as Shown
-from _report import Report, Table, Verdict, judged
-from _stats import signed
+from _report import Report, Table, Verdict
+from _stats import signed, upper
 
 LARGE, SMALL = 100_000, 5_000
 BIASES = {1.0: "1 / rank", 0.5: "sqrt(1 / rank)"}
@@ -169,21 +169,10 @@ def targets(found: Found) -> list[Verdict]:
         both = paired(found, cells, f"{best}: {WEIGHTED}", f"{peer}: {WEIGHTED}")
         n_cells = sum(f"{peer}: {WEIGHTED}" in found[cell] for cell in cells)
         label = f"best of ours ({best}) minus {peer}, {n_cells} of {len(cells)} cells: "
-        if peer == LIGHTGBM_TREES:
-            mean = fmean(both) if both else None
-            verdicts.append(Verdict(f"{label}mean", 0.0, mean, at_least=True))
-        else:
-            verdicts.append(
-                judged(f"{label}upper end", 0.0, lambda b=both: upper(b), at_least=True)
-            )
+        words, figure = ("mean", fmean) if peer == LIGHTGBM_TREES else ("upper end", upper)
+        measured = figure(both) if both else None
+        verdicts.append(Verdict(label + words, 0.0, measured, at_least=True))
     return verdicts
-
-
-def upper(differences: Sequence[float]) -> float:
-    """Return the upper end of the 95 % interval of a mean; KeyError without differences."""
-    if not differences:
-        raise KeyError("differences")
-    return fmean(differences) + 1.96 * stdev(differences) / len(differences) ** 0.5
 
 
 def beside_peers(found: Found, n: int) -> Table:

@@ -8,15 +8,14 @@ splits, so that differences are paired. Top is the mean share of the positives t
 the first 5 % of the negatives.
 """
 
-import argparse
 import warnings
 from pathlib import Path
 from statistics import mean
 
-from _harness import describe_machine
-from _real_data import DataNotFoundError, add_data_option, load_two_classes
+from _harness import command_line, describe_machine
+from _real_data import load_each, load_two_classes
 from _report import Cell, Report, Table
-from _stats import interval
+from _stats import with_half
 
 ROUNDS, POWERS = (5, 10, 20, 50, 200), (1, 4, 16)
 TITLES = {
@@ -76,13 +75,6 @@ def measure(X, y, n_splits: int, rounds: tuple[int, ...]) -> Figures:
     return found
 
 
-def difference(differences: list[float]) -> str:
-    """Return a mean difference and half of its 95 % interval, as text."""
-    between = interval(differences, TEST_SHARE / (1 - TEST_SHARE))
-    half = "" if between is None else f" ± {(between[1] - between[0]) / 2:.3f}"
-    return f"{mean(differences):+.3f}{half}"
-
-
 def table_of(title: str, found: Figures, rounds: tuple[int, ...]) -> Table:
     """Return the figures of p = 1, and what larger powers add."""
     rows: list[list[Cell]] = []
@@ -91,44 +83,25 @@ def table_of(title: str, found: Figures, rounds: tuple[int, ...]) -> Table:
         for p in POWERS[1:]:
             for measure_number in (1, 0):
                 pairs = zip(found[size, p], found[size, 1], strict=True)
-                row.append(difference([a[measure_number] - b[measure_number] for a, b in pairs]))
+                gains = [a[measure_number] - b[measure_number] for a, b in pairs]
+                row.append(with_half(gains, "+.3f", TEST_SHARE / (1 - TEST_SHARE)))
         rows.append(row)
     columns = ["stumps", "AUC, p=1", "top, p=1"]
     columns += [f"{what}, p={p}" for p in POWERS[1:] for what in ("top", "AUC")]
     return Table(title, columns, rows)
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--sets", nargs="+", choices=TITLES, default=list(TITLES), help="data sets (default: all)")
-    add("--splits", type=int, default=10, help="splits of each data set (default 10)")
-    add("--quick", action="store_true", help="breast cancer, two splits, at most 20 stumps")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add_data_option(parser)
-    options = parser.parse_args(arguments)
-    options.rounds = ROUNDS
-    if options.quick:
-        options.sets, options.splits, options.rounds = ["cancer"], 2, ROUNDS[:3]
-    if options.splits < 1:
-        parser.error("at least one split is needed")
-    return options
-
-
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Measure and report."""
-    options = parse_arguments(arguments)
-    found: dict[str, Figures] = {}
-    notes = []
-    for name in options.sets:
-        try:
-            X, y = load(name, options.data)
-        except DataNotFoundError as error:
-            notes.append(f"{TITLES[name]}: {error}")
-            continue
-        found[name] = measure(X, y, options.splits, options.rounds)
-    tables = [table_of(TITLES[name], figures, options.rounds) for name, figures in found.items()]
+    quick = "breast cancer, two splits, at most 20 stumps"
+    parser = command_line(__doc__, quick=quick, data=True)
+    parser.add_argument("--splits", type=int, default=10, help="of each data set (default 10)")
+    options = parser.parse_args()
+    sets, rounds = (["cancer"], ROUNDS[:3]) if options.quick else (TITLES, ROUNDS)
+    options.splits = 2 if options.quick else options.splits
+    rows, notes = load_each(load, sets, options.data)
+    found = {name: measure(X, y, options.splits, rounds) for name, (X, y) in rows.items()}
+    tables = [table_of(TITLES[name], figures, rounds) for name, figures in found.items()]
     settings = (
         f"{options.splits} splits, 60 % of the rows for training. Top: mean share of the positives "
         "found over the first 5 % of the negatives. Columns of p = 4 and 16: paired difference to "

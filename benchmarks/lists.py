@@ -39,17 +39,17 @@ from _list_ensembles import (
 )
 from _list_tables import (
     METRICS,
+    RATIO,
     TABLES,
     Found,
-    corrected_interval,
     differences,
     load_table,
     measure_all,
     significantly_below,
-    standard_error,
 )
-from _real_data import DataNotFoundError
+from _real_data import load_each
 from _report import Cell, PartResult, Report, Table, Verdict
+from _stats import lower, standard_error, upper
 
 WORDS = {"AUC": "AUC", "pauc@0.05": "pAUC", "tpr@0.05": "first 5 %", "average precision": "AP"}
 
@@ -59,7 +59,7 @@ def difference_table(title: str, found: Found, one: str, other: str, note: str =
     rows: list[list[Cell]] = []
     for table, systems in found.items():
         cells = [differences(systems[one], systems[other], metric) for metric in METRICS]
-        rows.append([table, *(f"{mean(c):+.4f} ({standard_error(c):.4f})" for c in cells)])
+        rows.append([table, *(f"{mean(c):+.4f} ({standard_error(c, RATIO):.4f})" for c in cells)])
     means = [f"{overall(found, one, other, metric):+.4f}" for metric in METRICS]
     return Table(title, ["table", *WORDS.values()], [*rows, ["mean", *means]], note)
 
@@ -182,7 +182,7 @@ def report_models(found: Found) -> PartResult:
             points = [100 * one for one in differences(by[system], by[BESIDE], "tpr@0.05")]
             words = "–"
             if system != BESIDE:
-                low, high = corrected_interval(points)
+                low, high = lower(points, RATIO), upper(points, RATIO)
                 words = f"{mean(points):+.1f} [{low:+.1f}, {high:+.1f}]"
             first, auc = (mean(run[metric] for run in by[system]) for metric in ("tpr@0.05", "AUC"))
             rows.append([system, f"{first:.3f}", words, f"{auc:.3f}"])
@@ -236,13 +236,8 @@ def parse_arguments() -> Any:
 def main() -> None:
     """Measure and report."""
     options = parse_arguments()
-    notes = []
-    for table in list(options.tables):
-        try:
-            load_table(table, options.data)
-        except DataNotFoundError as error:
-            options.tables.remove(table)
-            notes.append(f"{table}: {error}")
+    there, notes = load_each(load_table, options.tables, options.data)
+    options.tables = list(there)
     if "queries" in options.only and (options.quick or options.data is None):
         options.only.remove("queries")
         notes.append("queries: they need the data folder, and more than half a minute")

@@ -5,13 +5,11 @@ queries test. The production rankers are linear ListNet on the true grades of 1 
 queries each; a tenth of the users of a row of grade 0 click on it when they see it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from _real_data import LIGHTGBM, MQ2008, load_lightgbm, load_mq2008
+from _real_data import LIGHTGBM, MQ2008, join, load_lightgbm, load_mq2008
 from _systems import by_qid_alike
 
 N_PARTS, N_SHOWN, NOISE, PRODUCTION_SHARE = 5, 10, 0.1, 0.01
@@ -29,18 +27,12 @@ class Cell(NamedTuple):
     part: int
 
 
-@dataclass(frozen=True, eq=False)
-class Queries:
+class Queries(NamedTuple):
     """Rows of queries with grades."""
 
     X: Any
     y: Any
     qid: Any
-
-    def sorted(self) -> "Queries":
-        """Return the rows by the id of their query, as the libraries of others want them."""
-        order = np.argsort(self.qid, kind="stable")
-        return Queries(self.X[order], self.y[order], self.qid[order])
 
     def of(self, chosen: Any) -> "Queries":
         """Return the rows of some queries."""
@@ -55,14 +47,10 @@ def load_part(folder: Any, cell: Cell) -> tuple[Queries, Queries]:
     """Return the training and the test queries of a cell: the published folds, or five parts."""
     if cell.data == MQ2008:
         train, _, test = load_mq2008(folder)[cell.part]
-        return Queries(train.data, train.target, train.qid), Queries(
-            test.data, test.target, test.qid
-        )
-    train, test = load_lightgbm(folder)
-    X = np.concatenate([train.data.toarray(), test.data.toarray()])
-    qid = np.concatenate([train.qid, train.qid.max() + 1 + test.qid])
-    whole = Queries(X, np.concatenate([train.target, test.target]), qid)
-    order = np.random.default_rng(0).permutation(np.unique(qid))
+        return tuple(Queries(part.data, part.target, part.qid) for part in (train, test))
+    rows = join(load_lightgbm(folder))
+    whole = Queries(rows.data, rows.target, rows.qid)
+    order = np.random.default_rng(0).permutation(np.unique(whole.qid))
     tested = order[cell.part :: N_PARTS]
     return whole.of(np.setdiff1d(order, tested)), whole.of(tested)
 
@@ -126,13 +114,6 @@ LIST_NET = "ListNetLinear"
 OURS = (*our_rankers(), LIST_NET)
 
 
-def fit_pairs(ranker: Any, train: Queries, found: Any) -> Any:
-    """Fit to the pairs of a log, weighted by inverse propensities."""
-    from sklearn_rank.pairs import PairRanker
-
-    return PairRanker(ranker).fit(train.X, found.pairs, sample_weight=found.weight)
-
-
 def fit_list_net(train: Queries, log: Any, propensity: Any) -> Any:
     """Fit top-one probabilities in proportion to clicks over the propensities of impressions."""
     from sklearn_rank import ListNetLinear
@@ -145,35 +126,35 @@ def fit_list_net(train: Queries, log: Any, propensity: Any) -> Any:
     return ListNetLinear().fit(train.X[rows], np.log(rate), qid=train.qid[rows])
 
 
-def fit_true(ranker: Any, train: Queries) -> Any:
-    """Fit to the true grades of all rows; queries weigh alike, as in a log."""
-    return ranker.fit(train.X, train.y, **by_qid_alike(train.qid))
-
-
 # --- others --------------------------------------------------------------------------------------
+
+XGBOOST, LIGHTGBM_TREES = "XGBoost", "LightGBM"
+KINDS = ("ours", LIGHTGBM_TREES, XGBOOST)
+OF_OTHERS = (TRUE, WEIGHTED)
+"""What the systems of others learn from: their correction is that of the weights."""
+
+
+def fit_xgboost(X: Any, y: Any, qid: Any, **more: Any) -> Any:
+    """Fit lambdarank to lists of which the rows are together."""
+    from xgboost import XGBRanker
+
+    fixed = {"learning_rate": 0.1, "max_depth": 6, "n_jobs": 1, "random_state": 0}
+    model = XGBRanker(objective="rank:ndcg", n_estimators=ROUNDS, **fixed, **more)
+    return model.fit(X, y, qid=qid)
+
+
+def fit_lightgbm(X: Any, y: Any, qid: Any, **more: Any) -> Any:
+    """Fit lambdarank to lists of which the rows are together."""
+    import lightgbm
+
+    data = lightgbm.Dataset(X, y, group=np.unique(qid, return_counts=True)[1], **more)
+    parameters = {"objective": "lambdarank", "learning_rate": 0.1, "num_threads": 1}
+    return lightgbm.train({**parameters, "verbosity": -1, "seed": 0}, data, ROUNDS)
 
 
 def clicked_lists(log: Any) -> Any:
     """Return the rows of the log in impressions with a click; the others teach nothing."""
     return np.flatnonzero((np.bincount(log.impression, log.click) > 0)[log.impression])
-
-
-def fit_xgboost(train: Queries, log: Any) -> Any:
-    """Fit lambdarank to the lists as they were shown, from the top."""
-    from xgboost import XGBRanker
-
-    rows = clicked_lists(log)
-    model = XGBRanker(
-        objective="rank:ndcg",
-        lambdarank_unbiased=True,
-        n_estimators=ROUNDS,
-        learning_rate=0.1,
-        max_depth=6,
-        n_jobs=1,
-        random_state=0,
-    )
-    X = train.X[log.row[rows]].astype(np.float32)
-    return model.fit(X, log.click[rows], qid=log.impression[rows]).predict
 
 
 def equal_lists(log: Any) -> tuple[Any, Any]:
@@ -189,76 +170,38 @@ def equal_lists(log: Any) -> tuple[Any, Any]:
     return np.flatnonzero(of_row), of_row[of_row > 0]
 
 
-def fit_lightgbm(train: Queries, log: Any) -> Any:
-    """Fit lambdarank with a term for each position; equal lists are one, with a weight."""
-    import lightgbm
-
-    rows, weight = equal_lists(log)
-    data = lightgbm.Dataset(
-        train.X[log.row[rows]].astype(np.float32),
-        log.click[rows],
-        weight=weight,
-        group=np.unique(log.impression[rows], return_counts=True)[1],
-        position=log.position[rows],
-    )
-    parameters = {"objective": "lambdarank", "learning_rate": 0.1, "num_threads": 1}
-    return lightgbm.train({**parameters, "verbosity": -1, "seed": 0}, data, ROUNDS).predict
-
-
-def fit_xgboost_true(train: Queries) -> Any:
-    from xgboost import XGBRanker
-
-    train = train.sorted()
-    model = XGBRanker(objective="rank:ndcg", n_estimators=ROUNDS, learning_rate=0.1, n_jobs=1)
-    return model.fit(train.X, train.y, qid=train.qid).predict
-
-
-def fit_lightgbm_true(train: Queries) -> Any:
-    import lightgbm
-
-    train = train.sorted()
-    group = np.unique(train.qid, return_counts=True)[1]
-    data = lightgbm.Dataset(train.X, train.y, group=group)
-    parameters = {"objective": "lambdarank", "learning_rate": 0.1, "num_threads": 1}
-    return lightgbm.train({**parameters, "verbosity": -1, "seed": 0}, data, ROUNDS).predict
-
-
-XGBOOST, LIGHTGBM_TREES = "XGBoost", "LightGBM"
-KINDS = ("ours", LIGHTGBM_TREES, XGBOOST)
-
-
 # --- all of it -----------------------------------------------------------------------------------
 
 
-def systems_of(train: Queries, log: Any, estimated: Any) -> dict[str, Callable[[], Any]]:
-    """Return what fits each system and returns its predictor, by "system: labels"."""
-    from sklearn_rank.clicks import click_pairs
-
-    calls: dict[str, Callable[[], Any]] = {
-        f"{XGBOOST}: {TRUE}": partial(fit_xgboost_true, train),
-        f"{LIGHTGBM_TREES}: {TRUE}": partial(fit_lightgbm_true, train),
-        f"{LIST_NET}: {TRUE}": lambda: fit_list_net_true(train).predict,
-    }
-    for label, propensity in {RAW: np.ones(N_SHOWN), WEIGHTED: estimated}.items():
-        found = click_pairs(log.click, log.position, log.row, log.impression, propensity)
-        for name, ranker in our_rankers().items():
-            calls[f"{name}: {label}"] = partial(
-                lambda r, pairs: fit_pairs(r, train, pairs).predict, ranker, found
-            )
-        calls[f"{LIST_NET}: {label}"] = partial(
-            lambda p: fit_list_net(train, log, p).predict, propensity
-        )
-    for name, ranker in our_rankers().items():
-        calls[f"{name}: {TRUE}"] = partial(lambda one: fit_true(one, train).predict, ranker)
-    calls[f"{XGBOOST}: {WEIGHTED}"] = partial(fit_xgboost, train, log)
-    calls[f"{LIGHTGBM_TREES}: {WEIGHTED}"] = partial(fit_lightgbm, train, log)
-    return calls
-
-
-def fit_list_net_true(train: Queries) -> Any:
+def fit_true(system: str, train: Queries) -> Any:
+    """Fit a system to the true grades of all rows; with pairs, queries weigh as in a log: alike."""
     from sklearn_rank import ListNetLinear
 
-    return ListNetLinear().fit(train.X, train.y, qid=train.qid)
+    if system == LIST_NET:
+        return ListNetLinear().fit(train.X, train.y, qid=train.qid)
+    if system in OURS:
+        return our_rankers()[system].fit(train.X, train.y, **by_qid_alike(train.qid))
+    order = np.argsort(train.qid, kind="stable")
+    fit = fit_xgboost if system == XGBOOST else fit_lightgbm
+    return fit(train.X[order], train.y[order], train.qid[order])
+
+
+def fit_clicks(system: str, train: Queries, log: Any, propensity: Any) -> Any:
+    """Fit a system to a log; those of others have their own correction for the position."""
+    from sklearn_rank.clicks import click_pairs
+    from sklearn_rank.pairs import PairRanker
+
+    if system == LIST_NET:
+        return fit_list_net(train, log, propensity)
+    if system in OURS:
+        pairs = click_pairs(log.click, log.position, log.row, log.impression, propensity)
+        ranker = PairRanker(our_rankers()[system])
+        return ranker.fit(train.X, pairs.pairs, sample_weight=pairs.weight)
+    rows, weight = (clicked_lists(log), None) if system == XGBOOST else equal_lists(log)
+    lists = train.X[log.row[rows]].astype(np.float32), log.click[rows], log.impression[rows]
+    if system == XGBOOST:
+        return fit_xgboost(*lists, lambdarank_unbiased=True)
+    return fit_lightgbm(*lists, weight=weight, position=log.position[rows])
 
 
 def measure_cell(folder: Any, kind: str, *of: Any) -> dict[str, Any]:
@@ -270,20 +213,18 @@ def measure_cell(folder: Any, kind: str, *of: Any) -> dict[str, Any]:
     cell = Cell(*of)
     train, test = load_part(folder, cell)
     log, estimated = make_log(train, cell)
-    found: dict[str, Any] = {}
-    for name, fit in systems_of(train, log, estimated).items():
-        if kind_of(name) != kind:
-            continue
+    cases = product(OURS, (TRUE, RAW, WEIGHTED)) if kind == "ours" else product([kind], OF_OTHERS)
+    ndcg: dict[str, Any] = {}
+    for system, labels in cases:
+        propensity = estimated if labels == WEIGHTED else np.ones(N_SHOWN)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of iterations, and of XGBoost's groups
-            scores = fit()(test.X)
+            if labels == TRUE:
+                model = fit_true(system, train)
+            else:
+                model = fit_clicks(system, train, log, propensity)
+            scores = model.predict(test.X)
         values = ndcg_score(test.y, scores, qid=test.qid, k=10, average=None)
-        found[name] = np.round(values, 5).tolist()
+        ndcg[f"{system}: {labels}"] = np.round(values, 5).tolist()
     off = float(np.abs(estimated / known_propensity(cell.eta) - 1).max())
-    return {"cell": list(cell), "kind": kind, "off": off, "ndcg": found}
-
-
-def kind_of(system: str) -> str:
-    """Return whose a system is: "XGBoost", "LightGBM" or "ours"."""
-    name = system.partition(":")[0]
-    return name if name in (XGBOOST, LIGHTGBM_TREES) else "ours"
+    return {"cell": list(cell), "kind": kind, "off": off, "ndcg": ndcg}

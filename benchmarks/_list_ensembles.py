@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from _list_tables import figures_of, scores_of, split_of
-from _real_data import load_lightgbm, load_mq2008, load_ohsumed
+from _real_data import join, load_lightgbm, load_mq2008, load_ohsumed, select
 
 ENSEMBLE, BEST_MEMBER, BEST_PEER = "RankingEnsemble", "best member", "best peer"
 FIRST, HISTOGRAMS, LOGISTIC = "first of compare", "HistGradientBoosting", "logistic regression"
@@ -241,24 +241,15 @@ def fold_of_queries(data: str, fold: int, folder: Path | None):
     The folds are the published ones; LightGBM's example, which has a single test set of 50 queries,
     is divided anew.
     """
-    import numpy as np
-    from sklearn.utils import Bunch
-
     from sklearn_rank.model_selection import QueryKFold
 
-    def dense(part):
-        return np.asarray(part.data.todense()) if hasattr(part.data, "todense") else part.data
-
     if data != "LightGBM":
-        loaded = {"MQ2008": load_mq2008, "OHSUMED": load_ohsumed}[data](folder)
-        train, *_, test = loaded[fold]
-        parts = train, test
-        return tuple(Bunch(data=dense(one), target=one.target, qid=one.qid) for one in parts)
-    train, test = load_lightgbm(folder)
-    X, y = np.vstack([dense(train), dense(test)]), np.append(train.target, test.target)
-    qid = np.append(train.qid, test.qid + train.qid.max() + 1)
-    folds = list(QueryKFold(LETOR[data], shuffle=True, random_state=0).split(X, y, qid=qid))
-    return tuple(Bunch(data=X[one], target=y[one], qid=qid[one]) for one in folds[fold])
+        train, *_, test = {"MQ2008": load_mq2008, "OHSUMED": load_ohsumed}[data](folder)[fold]
+        return train, test
+    rows = join(load_lightgbm(folder))
+    folds = QueryKFold(LETOR[data], shuffle=True, random_state=0)
+    train, test = list(folds.split(rows.data, rows.target, qid=rows.qid))[fold]
+    return select(rows, train), select(rows, test)
 
 
 def fit_queries(data: str, fold: int, *, folder: Path | None):

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from _harness import Record, in_processes
-from _real_data import LIGHTGBM, MQ2008, OHSUMED
+from _real_data import LIGHTGBM, MQ2008, OHSUMED, load_lightgbm, load_mq2008, load_ohsumed, select
 from _report import Cell, PartResult, Table, judged
 from _stats import say
 from _systems import System, scores_of
@@ -51,8 +51,6 @@ def load_fold(folder: str, name: str, number: int) -> list[Any]:
     Where there is no validation file it is a quarter of the training queries, drawn once.
     OHSUMED's features are scaled inside queries, as those of MQ2008 are.
     """
-    from _real_data import load_lightgbm, load_mq2008, load_ohsumed
-
     if name == MQ2008:
         parts = load_mq2008(folder)[number]
     else:
@@ -62,16 +60,11 @@ def load_fold(folder: str, name: str, number: int) -> list[Any]:
 
 
 def _hold_out(train: Any) -> list[Any]:
-    from sklearn.utils import Bunch
-
     from sklearn_rank.model_selection import QueryShuffleSplit
 
     splitter = QueryShuffleSplit(n_splits=1, test_size=HELD_OUT, random_state=0)
     (split,) = splitter.split(train.target, train.target, qid=train.qid)
-    return [
-        Bunch(data=train.data[rows], target=train.target[rows], qid=train.qid[rows])
-        for rows in split
-    ]
+    return [select(train, rows) for rows in split]
 
 
 def _prepared(part: Any, *, scaled: bool) -> Any:
@@ -79,8 +72,8 @@ def _prepared(part: Any, *, scaled: bool) -> Any:
 
     from sklearn_rank.preprocessing import QueryMinMaxScaler
 
-    X = part.data if isinstance(part.data, np.ndarray) else part.data.toarray()
-    part.data = QueryMinMaxScaler().fit_transform(X, qid=part.qid) if scaled else X
+    if scaled:
+        part.data = QueryMinMaxScaler().fit_transform(part.data, qid=part.qid)
     part.qid = np.cumsum(part.qid != np.roll(part.qid, 1))  # XGBoost wants them to grow
     return part
 

@@ -14,6 +14,7 @@ Nothing large is imported before it is used: see _harness.py.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,13 +151,10 @@ def load_mq2008(folder):
         raise ValueError(
             f"{MQ2008}/train.txt.gz: must have {ends[-1]} rows. Got {len(joined.target)}."
         )
-    parts = [
-        _select(joined, slice(end - length, end))
-        for end, length in zip(ends, MQ2008_LINES, strict=True)
-    ]
-    parts += others
+    starts = [0, *ends]
+    parts = [select(joined, slice(*both)) for both in pairwise(starts)] + others
     turned = [parts[k:] + parts[:k] for k in range(5)]
-    return [(_join(turn[:3]), turn[3], turn[4]) for turn in turned]
+    return [(join(turn[:3]), turn[3], turn[4]) for turn in turned]
 
 
 def load_ohsumed(folder):
@@ -167,11 +165,14 @@ def load_ohsumed(folder):
         load_letor(Path(folder) / OHSUMED / f"S{number}.txt.gz", n_features=25)
         for number in (1, 2, 3)
     ]
-    return [(_join(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(3)]
+    return [(join(parts[:k] + parts[k + 1 :]), parts[k]) for k in range(3)]
 
 
 def load_lightgbm(folder):
-    """Return (train, test) of LightGBM's example, whose query lengths are files of their own."""
+    """Return (train, test) of LightGBM's example, whose query lengths are files of their own.
+
+    The numbers of the test queries follow on those of the training queries.
+    """
     import numpy as np
 
     from sklearn_rank.datasets import load_letor
@@ -185,18 +186,22 @@ def load_lightgbm(folder):
             raise ValueError(
                 f"{path}: has {len(part.target)} rows, {name}.query {lengths.sum()} in its queries."
             )
-        part.qid = np.repeat(np.arange(len(lengths)), lengths)
+        first = parts[0].qid.max() + 1 if parts else 0
+        part.qid = np.repeat(np.arange(len(lengths)) + first, lengths)
+        part.data = part.data.toarray()
         parts.append(part)
     return tuple(parts)
 
 
-def _select(part, rows):
+def select(part, rows):
+    """Return some rows of a part."""
     from sklearn.utils import Bunch
 
     return Bunch(data=part.data[rows], target=part.target[rows], qid=part.qid[rows])
 
 
-def _join(parts):
+def join(parts):
+    """Return the rows of all parts."""
     import numpy as np
     from sklearn.utils import Bunch
 

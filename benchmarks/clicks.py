@@ -33,9 +33,8 @@ from _clicks_fits import (
     Cell,
     measure_cell,
 )
-from _harness import describe_machine
+from _harness import command_line, describe_machine
 from _list_tables import measure_all
-from _real_data import add_data_option
 from _report import Cell as Shown
 from _report import Report, Table, Verdict
 from _stats import signed, upper
@@ -105,13 +104,18 @@ def has_gap(found: Found, cell: Cell, system: str) -> bool:
     return bool(gap) and fmean(gap) > 2 * stdev(gap) / len(gap) ** 0.5
 
 
-def sums(found: Found, cells: Sequence[Cell], system: str) -> tuple[float, float, int]:
-    """Return the sums over queries of what weights gain, of the gap, and the number of queries."""
-    gains, gaps = [], []
+def closed(found: Found, cells: Sequence[Cell], system: str) -> tuple[int, Any, Any]:
+    """Return the cells with a gap, the share that weights close there, and their gain elsewhere."""
+    gains: dict[bool, list[float]] = {True: [], False: []}
+    gaps, n_wide = [], 0
     for cell in cells:
-        gains += paired(found, [cell], f"{system}: {WEIGHTED}", f"{system}: {RAW}")
-        gaps += paired(found, [cell], f"{system}: {TRUE}", f"{system}: {RAW}")
-    return sum(gains), sum(gaps), len(gains)
+        wide = has_gap(found, cell, system)
+        n_wide += wide
+        gains[wide] += paired(found, [cell], f"{system}: {WEIGHTED}", f"{system}: {RAW}")
+        if wide:
+            gaps += paired(found, [cell], f"{system}: {TRUE}", f"{system}: {RAW}")
+    share = sum(gains[True]) / sum(gaps) if n_wide else None
+    return n_wide, share, fmean(gains[False]) if gains[False] else None
 
 
 def table_of(found: Found, data: str, eta: float, n: int) -> Table:
@@ -137,12 +141,8 @@ def gaps_table(found: Found, n: int) -> Table:
     cells = [cell for cell in found if cell.n_impressions == n]
     rows: list[list[Shown]] = []
     for system in OURS:
-        wide = [cell for cell in cells if has_gap(found, cell, system)]
-        others = [cell for cell in cells if cell not in wide]
-        gain, gap, _ = sums(found, wide, system)
-        more, _, n_queries = sums(found, others, system)
-        share = f"{gain / gap:.0%}" if wide else None
-        rows.append([system, len(wide), share, more / n_queries if others else None])
+        n_wide, share, elsewhere = closed(found, cells, system)
+        rows.append([system, n_wide, None if share is None else f"{share:.0%}", elsewhere])
     columns = ["ranker", "cells with a gap", "closed there", "weights minus raw elsewhere"]
     title = f"Share of the gap closed, {n:,} impressions, {len(cells)} cells"
     return Table(title, columns, rows)
@@ -156,14 +156,11 @@ def targets(found: Found) -> list[Verdict]:
     cells = [cell for cell in found if cell.n_impressions == LARGE]
     verdicts = []
     for system in OURS:
-        wide = [cell for cell in cells if has_gap(found, cell, system)]
-        others = [cell for cell in cells if cell not in wide]
-        gain, gap, _ = sums(found, wide, system)
-        label = f"{system}, {len(wide)} cells with a gap: share that weights close"
-        verdicts.append(Verdict(label, CLOSED, gain / gap if wide else None, at_least=True))
-        more, _, n = sums(found, others, system)
-        label = f"{system}, {len(others)} other cells: weights minus raw clicks"
-        verdicts.append(Verdict(label, -LEAST_LOSS, more / n if n else None, at_least=True))
+        n_wide, share, elsewhere = closed(found, cells, system)
+        label = f"{system}, {n_wide} cells with a gap: share that weights close"
+        verdicts.append(Verdict(label, CLOSED, share, at_least=True))
+        label = f"{system}, {len(cells) - n_wide} other cells: weights minus raw clicks"
+        verdicts.append(Verdict(label, -LEAST_LOSS, elsewhere, at_least=True))
     best = max(OURS, key=lambda one: mean_of(found, cells, f"{one}: {WEIGHTED}") or 0)
     for peer in (LIGHTGBM_TREES, XGBOOST):
         both = paired(found, cells, f"{best}: {WEIGHTED}", f"{peer}: {WEIGHTED}")
@@ -226,13 +223,11 @@ def report_of(records: list[dict[str, Any]]) -> Report:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command_line(__doc__, data=True)
     add = parser.add_argument
-    add_data_option(parser)
     add("--impressions", type=int, nargs="+", default=[LARGE, SMALL], help="impressions of a log")
     add("--kinds", nargs="+", default=KINDS, choices=KINDS, help="whose systems are measured")
     add("--store", type=Path, metavar="FILE", help="keep figures there, and go on from them")
-    add("--json", type=Path, metavar="FILE", help="write the report there as well")
     options = parser.parse_args()
     report_of(measure(options)).publish(options.json)
 

@@ -5,14 +5,11 @@ run in batches, each in a process of its own: a crash of native code ends one ba
 the next process goes on after it.
 """
 
-import argparse
 import contextlib
 import ctypes
 import io
-import json
+import multiprocessing
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 import traceback
@@ -20,12 +17,12 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _harness import Record, describe_machine, with_scripts
+from _harness import Record, command_line, describe_machine
 from _report import Report, Table, Verdict
 
 SECONDS, STALLED = 10, 900
@@ -49,27 +46,6 @@ The call returns the one line of a refusal, or "" for a result.
 
 class TooSlowError(BaseException):
     """The signal after `SECONDS`; no ``except Exception`` catches it."""
-
-
-@dataclass
-class Batch:
-    """What the cases of some numbers gave."""
-
-    part: str
-    start: int
-    stop: int
-    counts: dict[str, int] = field(default_factory=dict)
-    finds: list[Record] = field(default_factory=list)
-    slowest: float = 0.0
-    largest: int = 0
-
-    def add(self, other: "Batch") -> None:
-        """Count the cases of another batch, which follows on this one."""
-        self.stop = other.stop
-        self.counts = dict(Counter(self.counts) + Counter(other.counts))
-        self.finds += other.finds
-        self.slowest = max(self.slowest, other.slowest)
-        self.largest = max(self.largest, other.largest)
 
 
 @dataclass
@@ -195,24 +171,18 @@ def _peak() -> int:
 # --- batches -------------------------------------------------------------------------------------
 
 
-def run_batch(case: Case, batch: Batch, seed: int, mark: Path) -> None:
-    """Run the cases of a batch in this process, and print what they gave as a line of JSON."""
+def run_batch(
+    results: Any, warm_up: Callable[[], Any], case: Case, part: str, seed: int, numbers: range
+) -> None:
+    """Run cases in this process, and send what each of them gave."""
+    warm_up()
     _limit_memory()
     signal.signal(signal.SIGPROF, _too_slow)
-    counts: Counter[str] = Counter()
+    results.send("ready")
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(batch.start, batch.stop):
-            mark.write_text(str(number))
-            made = make_case(case, batch.part, seed, number, Path(folder))
-            found = run_guarded(*made)
-            counts[found["kind"]] += 1
-            batch.slowest = max(batch.slowest, found["seconds"])
-            batch.largest = max(batch.largest, found["bytes"])
-            if found["kind"] in FAULTS:
-                batch.finds.append({"number": number, **found})
+        for number in numbers:
+            results.send(run_guarded(*make_case(case, part, seed, number, Path(folder))))
             _clear(Path(folder))
-    batch.counts = dict(counts)
-    print(json.dumps(asdict(batch)))
 
 
 def _clear(folder: Path) -> None:
@@ -234,86 +204,72 @@ def _limit_memory() -> None:
         ctypes.CDLL(None).mallopt(-3, 2**20)
 
 
-def run_child(module: str, part: str, start: int, stop: int, seed: int) -> Batch:
-    """Run a batch in a process; a crash or a stall ends it early, and is a find."""
-    with tempfile.TemporaryDirectory() as folder:
-        mark, out = Path(folder, "mark"), Path(folder, "out")
-        words = [sys.executable, "-m", module, "--batch", part, str(start), str(stop), str(mark)]
-        words += ["--seed", str(seed)]
-        with open(out, "wb") as output, open(Path(folder, "err"), "wb") as errors:
-            child = subprocess.Popen(words, stdout=output, stderr=errors, env=with_scripts())
-            code = _watched(child, mark)
-        if code == 0:
-            return Batch(**json.loads(out.read_text().splitlines()[-1]))
-        error = Path(folder, "err").read_text(errors="replace").strip()
-        if not mark.exists():
-            raise RuntimeError(f"the batch did not start: {error}")
-        number = int(mark.read_text())
-    kind = "hang" if code == -signal.SIGKILL else "crash"
-    find = {"number": number, "kind": kind, "detail": f"exit {code}: {error[-500:]}"}
-    found = run_child(module, part, start, number, seed) if number > start else Batch(part, 0, 0)
-    found.add(Batch(part, number, number + 1, {kind: 1}, [find]))
-    return found
-
-
-def _watched(child: subprocess.Popen[bytes], mark: Path) -> int:
-    """Return the exit code of a process, which is killed when it stays at one case."""
-    started = time.time()
-    while True:
+def run_child(warm_up: Callable[[], Any], case: Case, *words: Any) -> list[Record]:
+    """Run a batch in a process, up to a case that crashes or stalls; return what the cases gave."""
+    context = multiprocessing.get_context("spawn")
+    results, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=run_batch, args=(theirs, warm_up, case, *words))
+    child.start()
+    theirs.close()
+    received: list[Record] = []
+    kind = ""
+    while not kind and len(received) <= len(words[-1]):
         try:
-            return child.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            moved = mark.stat().st_mtime if mark.exists() else started
-            if time.time() - max(moved, started) > STALLED:
-                child.kill()
+            kind = "" if results.poll(STALLED) else "hang"
+            received += [] if kind else [results.recv()]
+        except EOFError:
+            kind = "crash"
+    child.kill()
+    child.join()
+    if not received:
+        raise RuntimeError(f"the batch did not start: exit {child.exitcode}")
+    if kind:
+        detail = f"exit {child.exitcode}"
+        received.append({"kind": kind, "detail": detail, "seconds": 0.0, "bytes": 0})
+    return received[1:]  # without "ready"
 
 
 # --- a run ---------------------------------------------------------------------------------------
 
 
 def main(name: str, about: str, parts: Mapping[str, Part], warm_up: Callable[[], Any]) -> None:
-    """Run the parts of a script in batches of processes and report, or run one of these batches."""
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=1e9, help="stop after the batch then run")
-    parser.add_argument("--quick", action="store_true", help="a few cases of each part")
-    parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
-    parser.add_argument("--batch", nargs=4, help=argparse.SUPPRESS)
+    """Run the parts of a script in batches of processes and report."""
+    parser = command_line(about, quick="a few cases of each part")
+    add = parser.add_argument
+    add("--seed", type=int, default=0)
+    add("--minutes", type=float, default=1e9, help="stop after the batch then run")
+    add("--only", nargs="+", choices=parts, default=list(parts))
     options = parser.parse_args()
-    if options.batch:
-        part, start, stop, mark = options.batch
-        warm_up()
-        batch = Batch(part, int(start), int(stop))
-        run_batch(parts[part].case, batch, options.seed, Path(mark))
-        return
     end = time.monotonic() + 60 * options.minutes
-    whole = {}
-    for part in options.only:
-        one, whole[part] = parts[part], Batch(part, 0, 0)
+    records: dict[str, list[Record]] = {part: [] for part in options.only}
+    for part, received in records.items():
+        one = parts[part]
         n_cases = one.few if options.quick else one.many
-        for start in range(0, n_cases, one.size):
-            if time.monotonic() < end:
-                stop = min(n_cases, start + one.size)
-                module = f"robustness.{name}"
-                whole[part].add(run_child(module, part, start, stop, options.seed))
-    report(name, about, options.seed, whole).publish(options.json)
+        while len(received) < n_cases and time.monotonic() < end:
+            numbers = range(len(received), min(n_cases, len(received) + one.size))
+            received.extend(run_child(warm_up, one.case, part, options.seed, numbers))
+    report(name, about, options.seed, records).publish(options.json)
 
 
-def report(name: str, about: str, seed: int, whole: Mapping[str, Batch]) -> Report:
-    """Return the counts of all parts, and what was found."""
+def report(name: str, about: str, seed: int, records: Mapping[str, list[Record]]) -> Report:
+    """Return the counts of all parts, and the faults."""
     rows: list[list[Any]] = []
-    finds: list[list[Any]] = []
-    for part, one in whole.items():
-        counts = [one.counts.get(kind, 0) for kind in (RESULT, REFUSED, *FAULTS)]
-        most = [round(one.slowest, 2), round(one.largest / 2**20, 1)]
-        rows.append([part, one.stop, *counts, *most])
-        finds += [[part, find["number"], find["kind"], find["detail"][-300:]] for find in one.finds]
+    faults: list[list[Any]] = []
+    for part, received in records.items():
+        counts = Counter(record["kind"] for record in received)
+        slowest = max((record["seconds"] for record in received), default=0.0)
+        largest = max((record["bytes"] for record in received), default=0) / 2**20
+        kinds = [counts[kind] for kind in (RESULT, REFUSED, *FAULTS)]
+        rows.append([part, len(received), *kinds, round(slowest, 2), round(largest, 1)])
+        faults += [
+            [part, number, record["kind"], record["detail"][-300:]]
+            for number, record in enumerate(received)
+            if record["kind"] in FAULTS
+        ]
     columns = ["part", "cases", RESULT, REFUSED, *FAULTS, "slowest, s", "most memory, MiB"]
     tables = [Table("What the cases gave", columns, rows)]
-    if finds:
-        tables.append(Table("Faults", ["part", "number", "kind", "detail"], finds[:200]))
-    faults = sum(one.counts.get(kind, 0) for one in whole.values() for kind in FAULTS)
+    if faults:
+        tables.append(Table("Faults", ["part", "number", "kind", "detail"], faults[:200]))
     machine = describe_machine("pandas", "pyarrow", "skops", "lightgbm", "xgboost-cpu")
-    verdicts = [Verdict("cases with a fault", 0, faults)]
+    verdicts = [Verdict("cases with a fault", 0, len(faults))]
     return Report(name, f"{about} Seed {seed}.", machine, tables, verdicts)

@@ -10,20 +10,18 @@ give the model of one process, or say in an error why it can't go on; L-BFGS, wh
 where it was interrupted, another one as close to the minimum.
 """
 
-import argparse
 import os
 import signal
 import threading
 import time
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 from _data import draw_two_classes
-from _harness import describe_machine
+from _harness import command_line, describe_machine
 from _report import Cell, Report, Table, Verdict
 
 N_BLOCKS, BLOCK, N_FEATURES = 6, 2_000, 12
@@ -188,10 +186,9 @@ def report_of(log: Log, minutes: float, seed: int) -> Report:
 
 def main() -> None:
     """Soak and report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--minutes", type=float, default=120.0, help="default: 120")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
     options = parser.parse_args()
     log = soak(options.minutes, options.seed)
     report_of(log, options.minutes, options.seed).publish(options.json)

@@ -1,12 +1,13 @@
 """What the scripts that try a claim of a paper share: options and figures."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from _harness import command_line
+from _report import Report
 from _stats import half_width
 
 STYLE = Path(__file__).resolve().parents[1] / "docs" / "gallery.mplstyle"
@@ -22,6 +23,13 @@ def parse_claim(about: str, repeats: int, *, data: bool = False) -> argparse.Nam
     if options.quick:
         options.repeats = 2
     return options
+
+
+def conclude(options: argparse.Namespace, report: Report, draw: Callable[[Path], None]) -> None:
+    """Publish a report and, where it is asked for, draw the figure."""
+    report.publish(options.json)
+    if options.plot is not None:
+        draw(options.plot)
 
 
 def bars(axes: Any, x: Iterable[float], columns: Sequence[Sequence[float]], **style: Any) -> Any:

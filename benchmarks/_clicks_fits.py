@@ -206,7 +206,6 @@ def fit_clicks(system: str, train: Queries, log: Any, propensity: Any) -> Any:
 
 def measure_cell(folder: Any, kind: str, *of: Any) -> dict[str, Any]:
     """Return the NDCG@10 of each test query by the systems of a kind, and those of propensities."""
-    import warnings
 
     from sklearn_rank.metrics import ndcg_score
 
@@ -217,13 +216,11 @@ def measure_cell(folder: Any, kind: str, *of: Any) -> dict[str, Any]:
     ndcg: dict[str, Any] = {}
     for system, labels in cases:
         propensity = estimated if labels == WEIGHTED else np.ones(N_SHOWN)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of iterations, and of XGBoost's groups
-            if labels == TRUE:
-                model = fit_true(system, train)
-            else:
-                model = fit_clicks(system, train, log, propensity)
-            scores = model.predict(test.X)
+        if labels == TRUE:
+            model = fit_true(system, train)
+        else:
+            model = fit_clicks(system, train, log, propensity)
+        scores = model.predict(test.X)
         values = ndcg_score(test.y, scores, qid=test.qid, k=10, average=None)
         ndcg[f"{system}: {labels}"] = np.round(values, 5).tolist()
     off = float(np.abs(estimated / known_propensity(cell.eta) - 1).max())

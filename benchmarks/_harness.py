@@ -74,35 +74,27 @@ def growth(rows: Sequence[float], seconds: Sequence[float]) -> float:
 # --- memory --------------------------------------------------------------------------------------
 
 
-def peak_bytes() -> int | None:
-    """Return the largest resident size this process ever had, where the system tells."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
+def peak_bytes() -> int:
+    """Return the largest resident size this process ever had (Linux and macOS)."""
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def resident_bytes() -> int | None:
-    """Return the resident size of this process now, where the system tells."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def watch(call: Callable[[], Any]) -> Record:
     """Return a call's seconds and the megabytes it needed beyond what was resident before.
 
     Counted from what is resident now, not from the mark: had an import needed more for a moment,
-    the mark would hide the first part of what the call takes.
+    the mark would hide the first part of what the call takes. macOS tells the mark only.
     """
-    before = resident_bytes() or peak_bytes()
+    pages = Path("/proc/self/statm")
+    if pages.exists():
+        before = int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    else:
+        before = peak_bytes()
     seconds = timed(call)
-    peak = peak_bytes()
-    return {"s": seconds, "extra_mb": None if peak is None else (peak - before) / 1e6}
+    return {"s": seconds, "extra_mb": (peak_bytes() - before) / 1e6}
 
 
 # --- processes -----------------------------------------------------------------------------------
@@ -169,17 +161,15 @@ def describe_machine(*packages: str) -> Record:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    processor = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                processor = line.partition(":")[2].strip()
-                break
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text().splitlines() if cpus.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    processor = next(names, platform.processor() or platform.machine())
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor,
         "cpu_count": os.cpu_count(),
-        "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "load_before": os.getloadavg()[0],
         "versions": versions,
     }
 

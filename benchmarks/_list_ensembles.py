@@ -5,9 +5,8 @@ false positive rate of 0.05 plus 0.2 times the AUC.
 """
 
 import json
-import warnings
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -94,10 +93,8 @@ def fit_models(table: str, split: int, *, folder: Path | None):
     """Measure many models with the defaults of their libraries, and two that are searched."""
     X, X_test, y, y_test = split_of(table, folder, split)
     found = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, model in systems(len(X)).items():
-            found[name] = figures_of(y_test, scores_of(model.fit(X, y), X_test))
+    for name, model in systems(len(X)).items():
+        found[name] = figures_of(y_test, scores_of(model.fit(X, y), X_test))
     return found
 
 
@@ -128,20 +125,18 @@ def fit_ensemble(table: str, split: int, *, folder: Path | None):
 
     X, X_test, y, y_test = split_of(table, folder, split)
     folds = list(StratifiedKFold(5, shuffle=True, random_state=split).split(X, y))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = RankingEnsemble(cv=folds, random_state=0).fit(X, y)
-        found = {ENSEMBLE: figures_of(y_test, scores_of(fitted, X_test))}
-        in_folds = {
-            name: {key: one.value for key, one in figures.items()}
-            for name, figures in fitted.member_scores_.items()
-        }
-        best = max(fitted.estimators_, key=lambda name: choice(in_folds[name]))
-        found[BEST_MEMBER] = figures_of(y_test, scores_of(fitted.estimators_[best], X_test))
-        peers_in_folds = figures_in_folds(peers(), X, y, folds)
-        best_peer = max(peers_in_folds, key=lambda name: choice(peers_in_folds[name]))
-        peer = clone(peers()[best_peer]).fit(X, y)
-        found[BEST_PEER] = figures_of(y_test, scores_of(peer, X_test))
+    fitted = RankingEnsemble(cv=folds, random_state=0).fit(X, y)
+    found = {ENSEMBLE: figures_of(y_test, scores_of(fitted, X_test))}
+    in_folds = {
+        name: {key: one.value for key, one in figures.items()}
+        for name, figures in fitted.member_scores_.items()
+    }
+    best = max(fitted.estimators_, key=lambda name: choice(in_folds[name]))
+    found[BEST_MEMBER] = figures_of(y_test, scores_of(fitted.estimators_[best], X_test))
+    peers_in_folds = figures_in_folds(peers(), X, y, folds)
+    best_peer = max(peers_in_folds, key=lambda name: choice(peers_in_folds[name]))
+    peer = clone(peers()[best_peer]).fit(X, y)
+    found[BEST_PEER] = figures_of(y_test, scores_of(peer, X_test))
     found[ENSEMBLE]["estimate"] = {
         key: (one.value, one.standard_error) for key, one in fitted.score_estimate_.items()
     }
@@ -154,7 +149,7 @@ def fit_ensemble(table: str, split: int, *, folder: Path | None):
 def figures_in_folds(models, X, y, folds):
     """Return the figures of each model on rows that folds held out."""
     import numpy as np
-    from sklearn.base import clone
+    from sklearn.model_selection import cross_val_predict
 
     from sklearn_rank.ensemble import HeldOutLabels
 
@@ -164,11 +159,10 @@ def figures_in_folds(models, X, y, folds):
     labels = HeldOutLabels(np.asarray(y) > 0, fold, np.ones(len(y)))
     found = {}
     for name, model in models.items():
-        scores = np.empty(len(y))
-        for train, test in folds:
-            one = clone(model).fit(X.iloc[train], np.asarray(y)[train])
-            scores[test] = scores_of(one, X.iloc[test])
-        estimates = labels.estimates(scores).items()
+        by_decision = hasattr(model, "decision_function")
+        method = "decision_function" if by_decision else "predict_proba"
+        scores = cross_val_predict(model, X, y, cv=folds, method=method)
+        estimates = labels.estimates(scores if by_decision else scores[:, 1]).items()
         found[name] = {key: estimate.value for key, estimate in estimates}
     return found
 
@@ -186,16 +180,10 @@ def test_errors(y, scores):
 # The command line ------------------------------------------------------------------------------
 
 
-def run(*arguments: object) -> str:
-    """Run a command of the command line and return what it prints; errors show it."""
-    from sklearn_rank.cli import main
-
-    printed, said = StringIO(), StringIO()
-    with redirect_stdout(printed), redirect_stderr(said):
-        code = main([str(one) for one in arguments])
-    if code != 0:
-        raise RuntimeError(printed.getvalue() + said.getvalue())
-    return printed.getvalue()
+def run(*words: object) -> None:
+    """Run a command of the command line, which says on stderr if it refuses."""
+    command = [sys.executable, "-m", "sklearn_rank.cli", *map(str, words)]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 
 def fit_compare(table: str, split: int, *, folder: Path | None):
@@ -217,11 +205,9 @@ def fit_compare(table: str, split: int, *, folder: Path | None):
         first = figures_of(y_test, scores.loc[range(len(X_test))].to_numpy())
         first["name"] = name_of(model)
     found = {FIRST: first}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in (HISTOGRAMS, LOGISTIC):
-            fitted = clone(peers()[name]).fit(X, y)
-            found[name] = figures_of(y_test, scores_of(fitted, X_test))
+    for name in (HISTOGRAMS, LOGISTIC):
+        fitted = clone(peers()[name]).fit(X, y)
+        found[name] = figures_of(y_test, scores_of(fitted, X_test))
     return found
 
 
@@ -260,12 +246,10 @@ def fit_queries(data: str, fold: int, *, folder: Path | None):
 
     train, test = fold_of_queries(data, fold, folder)
     X, X_test = train.data, test.data
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = RankingEnsemble(relevance="graded", random_state=0)
-        fitted.fit(X, train.target, qid=train.qid)
-        figures = fitted.member_scores_
-        best = max(fitted.estimators_, key=lambda name: figures[name]["ndcg@10"].value)
+    fitted = RankingEnsemble(relevance="graded", random_state=0)
+    fitted.fit(X, train.target, qid=train.qid)
+    figures = fitted.member_scores_
+    best = max(fitted.estimators_, key=lambda name: figures[name]["ndcg@10"].value)
     found = {}
     for name, model in ((ENSEMBLE, fitted), (BEST_MEMBER, fitted.estimators_[best])):
         is_classifier = hasattr(model, "predict_proba") or hasattr(model, "decision_function")

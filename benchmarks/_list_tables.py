@@ -7,12 +7,14 @@ biodegradation, Adult).
 """
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from _real_data import DataNotFoundError, load_two_classes
+import _real_data
+from _real_data import DataNotFoundError
 from _stats import say, standard_error
 
 RARE = (
@@ -41,19 +43,11 @@ Found = dict[str, dict[str, list[Figures]]]
 def load_table(name: str, folder: Path | None):
     """Return the features, categories as such, and labels of which 1 belongs on top."""
     import pandas as pd
-    from sklearn.datasets import load_breast_cancer
 
-    from sklearn_rank.datasets import make_credit
-
-    if name == "credit":
-        table = make_credit(CREDIT_ROWS, random_state=0)
-        return table.data, table.target
-    if name == "cancer":
-        X, y = load_breast_cancer(return_X_y=True)
-        return pd.DataFrame(X).add_prefix("x"), (y == 0).astype(int)
-    if name in {"magic", "ionosphere"}:
-        X, y = load_two_classes(name, folder)
-        return pd.DataFrame(X).add_prefix("x"), y
+    if name not in RARE:
+        X, y = _real_data.load_table(name, folder, CREDIT_ROWS)
+        is_table = hasattr(X, "columns")
+        return X if is_table else pd.DataFrame(X).add_prefix("x"), y.astype(int)
     path = None if folder is None else Path(folder) / "rare" / f"{name}.csv.gz"
     if path is None or not path.is_file():
         raise DataNotFoundError(f"no file rare/{name}.csv.gz in the data folder")
@@ -118,6 +112,12 @@ def significantly_below(by_table: Mapping[str, Sequence[float]], level: float = 
     return below
 
 
+def _quietly(measure: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few rounds or iterations are no concern here
+        return measure(*task)
+
+
 def measure_all(
     measure: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], path: Path | None, n_jobs: int
 ) -> dict[tuple[Any, ...], Any]:
@@ -132,7 +132,7 @@ def measure_all(
     found = {tuple(task): result for task, result in map(json.loads, lines)}
     missing = [task for task in tasks if task not in found]
     runs = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(measure)(*task) for task in missing
+        delayed(_quietly)(measure, task) for task in missing
     )
     for number, (task, result) in enumerate(zip(missing, runs, strict=True), start=1):
         found[task] = result

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -226,12 +227,11 @@ def fastest_fit(found: Mapping[str, Record]) -> float | None:
 def verdicts(by_rows: Mapping[int, Mapping[str, Record]]) -> Any:
     """Yield the targets, from the medians of each number of rows."""
 
-    def beside_fastest(rows: int) -> float | None:
-        fastest = fastest_fit(by_rows[rows])
-        return by_rows[rows]["rankboost"]["s"] / fastest if fastest else None
+    def ratio(rows: int, name: str, other: str, key: str = "s") -> float:
+        return by_rows[rows][name][key] / by_rows[rows][other][key]
 
-    def beside(name: str, other: str, key: str = "s") -> Callable[[], float]:
-        return lambda: by_rows[LARGE][name][key] / by_rows[LARGE][other][key]
+    def beside_fastest(rows: int) -> float:
+        return max(ratio(rows, "rankboost", peer) for peer in PEERS)
 
     def slope() -> float:
         both = (MEDIUM, LARGE)
@@ -239,17 +239,16 @@ def verdicts(by_rows: Mapping[int, Mapping[str, Record]]) -> Any:
 
     for rows, limit in ((SMALL, 1.0), (LARGE, 0.4)):
         label = f"fit time, RankBoost / fastest boosting library, {rows:,} rows"
-        yield judged(label, limit, lambda rows=rows: beside_fastest(rows), unit="x")
-    for label, limit, measure in (
+        yield judged(label, limit, partial(beside_fastest, rows), unit="x")
+    for label, limit, case in (
         ("fit time, RankBoost / XGBoost rank:pairwise mean", 0.05, ("rankboost", "xgboost_mean")),
         ("fit time, p=64 / p=1", 1.1, ("pnorm64", "rankboost")),
         ("predict time, RankBoost / LightGBM", 1.0, ("rankboost", "lightgbm", "predict_s")),
     ):
-        yield judged(label, limit, beside(*measure), unit="x")
+        yield judged(label, limit, partial(ratio, LARGE, *case), unit="x")
     for name in ("rankboost", "pnorm64"):
         label = f"peak extra memory, {SYSTEMS[name].label}"
-        megabytes = lambda name=name: by_rows[LARGE][name]["extra_mb"]  # noqa: E731
-        yield judged(label, 150.0, megabytes, unit="MB")
+        yield judged(label, 150.0, lambda name=name: by_rows[LARGE][name]["extra_mb"], unit="MB")
     yield judged("growth exponent of RankBoost's fit", 1.05, slope)
 
 

@@ -6,6 +6,7 @@ reports have both as text.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ SHORT = 34
 """Characters of a label; a longer one goes on in a second line."""
 
 LISTS = {
-    "BoostedTreesRanker minus LGBMClassifier": "trees - LightGBM",
     "RankingEnsemble minus best peer": "ensemble - best peer",
     "first of compare minus HistGradientBoosting": "compare - HistGB",
 }
@@ -42,20 +42,15 @@ class Line(NamedTuple):
     high: float
 
 
-def line_of(label: str, text: Any) -> Line | None:
-    """Return a difference with its interval, as tables show it; None where there is none."""
-    found = [float(one) for one in NUMBER.findall(str(text))]
-    if not found or str(text)[:1] not in "+-":
-        return None
-    return Line(label, *(found if len(found) == 3 else found[:1] * 3))
-
-
-def lines_of(table: Table, column: str, names: Sequence[str] | None = None) -> list[Line]:
-    """Return a column of differences of a table, by its first column or by other names."""
+def lines_of(table: Table, column: str) -> list[Line]:
+    """Return the differences of a column with their intervals, where the table has one."""
     at = table.columns.index(column)
-    labels = names or [str(row[0]) for row in table.rows]
-    found = [line_of(name, row[at]) for name, row in zip(labels, table.rows, strict=True)]
-    return [one for one in found if one is not None]
+    lines = []
+    for row in table.rows:
+        numbers = [float(text) for text in NUMBER.findall(str(row[at]))]
+        if numbers and str(row[at])[0] in "+-":
+            lines.append(Line(str(row[0]), *(numbers if len(numbers) == 3 else numbers[:1] * 3)))
+    return lines
 
 
 def panel(axes: Any, title: str, lines: Sequence[Line], labels: Sequence[str]) -> None:
@@ -103,9 +98,9 @@ def times(tables: Iterable[Table], column: str = "seconds") -> dict[str, list[Li
     panels = {}
     for table in tables:
         at = table.columns.index(column)
-        known = [(str(row[0]), row[at]) for row in table.rows if isinstance(row[at], float)]
         title = re.split(r", (?!\d)| generated", table.title)[0]
-        panels[title] = [Line(name, s, s, s) for name, s in known]
+        rows = [row for row in table.rows if isinstance(row[at], float)]
+        panels[title] = [Line(str(row[0]), *[row[at]] * 3) for row in rows]
     return panels
 
 
@@ -147,12 +142,10 @@ def scaling(report: Report, path: Path) -> None:
     for one, group in zip(axes.flat, groups, strict=True):
         runs = [run for run in report.curves if run["group"] == group]
         named = [run for run in runs if run["of"] == "fit"]
-        for run, marker in zip(named, "os^Dv<>", strict=False):
-            one.plot(run["rows"], run["s"], marker=marker, markersize=4, label=run["what"])
-        for run in [run for run in runs if run["of"] != "fit"] if not named else []:
-            one.plot(
-                run["rows"], run["s"], color="#0072b2", linewidth=0.8, linestyle="-", alpha=0.6
-            )
+        thin = {"color": "#0072b2", "linewidth": 0.8, "linestyle": "-", "alpha": 0.6}
+        for run, marker in zip(named or runs, cycle("os^Dv<>"), strict=False):
+            bold = {"marker": marker, "markersize": 4, "label": run["what"]}
+            one.plot(run["rows"], run["s"], **(bold if named else thin))
         one.plot([1e3, 3e6], [3e-4, 0.9], color="0.8", linewidth=8, linestyle="-", zorder=0)
         one.set(xscale="log", yscale="log")
         title = group.partition(", ")[0].replace("value and gradient of ", "")
@@ -179,8 +172,7 @@ def lists(report: Report, path: Path) -> None:
 
 def peers_generated(report: Report, path: Path) -> None:
     """Draw times of systems at the two larger sizes."""
-    found = times(report.tables[1:], "fit s")
-    draw_lines(found, "seconds to fit", path)
+    draw_lines(times(report.tables[1:], "fit s"), "seconds to fit", path)
 
 
 def peers_search(report: Report, path: Path) -> None:
@@ -218,12 +210,14 @@ def trees_lists(report: Report, path: Path) -> None:
 
 def bench_boosting(report: Report, path: Path) -> None:
     """Draw the times of fits to all rows."""
-    panels = {}
+    tables = []
     for title, table in zip(("one list", "queries of 100"), report.tables[:2], strict=True):
         most = max(row[1] for row in table.rows)
         rows = [row for row in table.rows if row[1] == most and "rank:pairwise" not in str(row[0])]
-        panels |= {title: times([Table(title, table.columns, rows)])[title]}
-    draw_lines(panels, "seconds, a million rows of 20 features, 100 rounds", path, wide=100.0)
+        tables.append(Table(title, table.columns, rows))
+    draw_lines(
+        times(tables), "seconds, a million rows of 20 features, 100 rounds", path, wide=100.0
+    )
 
 
 def bench_pairs(report: Report, path: Path) -> None:
@@ -233,17 +227,11 @@ def bench_pairs(report: Report, path: Path) -> None:
 
 def clicks(report: Report, path: Path) -> None:
     """Draw what weights add to raw clicks, of large logs."""
-    found = [
-        one
-        for one in report.tables
-        if one.title.endswith("bias 1 / rank, 100,000 impressions")
-        or one.title.endswith("bias sqrt(1 / rank), 100,000 impressions")
-    ]
+    size = ", 100,000 impressions"
     panels = {
-        one.title.removesuffix(", 100,000 impressions").replace(", bias", "\n"): lines_of(
-            one, "weights minus raw"
-        )
-        for one in found
+        table.title.removesuffix(size).replace(", bias", "\n"): lines_of(table, "weights minus raw")
+        for table in report.tables
+        if table.title.endswith(size) and ", bias" in table.title
     }
     draw_lines(panels, "NDCG@10, weights minus raw clicks", path, wide=float("inf"))
 

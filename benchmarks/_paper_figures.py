@@ -22,24 +22,22 @@ A, P = 0.4, 4
 """Of Figure 8."""
 
 
-def example():
-    """Return the scores of the positives and of the negatives of sec. 3.3, from the top."""
+def pair_losses():
+    """Return the loss of each pair of sec. 3.3: positives by negatives, from the top."""
     labels = np.array(NUMBERS["labels_20"]["value"], dtype=int)
     scores = np.arange(len(labels), 0, -1) / len(labels)
-    return scores[labels > 0], scores[labels < 0]
+    return np.exp(scores[labels < 0] - scores[labels > 0][:, np.newaxis])
 
 
 def push_contributions(p):
-    """Return how much each pair contributes to R_{p,exp}: positives by negatives."""
-    above, below = example()
-    losses = np.exp(below - above[:, np.newaxis])
+    """Return how much each pair contributes to R_{p,exp}."""
+    losses = pair_losses()
     return losses.sum(axis=0) ** (p - 1) * losses
 
 
 def ir_contributions():
-    """Return how much each pair contributes to the IR push: positives by negatives."""
-    above, below = example()
-    losses = np.exp(below - above[:, np.newaxis])
+    """Return how much each pair contributes to the IR push."""
+    losses = pair_losses()
     sums = losses.sum(axis=1, keepdims=True)
     return np.log1p(sums) * losses / sums
 
@@ -59,7 +57,7 @@ def draw_contributions(folder):
         show_pairs(axes, pairs, title)
     for axes in panels.flat[len(shares) :]:
         axes.set_axis_off()
-    return saved(figure, folder / "figures_1_and_4.png")
+    save_figure(figure, folder / "figures_1_and_4.png")
 
 
 def draw_formulas(folder):
@@ -81,7 +79,7 @@ def draw_formulas(folder):
     powers.set(title=f"Lemma 7, p = {P}, a = {A}", xlabel="b")
     for axes in (discounts, powers):  # below, where no line is
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize="small")
-    return saved(figure, folder / "figures_3_and_8.png")
+    save_figure(figure, folder / "figures_3_and_8.png")
 
 
 def draw_curves(experiment, X, y, seed, folder):
@@ -100,16 +98,10 @@ def draw_curves(experiment, X, y, seed, folder):
         top = max(one.get_ydata()[one.get_xdata() <= end].max() for one in left.get_lines())
         left.set(title="left end", xlabel="false positives", xlim=(0, end), ylim=(0, 1.02 * top))
     legend_below(figure, panels[0, 0], len(SETTINGS))
-    return saved(figure, folder / f"figure_{experiment.figure}_{experiment.data}.png")
+    save_figure(figure, folder / f"figure_{experiment.figure}_{experiment.data}.png")
 
 
 def curve(y, scores):
     """Return counts of false and of true positives."""
     false, true, _ = roc_curve(y, scores, drop_intermediate=False)
     return false * (y == 0).sum(), true * (y == 1).sum()
-
-
-def saved(figure, path):
-    """Write a figure and return where."""
-    save_figure(figure, path)
-    return path

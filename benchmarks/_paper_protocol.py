@@ -35,16 +35,9 @@ NUMBERS = tomllib.loads(
 )["Rudin2009"]
 
 
-def _push_loss(p):
-    return partial(p_norm_push_loss, p=p, normalize=False)
-
-
 MEASURES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "AUC": auc_score,
-    "R_2": _push_loss(2),
-    "R_4": _push_loss(4),
-    "R_8": _push_loss(8),
-    "R_16": _push_loss(16),
+    **{f"R_{p}": partial(p_norm_push_loss, p=p, normalize=False) for p in (2, 4, 8, 16)},
     "DCG": reciprocal_log_rank_sum,
     "AveR": reciprocal_rank_sum,
 }
@@ -195,7 +188,7 @@ def library_scores(setting, X, y, train, rounds):
     return ranker.fit(X[train], y[train]).decision_function(X)
 
 
-def boosted(X, y, p, rounds, one_sign=False):
+def boosted(X, y, p, rounds, one_sign=False, step_of=None):
     """Return coefficients by the algorithm of the paper's Figure 2.
 
     Ten times as fast on a few hundred rows as `PNormPushRanker`, which `library_gap` compares.
@@ -206,7 +199,7 @@ def boosted(X, y, p, rounds, one_sign=False):
         edges = shares(-f_above) @ above - shares(p * f_below) @ below
         chosen = edges.argmax() if one_sign else np.abs(edges).argmax()
         h_above, h_below = above[:, chosen], below[:, chosen]
-        step = line_search(f_above, f_below, h_above, h_below, p)
+        step = (step_of or line_search)(f_above, f_below, h_above, h_below, p)
         coef[chosen] += step
         f_above, f_below = f_above + step * h_above, f_below + step * h_below
     return coef

@@ -78,18 +78,14 @@ def _prepared(part: Any, *, scaled: bool) -> Any:
     return part
 
 
-def figures(part: Any, scores: Any) -> dict[str, list[float | None]]:
-    """Return each metric for each query; None where a query has no relevant row."""
+def figures(part: Any, scores: Any) -> dict[str, list[float]]:
+    """Return each metric for each query; NaN where a query has no relevant row."""
     from sklearn_rank.metrics import average_precision, ndcg_score
 
     metrics = {name: partial(ndcg_score, k=int(name[5:])) for name in METRICS if "@" in name}
-    values = {
-        name: metric(part.target, scores, qid=part.qid, average=None)
-        for name, metric in {**metrics, "MAP": average_precision}.items()
-    }
     return {
-        name: [None if math.isnan(value) else float(value) for value in found]
-        for name, found in values.items()
+        name: metric(part.target, scores, qid=part.qid, average=None).tolist()
+        for name, metric in {**metrics, "MAP": average_precision}.items()
     }
 
 
@@ -155,7 +151,7 @@ def difference(folds: Folds, one: str, other: str) -> Any:
 
     from sklearn_rank.metrics import compare_rankings
 
-    pair = (np.array(pooled(folds, label), dtype=float) for label in (one, other))
+    pair = (np.array(pooled(folds, label)) for label in (one, other))
     return compare_rankings(*pair, random_state=0)
 
 
@@ -171,7 +167,7 @@ def quality_table(data: str, folds: Folds, beside: Mapping[str, tuple[str, str]]
             rows.append([label, *[None] * (len(METRICS) + len(beside)), errors[0]])
             continue
         means = (
-            fmean(value for value in pooled(folds, label, metric) if value is not None)
+            fmean(value for value in pooled(folds, label, metric) if not math.isnan(value))
             for metric in METRICS
         )
         validation = fmean(records[label]["validation"] for records in folds)

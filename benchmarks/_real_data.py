@@ -118,6 +118,24 @@ def load_two_classes(name, folder=None):
     return TwoClasses(X, (labels == source.classes[1]).to_numpy(dtype=int))
 
 
+def load_table(name, folder, credit_rows=6_000):
+    """Return the features of a table of two classes, and labels of which 1 belongs at the top."""
+    from sklearn.datasets import load_breast_cancer, load_digits
+
+    from sklearn_rank.datasets import make_credit
+
+    if name == "cancer":
+        X, y = load_breast_cancer(return_X_y=True)
+        return X, y == 0
+    if name.startswith("digit"):
+        X, digit = load_digits(return_X_y=True)
+        return X, digit == int(name.removeprefix("digit"))
+    if name == "credit":
+        table = make_credit(credit_rows, random_state=0)
+        return table.data, table.target
+    return load_two_classes(name, folder)
+
+
 def _fetch_frame(source, path):
     """Return the table of a set of OpenML, with the columns named and ordered as here."""
     from sklearn.datasets import fetch_openml

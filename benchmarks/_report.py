@@ -73,12 +73,11 @@ class Report:
         """Print the report and, where a path is given, write it to a JSON file."""
         print(self.text())
         if path is not None:
-            self.save(path)
-
-    def save(self, path: Path) -> None:
-        """Write the report to a JSON file."""
-        text = json.dumps(_rounded(asdict(self)), ensure_ascii=False, separators=(",", ":"))
-        path.write_text(text.replace('],["', '],\n["') + "\n", encoding="utf-8")
+            # Six digits of each float: tables show three.
+            exact = json.dumps(asdict(self))
+            rounded = json.loads(exact, parse_float=lambda text: float(f"{float(text):.6g}"))
+            text = json.dumps(rounded, ensure_ascii=False, separators=(",", ":"))
+            path.write_text(text.replace('],["', '],\n["') + "\n", encoding="utf-8")
 
     @classmethod
     def of_parts(
@@ -94,7 +93,7 @@ class Report:
 
     @classmethod
     def load(cls, path: Path) -> "Report":
-        """Read a report that `save` has written."""
+        """Read a report that `publish` has written."""
         found = json.loads(path.read_text(encoding="utf-8"))
         found["tables"] = [Table(**table) for table in found["tables"]]
         found["verdicts"] = [Verdict(**verdict) for verdict in found["verdicts"]]
@@ -110,15 +109,6 @@ class Report:
     def all_tables(self) -> list[Table]:
         """Return the tables, and that of the targets if there are any."""
         return [*self.tables, targets_table(self.verdicts)] if self.verdicts else self.tables
-
-
-def _rounded(value: Any) -> Any:
-    """Return nested values with six digits of each float: tables show three."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
-    return [_rounded(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def times_table(
@@ -166,11 +156,11 @@ def targets_table(verdicts: Iterable[Verdict]) -> Table:
 
 def machine_line(machine: dict[str, Any]) -> str:
     """Return processor, load and versions in one line."""
-    parts = [f"{machine['processor']}, {machine['cpu_count']} CPUs, {machine['system']}"]
-    if machine["load_before"] is not None:
-        parts.append(f"load average before the run {machine['load_before']:.2f}")
-    parts.append(", ".join(f"{name} {of}" for name, of in machine["versions"].items()))
-    return "; ".join(parts) + "."
+    versions = ", ".join(f"{name} {of}" for name, of in machine["versions"].items())
+    return (
+        f"{machine['processor']}, {machine['cpu_count']} CPUs, {machine['system']}; "
+        f"load average before the run {machine['load_before']:.2f}; {versions}."
+    )
 
 
 def shown(cell: Cell) -> str:

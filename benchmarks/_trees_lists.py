@@ -9,6 +9,7 @@ from typing import Any
 
 from _harness import Record, in_processes
 from _one_list import quality
+from _real_data import load_table
 from _report import Cell, PartResult, Table, Verdict
 from _stats import say, signed
 from _systems import scores_of
@@ -27,7 +28,6 @@ from _trees_systems import (
     Grid,
     linear_push,
     list_model,
-    push_name,
 )
 
 DATA_TITLES = {
@@ -63,21 +63,9 @@ def split_of(data: str, split: int, folder: str | None) -> tuple[Any, ...]:
         train = draw_interactions(LIST_ROWS, seed=TRAIN_SEED + split)
         test = draw_interactions(LIST_TEST_ROWS, seed=TEST_SEED)
         return train[0], test[0], train[1], test[1]
-    X, y = load_list(data, folder)
+    X, y = load_table(data, folder)
+    y = (y != (data == "cancer")).astype(int)  # of which the benign are on top here
     return tuple(train_test_split(X, y, test_size=0.5, stratify=y, random_state=split))
-
-
-def load_list(data: str, folder: str | None) -> tuple[Any, Any]:
-    """Return the features and the labels of a data set."""
-    from _real_data import load_two_classes
-    from sklearn.datasets import load_breast_cancer, load_digits
-
-    if data == "magic":
-        return tuple(load_two_classes("magic", folder))
-    if data == "cancer":
-        return load_breast_cancer(return_X_y=True)
-    X, digit = load_digits(return_X_y=True)
-    return X, (digit == int(data.removeprefix("digit"))).astype(int)
 
 
 def search_list(
@@ -130,7 +118,7 @@ def tasks_of(options: Any) -> Iterator[tuple[str, int, str, str]]:
     systems = [(engine, name) for engine in ENGINE_TITLES for name in names]
     systems += [(LINEAR, f"{LINEAR} p={p}") for p in POWERS]
     for engine, name in systems:
-        for data in options.sets:
+        for data in ["cancer"] if options.quick else DATA_TITLES:
             for split in range(options.splits):
                 yield data, split, engine, name
 
@@ -149,24 +137,20 @@ def search_all(options: Any) -> dict[tuple[str, str], Runs]:
 
 def first_error(runs: Runs) -> str | None:
     """Return why a search has no figures."""
-    return next(
-        (record["error"] for records in runs.values() for record in records if "error" in record),
-        None,
-    )
+    errors = (one["error"] for records in runs.values() for one in records if "error" in one)
+    return next(errors, None)
 
 
 def with_chosen_p(runs: Runs) -> Runs:
     """Add, split by split, the power that ranks the validation rows best."""
     chosen: list[Record] = []
     for split in range(len(runs[LOGISTIC])):
-        of_powers = {p: runs[name][split] for name, p in PUSH_POWERS.items()}
-        record: Record = {"validation": {}, "chosen": {}, "test": {}}
+        record: Record = {"chosen": {}, "test": {}}
         for criterion in MEASURES:
-            p = max(POWERS, key=lambda p: of_powers[p]["validation"][criterion])
-            best = of_powers[p]
-            record["validation"][criterion] = best["validation"][criterion]
-            record["chosen"][criterion] = {"p": p, **best["chosen"][criterion]}
-            record["test"][criterion] = best["test"][criterion]
+            best = max(PUSH_POWERS, key=lambda name: runs[name][split]["validation"][criterion])
+            of_best = runs[best][split]
+            record["chosen"][criterion] = {"p": PUSH_POWERS[best], **of_best["chosen"][criterion]}
+            record["test"][criterion] = of_best["test"][criterion]
         chosen.append(record)
     return {**runs, CHOSEN_P: chosen}
 
@@ -178,10 +162,8 @@ def values_of(runs: Runs, name: str, criterion: str, measure: str) -> list[float
 
 def lead(runs: Runs, name: str, measure: str, criterion: str = "auc") -> list[float]:
     """Return by how much a system is above the log-loss on each split."""
-    pairs = zip(
-        *(values_of(runs, one, criterion, measure) for one in (name, LOG_LOSS)), strict=True
-    )
-    return [mine - theirs for mine, theirs in pairs]
+    both = (values_of(runs, system, criterion, measure) for system in (name, LOG_LOSS))
+    return [mine - theirs for mine, theirs in zip(*both, strict=True)]
 
 
 def chosen_values(runs: Runs, name: str, criterion: str) -> str:
@@ -201,13 +183,11 @@ def quality_table(title: str, runs: Runs, criterion: str, ratio: float) -> Table
     """Return a line for each system, chosen by one criterion; `ratio` is that of `interval`."""
     lines: list[list[Cell]] = []
     for name in (LOG_LOSS, *OURS):
-        line: list[Cell] = [name]
-        line += [f"{mean(values_of(runs, name, criterion, measure)):.4f}" for measure in MEASURES]
-        for measure in MEASURES:
-            line.append(
-                "" if name == LOG_LOSS else signed(lead(runs, name, measure, criterion), ratio)
-            )
-        lines.append([*line, chosen_values(runs, name, criterion)])
+        means = [mean(values_of(runs, name, criterion, measure)) for measure in MEASURES]
+        leads = [signed(lead(runs, name, measure, criterion), ratio) for measure in MEASURES]
+        leads = [""] * len(leads) if name == LOG_LOSS else leads
+        cells = [f"{value:.4f}" for value in means]
+        lines.append([name, *cells, *leads, chosen_values(runs, name, criterion)])
     heads = ["objective", *MEASURES.values()]
     heads += [f"{word}, it - log-loss" for word in MEASURES.values()]
     words = f"chosen by the validation rows' {MEASURES[criterion]}"
@@ -217,21 +197,15 @@ def quality_table(title: str, runs: Runs, criterion: str, ratio: float) -> Table
 def powers_table(engine: str, found: Mapping[tuple[str, str], Runs]) -> Table:
     """Return what each p reaches, beside a linear model."""
     lines: list[list[Cell]] = []
-    for (data, of), runs in found.items():
-        if of != engine:
-            continue
-        linear = found.get((data, LINEAR), {})
+    for data in dict.fromkeys(data for data, of in found if of == engine):
+        models = {"boosted trees": (engine, [*PUSH_POWERS, CHOSEN_P])}
+        if (data, LINEAR) in found:
+            models["one coefficient a feature"] = LINEAR, [f"{LINEAR} p={p}" for p in POWERS]
         for measure, word in MEASURES.items():
-            line: list[Cell] = [DATA_TITLES[data], "boosted trees", word]
-            for p in POWERS:
-                line.append(f"{mean(values_of(runs, push_name(p), 'auc', measure)):.4f}")
-            lines.append([*line, f"{mean(values_of(runs, CHOSEN_P, 'auc', measure)):.4f}"])
-            if not linear or first_error(linear) is not None:
-                continue
-            line = [DATA_TITLES[data], "one coefficient a feature", word]
-            for p in POWERS:
-                line.append(f"{mean(values_of(linear, f'{LINEAR} p={p}', 'auc', measure)):.4f}")
-            lines.append([*line, None])
+            for model, (of, names) in models.items():
+                means = [mean(values_of(found[data, of], name, "auc", measure)) for name in names]
+                cells: list[Cell] = [*(f"{value:.4f}" for value in means), None]
+                lines.append([DATA_TITLES[data], model, word, *cells[: len(POWERS) + 1]])
     title = f"What p does, {ENGINE_TITLES[engine]}"
     return Table(title, ["data", "model", "", *(f"p={p}" for p in POWERS), "p chosen"], lines)
 

@@ -12,15 +12,12 @@ from typing import Any
 
 from _systems import System, build, by_group_sizes, by_qid, by_qid_alike
 
-ENGINES = ("xgboost", "lightgbm")
 ENGINE_TITLES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}
 
 POWERS = (1, 2, 4, 8)
 """Values of p that are compared, and chosen from."""
 
 RATES = (0.03, 0.1, 0.3)
-LIST_DEPTHS, LIST_ROUNDS = (2, 4, 6), (10, 20, 30, 50, 100, 200, 300, 500)
-QUERY_DEPTHS, QUERY_ROUNDS = (1, 2, 4, 6), (10, 30, 100, 300)
 
 
 @dataclass(frozen=True)
@@ -42,19 +39,18 @@ class Grid:
     @property
     def words(self) -> str:
         """Describe the candidates."""
-        parts = {
-            "learning rates": self.rates,
-            "depths": self.depths,
-            "numbers of rounds": self.rounds,
-        }
-        return ", ".join(
-            f"{name} {' '.join(f'{value:g}' for value in values)}" for name, values in parts.items()
-        )
+        values = (self.rates, self.depths, self.rounds)
+        rates, depths, rounds = (" ".join(f"{value:g}" for value in row) for row in values)
+        return f"learning rates {rates}, depths {depths}, numbers of rounds {rounds}"
 
 
-LIST_GRID = Grid(RATES, LIST_DEPTHS, LIST_ROUNDS)
-QUERY_GRID = Grid(RATES, QUERY_DEPTHS, QUERY_ROUNDS)
+LIST_GRID = Grid(RATES, (2, 4, 6), (10, 20, 30, 50, 100, 200, 300, 500))
+QUERY_GRID = Grid(RATES, (1, 2, 4, 6), (10, 30, 100, 300))
 QUICK_GRID = Grid((0.1,), (2, 4), (30, 100))
+
+
+SHARED = {"min_child_weight": 1.0, "reg_lambda": 1.0}
+"""What the leaves of all are limited by."""
 
 
 # --- models --------------------------------------------------------------------------------------
@@ -66,14 +62,13 @@ def ours(n_threads: int, *, engine: str, loss: str, p: int = 1, **parameters: An
     # As deep trees as those of the others, whose leaves are not limited by other means.
     least = 1 if engine == "lightgbm" else None
     limits = {"max_leaf_nodes": None, "min_samples_leaf": least}
-    limits |= {"min_child_weight": 1.0, "reg_lambda": 1.0, "subsample": 1.0, "colsample": 1.0}
-    limits |= parameters
+    limits |= {"subsample": 1.0, "colsample": 1.0, **SHARED, **parameters}
     return BoostedTreesRanker(engine=engine, loss=loss, p=p, n_jobs=n_threads, **limits)
 
 
 def log_loss(n_threads: int, *, engine: str, **parameters: Any) -> Any:
     """Return the engine's own classifier with the parameters of `BoostedTreesRanker`."""
-    shared = {"min_child_weight": 1.0, "reg_lambda": 1.0, "max_bin": 255, "n_jobs": n_threads}
+    shared = {"max_bin": 255, "n_jobs": n_threads, **SHARED}
     if engine == "xgboost":
         from xgboost import XGBClassifier
 
@@ -86,29 +81,16 @@ def log_loss(n_threads: int, *, engine: str, **parameters: Any) -> Any:
 
 XGBOOST = {"tree_method": "hist", "random_state": 0}
 xgboost_ranker = build("xgboost", "XGBRanker", "n_jobs", objective="rank:ndcg", **XGBOOST)
-xgboost_pairwise = build(
-    *("xgboost", "XGBRanker", "n_jobs"),
-    objective="rank:pairwise",
-    lambdarank_pair_method="mean",
-    min_child_weight=1.0,
-    reg_lambda=1.0,
-    max_bin=255,
-    **XGBOOST,
-)
+PAIRWISE = {"lambdarank_pair_method": "mean", "max_bin": 255, **SHARED, **XGBOOST}
+xgboost_pairwise = build("xgboost", "XGBRanker", "n_jobs", objective="rank:pairwise", **PAIRWISE)
 
 
 def lightgbm_ranker(n_threads: int, *, max_depth: int, **parameters: Any) -> Any:
     from lightgbm import LGBMRanker
 
-    return LGBMRanker(
-        objective="lambdarank",
-        max_depth=max_depth,
-        num_leaves=2**max_depth,
-        n_jobs=n_threads,
-        random_state=0,
-        verbosity=-1,
-        **parameters,
-    )
+    size = {"max_depth": max_depth, "num_leaves": 2**max_depth}
+    fixed = {"objective": "lambdarank", "n_jobs": n_threads, "random_state": 0, "verbosity": -1}
+    return LGBMRanker(**fixed, **size, **parameters)
 
 
 def linear_push(X: Any, y: Any, p: int) -> Callable[[Any], Any]:
@@ -130,12 +112,7 @@ LOG_LOSS, LOGISTIC, EXPONENTIAL, LINEAR = "log-loss", "logistic", "exponential",
 CHOSEN_P = "logistic, p chosen"
 
 
-def push_name(p: int) -> str:
-    """Return the name of the logistic push at a power."""
-    return LOGISTIC if p == 1 else f"{LOGISTIC} p={p}"
-
-
-PUSH_POWERS = {push_name(p): p for p in POWERS}
+PUSH_POWERS = {LOGISTIC if p == 1 else f"{LOGISTIC} p={p}": p for p in POWERS}
 
 LIST_SYSTEMS = (LOG_LOSS, *PUSH_POWERS, EXPONENTIAL)
 """What is searched with each engine, by name."""
@@ -174,7 +151,7 @@ SYSTEMS = {
         f"ours, {ENGINE_TITLES[engine]}, {name}": of_queries(
             partial(ours, engine=engine, loss=loss, relevance="graded"), queries
         )
-        for engine in ENGINES
+        for engine in ENGINE_TITLES
         for name, (loss, queries) in QUERY_LOSSES.items()
     },
     LAMBDARANK: of_queries(lightgbm_ranker, by_group_sizes, module="lightgbm"),

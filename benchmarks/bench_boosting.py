@@ -27,7 +27,7 @@ from _harness import timed
 from _lists_systems import BINS, ROUNDS, SYSTEMS
 from _parts import TENTH, Lines, Medians, Part, ratio, run_parts, with_tenth
 from _report import Verdict
-from _systems import System, by_qid, no_queries, scores_of
+from _systems import System, build, by_qid, no_queries, scores_of
 
 TEST_ROWS, WARM_ROWS = 100_000, 1_000
 FEATURES, MANY_FEATURES, QUERY, GRADES = 20, 100, 100, 4
@@ -71,32 +71,29 @@ Rows = tuple[Any, Any, Any]
 """Features, labels and query ids, the rows of a query together."""
 
 
-def ours(names: Mapping[str, Mapping[str, Any]], *, graded: bool = False) -> dict[str, System]:
+def ours(names: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, System]:
     """Return our boosters by name: those of the parameters, and `RankBoost`."""
-
-    def build(kind: str, given: Mapping[str, Any], n_threads: int) -> Any:
-        import sklearn_rank
-
-        options = {"max_bins": BINS, "n_jobs": n_threads, "tol": 0, "learning_rate": 1, **given}
-        return getattr(sklearn_rank, kind)(**options)
-
-    more = {"relevance": "graded"} if graded else {}
+    fixed = {"max_bins": BINS, "tol": 0, "learning_rate": 1, **more}
     builds = {
-        name: partial(build, "PNormPushRanker", {**given, **more}) for name, given in names.items()
+        name: build("sklearn_rank", "PNormPushRanker", "n_jobs", **fixed, **parameters)
+        for name, parameters in names.items()
     }
-    builds[RANK_BOOST] = partial(build, RANK_BOOST, more)
-    queries = by_qid if graded else no_queries
-    return {name: System(build, queries) for name, build in builds.items()}
+    builds[RANK_BOOST] = build("sklearn_rank", RANK_BOOST, "n_jobs", **fixed)
+    queries = by_qid if more else no_queries
+    return {name: System(of, queries) for name, of in builds.items()}
 
 
 def fit_in_turns(
-    systems: Mapping[str, System], rows: Rows, test: Rows, options: argparse.Namespace
+    systems: Mapping[str, System], rows: Rows, test: Rows, repeats: int, threads: int
 ) -> Lines:
-    """Time whole fits in turns, after one of each to few rows; also judge the first model."""
+    """Time whole fits in turns, after one of each to few rows; also judge the first model.
+
+    XGBoost's rank:pairwise is slow, and fitted once.
+    """
     from sklearn_rank.metrics import auc_score, ndcg_score
 
     def fit(system: System, n_rows: int) -> tuple[Any, float]:
-        model = system.build(options.threads).set_params(n_estimators=ROUNDS)
+        model = system.build(threads).set_params(n_estimators=ROUNDS)
         X, y, qid = (one[:n_rows] for one in rows)
         queries = system.queries(qid)
         return model, timed(lambda: model.fit(X, y, **queries))
@@ -104,9 +101,9 @@ def fit_in_turns(
     n_rows, lines, quality = len(rows[1]), {}, {}
     for system in systems.values():
         fit(system, WARM_ROWS)
-    for turn in range(options.repeats):
+    for turn in range(repeats):
         for name, system in systems.items():
-            if turn and name == PAIRWISE:
+            if turn and name.endswith("rank:pairwise"):
                 continue
             model, seconds = fit(system, n_rows)
             if turn == 0:
@@ -121,12 +118,9 @@ def fit_in_turns(
     return lines
 
 
-def one_list(n_rows: int, n_features: int, seed: int) -> Rows:
-    """Return rows of two classes in one list."""
-    import numpy as np
-
-    X, y = draw_two_classes(n_rows, n_features=n_features, seed=seed)
-    return X, y, np.zeros(n_rows, dtype=np.int64)
+def in_one_list(X: Any, y: Any) -> Rows:
+    """Return rows with the id of their only query."""
+    return X, y, y * 0
 
 
 def run_list(share: int, n_features: int, options: argparse.Namespace) -> Lines:
@@ -136,8 +130,11 @@ def run_list(share: int, n_features: int, options: argparse.Namespace) -> Lines:
     systems = ours(names) | LOG_LOSSES
     if is_main:
         systems[PAIRWISE] = SYSTEMS["xgboost_mean"]
-    rows = one_list(options.rows // share, n_features, seed=1)
-    return fit_in_turns(systems, rows, one_list(TEST_ROWS, n_features, seed=0), options)
+    rows, test = (
+        in_one_list(*draw_two_classes(n_rows, n_features=n_features, seed=seed))
+        for seed, n_rows in ((1, options.rows // share), (0, TEST_ROWS))
+    )
+    return fit_in_turns(systems, rows, test, options.repeats, options.threads)
 
 
 def run_queries(options: argparse.Namespace) -> Lines:
@@ -149,11 +146,12 @@ def run_queries(options: argparse.Namespace) -> Lines:
         for seed, n_rows in ((1, options.rows), (0, TEST_ROWS))
     )
     names = {name: ON_LIST[name] for name in (LOGISTIC, LOGISTIC_4, TOP, IR)}
-    systems = ours(names, graded=True) | {LAMBDARANK: SYSTEMS["lambdarank"]}
+    systems = ours(names, relevance="graded") | {LAMBDARANK: SYSTEMS["lambdarank"]}
 
     def run(n_rows: int) -> Lines:
         rows = every.data[:n_rows], every.target[:n_rows], every.qid[:n_rows]
-        return fit_in_turns(systems, rows, (test.data, test.target, test.qid), options)
+        new = test.data, test.target, test.qid
+        return fit_in_turns(systems, rows, new, options.repeats, options.threads)
 
     return with_tenth(run, options.rows)
 

@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any
 
 from _data import draw_two_classes
-from _harness import Record, peak_bytes, timed, watch
+from _harness import Record, peak_bytes, timed
 from _parts import LADDER, Lines, Medians, Part, exponent, loosest, ratio, run_parts, with_tenth
 from _report import Verdict, judged
 
@@ -151,9 +151,8 @@ def judge_linear(kind: str, found: Medians) -> Iterator[Verdict]:
 
 def fit_and_watch(model: Any, X: Any, y: Any) -> Record:
     """Fit a model; return time, and the largest resident memory of this process."""
-    found, peak = watch(lambda: model.fit(X, y)), peak_bytes()
-    megabytes = {"peak MiB": None if peak is None else peak / MIB}
-    return {"rows": X.shape[0], "s": found["s"], **megabytes}
+    seconds = timed(lambda: model.fit(X, y))
+    return {"rows": X.shape[0], "s": seconds, "peak MiB": peak_bytes() / MIB}
 
 
 def run_step(options: argparse.Namespace) -> Lines:

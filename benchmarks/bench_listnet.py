@@ -29,9 +29,7 @@ def generate(n_rows: int, kind: str, seed: int = 0) -> tuple[Any, Any, Any]:
         lengths = rng.integers(50, 151, n_rows // 50 + 1)
         lengths = lengths[: int(np.searchsorted(lengths.cumsum(), n_rows)) + 1]
         qid = np.repeat(np.arange(len(lengths)), lengths)[:n_rows]
-    X = np.empty((n_rows, N_FEATURES))
-    for start in range(0, n_rows, 100_000):
-        X[start : start + 100_000] = rng.standard_normal(X[start : start + 100_000].shape)
+    X = rng.standard_normal((n_rows, N_FEATURES))
     utility = X @ np.linspace(0.5, -0.5, N_FEATURES) + 2 * rng.standard_normal(n_rows)
     return X, np.searchsorted([0, 2, 3, 4], utility).astype(float), qid
 

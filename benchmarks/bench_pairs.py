@@ -231,9 +231,10 @@ def run_listed(kind: str, options: argparse.Namespace) -> Lines:
     X, pairs = draw_pairs(n_pairs, kind)
     our_fit(OURS[1], X[:100], pairs[(pairs < 100).all(axis=1)], 1e-3)  # imports
     watched = OURS[kind == "correlated"]  # one a process: a mark is that of all fits before
-    megabytes = {watched: watch(partial(our_fit, watched, X, pairs, 1e-7))["extra_mb"]}
+    memory = {watched: watch(partial(our_fit, watched, X, pairs, 1e-7))["extra_mb"]}
     sign = np.where(np.random.default_rng(1).random(n_pairs) < 0.5, 1.0, -1.0)
     differences = (X[pairs[:, 0]] - X[pairs[:, 1]]) * sign[:, None]
+    memory[watched] *= 1e6 / differences.nbytes
     fits: dict[str, Any] = {name: partial(our_fit, name, X, pairs) for name in OURS}
     fits |= {name: partial(peer_fit, name, differences, sign > 0) for name in PEERS}
     value = partial(objective, X, pairs)
@@ -243,17 +244,9 @@ def run_listed(kind: str, options: argparse.Namespace) -> Lines:
     # Of the processor: others may share it, and one thread waits for none.
     lines = in_turns(calls, max(1, options.repeats // 3), n_pairs, clock=time.process_time)
     return {
-        name: [
-            {**one, **found[name], "MB / differences": share(megabytes.get(name), differences)}
-            for one in records
-        ]
+        name: [{**one, **found[name], "MB / differences": memory.get(name)} for one in records]
         for name, records in lines.items()
     }
-
-
-def share(megabytes: float | None, differences: Any) -> float | None:
-    """Return the memory of a fit as a multiple of that of the differences."""
-    return None if megabytes is None else megabytes * 1e6 / differences.nbytes
 
 
 def judge_listed(kind: str, found: Medians) -> Iterator[Verdict]:

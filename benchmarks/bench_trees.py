@@ -3,7 +3,6 @@
     python benchmarks/bench_trees.py --data DIR
     python benchmarks/bench_trees.py --quick                          # some minutes
     python benchmarks/bench_trees.py --only speed --rows 10000
-    python benchmarks/bench_trees.py --only lists --sets cancer magic --data DIR
     python benchmarks/bench_trees.py --only lists queries --data DIR --threads 16
 
 Parts:
@@ -19,13 +18,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from _harness import command_line, describe_machine, in_process, medians, timed
+from _data import draw_interactions
+from _harness import command_line, describe_machine, in_process, medians
+from _lists_systems import ROUNDS
 from _parts import Lines, Medians, ratio
 from _queries import run as run_queries
 from _report import PartResult, Report, Verdict, times_table
 from _stats import say
-from _systems import scores_of
-from _trees_lists import DATA_TITLES
+from _systems import System, by_qid
 from _trees_lists import run as run_lists
 from _trees_systems import (
     ENGINE_TITLES,
@@ -36,9 +36,10 @@ from _trees_systems import (
     list_model,
     xgboost_pairwise,
 )
+from bench_boosting import TEST_ROWS, fit_in_turns, in_one_list
 
 FEW_ROWS, FULL_ROWS = 10_000, 1_000_000
-FEATURES, ROUNDS, TEST_ROWS, WARM_ROWS = 20, 100, 100_000, 1_000
+FEATURES = 20
 PAIRWISE = "rank:pairwise"
 OURS = ("exponential", "logistic")
 
@@ -54,33 +55,16 @@ BESIDE_PAIRWISE = {6: (1 / 4, 1 / 3), 1: (0.1, 0.1)}
 
 def time_fits(rows: int, depth: int, engine: str, repeats: int, threads: int) -> Lines:
     """Time whole fits in turns, after one of each to few rows; rank:pairwise once."""
-    import numpy as np
-    from _data import draw_interactions
-
-    from sklearn_rank.metrics import auc_score
-
-    X, y = draw_interactions(rows, seed=1)
-    X_test, y_test = draw_interactions(TEST_ROWS, seed=0)
-    given = {"learning_rate": 0.1, "max_depth": depth, "n_estimators": ROUNDS}
-    lines: Lines = {}
-    for turn in range(repeats + 1):
-        n_rows = WARM_ROWS if turn == 0 else rows
-        for name in (LOG_LOSS, *OURS, *([PAIRWISE] if engine == "xgboost" else [])):
-            if turn > 1 and name == PAIRWISE:
-                continue
-            if name == PAIRWISE:
-                model = xgboost_pairwise(threads, **given)
-                fit = partial(model.fit, qid=np.zeros(n_rows, dtype=np.int64))
-            else:
-                model = list_model(name, threads, engine, **given)
-                fit = model.fit
-            seconds = timed(partial(fit, X[:n_rows], y[:n_rows]))
-            if turn == 1:
-                auc = float(auc_score(y_test, scores_of(model, X_test, ROUNDS)))
-                lines[name] = [{"rows": rows, "s": seconds, "test AUC": auc}]
-            elif turn > 1:
-                lines[name].append({**lines[name][0], "s": seconds})
-    return lines
+    parameters = {"learning_rate": 0.1, "max_depth": depth}
+    systems = {
+        name: System(partial(list_model, name, engine=engine, **parameters))
+        for name in (LOG_LOSS, *OURS)
+    }
+    if engine == "xgboost":
+        systems[PAIRWISE] = System(partial(xgboost_pairwise, **parameters), by_qid)
+    train = in_one_list(*draw_interactions(rows, seed=1))
+    test = in_one_list(*draw_interactions(TEST_ROWS, seed=0))
+    return fit_in_turns(systems, train, test, repeats, threads)
 
 
 def judge_speed(found: Medians, rows: int, depth: int, about: str) -> Iterator[Verdict]:
@@ -154,13 +138,11 @@ def main() -> None:
     add("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="some parts")
     add("--rows", nargs="+", type=int, default=(FEW_ROWS, FULL_ROWS), help="speed: rows")
     add("--repeats", type=int, default=5, help="speed: fits of each (default 5)")
-    add("--sets", nargs="+", choices=DATA_TITLES, default=list(DATA_TITLES), help="lists: sets")
     add("--splits", type=int, default=10, help="lists: splits of each data set (default 10)")
     add("--threads", type=int, default=2, help="of a fit, or searches at a time (default 2)")
     options = parser.parse_args()
     if options.quick:
         options.rows, options.repeats, options.splits = (FEW_ROWS,), 2, 2
-        options.sets = ["cancer"]
     settings = (
         f"{options.threads} threads, {options.repeats} fits; {options.splits} splits of each list."
     )

@@ -10,15 +10,16 @@ stand beside it.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from statistics import mean
 from typing import Any
 
-from _claims import bars, legend_below, new_figure, parse_claim, save_figure
+from _claims import bars, conclude, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine
-from _real_data import load_each
+from _real_data import load_each, load_table
 from _report import Cell, Report, Table, Verdict
 from _stats import half_width, with_half
-from limited_classes import TITLES, load
+from limited_classes import TITLES
 
 SETS = ("magic", "ionosphere", "housing", "cancer", "digit8")
 MOST_ROWS = 2_000
@@ -195,7 +196,7 @@ def main() -> None:
     """Measure and report."""
     options = parse_claim(__doc__, 5, data=True)
     names, rounds = (("cancer",), ROUNDS[:5]) if options.quick else (SETS, ROUNDS)
-    tables, notes = load_each(load, names, options.data)
+    tables, notes = load_each(load_table, names, options.data)
     found = {
         name: [one_split(X, y, split, rounds) for split in range(options.repeats)]
         for name, (X, y) in tables.items()
@@ -209,9 +210,7 @@ def main() -> None:
     )
     tables, verdicts = [table_of(found, rounds)], verdicts_of(found, rounds)
     report = Report("claim_adaboost", settings, describe_machine(), tables, verdicts, notes)
-    report.publish(options.json)
-    if options.plot is not None:
-        draw(found, rounds, options.plot)
+    conclude(options, report, partial(draw, found, rounds))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ of the utilities. A longer list has more grades, but never more than one choice.
 from functools import partial
 from typing import Any
 
-from _claims import bars, legend_below, new_figure, parse_claim, save_figure
+from _claims import bars, conclude, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
 from _stats import lower, upper, with_half
@@ -171,9 +171,7 @@ def main() -> None:
     tables = [table_of(found, grading, lengths) for grading in GRADINGS]
     verdicts = verdicts_of(found, lengths)
     report = Report("claim_lists", settings, describe_machine(), tables, verdicts)
-    report.publish(options.json)
-    if options.plot is not None:
-        draw(found, lengths, options.plot)
+    conclude(options, report, partial(draw, found, lengths))
 
 
 if __name__ == "__main__":

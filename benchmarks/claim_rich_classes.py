@@ -9,15 +9,16 @@ better. `limited_classes.py` has the numbers of stumps in between.
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from statistics import mean
 from typing import Any
 
-from _claims import bars, legend_below, new_figure, parse_claim, save_figure
+from _claims import bars, conclude, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine
-from _real_data import load_each
+from _real_data import load_each, load_table
 from _report import Cell, Report, Table, Verdict
 from _stats import upper, with_half
-from limited_classes import TITLES, TOP_SHARE, load
+from limited_classes import TITLES, TOP_SHARE
 
 SETS = ("magic", "digit8", "credit")
 POWERS, MOST_ROWS, N_TREES = (1, 4, 16), 2_000, 60
@@ -160,7 +161,7 @@ def main() -> None:
     options = parse_claim(__doc__, 4, data=True)
     sets = ("cancer",) if options.quick else SETS
     names = ["linear", "trees of depth 6"] if options.quick else list(models())
-    tables, notes = load_each(load, sets, options.data)
+    tables, notes = load_each(load_table, sets, options.data)
     found = {
         name: measure(as_numbers(X), y, names, options.repeats) for name, (X, y) in tables.items()
     }
@@ -176,9 +177,7 @@ def main() -> None:
     verdicts = verdicts_of(found, names[-1])
     machine = describe_machine("lightgbm", "xgboost")
     report = Report("claim_rich_classes", settings, machine, tables, verdicts, notes)
-    report.publish(options.json)
-    if options.plot is not None:
-        draw(found, names, options.plot)
+    conclude(options, report, partial(draw, found, names))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,11 @@ functions and the minimiser with a penalty are sums and linear systems. A sample
 of the points, and `KernelPairwiseSGDRanker` is fitted to the points with the counts as weights.
 """
 
+from functools import partial
 from statistics import mean
 from typing import Any, NamedTuple
 
-from _claims import bars, new_figure, parse_claim, save_figure
+from _claims import bars, conclude, new_figure, parse_claim, save_figure
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
 from _stats import upper, with_half
@@ -246,9 +247,7 @@ def main() -> None:
     tables = tables_of(found, sizes, negatives)
     verdicts = verdicts_of(found, sizes)
     report = Report("claim_schedule", settings, describe_machine(), tables, verdicts)
-    report.publish(options.json)
-    if options.plot is not None:
-        draw(found, sizes, negatives, options.plot)
+    conclude(options, report, partial(draw, found, sizes, negatives))
 
 
 if __name__ == "__main__":

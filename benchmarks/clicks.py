@@ -193,11 +193,7 @@ def report_of(records: list[dict[str, Any]]) -> Report:
     found = joined(records)
     numbers = sorted({cell.n_impressions for cell in found}, reverse=True)
     tables = [gaps_table(found, n) for n in numbers]
-    measured = {(cell.n_impressions, name) for cell in found for name in found[cell]}
-    peers = [f"{peer}: {WEIGHTED}" for peer in (LIGHTGBM_TREES, XGBOOST)]
-    tables += [
-        beside_peers(found, n) for n in numbers if any((n, peer) in measured for peer in peers)
-    ]
+    tables += [beside_peers(found, n) for n in numbers]
     tables += [table_of(found, data, eta, n) for n, data, eta in product(numbers, TITLES, BIASES)]
     off = [one["off"] for one in records if one["kind"] == "ours" and one["cell"][2] == LARGE]
     notes = [

@@ -9,11 +9,10 @@ the first 5 % of the negatives.
 """
 
 import warnings
-from pathlib import Path
 from statistics import mean
 
 from _harness import command_line, describe_machine
-from _real_data import load_each, load_two_classes
+from _real_data import load_each, load_table
 from _report import Cell, Report, Table
 from _stats import with_half
 
@@ -26,28 +25,10 @@ TITLES = {
     "digit8": "digits, 8 against the rest",
     "credit": "generated credit table",
 }
-CREDIT_ROWS, TOP_SHARE, TEST_SHARE = 6_000, 0.05, 0.4
+TOP_SHARE, TEST_SHARE = 0.05, 0.4
 
 Figures = dict[tuple[int, int], list[tuple[float, float]]]
 """For each number of rounds and power: AUC and top of each split."""
-
-
-def load(name: str, folder: Path | None):
-    """Return the features, with codes of categories as numbers of no order, and the labels."""
-    from sklearn.datasets import load_breast_cancer, load_digits
-
-    if name == "cancer":
-        X, y = load_breast_cancer(return_X_y=True)
-        return X, y == 0
-    if name == "digit8":
-        X, digit = load_digits(return_X_y=True)
-        return X, digit == 8
-    if name == "credit":
-        from sklearn_rank.datasets import make_credit
-
-        table = make_credit(CREDIT_ROWS, random_state=0)
-        return table.data, table.target
-    return load_two_classes(name, folder)
 
 
 def measure(X, y, n_splits: int, rounds: tuple[int, ...]) -> Figures:
@@ -99,7 +80,7 @@ def main() -> None:
     options = parser.parse_args()
     sets, rounds = (["cancer"], ROUNDS[:3]) if options.quick else (TITLES, ROUNDS)
     options.splits = 2 if options.quick else options.splits
-    rows, notes = load_each(load, sets, options.data)
+    rows, notes = load_each(load_table, sets, options.data)
     found = {name: measure(X, y, options.splits, rounds) for name, (X, y) in rows.items()}
     tables = [table_of(TITLES[name], figures, rounds) for name, figures in found.items()]
     settings = (

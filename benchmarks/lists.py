@@ -13,7 +13,6 @@ Bengio (2003) and Holm's procedure over the tables.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -80,11 +79,11 @@ def overall(found: Found, one: str, other: str, metric: str) -> float:
     )
 
 
-def below_anywhere(found: Found, one: str, other: str, metrics: Iterable[str] = METRICS):
+def below_anywhere(found: Found, one: str, other: str) -> Verdict:
     """Return the verdict that one system is nowhere significantly below another one."""
     below = [
         f"{metric} on {table}"
-        for metric in metrics
+        for metric in METRICS
         for table in significantly_below(
             {name: differences(by[one], by[other], metric) for name, by in found.items()}
         )
@@ -143,10 +142,8 @@ def _is_inside(figures, key: str) -> bool:
 
 def report_compare(found: Found) -> PartResult:
     """Compare what the command line puts first with two baselines."""
-    tables, verdicts = (
-        [names_table("What compare puts first, in how many splits", found, FIRST)],
-        [],
-    )
+    tables = [names_table("What compare puts first, in how many splits", found, FIRST)]
+    verdicts = []
     for other in (HISTOGRAMS, LOGISTIC):
         tables.append(difference_table(f"{FIRST} minus {other}", found, FIRST, other))
         verdicts.append(below_anywhere(found, FIRST, other))

@@ -16,12 +16,11 @@ that of our single runs; with MAGIC the test rows of two runs are nearly the sam
 R_8 and R_16 spread too widely to test anything, hence the tables with stratified folds.
 """
 
-import argparse
 import math
 from pathlib import Path
 
 import numpy as np
-from _harness import describe_machine
+from _harness import command_line, describe_machine
 from _paper_protocol import (
     EXPERIMENTS,
     MEASURES,
@@ -34,7 +33,6 @@ from _paper_protocol import (
     library_gap,
     measure_runs,
 )
-from _real_data import DataNotFoundError, add_data_option
 from _report import Report, Table, Verdict
 
 SMALL, LARGE = ("p = 1", "p = 2"), ("p = 8", "p = 16", "p = 64", "IR")
@@ -235,27 +233,17 @@ def settings_line(options):
     )
 
 
-def parse(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tables", type=int, nargs="+", default=[3, 4, 5], choices=(3, 4, 5))
-    parser.add_argument("--runs", type=int, default=100, help="at least 2 (default: 100)")
-    parser.add_argument(
-        "--others", type=int, default=30, help="runs of other readings, 0: none (default: 30)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the first run (default: 0)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="draws the figures there")
-    add_data_option(parser)
-    options = parser.parse_args(arguments)
-    if options.runs < 2 or options.others == 1 or options.others < 0:
-        parser.error(
-            "--runs must be at least 2, --others 0 or at least 2, "
-            f"got {options.runs} and {options.others}"
-        )
-    if options.seed < 0:
-        parser.error(f"--seed must be at least 0, got {options.seed}")
-    return options
+def parse():
+    parser = command_line(__doc__, data=True)
+    add = parser.add_argument
+    add("--tables", type=int, nargs="+", default=[3, 4, 5], choices=(3, 4, 5))
+    add("--runs", type=int, default=100, help="at least 2 (default: 100)")
+    words = "runs of other readings, 0: none, or at least 2 (default: 30)"
+    add("--others", type=int, default=30, help=words)
+    add("--seed", type=int, default=0, help="of the first run (default: 0)")
+    add("--jobs", type=int, default=2, help="processes (default: 2)")
+    add("--figures", type=Path, metavar="DIR", help="draws the figures there")
+    return parser.parse_args()
 
 
 def other_readings(experiment, X, y, values, options):
@@ -276,23 +264,21 @@ def other_readings(experiment, X, y, values, options):
 
 
 def draw(measured, options):
-    """Draw all figures and say where they are."""
+    """Draw all figures."""
     from _paper_figures import draw_contributions, draw_curves, draw_formulas
 
     options.figures.mkdir(parents=True, exist_ok=True)
-    print(draw_contributions(options.figures), draw_formulas(options.figures))
+    draw_contributions(options.figures)
+    draw_formulas(options.figures)
     for experiment, X, y in measured:
-        print(draw_curves(experiment, X, y, options.seed, options.figures))
+        draw_curves(experiment, X, y, options.seed, options.figures)
 
 
-def main(arguments=None):
-    options = parse(arguments)
+def main():
+    options = parse()
     machine = describe_machine()
     experiments = [one for one in EXPERIMENTS if one.table in options.tables]
-    try:
-        loaded = [(one, *one.load(options.data)) for one in experiments]
-    except DataNotFoundError as error:
-        raise SystemExit(str(error)) from error
+    loaded = [(one, *one.load(options.data)) for one in experiments]
     if options.figures is not None:
         draw(loaded, options)
     seeds = range(options.seed, options.seed + options.runs)

@@ -14,13 +14,14 @@ begins at a hundred rows.
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from _harness import Record, command_line, describe_machine, growth, in_process, timed
 from _report import Cell, Report, Table, Verdict
 from _stats import say
+from _workloads import workloads
 
 SMALLEST, LARGEST = 1000, 10_000_000
 SHORT_SMALLEST = 100
@@ -36,11 +37,8 @@ DECADES, OVERHEAD = 100, 5.0
 LIMITS = {"estimators": 1.05, "sums": 1.1, "metrics": 1.2}
 """Targets. A metric sorts: rows log rows alone is 1.07 between 1e5 and 1e7 rows."""
 
-Curve = dict[str, list[float]]
-"""Of one line of one workload: "rows", and for each the median "s" and the number of "runs"."""
-
-Curves = dict[tuple[str, str], Curve]
-"""By the name of the workload and of the line."""
+Curve = dict[str, Any]
+"""A line of a workload: "group", "what" and "of", and by "rows" the median "s" and the "runs"."""
 
 
 # --- in the child --------------------------------------------------------------------------------
@@ -57,8 +55,6 @@ def run_times(call: Callable[[], Any]) -> list[float]:
 
 def run_group(group: str, n_rows: int) -> Record:
     """Time one group at one number of rows."""
-    from _workloads import workloads
-
     lines = []
     for work in workloads():
         least_rows = SHORT_SMALLEST if work.why else SMALLEST
@@ -67,13 +63,6 @@ def run_group(group: str, n_rows: int) -> Record:
         for line, call in work.prepare(n_rows).items():
             lines.append([work.name, line, run_times(call)])
     return {"lines": lines}
-
-
-def list_ends() -> Record:
-    """Return, for the workloads that end before the largest size, where and why."""
-    from _workloads import workloads
-
-    return {work.name: [work.most_rows, work.why] for work in workloads() if work.why}
 
 
 # --- in the parent -------------------------------------------------------------------------------
@@ -98,43 +87,44 @@ def exponent(curve: Curve) -> tuple[float | None, int | None]:
     return growth([n for n, _ in kept], [s for _, s in kept]), int(kept[0][0])
 
 
-def measure(options: argparse.Namespace, threads: int) -> tuple[dict[str, Curves], list[str]]:
+def measure(options: argparse.Namespace) -> tuple[list[Curve], list[str]]:
     """Run all groups at all sizes; return their curves, and what went wrong."""
-    curves: dict[str, Curves] = {group: {} for group in options.only}
+    curves: dict[Any, Curve] = {}
     problems: list[str] = []
     for n_rows in sizes(options.max_rows):
         for group in options.only:
             say(f"{n_rows:,} rows: {group}")
-            found = in_process("scaling:run_group", group, n_rows, threads=threads)
+            found = in_process("scaling:run_group", group, n_rows, threads=options.threads)
             if "error" in found:
                 problems.append(f"{group}, {n_rows:,} rows: {found['error']}")
                 continue
             for name, line, seconds in found["lines"]:
-                curve = curves[group].setdefault((name, line), {"rows": [], "s": [], "runs": []})
+                names = {"group": group, "what": name, "of": line}
+                empty: Curve = {**names, "rows": [], "s": [], "runs": []}
+                curve = curves.setdefault((group, name, line), empty)
                 curve["rows"].append(n_rows)
                 curve["s"].append(median(seconds))
                 curve["runs"].append(len(seconds))
-    return curves, problems
+    return list(curves.values()), problems
 
 
-def tabulate(group: str, curves: Curves) -> Table:
+def tabulate(group: str, curves: Sequence[Curve]) -> Table:
     """Return for each line the largest size, the time there, and the growth."""
     columns = ["what", "of", "most rows", "seconds", "runs", "ns a row", "exponent", "from rows"]
     rows: list[list[Cell]] = []
-    for (name, line), curve in curves.items():
-        n_rows, seconds = int(curve["rows"][-1]), curve["s"][-1]
-        slope, first = exponent(curve)
+    for curve in curves:
+        n_rows, seconds, runs = (curve[key][-1] for key in ("rows", "s", "runs"))
         cost = 1e9 * seconds / n_rows
-        rows.append([name, line, n_rows, seconds, int(curve["runs"][-1]), cost, slope, first])
+        rows.append([curve["what"], curve["of"], n_rows, seconds, runs, cost, *exponent(curve)])
     return Table(GROUPS[group], columns, rows)
 
 
-def judge(group: str, curves: Curves, ends: Mapping[str, list[Any]]) -> Iterator[Verdict]:
+def judge(group: str, curves: Sequence[Curve], ends: Mapping[str, Any]) -> Iterator[Verdict]:
     """Yield the largest exponent of a group, of what is not known to grow faster."""
     found = {
-        f"{name}, {line}": slope
-        for (name, line), curve in curves.items()
-        if name not in ends and (slope := exponent(curve)[0]) is not None
+        f"{curve['what']}, {curve['of']}": slope
+        for curve in curves
+        if curve["what"] not in ends and (slope := exponent(curve)[0]) is not None
     }
     if found:
         worst = max(found, key=found.__getitem__)
@@ -147,25 +137,16 @@ def judge(group: str, curves: Curves, ends: Mapping[str, list[Any]]) -> Iterator
 def make_report(options: argparse.Namespace) -> Report:
     """Measure, and return the report with the curves that it rests on."""
     machine = describe_machine()
-    ends = in_process("scaling:list_ends", threads=1)
-    if "error" in ends:
-        raise SystemExit(f"The workloads can't be listed: {ends['error']}")
-    curves, notes = measure(options, options.threads)
-    tables = [tabulate(group, lines) for group, lines in curves.items() if lines]
-    verdicts = [one for group, lines in curves.items() for one in judge(group, lines, ends)]
-    names = {name for lines in curves.values() for name, _ in lines}
-    notes += [
-        f"{name} ends at {most:,} rows: {why}."
-        for name, (most, why) in ends.items()
-        if name in names
-    ]
+    ends = {work.name: (work.most_rows, work.why) for work in workloads() if work.why}
+    curves, notes = measure(options)
+    tables, verdicts = [], []
+    for group in options.only:
+        lines = [curve for curve in curves if curve["group"] == group]
+        tables.append(tabulate(group, lines))
+        verdicts += judge(group, lines, ends)
+    notes += [f"{name} ends at {most:,} rows: {why}." for name, (most, why) in ends.items()]
     if options.max_rows < LARGEST:
         notes.append(f"The limits are stated for {LARGEST:,} rows.")
-    points = [
-        {"group": group, "what": name, "of": line, "rows": curve["rows"], "s": curve["s"]}
-        for group, lines in curves.items()
-        for (name, line), curve in lines.items()
-    ]
     settings = (
         f"{SMALLEST:,} to {options.max_rows:,} rows; medians of up to {MOST_RUNS} runs; threads "
         f"of linear algebra: {options.threads}, of the estimators: 1. The exponent is the slope of "
@@ -173,19 +154,17 @@ def make_report(options: argparse.Namespace) -> Report:
         f"{OVERHEAD:g} times what it takes at {SMALLEST:,} rows ({SHORT_SMALLEST} where the range "
         "ends early)."
     )
-    return Report("scaling", settings, machine, tables, verdicts, notes, points)
+    return Report("scaling", settings, machine, tables, verdicts, notes, curves)
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = command_line(__doc__)
     add = parser.add_argument
-    add("--max-rows", type=int, default=LARGEST, help="most rows (default 1e7)")
+    add("--max-rows", type=int, default=LARGEST, help="most rows, from 10,000 (default 1e7)")
     add("--threads", type=int, default=2, help="threads of linear algebra (default 2)")
     add("--only", nargs="+", choices=GROUPS, default=list(GROUPS), metavar="GROUP")
     options = parser.parse_args()
-    if options.max_rows < 10 * SMALLEST or options.threads < 1:
-        parser.error(f"at least {10 * SMALLEST} rows and one thread are needed")
     make_report(options).publish(options.json)
 
 

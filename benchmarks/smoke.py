@@ -45,13 +45,10 @@ Found = Iterator[tuple[str, float, float]]
 SUM_LIMITS = {"logistic": 0.8, "exponential": 0.8, "least_squares": 0.8}
 SORTING_SUMS = 2.0
 
-ON_LIST: dict[str, tuple[Record, float]] = {
+LOSSES: dict[str, tuple[Record, float]] = {
     "fit of the logistic loss": ({"loss": "logistic", "p": 1}, 8.0),
     "fit of the IR push": ({"push": "ir"}, 4.0),
     "fit of both pushes": ({"push": "both"}, 4.0),
-}
-ON_QUERIES: dict[str, tuple[Record, float]] = {
-    "fit of the logistic loss to queries": ({"loss": "logistic", "p": 1}, 6.0),
 }
 """What is boosted, and the most times what the exponential loss may take."""
 
@@ -132,16 +129,16 @@ def check_losses() -> Found:
     from sklearn_rank.datasets import make_queries
 
     X, y = draw_two_classes(50_000)
-    yield from ratios(*few_rounds(ON_LIST, X, y), 3)
+    yield from few_rounds(LOSSES, X, y)
     rows = make_queries(500, 100, 20, 4, random_state=0)
-    fits = few_rounds(ON_QUERIES, rows.data, rows.target, qid=rows.qid, relevance="graded")
-    yield from ratios(*fits, 3)
+    limits = {"fit of the logistic loss to queries": ({"loss": "logistic", "p": 1}, 6.0)}
+    yield from few_rounds(limits, rows.data, rows.target, qid=rows.qid, relevance="graded")
 
 
 def few_rounds(
     limits: Mapping[str, tuple[Record, float]], X: Any, y: Any, *, qid: Any = None, **shared: Any
-) -> tuple[dict[str, Callable[[], Any]], str, dict[str, float]]:
-    """Return fits of ten rounds, the exponential one's name, and the limits of the others."""
+) -> Found:
+    """Compare fits of ten rounds with that of the exponential loss."""
     from sklearn_rank import PNormPushRanker
 
     def fit(given: Record) -> Callable[[], Any]:
@@ -150,7 +147,7 @@ def few_rounds(
 
     beside = "the exponential one, p=1"
     fits = {beside: fit({"p": 1}), **{name: fit(given) for name, (given, _) in limits.items()}}
-    return fits, beside, {name: limit for name, (_, limit) in limits.items()}
+    return ratios(fits, beside, {name: limit for name, (_, limit) in limits.items()}, 3)
 
 
 def check_rounds() -> Found:
@@ -189,8 +186,7 @@ def check_memory(name: str, limit: float, **parameters: Any) -> Found:
     model = getattr(sklearn_rank, name)(**parameters)
     model.fit(X[:1000], y[:1000])  # what is imported and started late is no part of it
     extra = watch(partial(model.fit, X, y))["extra_mb"]
-    if extra is not None:
-        yield f"memory of {name}'s fit / data", extra * 1e6 / X.nbytes, limit
+    yield f"memory of {name}'s fit / data", extra * 1e6 / X.nbytes, limit
 
 
 def check_listnet() -> Found:

@@ -7,12 +7,10 @@ the sum of the reciprocal ranks then loses up to 1, and its distribution over ra
 a normal one, for which the z of `paper_tables.py` is meant.
 """
 
-import argparse
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-from _harness import describe_machine
+from _harness import command_line, describe_machine
 from _paper_protocol import (
     EXPERIMENTS,
     MEASURES,
@@ -22,8 +20,8 @@ from _paper_protocol import (
     line_search,
     parts,
     scaled,
+    shares,
 )
-from _real_data import add_data_option
 from _report import Report, Table
 from sklearn.model_selection import train_test_split
 
@@ -36,50 +34,25 @@ TURNS = 100 * 10
 """A round of each of the ten features, a hundred times."""
 
 
-def one_thousand_rounds(X, y, p):
-    """Return the coefficients when each of the 100 rounds goes through all ten features."""
-    return boosted(X, y, p, TURNS)
-
-
-def coarse(tol):
-    """Return a fit of 100 rounds whose line search ends at such a slope."""
-    return lambda X, y, p: boosted_with(X, y, p, partial(line_search, tol=tol))
-
-
-def small_steps(X, y, p):
-    """Return the coefficients of 100 rounds of one Newton step each."""
-    return boosted_with(X, y, p, newton_step)
-
-
 def newton_step(f_above, f_below, h_above, h_below, p):
     """Return one step of Newton's method for log R_p / p along a feature."""
-    a, b = np.exp(-f_above), np.exp(p * f_below)
-    a, b = a / a.sum(), b / b.sum()
+    a, b = shares(-f_above), shares(p * f_below)
     mean_above, mean_below = a @ h_above, b @ h_below
     curvature = a @ (h_above - mean_above) ** 2 + p * (b @ (h_below - mean_below) ** 2)
     return (mean_above - mean_below) / curvature
 
 
-def boosted_with(X, y, p, step_of):
-    """Return coefficients of 100 rounds by the steepest edge, with a line search of one's own."""
-    above, below = X[y == 1], X[y == 0]
-    coef = np.zeros(X.shape[1])
-    for _ in range(ROUNDS):
-        f_above, f_below = above @ coef, below @ coef
-        a, b = np.exp(-f_above), np.exp(p * f_below)
-        edges = a / a.sum() @ above - b / b.sum() @ below
-        chosen = np.abs(edges).argmax()
-        coef[chosen] += step_of(f_above, f_below, above[:, chosen], below[:, chosen], p)
-    return coef
-
-
 FITS = {
-    FIRST: lambda X, y, p: boosted(X, y, p, ROUNDS),
-    "50 rounds": lambda X, y, p: boosted(X, y, p, 50),
-    "100 rounds of all ten features": one_thousand_rounds,
-    "the line search ends at a slope of .01": coarse(0.01),
-    "the line search ends at a slope of .05": coarse(0.05),
-    "one Newton step a round": small_steps,
+    FIRST: partial(boosted, rounds=ROUNDS),
+    "50 rounds": partial(boosted, rounds=50),
+    "100 rounds of all ten features": partial(boosted, rounds=TURNS),
+    **{
+        f"the line search ends at a slope of {words}": partial(
+            boosted, rounds=ROUNDS, step_of=partial(line_search, tol=float(words))
+        )
+        for words in (".01", ".05")
+    },
+    "one Newton step a round": partial(boosted, rounds=ROUNDS, step_of=newton_step),
 }
 OTHERS = (
     *("training rows with the shares of the classes", "ties in the order of the file"),
@@ -165,12 +138,10 @@ def first_rows_table(found):
     return Table("A hadron as the first row", heads, rows)
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main():
+    parser = command_line(__doc__, data=True)
     parser.add_argument("--runs", type=int, default=400, help="random samples (default: 400)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there as well")
-    add_data_option(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     machine = describe_machine()
     found = measured(*MAGIC.load(options.data), options.runs)
     settings = (

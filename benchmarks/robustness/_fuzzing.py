@@ -131,7 +131,10 @@ def run_guarded(call: Callable[[], str], n_bytes: int, *, limits: bool = True) -
     finally:
         if limits:
             signal.setitimer(signal.ITIMER_PROF, 0)
-    seconds, used = time.process_time() - started, max(0, _peak() - before) if limits else 0
+    seconds, used = (
+        time.process_time() - started,
+        max(0, _status("VmHWM") - before) if limits else 0,
+    )
     if kind in (RESULT, REFUSED) and used > FREE_BYTES + PER_BYTE * n_bytes:
         kind = "memory"
     return {"kind": kind, "detail": detail[:2000], "seconds": seconds, "bytes": used}
@@ -146,26 +149,15 @@ def _where() -> str:
 
 
 def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    return 0
+    """Return a size of this process in bytes (Linux only)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
 
 
 def _forget_peak() -> int:
-    """Set the mark of the largest memory back, and return what is taken now (Linux only)."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-        return _status("VmRSS")
-    except OSError:
-        return 0
-
-
-def _peak() -> int:
-    try:
-        return _status("VmHWM")
-    except OSError:
-        return 0
+    """Set the mark of the largest memory back, and return what is taken now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
 
 
 # --- batches -------------------------------------------------------------------------------------
@@ -175,19 +167,16 @@ def run_batch(
     results: Any, warm_up: Callable[[], Any], case: Case, part: str, seed: int, numbers: range
 ) -> None:
     """Run cases in this process, and send what each of them gave."""
-    warm_up()
+    with contextlib.redirect_stdout(io.StringIO()):
+        warm_up()
     _limit_memory()
     signal.signal(signal.SIGPROF, _too_slow)
     results.send("ready")
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             results.send(run_guarded(*make_case(case, part, seed, number, Path(folder))))
-            _clear(Path(folder))
-
-
-def _clear(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink()
+            for path in Path(folder).iterdir():
+                path.unlink()
 
 
 def _too_slow(*_: Any) -> None:

@@ -1,27 +1,14 @@
-r"""Sums of a smooth loss over the pairs of many queries, at the price of their rows.
+"""Sums of a smooth loss over the pairs of many queries, at the price of their rows.
 
-The scores of a query are divided into cells of one width; t in [-1, 1] is the place of a row in its
-cell. A loss that is analytic in a strip around the real axis is, for the rows of two cells, a short
-sum of products of Chebyshev polynomials,
-
-.. math:: \phi(f_i - g_k) = \sum_{r, s < d} C^{ab}_{rs} \, T_r(t_i) \, T_s(t_k)
-    + O(\varrho^{-d}), \qquad \varrho = z + \sqrt{1 + z^2}
-
-where a and b are the cells, C depends on b - a alone, and z is the half-width of the strip over
-that of a cell. So of the rows of a level in a cell only d sums matter, its *moments*
-:math:`\sum_i w_i T_r(t_i)`: those of the levels above or below a row, times C, are the coefficients
-of a polynomial of its place.
-
-References
-----------
-L. N. Trefethen, *Approximation Theory and Approximation Practice*, SIAM 2013, theorem 8.2 (the
-error of Chebyshev series of analytic functions).
+The scores of a query are divided into cells (`_cells`), each of which has moments of the rows of
+each level: those of the levels above or below a row are the coefficients of a polynomial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -33,15 +20,16 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Block, Groups
 from sklearn_rank._pair_sums._batches import derivatives
 from sklearn_rank._pair_sums._block_sums import BlockSums
+from sklearn_rank._pair_sums._cells import RowsInCells, kernels, number_of_terms
 from sklearn_rank._pair_sums.group_sums import EMPTY, KeptSums, PairSums, PartSums
 from sklearn_rank._pair_sums.margin_losses import MarginLoss
 
 Found = TypeVar("Found")
 
-_WIDTH = 0.64
+_WIDTH = 0.48
 """Width of a cell in half-widths of the strip; wider ones are fewer, and need more moments."""
 
-_MOST_CELLS = 10
+_MOST_CELLS = 14
 """Cells of a query. With more of them the pairs themselves cost less."""
 
 _PART_ROWS, _MOST_ROWS = 16_000, 32_000
@@ -68,7 +56,7 @@ class CellSums:
         assert loss.strip is not None
         self.preferences, self.loss, self._otherwise = preferences, loss, otherwise
         self._width = _WIDTH * loss.strip.half_width
-        self._n_terms = int(np.ceil(-np.log(loss.strip.error) / np.arcsinh(2.0 / _WIDTH)))
+        self._n_terms = number_of_terms(_WIDTH, loss.strip.error)
         slopes = loss.derivative(self._width * np.linspace(-1.0, 1.0, 15))
         is_mirrored = np.ptp(slopes + slopes[::-1]) < loss.strip.error
         self._mirror = 2.0 * float(slopes[7]) if is_mirrored else None
@@ -81,7 +69,6 @@ class CellSums:
         # Kept: new pages from the system would take longer than what is written there. A call takes
         # what it needs, so that others may come meanwhile.
         self._free: list[_Memory] = []
-        self._last_kernels: tuple[tuple[int, float], list[Floats]] = (0, 0.0), []
 
     @staticmethod
     def cost(preferences: Preferences) -> float:
@@ -165,31 +152,28 @@ class CellSums:
             n_cells = (high - low) / self._width + 1.0
         if not n_cells.max() < _MOST_CELLS + 1:  # NaN, too
             return None
-        key, last = (int(n_cells.max()), margin), self._last_kernels
-        if last[0] != key:  # most calls need those of the call before
-            last = self._last_kernels = key, self._kernels(*key)
-        return _Places(scores, low, n_cells.astype(np.int32), self._width, last[1], self._mirror)
+        matrices = _kernels(self.loss, self._width, self._n_terms, int(n_cells.max()), margin)
+        return _Places(scores, low, n_cells.astype(np.intp), self._width, matrices, self._mirror)
 
-    def _kernels(self, n_cells: int, margin: float) -> list[Floats]:
-        """Return the coefficients C of phi, of its derivative and, if there is one, of the second.
 
-        Rows of the matrices are the moments of lower rows, and columns the coefficients for upper
-        ones; transposed, those of upper rows and for lower ones.
-        """
-        d = self._n_terms
-        angles = np.pi * (np.arange(d) + 0.5) / d
-        to_coefficients = np.cos(np.outer(np.arange(d), angles)) * (2.0 / d)
-        to_coefficients[0] /= 2.0
-        nodes, cells = np.cos(angles) / 2.0, np.arange(n_cells)
-        distance = np.arange(1 - n_cells, n_cells)[:, np.newaxis, np.newaxis]
-        margins = self._width * (distance + nodes - nodes[:, np.newaxis]) - margin
-        place = cells - cells[:, np.newaxis] + n_cells - 1
-        found = []
-        for values in derivatives(self.loss, margins, hasattr(self.loss, "second_derivative")):
-            coefficients = to_coefficients @ values @ to_coefficients.T
-            kernel = coefficients[place].transpose(0, 2, 1, 3)
-            found.append(kernel.reshape(n_cells * d, n_cells * d))
-        return found
+@lru_cache(maxsize=4)  # most calls need those of the call before
+def _kernels(
+    loss: MarginLoss, width: float, n_terms: int, n_cells: int, margin: float
+) -> list[Floats]:
+    """Return the coefficients C of phi, of its derivative and, if there is one, of the second.
+
+    Rows of the matrices are the moments of lower rows, and columns the coefficients for upper
+    ones; transposed, those of upper rows and for lower ones.
+    """
+    size, cells = n_cells * n_terms, np.arange(n_cells)
+    with_second, distances = hasattr(loss, "second_derivative"), np.arange(1 - n_cells, n_cells)
+
+    def values(margins: Floats) -> list[Floats]:
+        return derivatives(loss, margins - margin, with_second)
+
+    found = kernels(values, width, n_terms, distances)
+    place = cells - cells[:, np.newaxis] + n_cells - 1
+    return [each[place].transpose(0, 2, 1, 3).reshape(size, size) for each in found]
 
 
 class _Places(NamedTuple):
@@ -225,13 +209,13 @@ class _Memory:
     Attributes
     ----------
     terms : ndarray of shape (n_terms, n)
-        Polynomials of the rows of a block.
-    polynomials, values : ndarray of shape (n, n_terms)
+        Powers of the places of the rows of a block.
+    powers, values : ndarray of shape (n, n_terms)
         The same by row, and their products with coefficients.
     """
 
     def __init__(self, n_rows: int, n_terms: int) -> None:
-        self.polynomials, self.values = np.empty((2, n_rows, n_terms))
+        self.powers, self.values = np.empty((2, n_rows, n_terms))
         # Rows at a distance of a power of two would share few lines of the cache.
         self.terms = np.empty((n_terms, n_rows - n_rows % 16 + 24))
 
@@ -250,7 +234,7 @@ class _Cells(KeptSums):
     """
 
     _cell: Indices
-    _polynomials: Floats
+    _powers: Floats
     _values: Floats
     _matrix: csc_matrix
     _kernels: list[Floats]
@@ -267,19 +251,15 @@ class _Cells(KeptSums):
         block, segments = self._block, self._segments
         at = copy(self)
         n_cells = int(places.n_cells[block.groups].max())
-        place = places.scores[self.rows] - block.spread(places.low[block.groups])
-        place /= places.width
-        cell: Indices = place.astype(np.int32)
-        place -= cell
-        place *= 2.0
-        place -= 1.0
-        cell += segments.spread(np.arange(segments.n_groups, dtype=np.int32) * n_cells)
-        at._cell, at._values = cell, memory.values[: block.n_items]
-        at._polynomials = memory.polynomials[: block.n_items]
-        np.copyto(at._polynomials, _polynomials(place, memory.terms).T)
+        distance = places.scores[self.rows] - block.spread(places.low[block.groups])
+        in_cells = RowsInCells(distance, places.width)
+        at._powers, at._values = memory.powers[: block.n_items], memory.values[: block.n_items]
+        np.copyto(at._powers, in_cells.powers(memory.terms).T)
+        at._cell = in_cells.cell + segments.spread(np.arange(segments.n_groups) * n_cells)
+        # Sums a row of the powers for each row: all moments at once, where these are many.
         at._matrix = csc_matrix((segments.n_groups * n_cells, block.n_items))
-        at._matrix.indices = cell
-        at._matrix.indptr = np.arange(block.n_items + 1, dtype=np.int32)
+        at._matrix.indices = at._cell
+        at._matrix.indptr = np.arange(block.n_items + 1)
         size = n_cells * len(memory.terms)
         at._kernels = [kernel[:size, :size] for kernel in places.kernels]
         at._mirror = places.mirror
@@ -300,7 +280,7 @@ class _Cells(KeptSums):
             else:
                 coefficients = (above + below) @ kernel
                 if order == 1:  # phi'(m) of a lower row is the mirror less phi'(-m)
-                    constants = slice(None, None, self._values.shape[1])
+                    constants = slice(None, None, self._powers.shape[1])
                     mass = above[:, constants].sum(axis=1, keepdims=True)
                     coefficients[:, constants] -= self._mirror * mass
             self._at_rows(coefficients, rows)
@@ -324,8 +304,7 @@ class _Cells(KeptSums):
     def _own(self, weight: Floats) -> Floats:
         """Return the moments of the rows of each segment."""
         self._matrix.data = weight
-        moments = np.asarray(self._matrix @ self._polynomials)
-        return moments.reshape(self._segments.n_groups, -1)
+        return np.asarray(self._matrix @ self._powers).reshape(self._segments.n_groups, -1)
 
     def _above(self, moments: Floats) -> Floats:
         """Return the moments of the rows above each segment."""
@@ -337,19 +316,7 @@ class _Cells(KeptSums):
 
     def _at_rows(self, coefficients: Floats, out: Floats) -> None:
         """Write the polynomials with these coefficients, at the places of the rows."""
-        n_terms = self._values.shape[1]
-        by_cell = coefficients.reshape(-1, n_terms)
-        by_cell.take(self._cell, axis=0, out=self._values, mode="clip")
-        np.multiply(self._values, self._polynomials, out=self._values)
+        n_terms = self._powers.shape[1]
+        coefficients.reshape(-1, n_terms).take(self._cell, axis=0, out=self._values, mode="clip")
+        np.multiply(self._values, self._powers, out=self._values)
         np.dot(self._values, np.ones(n_terms), out=out)
-
-
-def _polynomials(t: Floats, memory: Floats) -> Floats:
-    """Return the first Chebyshev polynomials at t, at the start of the rows of `memory`."""
-    terms = memory[:, : len(t)]
-    terms[0], terms[1] = 1.0, t
-    twice = 2.0 * t
-    for k in range(2, len(terms)):
-        np.multiply(twice, terms[k - 1], out=terms[k])
-        terms[k] -= terms[k - 2]
-    return terms

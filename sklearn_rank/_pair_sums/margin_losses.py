@@ -17,7 +17,8 @@ from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Sums
 from sklearn_rank._core.validation import Choice, Number, check_parameters
-from sklearn_rank._pair_sums._logistic import RowExponentials, logistic_sums
+from sklearn_rank._pair_sums._logistic._list_in_cells import logistic_sums
+from sklearn_rank._pair_sums._logistic._row_exponentials import RowExponentials
 from sklearn_rank._pair_sums._moment_sums import least_squares_heights, least_squares_sums
 from sklearn_rank._pair_sums._sorted_sides import SortedSides
 from sklearn_rank._pair_sums._sorted_sums import (

@@ -14,7 +14,7 @@ from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._pair_sums._block_sums import BlockSums
 from sklearn_rank._pair_sums._cell_sums import CellSums
-from sklearn_rank._pair_sums._logistic._grid import ListOnGrid
+from sklearn_rank._pair_sums._logistic._list_in_cells import ListInCells
 from sklearn_rank._pair_sums.group_sums import Strip, by_role
 from sklearn_rank.objectives import MARGIN_LOSSES, MarginLoss, MarginPush, PairLoss
 
@@ -269,7 +269,7 @@ def one_list(spread=4.0, n_rows=3000, seed=0):
     return preferences, spread * rng.normal(size=n_rows)
 
 
-@pytest.mark.parametrize("spread", [1.0, 1e5], ids=["grid", "no grid"])
+@pytest.mark.parametrize("spread", [1.0, 1e5], ids=["cells", "no cells"])
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
 def test_the_part_of_a_list_has_the_sums_of_its_roles(loss, spread):
     preferences, f = one_list(spread)
@@ -278,7 +278,7 @@ def test_the_part_of_a_list_has_the_sums_of_its_roles(loss, spread):
     above, below = rng.uniform(size=(2, len(f)))
 
     def check(part):
-        assert isinstance(part, ListOnGrid) == (loss == "logistic" and spread == 1.0)
+        assert isinstance(part, ListInCells) == (loss == "logistic" and spread == 1.0)
         n, (_, lower) = part.n_upper, by_role(below, part.n_upper)
         upper = above[:n]
         for _ in range(2):  # at first, and from what is kept
@@ -302,7 +302,7 @@ def test_the_part_of_a_list_has_the_sums_of_its_roles(loss, spread):
 @pytest.mark.parametrize("push", ["top", "bottom", "both"])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_a_push_of_a_long_list_is_that_over_pairs(loss, push):
-    """Lists of one grid or one sort: values, gradients and bounds, beside those pair by pair."""
+    """Lists in cells or by one sort: values, gradients and bounds, beside those pair by pair."""
     preferences, f = one_list()
     found = []
     for method in ("fast", "dense"):

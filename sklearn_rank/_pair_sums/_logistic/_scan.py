@@ -8,7 +8,8 @@ Each is analytic but for t = -1, so that polynomials in t of degree d are exact 
 :math:`\varrho^{-d}`, :math:`\varrho = 3 + \sqrt 8`. A power of t is an exponential of a distance,
 :math:`t^j = e^{-j (x_i - x_k)}`, and the sum of these over the earlier rows is found from that of
 the row before: it decays by the distance of both, and the weight of that row is added. No term is
-negative, so nothing cancels, wherever the scores lie.
+negative, so nothing cancels, wherever the scores lie. Where few rows are near each other, their
+pairs themselves are visited instead.
 
 The sorted rows are divided into *lanes* of one length, whose scans are made side by side.
 """
@@ -22,9 +23,11 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
 from sklearn_rank._core.protocols import Floats, Mask
-from sklearn_rank._pair_sums._logistic._grid import REACH
 from sklearn_rank._pair_sums._sorted_sides import integral, sort_sides
 from sklearn_rank._pair_sums.group_sums import PairSums
+
+REACH = 40.0
+"""Beyond it exp(-z) is below a rounding error of one."""
 
 _RATE = float(np.log(3.0 + np.sqrt(8.0)))
 """Logarithm of rho."""
@@ -37,6 +40,10 @@ _LARGEST = 2.0**50
 
 _EXTRA = 100.0
 """How much more exact polynomials must be for the sums of t / (1 + t)^2 too."""
+
+_FEW, _STEPS, _MOST_NEAR = 3.0, 1e5, 64
+"""Rows within reach, as a mean and at most, up to which each is visited; a scan has so many steps
+that they cost as much as these rows."""
 
 _MOST_LANES = 1024
 """The sums of so many lanes stay in the second-level cache."""
@@ -88,7 +95,7 @@ class SortedRows:
         """Return the loss of each row's pairs."""
         role = "lower" if side == "top" else "upper"
         weights = self._weights(role, weight)
-        rest = _rest_sums(self, weights, _kernels(self._degree(*weights, self._allowed))[:1])
+        rest = self._rest(weights, 1, self._allowed)
         found = self.sides.split(rest[0])[role == "lower"]
         return found + self._ramp(role, weight, self.sides.gap)
 
@@ -96,9 +103,7 @@ class SortedRows:
         self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        degree = self._degree(above, below, self._allowed / _EXTRA)
-        kernels = _kernels(degree)[: 2 + with_second]
-        rest = _rest_sums(self, (above, below), kernels)
+        rest = self._rest((above, below), 2 + with_second, self._allowed / _EXTRA)
         heights = self.sides.split(rest[0])[1] + self._ramp("lower", above, self.sides.gap)
         # Of upper rows the later pairs are out of order, of lower rows the earlier ones.
         np.negative(rest[1], out=rest[1], where=~self.sides.is_upper)
@@ -121,14 +126,41 @@ class SortedRows:
             return self.sides.split(integral(gap, behind))[1]
         return self.sides.split(integral(gap[::-1], ahead[::-1])[::-1])[0]
 
-    def _degree(self, a: Floats, b: Floats, allowed: float) -> int:
-        """Return the degree of polynomials that are wrong by the allowed share."""
+    def _rest(self, weights: tuple[Floats, Floats], n_kernels: int, allowed: float) -> Floats:
+        """Return the sums of the remainders, wrong by the allowed share: see `_scanned`."""
         # The errors decay as t does: only near rows have a part in them.
         some = np.arange(0, len(self.x), 8)
         crowd = int(np.max(np.searchsorted(self.x, self.x[some] + 1.0) - some)) + 8
-        heaviest = max(float(side.max()) / (float(side.sum()) or 1.0) for side in (a, b))
+        heaviest = max(float(side.max()) / (float(side.sum()) or 1.0) for side in weights)
         share = min(_TAILS * crowd * heaviest, 1.0)
-        return max(int(np.ceil(np.log(max(share / allowed, 1.0)) / _RATE)), 4)
+        exponent = float(np.log(max(share / allowed, 1.0)))
+        n_near = np.searchsorted(self.x, self.x[some] + exponent) - some
+        if n_near.mean() <= _FEW + _STEPS / len(self.x) and n_near.max() <= _MOST_NEAR:
+            return _of_near_rows(self, weights, n_kernels, exponent)
+        degree = max(int(np.ceil(exponent / _RATE)), 4)
+        return _scanned(self, weights, _kernels(degree)[:n_kernels])
+
+
+def _of_near_rows(
+    rows: SortedRows, weights: tuple[Floats, Floats], n_kernels: int, reach: float
+) -> Floats:
+    """Return what `_scanned` does, from each pair of rows within reach: where these are few."""
+    x, is_upper = rows.x, rows.sides.is_upper
+    weight = np.add(*rows.sides.weights(*weights))
+    found, first, lag = np.zeros((n_kernels, len(x))), np.arange(len(x)), 0
+    while len(first):
+        lag += 1
+        first = first[: np.searchsorted(first, len(x) - lag)]
+        first = first[x[first + lag] - x[first] < reach]
+        one = first[is_upper[first + lag] != is_upper[first]]
+        other = one + lag
+        t = np.exp(x[one] - x[other])
+        slope = t / (1.0 + t)
+        terms = np.log1p(t), slope, slope / (1.0 + t)
+        for order, term in enumerate(terms[:n_kernels]):
+            found[order][one] += term * weight[other] * (-1.0 if order == 1 else 1.0)
+            found[order][other] += term * weight[one]
+    return found
 
 
 @cache
@@ -145,7 +177,7 @@ def _kernels(degree: int) -> Floats:
     return np.array([coefficients(kernel) for kernel in over_t])
 
 
-def _rest_sums(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats) -> Floats:
+def _scanned(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats) -> Floats:
     """Return each row's sums of the remainders over the rows of the other side.
 
     Of t / (1 + t) that over the earlier rows less that over the later ones.

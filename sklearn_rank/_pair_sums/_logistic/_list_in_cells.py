@@ -1,0 +1,280 @@
+r"""Logistic loss of the pairs of one list, by the moments of its cells.
+
+With m the margin of a pair, and d the number of its upper row's cell less that of its lower row's,
+the loss is -m or its derivative -1 where d < 0, which running sums over the cells handle exactly
+over any distance, and a remainder that decays with the distance, which convolutions sum up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.fft import irfft, rfft
+from scipy.special import expit
+
+from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.parallel import ThreadPool
+from sklearn_rank._core.protocols import Floats, Mask
+from sklearn_rank._core.sums import ALL_HERE, Sums
+from sklearn_rank._pair_sums._cells import RowsInCells, kernels, number_of_terms
+from sklearn_rank._pair_sums._logistic._scan import REACH, SortedRows
+from sklearn_rank._pair_sums.group_sums import KeptSums, PairSums, PartSums
+
+_WIDTHS = 1 / 32, 1 / 8, 1 / 2, 1.0
+"""Widths of cells: wider ones are fewer, and need more moments."""
+
+# Nanoseconds on one machine. Only their ratios matter, and only roughly.
+_PER_ROW, _PER_ROW_AND_TERM = 6.0, 2.0
+_PER_TERM, _PER_CELL, _PER_CELL_AND_TERM = 30e3, 30.0, 3.0
+_PER_SCANNED_ROW, _SCAN = 250.0, 300e3
+
+_LONGEST = 131072.0
+"""Longest axis: the moments of its cells, in messages between processes, are 20 MB."""
+
+_SHORTEST_PIECE = 960
+"""Shortest piece of a long axis that is transformed: of shorter ones too much is margin."""
+
+_LEAST_PART = 1 << 16
+"""Rows that are worth a thread: below, threads wait for each other between short calls of NumPy."""
+
+
+def logistic_sums(
+    f: Floats,
+    g: Floats,
+    error: float = 1e-12,
+    threads: ThreadPool | None = None,
+    rows: Sums | None = None,
+) -> PartSums:
+    """Return the sums over the pairs of upper rows with scores f and lower rows with scores g.
+
+    `error` is the share of a row's pairs by which its sums may be wrong. `threads` share
+    the rows of cells. With `rows` those here are a part of the upper and of the lower ones.
+    """
+    threads = threads or ThreadPool()
+    if rows is not None:
+        return ListInCells(f, g, _shared_cells(f, g, rows, error), threads, rows)
+    low, high = float(min(f.min(), g.min())), float(max(f.max(), g.max()))
+    cells = _if_cheaper(low, high, len(f) + len(g), error)
+    if cells is not None:
+        return ListInCells(f, g, cells, threads)
+    in_order = SortedRows(f, g, error)
+    cells = _if_cheaper(0.0, in_order.length + 1.0, len(f) + len(g), error)
+    if cells is None:
+        return in_order
+    return ListInCells(*in_order.without_gaps(), cells, threads, gaps=in_order)
+
+
+class Cells(NamedTuple):
+    """Cells of one width, one after the other.
+
+    Attributes
+    ----------
+    origin, width : float
+        Where the first cell begins, and the width of each.
+    n_cells, n_terms : int
+        Number of cells, and of moments of each.
+    """
+
+    origin: float
+    width: float
+    n_cells: int
+    n_terms: int
+
+    def cost(self, n_rows: int) -> float:
+        """Return the cost of the sums over some rows."""
+        reach, size = self._lengths
+        n_values = -(-self.n_cells // (size - 2 * reach)) * size
+        per_term = _PER_TERM + (_PER_CELL + _PER_CELL_AND_TERM * self.n_terms) * n_values
+        return _PER_ROW * n_rows + self.n_terms * (per_term + _PER_ROW_AND_TERM * n_rows)
+
+    @property
+    def _lengths(self) -> tuple[int, int]:
+        """Reach of the remainder in cells, and the length of the pieces that are transformed."""
+        reach = min(int(REACH / self.width), 1 << (self.n_cells - 1).bit_length())
+        return reach, 3 * reach if self.n_cells <= reach else max(3 * reach, _SHORTEST_PIECE)
+
+    def sums(self, order: int, moments: Floats) -> Floats:
+        """Return coefficients of the sums of the derivative of phi of an order, for lower rows.
+
+        `moments` are those of the upper rows.
+        """
+        found = self._rest(order, moments)
+        behind = np.zeros((2, self.n_cells))
+        np.cumsum(moments[:2, :-1], axis=1, out=behind[:, 1:])
+        if order == 1:
+            found[0] -= behind[0]
+        elif order == 0:
+            found[0] += self.width * (np.cumsum(behind[0]) - behind[1] / 2.0)
+            found[1] += self.width / 2.0 * behind[0]
+        return found
+
+    def _rest(self, order: int, moments: Floats) -> Floats:
+        """Return the convolution of the moments with the remainder: piece by piece of the axis."""
+        reach, size = self._lengths
+        kernel = _transformed_kernels(self.width, self.n_terms, reach, size)
+        length = size - 2 * reach
+        n_pieces = -(-self.n_cells // length)
+        padded = np.pad(moments, ((0, 0), (reach, n_pieces * length - self.n_cells + reach)))
+        pieces = rfft(sliding_window_view(padded, size, axis=1)[:, ::length])
+        product = np.einsum("skf,kpf->spf", kernel[order], pieces)
+        found = irfft(product, size)[..., 2 * reach :]
+        return np.asarray(found.reshape(self.n_terms, -1)[:, : self.n_cells])
+
+
+@cache
+def _transformed_kernels(width: float, n_terms: int, reach: int, size: int) -> list[Floats]:
+    """Return the transforms of the remainders by order, of a reach and of a length."""
+    distances = np.arange(reach, -reach - 1, -1)
+    found = kernels(lambda m: _remainders(m, distances < 0), width, n_terms, distances)
+    return [rfft(each.transpose(1, 2, 0), size) for each in found]
+
+
+def _remainders(margin: Floats, is_behind: Mask) -> list[Floats]:
+    """Return phi, phi' and phi''; without -m and -1 where the upper row is in a cell behind."""
+    sign = np.where(is_behind, -1.0, 1.0)[:, np.newaxis, np.newaxis]
+    margin = sign * margin
+    likely, unlikely = expit(margin), expit(-margin)
+    return [-np.log(likely), -sign * unlikely, likely * unlikely]
+
+
+def _shared_cells(f: Floats, g: Floats, rows: Sums, error: float) -> Cells:
+    """Return the cheapest cells for rows of several processes.
+
+    Raises
+    ------
+    ValueError
+        When their scores are spread too widely.
+    """
+    low = min((float(x.min()) for x in (f, g) if len(x)), default=np.inf)
+    high = max((float(x.max()) for x in (f, g) if len(x)), default=-np.inf)
+    low, high, n_rows = rows.smallest(np.array([low, -high, -(len(f) + len(g))])) * [1, -1, -1]
+    if not high - low <= _LONGEST:
+        raise ValueError(
+            "The logistic loss of one list on several processes needs scores that differ by at "
+            f"most {_LONGEST:g}. Got scores from {low:g} to {high:g}: bring the features "
+            "to similar ranges, or use another loss."
+        )
+    return _cheapest(float(low), float(high), int(n_rows), error)
+
+
+def _if_cheaper(low: float, high: float, n_rows: int, error: float) -> Cells | None:
+    """Return the cheapest cells, or None where scans of sorted rows cost less."""
+    if not high - low < _LONGEST:
+        return None
+    cells = _cheapest(low, high, n_rows, error)
+    return cells if cells.cost(n_rows) <= _SCAN + _PER_SCANNED_ROW * n_rows else None
+
+
+def _cheapest(low: float, high: float, n_rows: int, error: float) -> Cells:
+    """Return the cheapest cells; `error` is the share of a row's pairs by which sums may err."""
+
+    def cells(width: float) -> Cells:
+        n_terms = number_of_terms(width / np.pi, error / 8.0)  # of many pairs
+        return Cells(low, width, int((high - low) / width) + 1, n_terms)
+
+    return min(map(cells, _WIDTHS), key=lambda some: some.cost(n_rows))
+
+
+class ListInCells(KeptSums):
+    """Sums over the pairs of one bipartite list by cells.
+
+    Parameters
+    ----------
+    f, g : ndarray of shape (n_upper,) and (n_lower,)
+        Scores of the upper and of the lower rows.
+    cells : Cells
+        The cells.
+    threads : ThreadPool
+        Threads that share the rows.
+    sums : Sums
+        Sums over the rows of all processes, where these are a part.
+    gaps : SortedRows or None, default=None
+        The rows before gaps between the scores were shortened.
+    """
+
+    rows = slice(None)
+
+    def __init__(
+        self,
+        f: Floats,
+        g: Floats,
+        cells: Cells,
+        threads: ThreadPool,
+        sums: Sums = ALL_HERE,
+        gaps: SortedRows | None = None,
+    ) -> None:
+        self.n_upper, self._cells = len(f), cells
+        self._threads, self._sums, self._gaps = threads, sums, gaps
+        self._sides = {"upper": self._located(f), "lower": self._located(g)}
+        self._forget()
+
+    def _located(self, x: Floats) -> list[tuple[slice, RowsInCells]]:
+        """Return the rows of a side in cells, in as many parts as there are threads."""
+        length = max(-(-len(x) // self._threads.size), _LEAST_PART)
+        parts = list(blocks(len(x), length)) or [slice(0)]  # without rows, one that is empty
+        width, origin = self._cells.width, self._cells.origin
+        found = self._threads.map(lambda k: RowsInCells(x[parts[k]], width, origin), len(parts))
+        return list(zip(parts, found, strict=True))
+
+    def sums(
+        self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
+    ) -> PairSums:
+        """Return the sums with separate weights for the two roles of a row."""
+        if self._sums.collective is not None:  # one message for both
+            here = self._moments_here("upper", above), self._moments_here("lower", below)
+            upper, lower = self._sums.totals(*here)
+            self._known["lower", -1, id(above)] = above, upper
+            self._known["upper", -1, id(below)] = below, _mirrored(lower)
+        return super().sums(above, below, with_second, with_value)
+
+    def _value(self, above: Floats, below: Floats) -> float:
+        """Return the sum over all pairs: by cells, of which there are fewer than rows."""
+        upper, lower = self._kept_moments("lower", above), self._kept_moments("upper", below)
+        lost = float(np.sum(below * self._lost("lower", above)))
+        return lost + float(np.vdot(_mirrored(lower), self._cells.sums(0, upper)))
+
+    def _lost(self, role: str, weight: Floats) -> Floats | float:
+        """Return what heights lost as gaps were shortened."""
+        return 0.0 if self._gaps is None else self._gaps.lost(role, weight)
+
+    def _moments(self, role: str, weight: Floats) -> Floats:
+        """Return the moments of the other side; seen from an upper row, along the mirrored axis."""
+        here = self._moments_here("upper" if role == "lower" else "lower", weight)
+        (moments,) = self._sums.totals(here)
+        return moments if role == "lower" else _mirrored(moments)
+
+    def _moments_here(self, side: str, weight: Floats) -> Floats:
+        parts, shape = self._sides[side], self._cells[2:]
+        found = self._threads.map(
+            lambda k: parts[k][1].moments(weight[parts[k][0]], *shape), len(parts)
+        )
+        return sum(found[1:], start=found[0])
+
+    def _evaluate(
+        self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
+    ) -> list[Floats]:
+        """Return the sums of derivatives of phi of some orders, for rows in a role."""
+        found = []
+        for order in orders:
+            coefficients = self._cells.sums(order, moments)
+            mirrored = _mirrored(coefficients) if role == "upper" else coefficients
+            found.append(self._at_rows(role, mirrored))
+            if order == 0:
+                found[-1] += self._lost(role, weight)
+        return found
+
+    def _at_rows(self, side: str, coefficients: Floats) -> Floats:
+        parts = self._sides[side]
+        found = self._threads.map(lambda k: parts[k][1].values(coefficients), len(parts))
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _mirrored(terms: Floats) -> Floats:
+    """Return moments or coefficients along the axis in the other direction."""
+    found = terms[:, ::-1].copy()
+    np.negative(found[1::2], out=found[1::2])
+    return found

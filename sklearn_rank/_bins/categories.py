@@ -172,13 +172,6 @@ def _order_of(X: Any, number: int) -> list[Any] | None:
     return dtype.categories.tolist() if getattr(dtype, "ordered", None) else None
 
 
-def categorical_positions(X: Any) -> tuple[int, ...]:
-    """Return the positions of the columns of a data frame that have a categorical type."""
-    dtypes = X.dtypes if is_data_frame(X) else ()
-    kinds = ("CategoricalDtype", "Categorical", "Enum")  # of pandas, and of polars
-    return tuple(i for i, dtype in enumerate(dtypes) if type(dtype).__name__ in kinds)
-
-
 def column_of(X: Any, number: int) -> Values:
     """Return a column as an array of shape (n_samples, 1)."""
     if hasattr(X, "iloc"):  # pandas

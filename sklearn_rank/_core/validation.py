@@ -230,6 +230,13 @@ def is_data_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def categorical_positions(X: Any) -> tuple[int, ...]:
+    """Return the positions of the columns of a data frame that have a categorical type."""
+    dtypes = X.dtypes if is_data_frame(X) else ()
+    kinds = ("CategoricalDtype", "Categorical", "Enum")  # of pandas, and of polars
+    return tuple(i for i, dtype in enumerate(dtypes) if type(dtype).__name__ in kinds)
+
+
 def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()) -> None:
     """Raise ValueError for the first column of a data frame that can't be read as numbers."""
     refuse_dates(owner, X, skipped)

@@ -20,9 +20,10 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_rank._bins.categories import categorical_positions, column_of
+from sklearn_rank._bins.categories import column_of
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank._core.rows import Lots, Rows, distinct_rows, hash_rows, number_of_rows
+from sklearn_rank._core.validation import categorical_positions
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker

@@ -15,7 +15,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from sklearn_rank._bins.categories import categorical_positions
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
@@ -23,6 +22,7 @@ from sklearn_rank._core.validation import (
     Constraint,
     Described,
     Number,
+    categorical_positions,
     check_column,
     check_columns,
     check_finite,

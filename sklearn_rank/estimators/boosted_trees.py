@@ -630,7 +630,8 @@ class BoostedTreesRanker(RoundsRanker):
         with one_blas_thread(), engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(rows_held_out, booster), descent)
         if descent.last is None:  # no further tree could be split: the model is the last one
-            return self._fitted_before(), False
+            own = (name for name in vars(self) if name.endswith("_") and name not in DESCRIBED)
+            return {name: getattr(self, name) for name in own}, False
         fitted = self._collect(engine, descent, descent.best_round)
         descent.end()
         return fitted, descent.was_ended
@@ -694,10 +695,11 @@ class BoostedTreesRanker(RoundsRanker):
         trees = StoredBooster(engine.name, descent.last.stored(n_before + n_rounds))
         X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
         gain = engine.importances(booster, X.shape[1])
+        penalties = penalties_of(self, descent.problem).items()
         fitted: dict[str, Any] = {
             "engine_": engine.name,
             "loss_": self._loss,
-            **self._penalties_in_use(engine, descent.problem),
+            **{f"{name}_": engine.defaults[name] if x is None else x for name, x in penalties},
             "n_iter_": n_before + n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,
@@ -718,18 +720,9 @@ class BoostedTreesRanker(RoundsRanker):
             fitted["staged_offsets_"] = self._after("staged_offsets_", n_before, offsets)
         return fitted
 
-    def _fitted_before(self) -> dict[str, Any]:
-        """Return the fitted attributes of the last fit."""
-        own = (name for name in vars(self) if name.endswith("_") and name not in DESCRIBED)
-        return {name: getattr(self, name) for name in own}
-
     def _after(self, name: str, n_before: int, values: Floats) -> Floats:
         """Return a value for each round; NaN for earlier ones that have none."""
         return np.concatenate([getattr(self, name, np.full(n_before, np.nan))[:n_before], values])
-
-    def _penalties_in_use(self, engine: Engine, problem: TreeProblem) -> dict[str, float]:
-        found = penalties_of(self, problem).items()
-        return {f"{name}_": engine.defaults[name] if x is None else x for name, x in found}
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: missing values and sparse features are taken."""

@@ -12,13 +12,14 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_rank._bins.categories import CategoryCodes, as_table, categorical_positions
+from sklearn_rank._bins.categories import CategoryCodes, as_table
 from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
     FLAG,
     Constraint,
     Number,
+    categorical_positions,
     refuse_dates,
 )
 from sklearn_rank.base import BaseRanker, is_binary

@@ -97,32 +97,33 @@ class Cells(NamedTuple):
         reach = min(int(REACH / self.width), 1 << (self.n_cells - 1).bit_length())
         return reach, 3 * reach if self.n_cells <= reach else max(3 * reach, _SHORTEST_PIECE)
 
-    def sums(self, order: int, moments: Floats) -> Floats:
-        """Return coefficients of the sums of the derivative of phi of an order, for lower rows.
+    def sums(self, orders: Sequence[int], moments: Floats) -> list[Floats]:
+        """Return coefficients of the sums of derivatives of phi of some orders, for lower rows.
 
         `moments` are those of the upper rows.
         """
-        found = self._rest(order, moments)
+        found = self._rests(orders, moments)
         behind = np.zeros((2, self.n_cells))
         np.cumsum(moments[:2, :-1], axis=1, out=behind[:, 1:])
-        if order == 1:
-            found[0] -= behind[0]
-        elif order == 0:
-            found[0] += self.width * (np.cumsum(behind[0]) - behind[1] / 2.0)
-            found[1] += self.width / 2.0 * behind[0]
+        for order, terms in zip(orders, found, strict=True):
+            if order == 1:
+                terms[0] -= behind[0]
+            elif order == 0:
+                terms[0] += self.width * (np.cumsum(behind[0]) - behind[1] / 2.0)
+                terms[1] += self.width / 2.0 * behind[0]
         return found
 
-    def _rest(self, order: int, moments: Floats) -> Floats:
-        """Return the convolution of the moments with the remainder: piece by piece of the axis."""
+    def _rests(self, orders: Sequence[int], moments: Floats) -> list[Floats]:
+        """Return convolutions of the moments with the remainders: piece by piece of the axis."""
         reach, size = self._lengths
         kernel = _transformed_kernels(self.width, self.n_terms, reach, size)
         length = size - 2 * reach
         n_pieces = -(-self.n_cells // length)
         padded = np.pad(moments, ((0, 0), (reach, n_pieces * length - self.n_cells + reach)))
         pieces = rfft(sliding_window_view(padded, size, axis=1)[:, ::length])
-        product = np.einsum("skf,kpf->spf", kernel[order], pieces)
-        found = irfft(product, size)[..., 2 * reach :]
-        return np.asarray(found.reshape(self.n_terms, -1)[:, : self.n_cells])
+        products = [np.einsum("skf,kpf->spf", kernel[order], pieces) for order in orders]
+        found = [irfft(product, size)[..., 2 * reach :] for product in products]
+        return [each.reshape(self.n_terms, -1)[:, : self.n_cells] for each in found]
 
 
 @cache
@@ -235,7 +236,7 @@ class ListInCells(KeptSums):
         """Return the sum over all pairs: by cells, of which there are fewer than rows."""
         upper, lower = self._kept_moments("lower", above), self._kept_moments("upper", below)
         lost = float(np.sum(below * self._lost("lower", above)))
-        return lost + float(np.vdot(_mirrored(lower), self._cells.sums(0, upper)))
+        return lost + float(np.vdot(_mirrored(lower), self._cells.sums([0], upper)[0]))
 
     def _lost(self, role: str, weight: Floats) -> Floats | float:
         """Return what heights lost as gaps were shortened."""
@@ -259,8 +260,7 @@ class ListInCells(KeptSums):
     ) -> list[Floats]:
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
         found = []
-        for order in orders:
-            coefficients = self._cells.sums(order, moments)
+        for order, coefficients in zip(orders, self._cells.sums(orders, moments), strict=True):
             mirrored = _mirrored(coefficients) if role == "upper" else coefficients
             found.append(self._at_rows(role, mirrored))
             if order == 0:

@@ -79,10 +79,19 @@ class SortedValues:
     def thresholds(self, max_bins: int) -> Floats:
         """Return increasing thresholds t, for weak rankers ``1[x > t]``.
 
-        All distinct values but the largest when there are at most `max_bins`, else
-        weighted quantiles by the inverted distribution function. Only observed values
-        are thresholds, so that a monotone map of a feature changes no model.
+        Each is halfway between a value and the next distinct one, or the lower value where the
+        middle rounds to the upper one. The lower values are all distinct ones but the largest when
+        there are at most `max_bins`, else weighted quantiles by the inverted distribution
+        function. A monotone map of a feature changes no score of these rows.
         """
+        lower = self._quantiles(max_bins)
+        upper = self.values[np.searchsorted(self.values, lower, side="right")]
+        with np.errstate(invalid="ignore"):  # infinite in single precision: no middle
+            middle = lower / 2 + upper / 2
+        return np.where(middle < upper, middle, lower)
+
+    def _quantiles(self, max_bins: int) -> Floats:
+        """Return the values that thresholds follow."""
         if len(self.distinct) <= max_bins:
             return self.distinct[:-1]
         # A hair lower: sums of weights round differently from counts, and in another order.

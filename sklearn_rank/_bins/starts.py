@@ -1,4 +1,4 @@
-"""Bins as engines of trees take them: the smallest value of each."""
+"""Bins as engines of trees take them: where each begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["bin_starts"]
 
 
 def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Floats:
-    """Return the smallest value of each bin of each feature, a column each, NaN below the last.
+    """Return where each bin of each feature begins, a column each, NaN below the last.
 
     Weighted quantiles of the rows that `rows_for_thresholds` chooses; every code of a categorical
     feature has a bin. XGBoost's own take several times as long, and know no weights. Shape
@@ -34,11 +34,14 @@ def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Float
             continue
         x = rows[:, [j]].toarray().ravel() if issparse(rows) else rows[:, j]
         known = SortedValues.of(x.astype(np.float32), weight, data)
-        # Thresholds are the largest values of bins: the next value begins the next bin.
-        ends = known.thresholds(max_bins) if len(known.values) else known.values
-        following = np.searchsorted(known.values, ends, side="right")
-        values = known.values if len(known.values) else np.zeros(1)
-        columns.append(values[np.concatenate([[0], following])])
+        if not len(known.values):
+            columns.append(np.zeros(1))
+            continue
+        ends = known.thresholds(max_bins)
+        place = np.searchsorted(known.values, ends, side="right")
+        # A bin begins between two values, or at the upper one where no number is between them.
+        following = np.where(ends > known.values[place - 1], ends, known.values[place])
+        columns.append(np.append(known.values[0], following))
     starts = np.full((max(map(len, columns)), len(columns)), np.nan, dtype=np.float32)
     for j, column in enumerate(columns):
         starts[: len(column), j] = column

@@ -64,11 +64,11 @@ class RankBoost(BoostingRanker):
         Factor of every step. Smaller values need more rounds and often generalise better. 1 is
         the algorithm of the paper, whose theorems are about whole steps.
     max_bins : int in [2, 65535], default=64
-        Maximum number of bins per feature. Thresholds are observed values: all of them
-        if a feature has few, otherwise weighted quantiles, of a sample where there are more than
-        131,072 distinct rows (they are then off by about .1 % of the weight). Fewer bins are
-        coarser but not faster; memory grows with the number of features times the largest number
-        of bins used.
+        Maximum number of bins per feature. Thresholds are halfway between neighbouring
+        values: all of them if a feature has few, otherwise weighted quantiles, of a sample where
+        there are more than 131,072 distinct rows (they are then off by about .1 % of the weight).
+        Fewer bins are coarser but not faster; memory grows with the number of features times the
+        largest number of bins used.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
         dict maps names or indices of features to these. Holds exactly, for every value that is

@@ -61,7 +61,7 @@ class StumpRules:
     >>> ranker = RankBoost(n_estimators=2, learning_rate=1).fit(X, y)
     >>> rules = ranker.weak_rankers_
     >>> rules.feature, rules.threshold.round(3)
-    (array([22, 27]), array([106.   ,   0.136]))
+    (array([22, 27]), array([106.1  ,   0.136]))
     >>> np.allclose(
     ...     rules.scores(X, ranker.estimator_weights_) + ranker.offset_, ranker.decision_function(X)
     ... )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -111,31 +111,32 @@ def _of_categories(
 
 
 def shortest_decimal(low: float, high: float) -> float:
-    """Return the number in ``[low, high)`` with the fewest digits after rounding.
+    """Return the number strictly between two with the fewest digits after rounding.
 
-    It is the smallest multiple of a power of ten that is at least `low`, for the greatest
-    power with one below `high`. `low` is finite and below `high`.
+    It is the multiple of a power of ten that is nearest to the middle, for the greatest power with
+    one between them. Where no number is between them it is `low`.
     """
-    start = Decimal(repr(low))
-    end = abs(start) if np.isinf(high) else max(abs(start), abs(Decimal(repr(high))))
-    last = start.as_tuple().exponent
+    ends = [Decimal(repr(low)), Decimal(repr(high))]
+    middle = _EXACT.divide(_EXACT.add(*ends), Decimal(2))
+    last = middle.as_tuple().exponent
     assert isinstance(last, int)
-    for exponent in range(max(end.adjusted() + 1, last), last, -1):
-        unit = Decimal(1).scaleb(exponent)
-        rounded = float(start.quantize(unit, rounding=ROUND_CEILING, context=_EXACT))
-        if low <= rounded < high:
+    for exponent in range(max(end.adjusted() for end in ends) + 1, last - 1, -1):
+        rounded = float(middle.quantize(Decimal(1).scaleb(exponent), context=_EXACT))
+        if low < rounded < high:
             return rounded + 0.0  # 0 for -0
     return low + 0.0
 
 
 def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
-    """Return increasing thresholds with few digits that divide the same training values.
+    """Return increasing thresholds that divide the same training values and read well.
 
-    Each is between the threshold and the next greater value of training, or the next
-    threshold where that is nearer.
+    Each is the value below the threshold where all are whole, else a number of few digits between
+    that and the value above.
     """
     present = np.unique(values[~np.isnan(values)])
-    after = np.append(present, np.inf)[np.searchsorted(present, thresholds, side="right")]
-    high = np.minimum(after, np.append(thresholds[1:], np.inf))
-    ranges = zip(thresholds.tolist(), high.tolist(), strict=True)
-    return np.array([shortest_decimal(low, end) for low, end in ranges], dtype=np.float64)
+    place = np.searchsorted(present, thresholds, side="right")
+    lower, upper = present[place - 1], present[place]
+    if np.array_equal(present, np.floor(present)):
+        return lower
+    ends = zip(lower.tolist(), upper.tolist(), strict=True)
+    return np.array([shortest_decimal(low, high) for low, high in ends], dtype=np.float64)

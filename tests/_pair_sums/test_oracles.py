@@ -253,19 +253,20 @@ def test_line_search_minimises_and_respects_the_cap(push):
 @pytest.mark.parametrize(
     ("x", "w", "max_bins", "expected"),
     [
-        ([3, 1, 2, 2], None, 64, [1, 2]),
+        ([3, 1, 2, 2], None, 64, [1.5, 2.5]),
         ([1, 1], None, 64, []),
         ([nan, nan], None, 64, []),
-        ([2, nan, 1], None, 64, [1, inf]),
-        ([2, nan, 1], [1, 0, 1], 64, [1]),
-        ([3, 1, 2], [1, 0, 1], 64, [2]),
-        ([1, 2, 3, 4], None, 2, [2]),
-        ([1, 2, 3, 4], None, 3, [2, 3]),
-        ([1, 2, 3, 4], None, 4, [1, 2, 3]),
-        ([1, 2, 3, 4], [5, 1, 1, 1], 2, [1]),
+        ([2, nan, 1], None, 64, [1.5, inf]),
+        ([2, nan, 1], [1, 0, 1], 64, [1.5]),
+        ([3, 1, 2], [1, 0, 1], 64, [2.5]),
+        ([1, 2, 3, 4], None, 2, [2.5]),
+        ([1, 2, 3, 4], None, 3, [2.5, 3.5]),
+        ([1, 2, 3, 4], None, 4, [1.5, 2.5, 3.5]),
+        ([1, 2, 3, 4], [5, 1, 1, 1], 2, [1.5]),
         ([1, 2, 3, 4], [1, 1, 1, 9], 3, []),
         ([1, 2, 3, 4, nan], [1, 1, 1, 9, 1], 3, [inf]),
-        ([1, 2, 3, 4, 5, nan, nan], None, 2, [3, inf]),
+        ([1, 2, 3, 4, 5, nan, nan], None, 2, [3.5, inf]),
+        ([1, 1 + 2**-52, 2], None, 64, [1, 1.5 + 2**-53]),
     ],
 )
 def test_thresholds(x, w, max_bins, expected):
@@ -276,13 +277,13 @@ def test_stumps_come_in_tie_order_and_are_not_constant():
     X = np.array([[1.0, 7.0, nan], [2.0, 7.0, 5.0], [3.0, 7.0, 4.0]])
     found = [(*c[:3], list(c.h)) for c in oracles.stumps(X)]
     assert found == [
-        (0, 1.0, False, [0, 1, 1]),
-        (0, 2.0, False, [0, 0, 1]),
-        (2, 4.0, False, [0, 1, 0]),
-        (2, 4.0, True, [1, 1, 0]),
+        (0, 1.5, False, [0, 1, 1]),
+        (0, 2.5, False, [0, 0, 1]),
+        (2, 4.5, False, [0, 1, 0]),
+        (2, 4.5, True, [1, 1, 0]),
         (2, np.inf, True, [1, 0, 0]),
     ]
-    assert [c[:3] for c in oracles.stumps(X, [0, 1, 1])] == [(0, 2, False), (2, 4, False)]
+    assert [c[:3] for c in oracles.stumps(X, [0, 1, 1])] == [(0, 2.5, False), (2, 4.5, False)]
 
 
 def test_steepest_and_optimal_written_out():
@@ -319,11 +320,11 @@ def test_optimal_decrease_is_the_decrease(problem, p, push):
 
 def test_one_round_of_rankboost_written_out():
     X, y = np.array([[1.0], [2.0], [3.0]]), [0, 1, 0]
-    # Thresholds 1 and 2 both have |edge| 1/2: the first is taken.
+    # Thresholds 1.5 and 2.5 both have |edge| 1/2: the first is taken.
     e = 1 / 4
     alpha = log((0.5 + e) / (0 + e)) / 2
     assert oracles.boost(X, y, n_rounds=1) == [
-        (0, 1.0, False, approx(alpha), approx(log(exp(-alpha) + 1)))
+        (0, 1.5, False, approx(alpha), approx(log(exp(-alpha) + 1)))
     ]
     halved = oracles.boost(X, y, n_rounds=1, learning_rate=0.5)
     assert halved[0].alpha == approx(alpha / 2)

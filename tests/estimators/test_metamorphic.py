@@ -14,6 +14,7 @@ from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
 from sklearn_rank.objectives import MARGIN_LOSSES
+from sklearn_rank.scorecard import Scorecard
 
 N_ROUNDS = 6
 
@@ -214,11 +215,29 @@ def test_the_names_of_the_queries_do_not_matter(ranker, relevance, data):
 def test_stumps_see_only_the_order_of_a_feature(ranker, relevance, data):
     options = {"weak_rankers": ["stump"], "missing": data.draw(st.booleans())}
     problem, parameters = data.draw(tasks(ranker, relevance, **options))
-    increasing = data.draw(st.sampled_from([np.exp, lambda x: x**3 - 5, lambda x: 1e9 * x]))
+    affine = data.draw(st.booleans())  # exact ones, of which new rows see nothing either
+    maps = [lambda x: 1e9 * x, lambda x: x / 4 + 8] if affine else [np.exp, lambda x: x**3 - 5]
+    increasing = data.draw(st.sampled_from(maps))
     parameters["max_bins"] = data.draw(st.sampled_from([2, 3, 64]))
     mapped = fit_problem(ranker, parameters, problem._replace(X=increasing(problem.X)))
-    expected = scores(fit_problem(ranker, parameters, problem), problem.X)
-    np.testing.assert_allclose(scores(mapped, increasing(problem.X)), expected, rtol=1e-12)
+    model, rows = fit_problem(ranker, parameters, problem), problem.X
+    if affine:
+        rows = np.concatenate([rows, np.arange(8 * rows.shape[1]).reshape(8, -1) % 7 - 2.2])
+    np.testing.assert_allclose(scores(mapped, increasing(rows)), scores(model, rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("ranker", [*BOOSTERS, Scorecard, "xgboost", "lightgbm"])
+def test_a_value_that_was_rounded_stays_on_its_side_of_a_threshold(ranker):
+    x = np.repeat([0.1, 0.2, 0.3, 0.4], 50)[:, None]
+    if isinstance(ranker, str):
+        need(ranker)
+        model = BoostedTreesRanker(engine=ranker).fit(x, x[:, 0] > 0.35)
+    else:
+        model = ranker().fit(x, x[:, 0] > 0.35)
+    expected = model.decision_function(x)
+    assert np.ptp(expected) > 0
+    for rounded in (x.astype(np.float32), x * (1 - 1e-6), x * (1 + 1e-6)):
+        np.testing.assert_array_equal(model.decision_function(rounded), expected)
 
 
 @every_ranker_and_relevance

@@ -21,6 +21,7 @@ Gradient Descent Algorithm for Bipartite Ranking, J. Appl. Math. 2012, 189753).
 import itertools
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -424,8 +425,9 @@ class Stump(NamedTuple):
 def thresholds(x, w=None, max_bins=64):
     """Thresholds of one feature, increasing; rows of weight zero are not seen.
 
-    At most ``max_bins`` distinct values: all of them; else the weighted inverted-CDF
-    quantiles at b / max_bins; never the largest. Where some are missing infinity is one, for
+    Each is halfway between a value and the next, or the value where that rounds to the next. At
+    most ``max_bins`` distinct values: all of them; else the weighted inverted-CDF quantiles at
+    b / max_bins; never the largest. Where some are missing infinity is one, for
     ``1[x is missing]``.
     """
     x = np.asarray(x, dtype=float)
@@ -438,8 +440,11 @@ def thresholds(x, w=None, max_bins=64):
     if len(observed) > max_bins:
         levels = [b / max_bins for b in range(1, max_bins)]
         chosen = sorted({_quantile(x, weight, observed, q) for q in levels})
-    chosen = [value for value in chosen if value < observed[-1]]
-    return [*chosen, np.inf] if np.isnan(x).any() else chosen
+    found = []
+    for low, high in pairwise(observed):
+        if low in chosen:
+            found.append(low / 2 + high / 2 if low / 2 + high / 2 < high else low)
+    return [*found, np.inf] if np.isnan(x).any() else found
 
 
 def _quantile(x, weight, observed, level):

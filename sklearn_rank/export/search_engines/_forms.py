@@ -59,7 +59,7 @@ def to_ranklib(model: Any) -> str:
     >>> lines[0]
     '## LambdaMART'
     >>> lines[-1].partition("<split pos")[0]
-    '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.0</threshold>'
+    '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.5</threshold>'
     """
     trees = _all_trees(model, "RankLib's XML")
     # RankLib takes the first child of an element for its content: no space may lie between.

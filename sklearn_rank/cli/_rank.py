@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.pipeline import Pipeline
 
-from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, noting
+from sklearn_rank.ensemble.contributions import columns_of_features
 from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
 
 _FORMS: dict[str, Callable[[Any], str]] = {
@@ -34,8 +35,7 @@ def rank(
     loaded = load_model(model, notes)
     rows = model_data(table, loaded.schema, notes, labelled=False)
     scores = model_scores(loaded, rows.X, model, notes)
-    added = _reasons(loaded, rows.X, model) if explain else {}
-    ranked = _ranked(rows, scores, added, top)
+    ranked = _ranked(rows, scores, partial(_reasons, loaded, model) if explain else None, top)
     if output is None:
         show_notes(notes)
         ranked.to_csv(sys.stdout, index=False)
@@ -63,25 +63,28 @@ def export(model: str, to: str, output: Output | None) -> None:
     write_content(content, output)
 
 
-def _ranked(data: Dataset, scores: Floats, added: dict[str, Any], top: int | None) -> Any:
+def _ranked(
+    data: Dataset, scores: Floats, explain: Callable[[Any], dict[str, Any]] | None, top: int | None
+) -> Any:
     """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
 
-    With `top` only so many rows of each query are returned.
+    With `top` only so many rows of each query are returned, and explained.
     """
+    query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
+    rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
+    order = np.lexsort((rank, query))
+    order = order[rank[order] <= (top or len(rank))]
+    added = explain(data.X.iloc[order]) if explain else {}
     frame = data.table.frame
     taken = [name for name in ("score", *added, "rank") if name in frame.columns]
     if taken:
         what = f"already has a column {taken[0]!r}, which the result needs; rename it"
         raise InputError(f"{data.table.path}: {what}")
-    query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
-    rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)
-    order = np.lexsort((rank, query))
-    order = order[rank[order] <= (top or len(rank))]
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
-    return frame.assign(score=scores, rank=rank, **added).iloc[order]
+    return frame.iloc[order].assign(score=scores[order], rank=rank[order], **added)
 
 
-def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
+def _reasons(model: Model, name: str, X: Any) -> dict[str, Any]:
     """Return columns of the largest contributions to each score, such as "income +0.31".
 
     A spreadsheet shows them as they are, also where the name of a column begins like a formula.
@@ -90,13 +93,14 @@ def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
     is_card = hasattr(ranker, "card_")
     explain = getattr(ranker, "points_of" if is_card else "contributions", None)
     if explain is None:
-        what = "can't be divided among columns; those of stumps, trees, ListNetLinear and cards can"
+        what = "can't be divided among columns; those of stumps, trees, ensembles and cards can"
         raise InputError(f"--explain: scores of {model.ranker} {what}")
-    what = f"{name}: the model is damaged; it can't explain the scores"
+    what = f"{name}: can't explain the scores"
     with noting([], what, (Exception,)):  # its arrays may be anything
         rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
         names = ranker.variables_ if is_card else X.columns
-        columns = np.arange(len(names)) if is_card else _columns_of_features(model.pipeline, X)
+        before = [] if is_card else model.pipeline.steps[:-1]
+        columns = columns_of_features(before, np.arange(len(names), dtype=np.intp))
         given, parts = explain(rows), np.zeros((len(names), len(X)))
         np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
     order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
@@ -109,21 +113,3 @@ def _reasons(model: Model, X: Any, name: str) -> dict[str, Any]:
 def _no_formula(text: str) -> str:
     """Return a text that a spreadsheet shows as it is; the apostrophe can be removed again."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "'")) else text
-
-
-def _columns_of_features(pipeline: Pipeline, X: Any) -> Indices:
-    """Return the column of X from which each feature of the ranker is made."""
-    found = np.arange(X.shape[1])
-    for _, step in pipeline.steps[:-1]:
-        if hasattr(step, "output_indices_"):
-            blocks = []
-            for name, encoder, columns in step.transformers_:
-                outputs = step.output_indices_[name]
-                places = X.columns.get_indexer(np.atleast_1d(columns))
-                sizes = [len(known) for known in getattr(encoder, "categories_", ())]
-                n_each = sizes or (outputs.stop - outputs.start) // max(len(places), 1)
-                blocks.append(np.repeat(places, n_each))
-            found = np.concatenate(blocks)
-        elif getattr(step, "indicator_", None) is not None:
-            found = np.append(found, found[step.indicator_.features_])
-    return found

@@ -31,6 +31,7 @@ from sklearn_rank._core.validation import (
     is_data_frame,
 )
 from sklearn_rank.base import BaseRanker
+from sklearn_rank.ensemble.contributions import background_of, quick_parts, sampled_parts
 from sklearn_rank.ensemble.members import (
     Table,
     auto_members,
@@ -121,7 +122,7 @@ class RankingEnsemble(BaseRanker):
     n_jobs : int or None, default=None
         Number of processes that share the folds of a member and the last fits, as in joblib.
     random_state : int, RandomState or None, default=None
-        Seed of the folds, of `n_bags` and of the members of "auto".
+        Seed of the folds, of `n_bags`, of `background_` and of the members of "auto".
     verbose : int, default=0
         1 prints the progress of the fits, as joblib does.
 
@@ -147,6 +148,9 @@ class RankingEnsemble(BaseRanker):
     offset_ : float
         Binary mode: added to the scores by `decision_function`: minus the threshold with the
         smallest weighted error on the held-out rows.
+    background_ : list of ndarray
+        The columns of 50 training rows, drawn by weight, where `contributions` are sampled: the
+        model holds data of these rows.
     n_folds_ : int
         Number of folds.
     classes_ : ndarray of shape (2,)
@@ -192,10 +196,8 @@ class RankingEnsemble(BaseRanker):
     it requests. They score rows without `qid`: a step such as `QueryMinMaxScaler`, which needs it,
     belongs before the ensemble, not in a member. In a data frame they see the frame.
 
-    *Features*. The members, `estimators_`, may have `contributions` and importances. With queries
-    maps only multiply: the sum of the members' contributions, each mapped and by its weight,
-    explains the score. In one list maps are curves; scikit-learn's `permutation_importance` looks
-    at the ensemble as a whole.
+    *Features*. `contributions` divides scores among the features; the members, `estimators_`, may
+    have importances, and scikit-learn's `permutation_importance` looks at the ensemble as a whole.
 
     References
     ----------
@@ -371,7 +373,7 @@ class RankingEnsemble(BaseRanker):
     def _fit(self, data: Rows, scores: Any = None, cv: Any = None) -> dict[str, Any]:
         """Learn; where scores of held-out rows exist already, without the fits of the folds."""
         random = check_random_state(self.random_state)
-        seeds = [int(random.randint(2**31 - 1)) for _ in range(3)]
+        seeds = [int(random.randint(2**31 - 1)) for _ in range(4)]
         members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
         # The members of "auto" are fitted without metadata routing.
         routes = get_config()["enable_metadata_routing"] and not self._is_auto
@@ -405,6 +407,7 @@ class RankingEnsemble(BaseRanker):
             "member_scores_": selection.member_scores,
             "score_estimate_": selection.score_estimate,
             "n_folds_": len(splits),
+            **background_of(models, data, seeds[3]),
         }
         if self.relevance == "binary":
             pairs = held_out.preferences
@@ -437,8 +440,60 @@ class RankingEnsemble(BaseRanker):
             total += self.weights_[name] * self.maps_[name](member_scores(name, one, X))
         return total
 
-    def _not_additive(self) -> str:
-        return "maps of scores are curves; its members, estimators_, may have contributions"
+    def contributions(self, X: Any) -> Floats:
+        r"""Return the contribution of each feature to the score of each row.
+
+        .. math:: \sum_k w_k \, \frac{m_k(f_k(x)) - m_k(c_k)}{f_k(x) - c_k} \, \phi_{kj}(x)
+
+        where :math:`w_k` is the weight of member k, :math:`m_k` its map, :math:`f_k` its score,
+        :math:`c_k` its constant and :math:`\phi_{kj}` the contribution of feature j to
+        :math:`f_k - c_k`: that of the member follows the slope of its map (`ScoreMap.secant`).
+        Contributions of a member are, by its last step if it is a pipeline that keeps columns,
+        scales or fills them or makes 0/1 columns of them:
+
+        - those of a ranker of this package that has `contributions`;
+        - *differences along the path* of scikit-learn's ``ExtraTrees``, ``RandomForest``,
+          ``DecisionTree`` and ``GradientBoosting``: what the values of the nodes change by at the
+          splits of a feature, which is fast. They are no Shapley values: a split near the root
+          counts less than one below it. The constant is the mean of the values of the roots;
+        - for all others Shapley values, sampled by 100 orders of the columns against 50 training
+          rows, `background_`. The constant is their mean score. It takes 100 (n_features + 1)
+          scores for each row. For these rows they are exact where the score is a sum of functions
+          of one or two features, else there is noise.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Features; up to 1,000 rows and features where a member is sampled.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1)
+            The contribution of each feature to the score of the row. The last column is the
+            constant, the sum of :math:`w_k m_k(c_k)`, in binary mode plus `offset_`. Rows sum to
+            ``decision_function(X)``, in graded mode to ``predict(X)``.
+
+        Raises
+        ------
+        ValueError
+            For more rows or features where a member is sampled.
+
+        References
+        ----------
+        Lundberg2017 (Shapley values of a prediction); the slopes: defined here.
+        """
+        return super().contributions(X)
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        parts, total, background = np.zeros(X.shape), 0.0, getattr(self, "background_", ())
+        for name, one in self.estimators_.items():
+            quick = quick_parts(one, X)
+            of_member, constant = quick or sampled_parts(name, one, X, background)
+            weight, to_common = self.weights_[name], self.maps_[name]
+            slopes = to_common.secant(constant, constant + of_member.sum(axis=1))
+            parts += weight * slopes[:, np.newaxis] * of_member
+            total += weight * float(to_common(constant))
+        return parts, total
 
     # Rows ------------------------------------------------------------------------------
 

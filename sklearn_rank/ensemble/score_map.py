@@ -200,6 +200,45 @@ class ScoreMap:
             value = low[piece] + share * rise[piece]
         return np.clip(value, bottom[piece], high[piece])
 
+    def secant(self, constant: float, scores: Any) -> Floats:
+        r"""Return the slope of the map between a constant and scores.
+
+        .. math:: \frac{m(f) - m(c)}{f - c}
+
+        where m is the map, f a score and c the constant: what a part of f - c counts on the common
+        scale. Where f = c it is the limit from above, the slope of the map at c.
+
+        Parameters
+        ----------
+        constant : float
+            A score, such as the mean score of the training rows.
+        scores : array-like of shape (n_rows,)
+            Scores, of probabilities as they are.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Slopes, not negative.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rank.ensemble import ScoreMap
+        >>> half = ScoreMap(score=np.array([0.0, 2.0]), value=np.array([0.0, 1.0]))
+        >>> half.secant(1.0, [5.0, 1.0])
+        array([0.5, 0.5])
+        """
+        scores, at, inner = np.asarray(scores, dtype=np.float64), np.asarray(constant), 1.0
+        if self.of_probability:
+            # Nearer to 0 or 1 than floats tell, where log-odds have no slope, it is the next float.
+            share = np.clip(at, np.finfo(float).eps, 1 - np.finfo(float).eps)
+            at, inner = log_odds(share), 1 / (share * (1 - share))
+        _, length, _, rise, _, _ = self.pieces
+        piece = np.searchsorted(self.score, at, side="right")
+        limit = np.full(scores.shape, inner * rise[piece] / (2 * length[piece]))
+        half = scores / 2 - constant / 2  # the distance of the largest floats is not finite
+        return np.divide((self(scores) - self(constant)) / 2, half, out=limit, where=half != 0)
+
     @property
     def pieces(self) -> tuple[Floats, ...]:
         """Half the start, half the length, the value at the start, the rise, and both limits.

@@ -668,22 +668,7 @@ def test_auto_takes_categories_and_missing_values_and_sparse_rows(relevance):
         model.fit(frame, y)
 
 
-# Parts of scores, storage ----------------------------------------------------------------------
-
-
-def test_the_members_explain_the_score_of_an_ensemble_of_queries():
-    members = [
-        ("listnet", ListNetLinear()),
-        ("stumps", RankBoost(n_estimators=5, relevance="graded")),
-    ]
-    model = made(members, relevance="graded", n_bags=4)
-    model.fit(QUERIES.data, QUERIES.target, qid=QUERIES.qid)
-    assert len(model.estimators_) == 2 and not hasattr(model, "contributions")
-    parts = sum(
-        model.weights_[name] * model.maps_[name](one.contributions(QUERIES.data))
-        for name, one in model.estimators_.items()
-    )
-    np.testing.assert_allclose(parts.sum(axis=1), model.predict(QUERIES.data))
+# Storage ----------------------------------------------------------------------
 
 
 def test_pickle_and_skops():

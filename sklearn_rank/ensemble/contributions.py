@@ -1,0 +1,183 @@
+"""Contributions of the columns of X to the scores of the members of an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn import preprocessing as prep
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+
+from sklearn_rank._core.protocols import Floats, Indices, Values
+from sklearn_rank._core.rows import Rows, distinct_rows, hash_rows
+from sklearn_rank._core.validation import categorical_positions
+from sklearn_rank.ensemble.members import Table, given_rows, member_scores
+
+_COLUMNWISE = (prep.MaxAbsScaler, prep.MinMaxScaler, prep.OrdinalEncoder, prep.StandardScaler)
+"""Steps that make each feature from the column in its place."""
+
+_N_BACKGROUND = 50
+"""Training rows that sampled contributions refer to."""
+
+_MOST = 1000
+"""Rows, and columns, of X up to which contributions are sampled."""
+
+
+# By the last step --------------------------------------------------------------------------
+
+
+def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
+    """Return the contributions of columns to the scores of a member, and the constant.
+
+    They are those of a ranker, or differences along the paths of trees; None for other members,
+    and where a step of a pipeline makes a feature of several columns.
+    """
+    is_pipeline, rows = len(getattr(model, "steps", [])) > 1, given_rows(X)
+    last = model[-1] if is_pipeline else model
+    trees, factor = _trees_of(last)
+    if not trees and not hasattr(last, "contributions"):
+        return None
+    columns = np.arange(X.shape[1])
+    if is_pipeline:
+        try:
+            columns = columns_of_features(model.steps[:-1], columns)
+        except (IndexError, ValueError):
+            return None
+        rows = model[:-1].transform(rows)
+    if trees:
+        of_features = _along_paths(trees, factor, rows)
+        constant = member_scores("", model, X[:1])[0] - of_features[0].sum()
+    else:
+        *of_columns, constants = last.contributions(rows).T
+        of_features, constant = np.array(of_columns).T, constants[0]
+    parts = np.zeros(X.shape)
+    np.add.at(parts.T, columns, of_features.T)
+    return parts, float(constant)
+
+
+def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> Indices:
+    """Return the column that each feature is made from after the steps of a pipeline.
+
+    `columns` are those of the features before. It raises an IndexError or a ValueError where a step
+    may make a feature of several columns.
+    """
+    for name, step in steps:
+        if hasattr(step, "steps"):
+            columns = columns_of_features(step.steps, columns)
+        elif isinstance(step, ColumnTransformer):
+            columns = _columns_of_parts(step, columns)
+        elif isinstance(step, prep.OneHotEncoder):
+            columns = np.repeat(columns, [len(levels) for levels in step.categories_])
+        elif isinstance(step, SimpleImputer):
+            indicated = step.indicator_.features_ if step.add_indicator else []
+            columns = np.append(columns, columns[indicated])
+        elif getattr(step, "func", "") is not None and not isinstance(step, _COLUMNWISE):
+            raise ValueError(f"step {name!r} may make a feature of several columns")
+        may_drop = isinstance(step, prep.OneHotEncoder | SimpleImputer)  # a level, or a column
+        if may_drop and len(step.get_feature_names_out()) != len(columns):
+            raise ValueError(f"step {name!r} drops features")
+    return columns
+
+
+def _columns_of_parts(encoder: Any, columns: Indices) -> Indices:
+    """Return the column of each feature that a `ColumnTransformer` makes."""
+    names, blocks = list(getattr(encoder, "feature_names_in_", [])), [columns[:0]]
+    for name, part, chosen in encoder.transformers_:
+        places = [names.index(i) if isinstance(i, str) else i for i in np.atleast_1d(chosen)]
+        block, outputs = columns[places], encoder.output_indices_[name]
+        n_outputs = outputs.stop - outputs.start
+        if len(block) > 1 and n_outputs:
+            block = columns_of_features([(name, part)], block)
+        blocks.append(np.resize(block, n_outputs))
+    return np.concatenate(blocks)
+
+
+def _trees_of(model: Any) -> tuple[list[Any], float]:
+    """Return the trees of scikit-learn whose sum, times a factor, is the score less a constant."""
+    if hasattr(model, "decision_path") and type(model).__module__.startswith("sklearn."):
+        trees = getattr(model, "estimators_", [model])
+        return trees, 1 / len(trees)
+    if isinstance(model, GradientBoostingClassifier | GradientBoostingRegressor) and not model.init:
+        return [*model.estimators_.ravel()], model.learning_rate
+    return [], 0.0
+
+
+def _along_paths(trees: list[Any], factor: float, rows: Any) -> Floats:
+    """Return the sum of what the value of a node changes by at the splits of each feature."""
+    rows = rows.astype(np.float32) if issparse(rows) else np.asarray(rows, dtype=np.float32)
+    parts = np.zeros(rows.shape)
+    for tree in (model.tree_ for model in trees):
+        split = np.flatnonzero(tree.children_left >= 0)
+        child = np.concatenate([tree.children_left[split], tree.children_right[split]])
+        parent = np.concatenate([split, split])
+        value = tree.value[:, 0, -1]  # of classifiers the probability of the second class
+        shape = tree.node_count, rows.shape[1]
+        change = csr_array((value[child] - value[parent], (child, tree.feature[parent])), shape)
+        parts += (tree.decision_path(rows) @ change).toarray()
+    return factor * parts
+
+
+# Samples -----------------------------------------------------------------------------------
+
+
+def background_of(models: Sequence[Any], data: Rows, seed: int) -> dict[str, list[Values]]:
+    """Return, where contributions are sampled, columns of training rows, drawn by weight.
+
+    The order of the rows has no part in it.
+    """
+    if data.X.shape[1] > _MOST or all(quick_parts(m, data.X[:1]) for m in models):
+        return {}
+    code = hash_rows(getattr(data.X, "numbers", data.X))
+    rows, weight, _, _ = distinct_rows(code, data.y, data.qid, data.weight)
+    random, share = np.random.default_rng(seed), weight / weight.sum()
+    return {"background_": _columns_of(data.X[random.choice(rows, _N_BACKGROUND, p=share)])}
+
+
+def sampled_parts(
+    name: str, model: Any, X: Any, background: Sequence[Values]
+) -> tuple[Floats, float]:
+    """Return sampled Shapley values, and the mean score of the background rows.
+
+    Each background row takes the values of a row of X one by one, in a random order of the columns
+    and in the opposite one; what the score changes by is averaged.
+    """
+    n_rows, n_columns = X.shape
+    if max(X.shape) > _MOST:
+        raise ValueError(
+            f"contributions of RankingEnsemble are sampled for member {name!r}, for up to {_MOST} "
+            f"rows and features. Got X of shape {X.shape}: pass fewer (rank --top N)."
+        )
+    orders = np.tile(np.arange(n_columns), (_N_BACKGROUND, 1))
+    orders = np.random.default_rng(0).permuted(orders, axis=1)
+    orders = np.concatenate([orders, orders[:, ::-1]])
+    place, scores = np.argsort(orders, axis=1).T[:, :, np.newaxis], []
+    columns, other = _columns_of(X), [np.tile(column, 2)[:, np.newaxis] for column in background]
+    for n_taken in range(n_columns + 1):
+        triples = zip(place < n_taken, columns, other, strict=True)
+        mixed = [np.where(*one).ravel() for one in triples]
+        scores.append(member_scores(name, model, _rows_of(mixed, X)).reshape(-1, n_rows))
+    parts = np.zeros(X.shape)
+    np.add.at(parts.T, orders.T, np.diff(scores, axis=0) / len(orders))
+    return parts, float(np.mean(scores[0]))
+
+
+def _columns_of(X: Any) -> list[Values]:
+    """Return the columns of rows."""
+    if isinstance(X, Table):
+        return [X.frame[name].to_numpy() for name in X.frame.columns]
+    return list((X.toarray() if issparse(X) else X).T)
+
+
+def _rows_of(columns: Sequence[Values], X: Any) -> Any:
+    """Return rows of other columns, of the kind of X but dense."""
+    if not isinstance(X, Table):
+        return np.column_stack(columns).astype(np.float64)
+    frame = type(X.frame)(dict(zip(X.frame.columns, columns, strict=True)))
+    names = [X.frame.columns[place] for place in categorical_positions(X.frame)]
+    if hasattr(frame, "iloc"):
+        return Table(frame.astype(dict.fromkeys(names, "category")))
+    return Table(frame.cast({name: X.frame.schema[name] for name in names}))

@@ -63,12 +63,11 @@ def export(model: str, to: str, output: Output | None) -> None:
     write_content(content, output)
 
 
-def _ranked(
-    data: Dataset, scores: Floats, explain: Callable[[Any], dict[str, Any]] | None, top: int | None
-) -> Any:
+def _ranked(data: Dataset, scores: Floats, explain: Any, top: int | None) -> Any:
     """Add columns and the rank; sort by query in order of appearance, then by score, then by row.
 
-    With `top` only so many rows of each query are returned, and explained.
+    With `top` only so many rows of each query are returned. `explain`, or None, maps features to
+    the columns that are added besides.
     """
     query = np.zeros(len(scores), dtype=np.intp) if data.qid is None else data.qid
     rank = pd.Series(scores).groupby(query).rank("first", ascending=False).to_numpy(dtype=np.intp)

@@ -48,12 +48,8 @@ def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
         except (IndexError, ValueError):
             return None
         rows = model[:-1].transform(rows)
-    if trees:
-        of_features = _along_paths(trees, factor, rows)
-        constant = member_scores("", model, X[:1])[0] - of_features[0].sum()
-    else:
-        *of_columns, constants = last.contributions(rows).T
-        of_features, constant = np.array(of_columns).T, constants[0]
+    of_features = _along_paths(trees, factor, rows) if trees else last.contributions(rows)[:, :-1]
+    constant = member_scores("", model, X[:1])[0] - of_features[0].sum()
     parts = np.zeros(X.shape)
     np.add.at(parts.T, columns, of_features.T)
     return parts, float(constant)

@@ -19,7 +19,6 @@ import sklearn_rank
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, listing
-from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
 
@@ -51,9 +50,9 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     for name, ranker in rankers.items():
         given = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
         ranker.set_params(**{key: value for key, value in given.items() if key in has[name]})
-    if named and TREES in rankers:
+    if TREES in rankers:
         try:
-            get_engine(rankers[TREES].engine, TREES)
+            _ = rankers[TREES].engine_in_use
         except (ImportError, ValueError) as error:
             raise InputError(str(error)) from error
     return rankers
@@ -88,10 +87,6 @@ def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dat
     if n_rows > MAX_QUADRATIC_ROWS and folds.param.get("kernel") != "linear":
         slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         left_out["KernelPairwiseSGDRanker"] = slow
-    try:
-        get_engine("auto", TREES)
-    except ImportError as error:
-        left_out[TREES] = str(error)
     for name, reason in left_out.items():
         del rankers[name]
         if reason:

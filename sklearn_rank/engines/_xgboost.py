@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,12 @@ class XGBoost(Engine):
         "eval_metric": "scoring",
         **dict.fromkeys(("booster", "base_score", "num_class", "multi_strategy"), ""),
     }
+
+    def refused(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield what the engine can't take: it can't limit the rows of a leaf."""
+        if settings["min_samples_leaf"] is not None:
+            why = "min_child_weight limits the curvature of a leaf, about a quarter of its rows"
+            yield "min_samples_leaf", f"None: {why}"
 
     @property
     def error(self) -> type[Exception]:

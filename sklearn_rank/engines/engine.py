@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -17,6 +17,9 @@ from sklearn_rank._core.selected import Selection
 
 _MOST_BINS = 1 << 27
 """Bytes of the bins of sparse rows, which are dense: 128 MiB."""
+
+_RATE_BY_TREES, _LARGEST_RATE = 10.0, 0.3
+"""Learning rate times number of trees, and the largest rate."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class TreeData:
         Features of rows that are scored after each round.
     start : booster or None
         The trees of an earlier fit, which new ones are added to.
+    weight : ndarray of shape (n_rows,) or None
+        Weights on the scale of the gradients: a mean of 1 where they are shares of one.
     """
 
     X: Selection
@@ -88,6 +93,7 @@ class TreeData:
     shown: Any = None
     held_out: Selection | None = None
     start: Any = None
+    weight: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +116,17 @@ class RoundView:
 class Descent(Protocol):
     """An observer of every round, which gives the gradient of the next."""
 
+    scores: Floats
+    """The scores of the training rows so far."""
+
+    value: float
+    """The objective at these."""
+
     def gradient(self) -> tuple[Floats, Floats]:
         """Return gradient and curvature at the scores so far."""
+
+    def gradient_at(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return the objective, gradient and curvature at other scores, rounded alike."""
 
     def after_round(self, view: RoundView) -> bool:
         """Take note of a round; return True to end the fit there."""
@@ -121,6 +136,9 @@ class Engine(ABC):
     """Grows trees, stores them as bytes, and scores rows with them."""
 
     name: ClassVar[str]
+    needs_package: ClassVar[bool] = True
+    """Whether it is a library that must be installed."""
+
     keeps_zeros_sparse: ClassVar[bool] = True
     """Whether sparse rows stay sparse; otherwise their bins are dense."""
 
@@ -130,6 +148,19 @@ class Engine(ABC):
 
     defaults: ClassVar[dict[str, float]]
     """Its own `reg_lambda` and `min_child_weight`."""
+
+    loss: ClassVar[str] = "logistic"
+    auto: ClassVar[dict[str, Any]] = {
+        "max_depth": None,
+        "max_leaf_nodes": 31,
+        "max_bins": 255,
+        "subsample": 0.7,
+        "colsample": 0.7,
+    }
+    """The loss and other settings that are "auto", beside those that depend on the rows."""
+
+    max_depth: ClassVar[int] = 30
+    """The largest depth of a tree."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -164,6 +195,22 @@ class Engine(ABC):
     @abstractmethod
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
+
+    def learning_rate(self, n_estimators: int, n_rows: float, n_rarer: float) -> float:
+        """Return the learning rate that is "auto".
+
+        Parameters
+        ----------
+        n_estimators : int
+            Number of trees.
+        n_rows, n_rarer : float
+            Number of rows, and of rows of the rarer class.
+        """
+        return min(_LARGEST_RATE, _RATE_BY_TREES / n_estimators)
+
+    def refused(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield parameters of `BoostedTreesRanker` that the engine can't take, and why."""
+        yield from ()
 
     def _main_params(self, settings: TreeSettings) -> dict[str, Any]:
         """Return the settings that are not None, under the engine's names."""

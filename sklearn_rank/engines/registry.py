@@ -8,16 +8,26 @@ from typing import Any
 
 from sklearn_rank._core.imports import not_loaded
 from sklearn_rank.engines._lightgbm import LightGBM
+from sklearn_rank.engines._symmetric import Symmetric
 from sklearn_rank.engines._xgboost import XGBoost
 from sklearn_rank.engines.engine import Engine
 
-ENGINES: dict[str, type[Engine]] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+ENGINES: dict[str, type[Engine]] = {
+    "lightgbm": LightGBM,
+    "xgboost": XGBoost,
+    "symmetric": Symmetric,
+}
 """The engines by name, in the order in which they are looked for."""
+
+LIBRARIES = tuple(name for name, engine in ENGINES.items() if engine.needs_package)
+"""Those that another library is."""
 
 
 @cache
 def _loaded(name: str) -> tuple[Any, str]:
     """Return the module of an engine, or None and why it can't be used."""
+    if not ENGINES[name].needs_package:
+        return None, ""
     try:
         return importlib.import_module(name), ""
     except Exception as error:  # a library that the wheel doesn't bring can show in any way
@@ -26,8 +36,18 @@ def _loaded(name: str) -> tuple[Any, str]:
         return None, not_loaded(name, error)
 
 
-def get_engine(name: str, owner: str) -> Engine:
-    """Return an engine; "auto" is the first that can be used, and no other is imported.
+def get_engine(name: str, owner: str, *, needs_library: bool = False) -> Engine:
+    """Return an engine.
+
+    Parameters
+    ----------
+    name : str
+        Its name. "auto": "symmetric", or for what only libraries do the first that can be used;
+        no other is imported.
+    owner : str
+        The ranker, for messages.
+    needs_library : bool, default=False
+        Whether only another library's engine will do.
 
     Raises
     ------
@@ -40,9 +60,10 @@ def get_engine(name: str, owner: str) -> Engine:
         known = ", ".join(map(repr, ("auto", *ENGINES)))
         raise ValueError(f"The engine of {owner} must be one of {known}. Got {name!r} instead.")
     reasons = []
-    for candidate in ENGINES if name == "auto" else (name,):
+    candidates = (name,) if name != "auto" else LIBRARIES if needs_library else ("symmetric",)
+    for candidate in candidates:
         module, reason = _loaded(candidate)
-        if module is not None:
+        if not reason:
             return ENGINES[candidate](module)
         reasons.append(reason)
     why = f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}"

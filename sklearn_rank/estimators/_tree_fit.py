@@ -12,12 +12,18 @@ from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Queries, shared_property
-from sklearn_rank.engines.engine import RoundView, TreeData, as_exact_sums
+from sklearn_rank.engines.engine import Engine, RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
 
 _MOST_ROWS = 1 << 12
 """Rows from which the offsets of stages are found; that of the last has them all."""
+
+
+def rows_stood_for(data: Rows) -> float:
+    """Return how many rows the weights stand for: their sum, but of shares of one the number."""
+    total = data.total(float(data.weight.sum()))
+    return max(total, number_of_rows(data.weight, data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +76,12 @@ class TreeProblem:
         assert self.objective is not None
         return self.objective.unit(self.data)
 
+    @property
+    def share_of_rarer(self) -> float:
+        """The share of the rows that belongs to the rarer class of a list, by their curvature."""
+        # At equal scores these rows have half of all curvature, whose mean is a quarter.
+        return 0.5 if self.objective is None else min(0.5, 1 / (8 * self.unit))
+
     @shared_property
     def share(self) -> float:
         """The mean weight of a row where weights are shares of one, otherwise 1.
@@ -87,7 +99,8 @@ class TreeProblem:
         """
         data = self.data
         if self.objective is not None:
-            return TreeData(data.X, data, held_out=held_out, start=start)
+            weight = data.weight / self.share
+            return TreeData(data.X, data, held_out=held_out, start=start, weight=weight)
         relevance = data.y.astype(np.float64)
         queries = self.query_sizes, self.query_weight, data.shown
         return TreeData(data.X, None, relevance, *queries, held_out, start)
@@ -181,10 +194,16 @@ class TreeDescent:
         if self.problem.objective is None:
             return np.nan
         self._derivatives = None  # the engine has used them: not two at a time
+        self.value, gradient, curvature = self.gradient_at(scores)
+        self._derivatives = gradient, curvature
+        return self.value
+
+    def gradient_at(self, scores: Floats) -> tuple[float, Floats, Floats]:
+        """Return the objective, gradient and curvature at some scores."""
+        assert self.problem.objective is not None
         value, gradient, curvature = self.problem.objective.evaluate(scores)
         share = self.problem.share
-        self._derivatives = as_exact_sums(gradient, share), as_exact_sums(curvature, share)
-        return value
+        return value, as_exact_sums(gradient, share), as_exact_sums(curvature, share)
 
 
 # What "auto" is ----------------------------------------------------------------------------------
@@ -202,11 +221,11 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == AUTO
 
 
-def loss_of(given: Any, push: str) -> Any:
-    """Return the loss to minimise; "auto" is the logistic one wherever the push takes it."""
+def loss_of(given: Any, push: str, engine: Engine) -> Any:
+    """Return the loss to minimise; "auto" is the engine's wherever the push takes it."""
     if not is_auto(given):
         return given
-    return "exponential" if push == "ir" else "logistic"
+    return "exponential" if push == "ir" else engine.loss
 
 
 def units_of(loss: Any, has_sets: bool = False) -> dict[str, float]:
@@ -238,8 +257,11 @@ def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
     """
     levels = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
     # Both engines split fewer categories one by one: no set of them is chosen.
-    found, has_sets = {}, any(len(one) >= 4 for one in levels)
-    for name, multiple in units_of(loss_of(ranker.loss, ranker.push), has_sets).items():
+    found, has_sets = (
+        {},
+        ranker.engine_in_use.needs_package and any(len(one) >= 4 for one in levels),
+    )
+    for name, multiple in units_of(ranker.loss_in_use, has_sets).items():
         value = getattr(ranker, name)
         if is_auto(value):
             value = None if problem.objective is None else multiple and multiple * problem.unit

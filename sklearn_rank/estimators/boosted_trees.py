@@ -1,4 +1,4 @@
-"""Gradient boosted trees of XGBoost or LightGBM with ranking objectives."""
+"""Gradient boosted trees with ranking objectives."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ from sklearn_rank.estimators._tree_fit import (
     TreeDescent,
     TreeProblem,
     check_own_objective,
+    is_auto,
     is_on,
     loss_of,
     penalties_of,
     refuse_drawn_queries,
+    rows_stood_for,
     smoothing_of,
 )
 from sklearn_rank.models.stumps import check_monotonic
@@ -56,12 +58,12 @@ _LARGEST_FEATURE = float(np.finfo(np.float32).max)
 
 
 class BoostedTreesRanker(RoundsRanker):
-    r"""Boosted trees for ranking: XGBoost or LightGBM with a loss over all pairs.
+    r"""Boosted trees for ranking, with a loss over all pairs.
 
     Use it when the order depends on interactions between features. It is the most flexible
-    of the rankers, for one list of a million rows or for many queries. XGBoost or LightGBM,
-    whichever is installed (``pip install "sklearn-rank[xgboost]"`` or
-    ``"sklearn-rank[lightgbm]"``), grows the trees; this package provides the objective.
+    of the rankers, for one list of a million rows or for many queries. The trees are symmetric
+    ones of this package, or XGBoost or LightGBM (``pip install "sklearn-rank[xgboost]"`` or
+    ``"sklearn-rank[lightgbm]"``) grows them from its objective.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
     with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
@@ -83,11 +85,13 @@ class BoostedTreesRanker(RoundsRanker):
 
     Parameters
     ----------
-    engine : {"auto", "xgboost", "lightgbm"}, default="auto"
-        The library that grows the trees. "auto": LightGBM if it is installed, otherwise
-        XGBoost.
+    engine : {"auto", "symmetric", "lightgbm", "xgboost"}, default="auto"
+        What grows the trees: "symmetric", this package, which splits all leaves of a level alike
+        (Notes), or one of these libraries. "auto": "symmetric", but with ``loss="ndcg"`` or
+        `engine_params`, which it refuses, LightGBM if it is installed, otherwise XGBoost.
     loss : str, MarginLoss or ListwiseLoss, default="auto"
-        "auto": "logistic", and with ``push="ir"``, which needs it, "exponential".
+        "auto": "exponential" in symmetric trees and with ``push="ir"``, which needs it, otherwise
+        "logistic".
         Pairwise: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
         "logistic" or a `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or
         a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's own LambdaMART
@@ -105,32 +109,39 @@ class BoostedTreesRanker(RoundsRanker):
         on p and needs ``loss="exponential"``.
     n_estimators : int in [1, inf), default=200
         Number of trees; with `warm_start` those of earlier fits included.
-    learning_rate : float in (0, 1], default=0.05
-        Factor of every tree. Smaller values need more trees.
-    max_leaf_nodes : int in [2, inf) or None, default=31
-        Maximum number of leaves per tree. The leaf with the best split is split next. None: no
-        maximum; all leaves are split level by level (XGBoost).
-    max_depth : int in [1, 30] or None, default=None
-        Maximum depth of a tree. None: 30.
-    max_bins : int in [2, 65535], default=255
-        Maximum number of bins per feature.
+    learning_rate : float in (0, 1] or "auto", default="auto"
+        Factor of every tree. Smaller values need more trees. "auto": the rate of the Notes in
+        symmetric trees, otherwise ``10 / n_estimators``, at most 0.3.
+    max_leaf_nodes : int in [2, inf), "auto" or None, default="auto"
+        Maximum number of leaves per tree. The leaf with the best split is split next. "auto": 31.
+        None: no maximum; all leaves are split level by level (XGBoost). Symmetric trees have
+        ``2 ** max_depth`` leaves, and accept only "auto" and None.
+    max_depth : int in [1, 30], "auto" or None, default="auto"
+        Maximum depth of a tree; of symmetric ones the depth, at most 8. "auto": 6 in symmetric
+        trees, otherwise as None. None: 30, in symmetric trees 8.
+    max_bins : int in [2, 65535] or "auto", default="auto"
+        Maximum number of bins per feature. "auto": 128 in symmetric trees, otherwise 255.
     min_samples_leaf : int in [1, inf) or None, default=None
         Minimum number of rows in a leaf; identical rows count once, whatever their weights.
         None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
-        has no such limit and accepts only None.
+        and symmetric trees have no such limit and accept only None.
     min_child_weight : float in [0, inf), "auto" or None, default="auto"
         Minimum sum of curvatures in a leaf (XGBoost 3.4: not of categories). At the start a row
         has about 1/4. "auto": 0, and u (Notes) where a feature has 4 or more categories. None:
         the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
+        Symmetric trees have no minimum: 0, as "auto" and None are there.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
-        Ridge penalty on the values of the leaves: added to the sum of curvatures. "auto": 2 u
-        with the logistic loss and 4 u with all others, where u is the unit of curvature (Notes),
-        about that of a row of the rarer class. None: the engine's default, 0 in LightGBM, 1 in
-        XGBoost, as is "auto" with ``loss="ndcg"``, whose curvatures only the engine knows.
-    subsample : float in (0, 1], default=0.7
-        Share of the rows that each tree is grown on, drawn for each tree.
-    colsample : float in (0, 1], default=0.7
-        Share of the features that each tree may use, drawn for each tree.
+        Ridge penalty on the values of the leaves: added to the sum of curvatures. In symmetric
+        trees it damps each of the steps to a value. "auto": 2 u with the logistic loss and 4 u
+        with all others, where u is the unit of curvature (Notes), about that of a row of the
+        rarer class. None: the engine's default, 0 in LightGBM, 1 in the others, as is "auto" with
+        ``loss="ndcg"``, whose curvatures only the engine knows.
+    subsample : float in (0, 1] or "auto", default="auto"
+        Share of the rows that each tree is grown on, drawn for each tree. Symmetric trees choose
+        their splits on these rows, and the values of their leaves on all. "auto": 0.7.
+    colsample : float in (0, 1] or "auto", default="auto"
+        Share of the features that each tree may use, drawn for each tree. "auto": 1 in symmetric
+        trees, otherwise 0.7.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
         dict maps names or indices of features to these.
@@ -139,10 +150,12 @@ class BoostedTreesRanker(RoundsRanker):
         type in a pandas or polars data frame; or indices, names, or True and False for each
         feature. A category not seen in training counts as missing, as do NaN and None. X must
         be dense. LightGBM smooths categories by 8 u (``cat_smooth`` in `engine_params`), less
-        where equal rows are many; XGBoost splits off four at most (``max_cat_threshold``).
+        where equal rows are many; XGBoost splits off four at most (``max_cat_threshold``);
+        symmetric trees split off one or, of more than 64, all with a mean gradient above a cut, on
+        the rows that `subsample` leaves out.
     engine_params : dict or None, default=None
-        Further parameters of the engine, by its own names: ``{"device": "cuda"}``. Those that
-        parameters of the ranker set can't be set here. The engine warns of names it does not know.
+        Further parameters of the library, by its own names: ``{"device": "cuda"}``. Those that
+        parameters of the ranker set can't be set here. It warns of names that it does not know.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping; not used when
         `fit` gets `X_val`.
@@ -175,8 +188,8 @@ class BoostedTreesRanker(RoundsRanker):
     n_jobs : int or None, default=None
         Number of threads of the engine; None means 1, -1 all processors, as in joblib.
     random_state : int, RandomState or None, default=0
-        Seed for `subsample`, `colsample` and the held-out rows, by default the same in every
-        fit, as in both engines; None: another one in each. The model does not depend on
+        Seed for `subsample`, `colsample`, the held-out rows and the noise of symmetric trees, by
+        default the same in every fit; None: another one in each. The model does not depend on
         `n_jobs` or on the order of the rows, except with ``loss="ndcg"``, for which the
         engines break ties by the order of the rows.
     verbose : int, default=0
@@ -188,10 +201,11 @@ class BoostedTreesRanker(RoundsRanker):
         The engine that grew the trees.
     loss_ : str, MarginLoss or ListwiseLoss
         The loss that was minimised.
-    reg_lambda_, min_child_weight_ : float
-        The penalty and the limit that were used.
-    booster_ : xgboost.Booster or lightgbm.Booster
-        The trees. Copies and pickles of the ranker store them as bytes in the engine's format.
+    learning_rate_, reg_lambda_, min_child_weight_ : float
+        The rate, the penalty and the limit that were used.
+    booster_ : xgboost.Booster, lightgbm.Booster or SymmetricTrees
+        The trees. Copies and pickles of the ranker store them as bytes in the engine's format,
+        symmetric trees as a NumPy archive.
     offset_ : float
         Binary mode: added to the scores by `decision_function`. It is minus the threshold with
         the smallest weighted training error. With the exponential loss and p = 1, unless
@@ -208,7 +222,9 @@ class BoostedTreesRanker(RoundsRanker):
     validation_losses_ : ndarray of shape (n_rounds_run,)
         The same of the loss that early stopping watches with ``scoring=None``.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each feature in the total gain of all splits.
+        Share of each feature in the total gain of all splits. The gain of a level of a symmetric
+        tree is by how much it raises :math:`\sum_l G_l^2 / (N_l + 3)` over the leaves l, with G
+        and N the sums of gradient and weight of all rows.
     classes_ : ndarray of shape (2,)
         Binary mode: the classes; the second belongs at the top.
     n_iter_ : int
@@ -230,6 +246,30 @@ class BoostedTreesRanker(RoundsRanker):
     weight 2 is the row twice although the engines choose their bins without weights. Gradients
     are rounded to multiples of a power of two, so that their sums have no rounding error in
     any order: this makes the trees independent of `n_jobs`.
+
+    Symmetric trees (Prokhorenkova2018) split all leaves of a level by the same feature at the same
+    place: a tree is a table of ``2 ** max_depth`` values. The next split is the one with the
+    largest
+
+    .. math:: \frac{\sum_l G_l^2 / (N_l + 3)}{\sqrt{\sum_l N_l G_l^2 / (N_l + 3)^2}}
+        + \frac{s\, n}{n + e^{\eta t}}\, \varepsilon, \qquad
+        s^2 = \frac1n \sum_i \frac{g_i^2}{w_i},
+
+    the cosine of gradient and tree, with noise. Here l are the leaves after the split, G and N
+    the sums of the gradient g and the weight w of the rows drawn, divided by the share drawn, n
+    is the sum of all weights, t the number of trees so far, and :math:`\varepsilon` is normal,
+    drawn for each threshold to choose the best one of a feature, and afresh for each feature to
+    choose among these. The leaves get their values v from all rows, by five steps
+    :math:`v_l \leftarrow v_l - G_l / (H_l + \lambda)` from 0, where G and the sum of curvatures H
+    are those at ``scores + v``, and :math:`\lambda` is `reg_lambda`; a step that raises the
+    objective is halved. With T trees the rate is
+
+    .. math:: \eta = \min\bigl(\tfrac12,\ e^{0.427 \ln m - 7.525} (T / 1000)^{-0.917}\bigr),
+        \qquad m = 4 n_+ n_- / n,
+
+    CatBoost's for m rows of balanced classes; with queries, grades or a push :math:`n_+ / n` is
+    1 / (8 u), at most 1/2. This engine does not take ``loss="ndcg"`` (nor `position`) or
+    `engine_params`, and does not run on a cluster.
 
     Penalties, and constants of the engines, are in curvatures of rows of weight 1. Where weights
     are so small that their sum N is below the effective number of rows, :math:`N_\text{eff} =
@@ -254,25 +294,28 @@ class BoostedTreesRanker(RoundsRanker):
     are longer, and its curvatures shrink as the rows come into order, so that c is half as large.
     A listwise loss counts each level of a query with its mean curvature.
 
-    `contributions` returns the Shapley values that the engine computes for its trees
-    (TreeSHAP). Their background data are the training rows in each leaf, not all training
+    `contributions` returns the path-dependent Shapley values that the engine computes for its
+    trees (TreeSHAP). Their background data are the training rows in each leaf, not all training
     rows as in additive rankers.
 
     If a feature had missing values in `fit`, each split learns which side they go to. If it had
-    none, LightGBM takes a missing value for 0, and XGBoost sends it to a side that no row has
-    chosen: impute it, or have some missing values in `fit`.
+    none, LightGBM takes a missing value for 0, XGBoost sends it to a side that no row has chosen,
+    and symmetric trees to the side that most of the training weight went to: impute it, or have
+    some missing values in `fit`.
 
-    XGBoost keeps features and scores in single precision. Sparse rows are made dense for it,
-    block by block, since it would take zeros for missing values: bins need one byte per value, or
-    two with `max_bins` above 256. More than 128 MiB of them, and more than twice the memory of X,
-    are an error. LightGBM keeps zeros sparse.
+    XGBoost keeps features and scores in single precision. Sparse rows are made dense for it and for
+    symmetric trees, block by block (XGBoost would take zeros for missing values): bins need one
+    byte per value, or two with `max_bins` above 256. More than 128 MiB of them, and more than
+    twice the memory of X, are an error. LightGBM keeps zeros sparse.
 
     Dense X is not copied: rows are sorted by their positions, and the engine reads them a block at
     a time. LightGBM gets fewer than 800,000 rows as one copy, which takes less memory there.
 
     References
     ----------
-    Rudin2009, sec. 2 (the push), sec. 9.1 (why a flexible model gains little from it).
+    Rudin2009, sec. 2 (the push), sec. 9.1 (why a flexible model gains little from it);
+    Prokhorenkova2018, sec. 5 (symmetric trees, with the cosine as the score of a split); noise,
+    leaves and m derived here.
 
     Examples
     --------
@@ -295,13 +338,15 @@ class BoostedTreesRanker(RoundsRanker):
         "loss": replace(LOSS_CHOICE, options=(AUTO, *LOSS_CHOICE.options, NDCG)),
         "p": Number(1),
         "push": Choice(tuple(PUSHES)),
-        "max_leaf_nodes": Number(2, integer=True, other=(None,)),
-        "max_depth": Number(1, 30, integer=True, other=(None,)),
+        "max_leaf_nodes": Number(2, integer=True, other=(AUTO, None)),
+        "max_depth": Number(1, 30, integer=True, other=(AUTO, None)),
         "min_samples_leaf": Number(1, integer=True, other=(None,)),
         "min_child_weight": Number(0, closed="left", other=(AUTO, None)),
         "reg_lambda": Number(0, closed="left", other=(AUTO, None)),
-        "subsample": Number(0, 1, "right"),
-        "colsample": Number(0, 1, "right"),
+        "subsample": Number(0, 1, "right", other=(AUTO,)),
+        "colsample": Number(0, 1, "right", other=(AUTO,)),
+        "learning_rate": Number(0, 1, "right", other=(AUTO,)),
+        "max_bins": Number(2, 65535, integer=True, other=(AUTO,)),
         "engine_params": KEYWORDS,
         "warm_start": FLAG,
         "score_p": Number(1, other=(None,)),
@@ -315,15 +360,15 @@ class BoostedTreesRanker(RoundsRanker):
         p: float = 1.0,
         push: str = "top",
         n_estimators: int = 200,
-        learning_rate: float = 0.05,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        max_bins: int = 255,
+        learning_rate: float | str = "auto",
+        max_leaf_nodes: int | str | None = "auto",
+        max_depth: int | str | None = "auto",
+        max_bins: int | str = "auto",
         min_samples_leaf: int | None = None,
         min_child_weight: float | str | None = "auto",
         reg_lambda: float | str | None = "auto",
-        subsample: float = 0.7,
-        colsample: float = 0.7,
+        subsample: float | str = "auto",
+        colsample: float | str = "auto",
         monotonic_cst: Any = None,
         categorical_features: Any = "from_dtype",
         engine_params: dict[str, Any] | None = None,
@@ -445,7 +490,7 @@ class BoostedTreesRanker(RoundsRanker):
                     f"position of {name} needs loss='ndcg', whose engines correct for it. Got "
                     f"loss={self.loss!r}: weigh clicked rows by 1 / propensity in sample_weight."
                 )
-            is_xgboost = get_engine(self.engine, name).name == "xgboost"
+            is_xgboost = self.engine_in_use.name == "xgboost"
             if is_xgboost and not is_on(self.engine_params or {}, UNBIASED):
                 raise ValueError(
                     f"position of {name} has a meaning for engine='xgboost' only with "
@@ -498,16 +543,21 @@ class BoostedTreesRanker(RoundsRanker):
                     f"needs p=1 and push='top'. Got p={self.p:g} and push={self.push!r}."
                 )
         else:
-            check_loss(name, self._loss, self.p, self.push)
+            check_loss(name, self.loss_in_use, self.p, self.push)
             refuse_drawn_queries(name, self.loss, self.engine_params or {})
-        engine = get_engine(self.engine, name)
+        engine = self.engine_in_use
         engine.check_params(name, self.engine_params or {})
-        counts_rows = "min_samples_leaf" in engine.own_names.values()
-        if self.min_samples_leaf is not None and not counts_rows:
+        values = self.get_params(deep=False)
+        for parameter, allowed in engine.refused(values):
             raise ValueError(
-                f"min_samples_leaf of {name} must be None with {type(engine).__name__}, which "
-                "can't limit the rows of a leaf: min_child_weight limits their curvature, about a "
-                f"quarter of their number. Got {self.min_samples_leaf}."
+                f"{parameter} of {name} with engine={engine.name!r} must be {allowed}. "
+                f"Got {values[parameter]!r}."
+            )
+        depth: Any = self.max_depth
+        if not (depth is None or is_auto(depth)) and depth > engine.max_depth:
+            raise ValueError(
+                f"max_depth of {name} with engine={engine.name!r} must be at most "
+                f"{engine.max_depth}. Got {self.max_depth}."
             )
 
     def check_training(self, data: Rows) -> None:
@@ -516,9 +566,9 @@ class BoostedTreesRanker(RoundsRanker):
         name = type(self).__name__
         if self._has_own_objective:
             check_own_objective(name, self.engine_params or {}, data)
-        elif is_listwise(self._loss):
+        elif is_listwise(self.loss_in_use):
             highest = data.largest(float(np.max(data.y, initial=-np.inf)))
-            check_grades(self._loss, highest, name)
+            check_grades(self.loss_in_use, highest, name)
         self._monotonic(data.X.shape[1])
         if self._goes_on:
             self._check_same_model(data)
@@ -541,7 +591,7 @@ class BoostedTreesRanker(RoundsRanker):
     def _check_same_model(self, data: Rows) -> None:
         """Raise ValueError where the trees of the last fit can't be kept."""
         name = f"{type(self).__name__} with warm_start=True"
-        engine = get_engine(self.engine, name)
+        engine = self.engine_in_use
         check_same(name, self._fixed_, self._fixed_settings(engine, data))
         if self.n_estimators <= self.n_iter_:
             raise ValueError(
@@ -578,25 +628,34 @@ class BoostedTreesRanker(RoundsRanker):
     # Fitting -----------------------------------------------------------------------------
 
     @property
-    def _loss(self) -> Any:
+    def engine_in_use(self) -> Engine:
+        """The engine; where only libraries do what is asked for, "auto" is one of these."""
+        needs_library = self._has_own_objective or bool(self.engine_params)
+        return get_engine(self.engine, type(self).__name__, needs_library=needs_library)
+
+    @property
+    def loss_in_use(self) -> Any:
         """The loss in use."""
-        return loss_of(self.loss, self.push)
+        return loss_of(self.loss, self.push, self.engine_in_use)
 
     @property
     def _has_own_objective(self) -> bool:
         return isinstance(self.loss, str) and self.loss == NDCG
 
     def _fit(self, data: Rows) -> dict[str, Any]:
-        engine = get_engine(self.engine, type(self).__name__)
+        engine = self.engine_in_use
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         data = data.uncopied()
-        engine.check_features(type(self).__name__, data.X, self.max_bins)
-        phases = Phases(self, data, seed)
+        max_bins = engine.auto["max_bins"] if is_auto(self.max_bins) else int(self.max_bins)
+        engine.check_features(type(self).__name__, data.X, max_bins)
+        phases, n_rows = Phases(self, data, seed), rows_stood_for(data)
         for phase in phases:
-            phases.end(*self._grow(engine, seed, phase))
+            phases.end(*self._grow(engine, seed, phase, n_rows))
         return phases.fitted
 
-    def _grow(self, engine: Engine, seed: int, phase: Phase) -> tuple[dict[str, Any], bool]:
+    def _grow(
+        self, engine: Engine, seed: int, phase: Phase, n_rows: float
+    ) -> tuple[dict[str, Any], bool]:
         """Return fitted attributes, and whether an observer ended the fit."""
         codes, stopping, rows_held_out = self.category_codes_, None, None
         if codes is not None:
@@ -612,7 +671,7 @@ class BoostedTreesRanker(RoundsRanker):
             n_before, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]
             start = engine.scores_of(booster, problem.data.X, self._n_threads, 0, n_before)
         # Other rows and features are drawn than in the first rounds.
-        settings = self._settings(problem, (seed + n_before) % (2**31 - 1))
+        settings = self._settings(engine, problem, (seed + n_before) % (2**31 - 1), n_rows)
         settings = replace(settings, n_estimators=phase.n_rounds - n_before)
 
         def observer_of(descent: TreeDescent) -> Observer:
@@ -620,7 +679,7 @@ class BoostedTreesRanker(RoundsRanker):
                 problem.data,
                 phase.unit,
                 phase.n_rounds,
-                lambda: self._collect(engine, descent, descent.n_rounds),
+                lambda: self._collect(engine, descent, descent.n_rounds, settings),
                 n_before=None if phase.is_search else n_before,
             )
 
@@ -632,7 +691,7 @@ class BoostedTreesRanker(RoundsRanker):
         if descent.last is None:  # no further tree could be split: the model is the last one
             own = (name for name in vars(self) if name.endswith("_") and name not in DESCRIBED)
             return {name: getattr(self, name) for name in own}, False
-        fitted = self._collect(engine, descent, descent.best_round)
+        fitted = self._collect(engine, descent, descent.best_round, settings)
         descent.end()
         return fitted, descent.was_ended
 
@@ -642,19 +701,22 @@ class BoostedTreesRanker(RoundsRanker):
     def _make_problem(self, data: Rows) -> TreeProblem:
         if self._has_own_objective:
             return TreeProblem.of_engine(data)
-        return TreeProblem.of_objective(self._in_pairs(data), self._loss, float(self.p), self.push)
+        return TreeProblem.of_objective(
+            self._in_pairs(data), self.loss_in_use, float(self.p), self.push
+        )
 
     def _in_pairs(self, data: Rows) -> Rows:
         """Return the rows that a pairwise loss of grades looks at."""
-        if self.relevance == "binary" or is_listwise(self._loss):
+        if self.relevance == "binary" or is_listwise(self.loss_in_use):
             return data
         rows = data.paired_rows()
         return data if len(rows) == len(data.y) else data.take(rows)
 
-    def _settings(self, problem: TreeProblem, seed: int) -> TreeSettings:
-        own: dict[str, Any] = {
+    def _settings(
+        self, engine: Engine, problem: TreeProblem, seed: int, n_rows: float
+    ) -> TreeSettings:
+        settings: dict[str, Any] = {
             **penalties_of(self, problem),
-            "max_depth": 30 if self.max_depth is None else int(self.max_depth),
             "monotonic_cst": self._monotonic(problem.data.X.shape[1]),
             "categorical": self._categorical_positions,
             "cat_smooth": smoothing_of(self, problem),
@@ -662,11 +724,17 @@ class BoostedTreesRanker(RoundsRanker):
             "random_state": seed,
             "n_jobs": self._n_threads,
         }
-        names = [name for name in vars(TreeSettings()) if name not in own]
-        # Engines write numbers as text, and NumPy's have one of their own.
-        return TreeSettings(
-            **own, **{name: np.asarray(getattr(self, name)).item() for name in names}
-        )
+        for name in vars(TreeSettings()):
+            if name not in settings:
+                # Engines write numbers as text, and NumPy's have one of their own.
+                value = np.asarray(getattr(self, name)).item()
+                settings[name] = engine.auto.get(name) if is_auto(value) else value
+        if settings["learning_rate"] is None:
+            n_rarer = n_rows * problem.share_of_rarer
+            settings["learning_rate"] = engine.learning_rate(self.n_estimators, n_rows, n_rarer)
+        if settings["max_depth"] is None:
+            settings["max_depth"] = engine.max_depth
+        return TreeSettings(**settings)
 
     def _offset_of(self, problem: TreeProblem) -> Any:
         """Return the offset as a function of scores of some rows and these rows."""
@@ -675,8 +743,8 @@ class BoostedTreesRanker(RoundsRanker):
         y, weight, data = problem.data.y, problem.data.weight, problem.data
         balances = (
             not self._has_own_objective
-            and not is_listwise(self._loss)
-            and as_margin_loss(self._loss).factorises
+            and not is_listwise(self.loss_in_use)
+            and as_margin_loss(self.loss_in_use).factorises
             and self.p == 1
             and self.push != "ir"
         )
@@ -688,7 +756,9 @@ class BoostedTreesRanker(RoundsRanker):
 
         return offset
 
-    def _collect(self, engine: Engine, descent: TreeDescent, n_rounds: int) -> dict[str, Any]:
+    def _collect(
+        self, engine: Engine, descent: TreeDescent, n_rounds: int, settings: TreeSettings
+    ) -> dict[str, Any]:
         """Return the fitted attributes of the first rounds, added to those of earlier fits."""
         assert descent.last is not None
         n_before = descent.n_before
@@ -698,8 +768,9 @@ class BoostedTreesRanker(RoundsRanker):
         penalties = penalties_of(self, descent.problem).items()
         fitted: dict[str, Any] = {
             "engine_": engine.name,
-            "loss_": self._loss,
+            "loss_": self.loss_in_use,
             **{f"{name}_": engine.defaults[name] if x is None else x for name, x in penalties},
+            "learning_rate_": settings.learning_rate,
             "n_iter_": n_before + n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,

@@ -28,6 +28,7 @@ RANKERS = {
     "KernelPairwiseSGDRanker": ("max_iter=2",),
     "BoostedTreesRanker": ("n_estimators=3", "engine=lightgbm"),
     "BoostedTreesRanker of XGBoost": ("n_estimators=3", "engine=xgboost"),
+    "BoostedTreesRanker of symmetric trees": ("n_estimators=3", "engine=symmetric"),
 }
 """Parameters of the models, by name."""
 _VALUES = (None, -1, 0, 10**12, 1e308, "", "x", [], {}, True, ["a"], {"a": 1}, float("nan"))

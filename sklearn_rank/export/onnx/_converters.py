@@ -274,7 +274,7 @@ def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
     trees, is_single = trees_of(ranker), ranker.engine_ == "xgboost"
     if is_single:
         X = graph.cast(X, np.float32)
-    else:  # LightGBM takes tiny values for zero
+    elif ranker.engine_ == "lightgbm":  # it takes tiny values for zero
         is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), LARGEST_ZERO)
         X = graph.node("Where", is_tiny, 0.0, X)
     comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"

@@ -106,7 +106,7 @@ def _with_category_columns(
     columns = [X]
     for feature in sorted({feature for feature, _ in known}):
         of_feature = [codes for one, codes in known if one == feature]
-        n_codes = 1 + max(max(codes) for codes in of_feature)
+        n_codes = 1 + max(max(codes, default=-1) for codes in of_feature)
         goes_right = np.ones((n_codes + 1, len(of_feature)), dtype=dtype)  # the last: all others
         for number, codes in enumerate(of_feature):
             goes_right[list(codes), number] = 0.0

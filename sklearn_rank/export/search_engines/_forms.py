@@ -29,7 +29,7 @@ def to_ranklib(model: Any) -> str:
     Parameters
     ----------
     model : ranker or Pipeline
-        Fitted: `BoostedTreesRanker` of either engine, or `RankBoost`, `PNormPushRanker` or
+        Fitted: `BoostedTreesRanker` of any engine, or `RankBoost`, `PNormPushRanker` or
         `SmoothMarginRanker` with stumps.
 
     Returns
@@ -89,7 +89,7 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
     Parameters
     ----------
     model : ranker or Pipeline
-        Fitted: `BoostedTreesRanker` of either engine, or `RankBoost`, `PNormPushRanker` or
+        Fitted: `BoostedTreesRanker` of any engine, or `RankBoost`, `PNormPushRanker` or
         `SmoothMarginRanker` with stumps.
     feature_names : sequence of str of length n_features, default=None
         Names of the features in the search engine. None: those of the X that the model was fitted

@@ -57,6 +57,8 @@ def limits_of(tree: TreeArrays, engine: str) -> Floats:
     if engine == "xgboost":  # less than the threshold, both in single precision
         return np.nextafter(threshold, np.float32(-np.inf)).astype(np.float64)
     limit = largest_single(threshold)
+    if engine == "symmetric":
+        return limit
     # LightGBM takes numbers of this size for zero, before it compares them.
     limit = np.where((threshold >= 0) & (limit < LARGEST_ZERO), LARGEST_ZERO, limit)
     before = -next_single(LARGEST_ZERO)

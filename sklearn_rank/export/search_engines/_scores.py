@@ -114,6 +114,7 @@ def _of_trees(ranker: Any, owner: str) -> Score:
         differs = tree.missing_left != zero_left
         if ranker.engine_ == "xgboost":  # sends them to the right where it has seen none
             differs = tree.missing_left & ~zero_left
+        differs = differs & np.logical_not(tree.is_neutral)
         for node in np.flatnonzero(tree.feature >= 0).tolist():
             _refuse(owner, int(tree.feature[node]), node in tree.categories, bool(differs[node]))
     return [tree_node(tree, ranker.engine_) for tree in trees]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 
 _LEAF = -1
 
@@ -35,6 +36,9 @@ class TreeArrays:
     categories : dict of int to tuple of int
         Of nodes that split on categories, the codes that go left; others, unknown ones
         included, go right.
+    is_neutral : ndarray of shape (n_nodes,) or bool
+        Whether no missing value of the training rows decided which side missing values go to,
+        where the tree itself says so.
     """
 
     feature: Indices
@@ -44,6 +48,7 @@ class TreeArrays:
     missing_left: Mask
     value: Floats
     categories: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    is_neutral: Mask | bool = False
 
 
 def trees_of(ranker: Any) -> list[TreeArrays]:
@@ -138,6 +143,35 @@ def _missing_goes_left(node: dict[str, Any]) -> bool:
     return bool(node["default_left"])
 
 
+def trees_of_symmetric(trees: SymmetricTrees) -> list[TreeArrays]:
+    """Return complete trees; a value goes left when it is at most the threshold."""
+    return [_complete_tree(trees, number) for number in range(len(trees))]
+
+
+def _complete_tree(trees: SymmetricTrees, number: int) -> TreeArrays:
+    """Return one tree, without the levels that split nothing, which are its last ones."""
+    feature = trees.feature[number]
+    n_levels, n_leaves = int((feature >= 0).sum()), 1 << int((feature >= 0).sum())
+    level = np.repeat(np.arange(n_levels), 1 << np.arange(n_levels))  # of each split
+    is_category = np.isnan(trees.threshold[number])
+    codes = [tuple(np.flatnonzero(~right).tolist()) for right in trees.goes_right[number]]
+    child = 2 * np.arange(len(level)) + 1
+
+    def of_nodes(of_levels: Any, of_leaves: Any) -> Any:
+        return np.append(of_levels[level], np.broadcast_to(of_leaves, n_leaves))
+
+    return TreeArrays(
+        of_nodes(feature, _LEAF),
+        of_nodes(np.where(is_category, 0.0, trees.threshold[number]), 0.0),
+        np.pad(child, (0, n_leaves)),
+        np.pad(child + 1, (0, n_leaves)),
+        of_nodes(~trees.missing_right[number], False),
+        of_nodes(np.zeros(len(feature)), trees.value[number][:: trees.value.shape[1] // n_leaves]),
+        {node: codes[j] for node, j in enumerate(level.tolist()) if is_category[j]},
+        of_nodes(trees.is_neutral[number], False),
+    )
+
+
 def tree_of_sklearn(estimator: Any) -> TreeArrays:
     """Return the tree of a regressor or classifier, whose leaves hold what it predicts.
 
@@ -155,4 +189,8 @@ def tree_of_sklearn(estimator: Any) -> TreeArrays:
     )
 
 
-_TREES = {"xgboost": trees_of_xgboost, "lightgbm": trees_of_lightgbm}
+_TREES = {
+    "xgboost": trees_of_xgboost,
+    "lightgbm": trees_of_lightgbm,
+    "symmetric": trees_of_symmetric,
+}

@@ -20,8 +20,7 @@ class Missing:
 
 def need(name):
     """Skip a test where an engine can't be loaded."""
-    module, reason = registry._loaded(name)
-    if module is None:
+    if reason := registry._loaded(name)[1]:
         pytest.skip(reason)
 
 

@@ -34,9 +34,10 @@ def train(ranker, *more):
     return X.to_numpy(np.float32), pipeline.predict(X)
 
 
+@pytest.mark.parametrize("ranker", ["RankBoost", "BoostedTreesRanker --param engine=symmetric"])
 @pytest.mark.parametrize("form", ["ranklib", "xgboost"])
-def test_stumps_are_exported(form, capsys):
-    X, expected = train("RankBoost", "--param", "n_estimators=8")
+def test_sums_of_trees_are_exported(form, ranker, capsys):
+    X, expected = train(ranker, "--param", "n_estimators=8")
     capsys.readouterr()
     run(f"export m.skops --to {form} -o out.txt")
     assert capsys.readouterr().out == "out.txt: written\n"

@@ -1,24 +1,29 @@
-"""Trees on the command line: with either engine, with none, and the classifier beside them."""
+"""Trees on the command line: with every engine, and without the libraries."""
 
-import json
+import io
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from commands import FAST, fails, run
 from libraries import need
+from sklearn.metrics import roc_auc_score
 from test_cli import loans
 
-from sklearn_rank.cli._store import load_model
+from sklearn_rank.cli._output import Output
+from sklearn_rank.cli._store import load_model, save_model
+from sklearn_rank.cli._tables.inputs import InputError
 from sklearn_rank.engines import registry
+from sklearn_rank.engines.stored_booster import StoredBooster
 
-ENGINES = ("lightgbm", "xgboost")
 ARGV = ["loans.csv", "--target", "default", "--drop", "id,grade"]
 SMALL = ["--param", "n_estimators=5", "--param", "max_depth=3"]
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=registry.ENGINES)
 def engine(request):
     need(request.param)
     return request.param
@@ -29,23 +34,17 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     loans().to_csv("loans.csv", index=False)
-    loans(seed=1).to_csv("new.csv", index=False)
     return tmp_path
 
 
 @pytest.fixture
-def without_engines(monkeypatch):
-    """Let no engine be found."""
-    for name in ENGINES:
+def without_libraries(monkeypatch):
+    """Let no library of trees be found."""
+    for name in registry.LIBRARIES:
         monkeypatch.setitem(sys.modules, name, None)
     registry._loaded.cache_clear()
     yield
     registry._loaded.cache_clear()
-
-
-def results(argv):
-    run(["compare", *argv, "--cv", "2", "-o", "r.json", "--force"])
-    return json.loads(Path("r.json").read_text())["results"]
 
 
 # ---------------------------------------------------------------------------- with an engine
@@ -88,31 +87,41 @@ def test_bad_parameters(folder, capsys, command, param, parts):
 # ---------------------------------------------------------------------------- without
 
 
-NONE = (
-    "engine='auto' of BoostedTreesRanker can't be used: lightgbm is not installed "
-    '(pip install "sklearn-rank[lightgbm]"); xgboost is not installed '
-    '(pip install "sklearn-rank[xgboost]")'
-)
-
-
-def test_compare_goes_on_without_trees_and_says_so(folder, capsys, without_engines):
-    run(["compare", *ARGV, "--cv", "2", *FAST])
+def test_symmetric_trees_need_no_library(folder, capsys, without_libraries):
+    run(["compare", *ARGV, "--cv", "2", "--rankers", "BoostedTreesRanker,RankBoost", *FAST])
     captured = capsys.readouterr()
-    assert captured.err.splitlines()[0] == f"note: no BoostedTreesRanker: {NONE}"
-    assert "RankBoost" in captured.out
-    assert "BoostedTreesRanker" not in captured.out
+    assert "BoostedTreesRanker" in captured.out
+    assert captured.err == ""
+    run(["train", *ARGV, "--ranker", "BoostedTreesRanker", "-o", "m.skops", *SMALL])
+    run("rank m.skops loans.csv -o r.csv --explain")
+    assert load_model("m.skops", []).pipeline[-1].engine_ == "symmetric"
+    ranked = pd.read_csv("r.csv")
+    assert roc_auc_score(ranked["default"] == "yes", ranked["score"]) > 0.85
+    used = {reason.split()[0] for reason in ranked["reason_1"].dropna()}
+    assert used <= set(ranked) and len(used) > 1
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ["compare", *ARGV, "--rankers", "RankBoost,BoostedTreesRanker"],
-        ["train", *ARGV, "--ranker", "BoostedTreesRanker", "-o", "m.skops"],
-    ],
-    ids=["compare", "train"],
-)
-def test_trees_that_are_asked_for_need_an_engine(folder, capsys, without_engines, argv):
-    assert fails(argv, capsys) == f"sklearn-rank: error: {NONE}\n"
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_stored_trees_hold_no_pickle_and_unpack_to_nothing_larger(folder, save):
+    run(["train", *ARGV, "--ranker", "BoostedTreesRanker", "-o", "m.skops", *SMALL])
+    model, file = load_model("m.skops", []), io.BytesIO()
+    feature = np.array([[print]]) if save is np.savez else np.zeros((10**6, 1))
+    save(file, **(vars(model.pipeline[-1].booster_) | {"feature": feature}))
+    model.pipeline[-1]._trees_ = StoredBooster("symmetric", file.getvalue())
+    save_model(model, Output(Path("bad.skops")))
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_model("bad.skops", [])
+
+
+@pytest.mark.parametrize("command", ["compare", "train --best -o m.skops"])
+def test_what_needs_a_library_says_which(folder, capsys, without_libraries, command):
+    argv = [*command.split(), *ARGV, "--rankers", "RankBoost,BoostedTreesRanker"]
+    message = fails([*argv, "--param", "loss=ndcg"], capsys)
+    assert message == (
+        "sklearn-rank: error: engine='auto' of BoostedTreesRanker can't be used: lightgbm is not "
+        'installed (pip install "sklearn-rank[lightgbm]"); xgboost is not installed '
+        '(pip install "sklearn-rank[xgboost]")\n'
+    )
     message = fails([*argv, "--param", "engine=xgboost"], capsys)
     assert "engine='xgboost' of BoostedTreesRanker can't be used: xgboost is not" in message
     assert "lightgbm" not in message

@@ -375,6 +375,7 @@ REFUSED = {
     "batch_size=10": KernelPairwiseSGDRanker(kernel="linear", solver="gd", batch_size=10),
     "loss='hinge' in one list": KernelPairwiseSGDRanker(kernel="linear", loss="hinge"),
     "engine='lightgbm'": BoostedTreesRanker(engine="lightgbm"),
+    "engine='symmetric'": BoostedTreesRanker(engine="symmetric"),
     "loss='ndcg'": BoostedTreesRanker(engine="xgboost", loss="ndcg", relevance="graded"),
     "loss='cross_entropy' in one list": BoostedTreesRanker(
         engine="xgboost", loss="cross_entropy", relevance="graded"

@@ -90,8 +90,9 @@ LINEAR = [
     *(ListNetLinear(solver="ogd", eta0=0.1, max_iter=10, relevance=r) for r in RELEVANCES),
     ListNetLinear(solver="ogd", max_norm=3.0, max_iter=10),
 ]
-QUICK_TREES = BoostedTreesRanker(engine="lightgbm", n_estimators=3)
+QUICK_TREES = [BoostedTreesRanker(engine=e, n_estimators=3) for e in ("lightgbm", "symmetric")]
 TREES = [
+    BoostedTreesRanker(engine="symmetric", relevance="graded", **STOPPED),
     BoostedTreesRanker(engine="xgboost", relevance="graded", n_estimators=4),
     BoostedTreesRanker(engine="lightgbm", relevance="graded", **STOPPED),
     BoostedTreesRanker(engine="lightgbm", loss="exponential", p=4.0, push="both", n_estimators=4),
@@ -131,7 +132,7 @@ def assert_checks_pass(estimator):
         raise ExceptionGroup(f"{len(errors)} checks of {estimator} failed", errors)
 
 
-@pytest.mark.parametrize("estimator", [*EVERY_RANKER, QUICK_TREES, QueryMinMaxScaler()], ids=str)
+@pytest.mark.parametrize("estimator", [*EVERY_RANKER, *QUICK_TREES, QueryMinMaxScaler()], ids=str)
 def test_checks_of_scikit_learn(estimator):
     assert_checks_pass(estimator)
 

@@ -181,7 +181,7 @@ def test_a_warm_start_refuses_another_power_of_the_score():
         fit(model.set_params(score_p=None))
 
 
-@pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("engine", ["xgboost", "lightgbm", "symmetric"])
 def test_early_stopping_of_trees_warns_of_nothing(engine):
     X = np.random.default_rng(0).normal(size=(300, 2))
     ranker = BoostedTreesRanker(engine=engine, n_estimators=3, n_iter_no_change=2, max_bins=9)

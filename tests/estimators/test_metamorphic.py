@@ -226,7 +226,7 @@ def test_stumps_see_only_the_order_of_a_feature(ranker, relevance, data):
     np.testing.assert_allclose(scores(mapped, increasing(rows)), scores(model, rows), rtol=1e-12)
 
 
-@pytest.mark.parametrize("ranker", [*BOOSTERS, Scorecard, "xgboost", "lightgbm"])
+@pytest.mark.parametrize("ranker", [*BOOSTERS, Scorecard, "xgboost", "lightgbm", "symmetric"])
 def test_a_value_that_was_rounded_stays_on_its_side_of_a_threshold(ranker):
     x = np.repeat([0.1, 0.2, 0.3, 0.4], 50)[:, None]
     if isinstance(ranker, str):

@@ -122,31 +122,23 @@ def assert_cv_scores_are_aucs(search, pipe, relevance, splits, **options):
 
 @pytest.mark.slow
 @every_relevance
-def test_a_search_with_queries_takes_qid_once(relevance):
-    pipe = make_pipeline(StandardScaler(), make(PNormPushRanker, relevance))
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["queries", "weights besides"])
+def test_a_search_takes_qid_once_and_weights_on_request(relevance, weight):
+    ranker, options = make(PNormPushRanker, relevance), {"qid": QID}
     with config_context(enable_metadata_routing=True):
-        folds = GroupKFold(3).set_split_request(groups="qid")
-        search = GridSearchCV(pipe, P_GRID, cv=folds, error_score="raise")
-        search.fit(X, LABELS[relevance], qid=QID)
-        score = search.score(X, LABELS[relevance], qid=QID)
-        splits = list(GroupKFold(3).split(X, groups=QID))
-        assert_cv_scores_are_aucs(search, pipe, relevance, splits, qid=QID)
-    best = scores(search.best_estimator_)
-    assert score == pytest.approx(oracles.auc(best, GRADES[relevance], QID), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_weights_can_be_routed_besides():
-    ranker = make(PNormPushRanker)
-    with config_context(enable_metadata_routing=True):
-        ranker.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         pipe = make_pipeline(StandardScaler(), ranker)
-        pipe[0].set_fit_request(sample_weight=False)
+        if weight is not None:
+            options["sample_weight"] = weight
+            ranker.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+            pipe[0].set_fit_request(sample_weight=False)
         folds = GroupKFold(3).set_split_request(groups="qid")
         search = GridSearchCV(pipe, P_GRID, cv=folds, error_score="raise")
-        search.fit(X, LABELS["binary"], qid=QID, sample_weight=WEIGHT)
-        splits = list(GroupKFold(3).split(X, groups=QID))
-    assert_cv_scores_are_aucs(search, pipe, "binary", splits, qid=QID, weight=WEIGHT)
+        search.fit(X, LABELS[relevance], **options)
+        score = search.score(X, LABELS[relevance], **options)
+    splits = list(GroupKFold(3).split(X, groups=QID))
+    assert_cv_scores_are_aucs(search, pipe, relevance, splits, qid=QID, weight=weight)
+    best = scores(search.best_estimator_)
+    assert score == pytest.approx(oracles.auc(best, GRADES[relevance], QID, weight), rel=1e-12)
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def test_a_warm_start_has_the_offsets_of_one_fit(n_rows):
     np.testing.assert_allclose(warm.staged_offsets_, whole.staged_offsets_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("engine", ["lightgbm", "xgboost", "symmetric"])
 def test_trees_above_p_1_have_the_cut_with_the_fewest_errors(engine):
     model = BoostedTreesRanker(engine=engine, p=4, n_estimators=5).fit(X, Y, sample_weight=WEIGHT)
     decision = model.decision_function(X)

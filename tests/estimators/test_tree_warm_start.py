@@ -19,11 +19,13 @@ QID = np.repeat(np.arange(20), 20)
 NEW = RNG.integers(0, 20, (N, 4)).astype(float)
 NEW_Y = (NEW[:, 2] - NEW[:, 3] + 5 * RNG.normal(size=N) > 0).astype(int)
 
-every_engine = pytest.mark.parametrize("engine", ["lightgbm", "xgboost"])
+LIBRARIES = ["lightgbm", "xgboost"]
+every_engine = pytest.mark.parametrize("engine", [*LIBRARIES, "symmetric"])
 
 
 def make(engine, **parameters):
-    kept = {"subsample": 1.0, "colsample": 1.0, "max_leaf_nodes": 6, "learning_rate": 0.3}
+    kept = {"subsample": 1.0, "colsample": 1.0, "learning_rate": 0.3, "loss": "logistic"}
+    kept |= {"max_depth": 3} if engine == "symmetric" else {"max_leaf_nodes": 6}
     return BoostedTreesRanker(engine=engine, **{"n_estimators": 4, **kept, **parameters})
 
 
@@ -37,7 +39,7 @@ FORMS = {
 }
 
 
-@every_engine
+@pytest.mark.parametrize("engine", LIBRARIES)
 @pytest.mark.parametrize(("parameters", "arrays"), FORMS.values(), ids=FORMS)
 def test_on_the_same_rows_it_is_one_fit(engine, parameters, arrays):
     """Without random rows and features, and with as many bins as values."""

@@ -44,7 +44,7 @@ to_onnx = importlib.import_module("skl2onnx").to_onnx
 FEW = {"n_estimators": 12, "random_state": 0}
 TREES = {"random_state": 0, "n_estimators": 6, "max_depth": 3, "min_child_weight": 0.0}
 CODE = -99.0
-ENGINES = ["xgboost", "lightgbm"]
+ENGINES = ["xgboost", "lightgbm", "symmetric"]
 
 # Ranker and kind of data: "missing" has NaN and a special code, "categories" a feature of codes,
 # "positive" neither missing nor negative values, "plain" no missing ones.
@@ -174,18 +174,30 @@ def test_scores_are_those_of_the_ranker(form, seed):
         assert_same(ranker, around(ranker, X, dtype), 1e-9)
 
 
-def test_a_split_of_missing_values_alone_holds_for_the_largest_floats():
+@pytest.mark.parametrize("engine", ["lightgbm", "symmetric"])
+def test_a_split_of_missing_values_alone_holds_for_the_largest_floats(engine):
     x = np.where(np.arange(60) % 3, np.arange(60) % 5, np.nan)
-    ranker = BoostedTreesRanker(engine="lightgbm", n_estimators=5, min_child_weight=0.0)
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=5, min_child_weight=0.0)
     ranker = fit(ranker, x[:, None], np.isnan(x).astype(int))
     assert thresholds_of(ranker).max() >= 1e300
     assert_same(ranker, np.array([[0.0], [np.nan], [1e300], [1.7e308], [-1.7e308]]), 1e-9)
 
 
+@pytest.mark.parametrize("n_levels", [1, 4, 70])
+def test_levels_of_symmetric_trees_go_alone_or_in_an_order(n_levels):
+    level = np.where(np.arange(300) % 4, np.arange(300) % n_levels, np.nan)[:, None]
+    ranker = BoostedTreesRanker(engine="symmetric", categorical_features=[0], n_estimators=5)
+    fit(ranker, level, np.isnan(level[:, 0]) | (level[:, 0] % 3 == 1))
+    assert_same(ranker, np.append(np.arange(72.0), np.nan)[:, None], 0)
+
+
+@pytest.mark.parametrize("kind", ["missing", "plain"])  # in training: rows to score have both
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_sum_of_many_trees_is_that_of_the_engine_bit_by_bit(engine):
-    X, y = make_rows("missing", 0)
-    ranker = fit(BoostedTreesRanker(engine=engine, n_estimators=150), X, y)
+def test_a_sum_of_many_trees_is_that_of_the_engine_bit_by_bit(engine, kind):
+    X, y = make_rows(kind, 0)
+    shallow = BoostedTreesRanker(engine=engine, n_estimators=20, max_depth=2, warm_start=True)
+    ranker = fit(fit(shallow, X, y).set_params(n_estimators=150, max_depth=5), X, y)
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
     for rows in (X, X[:1]):
         expected = ranker.decision_function(rows)
         assert_array_equal(run(to_onnx(ranker, rows[:1]), rows)["scores"], expected)

@@ -55,6 +55,7 @@ FORESTS = {
     "lightgbm": BoostedTreesRanker(engine="lightgbm", **TREES),
     "graded lightgbm": BoostedTreesRanker(engine="lightgbm", **TREES, **GRADED),
     "xgboost": BoostedTreesRanker(engine="xgboost", **TREES),
+    "symmetric": BoostedTreesRanker(engine="symmetric", **TREES),
     "chosen columns": make_pipeline(
         ColumnTransformer([("a", FunctionTransformer(), [2, 1])], remainder="passthrough"),
         RankBoost(**FEW),
@@ -111,6 +112,8 @@ def thresholds_of(ranker):
     ranker = ranker[-1] if hasattr(ranker, "steps") else ranker
     if not hasattr(ranker, "engine_"):
         found = ranker.weak_rankers_.threshold
+    elif ranker.engine_ == "symmetric":
+        found = ranker.booster_.threshold
     elif ranker.engine_ == "xgboost":
         table = ranker.booster_.trees_to_dataframe()
         found = table["Split"].dropna().to_numpy()
@@ -175,7 +178,7 @@ def test_linear_models_are_read_back(name, seed):
             read("linear", model)
 
 
-@pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost", "symmetric"])
 def test_in_single_precision_scores_round_by_little(name):
     X, y = make_rows(3, 400)
     model = fitted(FORESTS[name].__class__(n_estimators=200), X, y)
@@ -192,7 +195,7 @@ def test_in_single_precision_scores_round_by_little(name):
 # Missing values ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("name", ["stumps", "lightgbm", "xgboost", "symmetric"])
 def test_an_absent_feature_counts_as_zero(name):
     X, y = make_rows(5)
     model = fitted(FORESTS[name], X, y)
@@ -206,7 +209,7 @@ def test_an_absent_feature_counts_as_zero(name):
         assert terms(row) == terms(zero)
 
 
-@pytest.mark.parametrize("name", ["stumps", "all stumps", "lightgbm", "xgboost"])
+@pytest.mark.parametrize("name", ["stumps", "all stumps", "lightgbm", "xgboost", "symmetric"])
 @pytest.mark.parametrize("write", [to_ranklib, to_xgboost_json])
 def test_learned_branches_of_missing_values_are_refused(name, write):
     random = np.random.default_rng(0)
@@ -292,7 +295,7 @@ REFUSED = {
             LEVELS,
             "split of categories, on column 2",
         )
-        for engine in ("xgboost", "lightgbm")
+        for engine in ("xgboost", "lightgbm", "symmetric")
     },
     "a step": (
         make_pipeline(PolynomialFeatures(), ListNetLinear()),

@@ -73,7 +73,7 @@ class Table:
         """The values, those of columns without numbers by their place among them."""
         columns = [column_of(self.frame, number).ravel() for number in range(self.shape[1])]
         codes = [
-            np.unique(one.astype(str), return_inverse=True)[1] if one.dtype.kind in "OSU" else one
+            one if one.dtype.kind in "biuf" else np.unique(one.astype(str), return_inverse=True)[1]
             for one in columns
         ]
         return np.column_stack(codes).astype(np.float64)

@@ -139,6 +139,13 @@ def test_categories_of_a_data_frame(frame_of):
     np.testing.assert_array_equal(other.contributions(frame[:3]), model.contributions(frame[:3]))
 
 
+def test_dates_of_a_data_frame():
+    frame = FRAME.assign(when=pd.date_range("2020-01-01", periods=200))
+    chosen = make_column_transformer(("passthrough", ["a", "b"]), ("drop", ["when"]))
+    model = fitted(make_pipeline(chosen, LogisticRegression()), X=frame)
+    assert (assert_sums_to_the_score(model, frame[:5])[:, 2:-1] == 0).all()
+
+
 def test_sparse_rows():
     members = ExtraTreesClassifier(**FOREST), make_pipeline(MaxAbsScaler(), LogisticRegression())
     rows = sparse.csr_array(np.where(X > 0.5, X, 0))

@@ -299,7 +299,7 @@ class BinSizes:
         Sums over all rows, if they are not all here.
     least_level : float
         The least that a category must weigh; where bins have a smallest weight, for each category
-        of its feature.
+        of its feature. Where they have none, missing values and all rare levels need it too.
     """
 
     weight: Floats
@@ -327,12 +327,14 @@ class BinSizes:
         """Return which bins weigh enough, of sums of shape (2, ...)."""
         return (sums[0] >= self.least_weight) & (sums[1] >= self.least_events)
 
+    def are_taught(self, weight: Any) -> Any:
+        """Return whether missing values, or all rare levels, of a weight are enough for a bin."""
+        return (weight > 0) & ((self.least_weight > 0) | (weight >= self.least_level))
+
     def merge(self, bins: FeatureBins, sums: Floats) -> tuple[FeatureBins, Indices]:
         """Return the bins after merging, and the new number of each bin."""
-        # Categories that training has not seen count as missing: rare ones can be told with these.
-        pools = not self.are_any or sums[0, bins.missing] > 0
         sums = sums[:, : bins.n_values]
-        group = self._neighbours(sums) if bins.has_order else self._categories(sums, pools)
+        group = self._neighbours(sums) if bins.has_order else self._categories(sums)
         if bins.categories is None:
             last = np.flatnonzero(np.diff(group))  # bins with a threshold above them
             merged = FeatureBins(bins.thresholds[last], bins.special)
@@ -358,8 +360,8 @@ class BinSizes:
                 so_far, number = np.zeros(2), number + 1
         return np.minimum(group, max(0, number - 1))
 
-    def _categories(self, sums: Floats, pools: bool) -> Indices:
-        """Return the bin of each category: of its own, if it `pools` that of all rare ones, or -1.
+    def _categories(self, sums: Floats) -> Indices:
+        """Return the bin of each category: of its own, that of all rare ones, or -1.
 
         The best set of many categories that tell nothing fits their noise.
         """
@@ -368,7 +370,8 @@ class BinSizes:
         is_large = self.are_enough(sums) & (sums[0] >= least) & seen
         group = np.where(is_large, np.cumsum(is_large) - 1, -1)
         rare = seen & ~is_large
-        if pools and rare.any() and self.are_enough(sums[:, rare].sum(axis=1)):
+        pooled = sums[:, rare].sum(axis=1)
+        if rare.any() and self.are_enough(pooled) and self.are_taught(pooled[0]):
             group[rare] = np.count_nonzero(is_large)
         return group
 
@@ -384,7 +387,8 @@ class BinnedFeatures:
     codes : ndarray of shape (n_features, n_rows)
         The bin of each value, in fit order.
     is_usable : ndarray of shape (n_features, n_bins)
-        The bins that are large enough, padded to one number of bins.
+        The bins that are large enough, padded to one number of bins; that of missing values only
+        if it holds some, in enough rows.
     """
 
     bins: list[FeatureBins]
@@ -396,6 +400,8 @@ class BinnedFeatures:
         """Merge bins that are too small; `codes` are those of the rows before."""
         most = max(one.n_bins for one in bins)
         sums = sizes.by_bin(codes, most)
+        # Rare levels that count as missing do not tell what missing values do.
+        is_taught = [sizes.are_taught(sums[j, 0, one.missing]) for j, one in enumerate(bins)]
         if not sizes.are_any or any(one.categories is not None for one in bins):
             merged = [sizes.merge(one, line) for one, line in zip(bins, sums, strict=True)]
             former, sums = sums, np.zeros_like(sums)
@@ -409,6 +415,7 @@ class BinnedFeatures:
         is_usable = np.zeros((len(bins), depth), dtype=bool)
         for j, one in enumerate(bins):
             enough = sizes.are_enough(sums[j]) & (sums[j, 0] > 0)
+            enough[one.missing] &= is_taught[j]
             is_usable[j, : one.n_bins] = enough[: min(one.n_bins, depth)]
             is_usable[j, : one.n_values] = True
         return cls(bins, codes, is_usable)

@@ -130,6 +130,9 @@ class StumpColumns:
         has_both = both_sides & (missing < depth)
         has_both[has_both] = usable[has_both, missing[has_both]]
         self._missing = np.where(has_both, missing, -1)
+        tells = missing < depth
+        tells[tells] = usable[tells, missing[tells]]
+        self._tells_missing = tells
         n_sides = 2 if has_both.any() else 1
         self._shape = (n_features, depth, n_sides)
         self._is_valid = np.repeat(is_valid[..., np.newaxis], n_sides, axis=2)
@@ -152,7 +155,7 @@ class StumpColumns:
         """
         part = copy(self)
         part._sums, part._weight = self._sums.at(rows), weight
-        vars(part).pop("_weight_by_bin", None)
+        vars(part).pop("_share_by_bin", None)
         return part
 
     @property
@@ -338,16 +341,23 @@ class StumpColumns:
     def mean_contributions(self, indices: Indices, weights: Floats) -> Floats:
         """Return the mean over the training rows of the sum of the rules on each feature."""
         coefficients = np.bincount(indices, weights, self.n_coordinates).astype(np.float64)
-        by_bin = self._weight_by_bin
-        means = np.einsum("jb,jb->j", self._values_by_bin(coefficients), by_bin)
-        return np.asarray(means / by_bin[0].sum())
+        values = self._values_by_bin(coefficients)
+        return np.asarray(np.einsum("jb,jb->j", values, self._share_by_bin))
 
     @shared_property
-    def _weight_by_bin(self) -> Floats:
-        """Weight of the training rows in each bin, shape (n_features, n_bins)."""
+    def _share_by_bin(self) -> Floats:
+        """Share of the weight of the training rows in each bin, shape (n_features, n_bins).
+
+        Rows with missing values that no stump can tell have the mean of the others: they are left
+        out.
+        """
         one_group = np.array([0, len(self._weight)])
         by_bin = self._sums.sum_by_bin(RowGradient(self._weight, one_group))[0]
-        return np.asarray(self._rows.total(by_bin))
+        by_bin = np.array(self._rows.total(by_bin))
+        is_out = ~self._tells_missing & (self._missing_bin < self._shape[1])
+        by_bin[is_out, self._missing_bin[is_out]] = 0.0
+        total = by_bin.sum(axis=1, keepdims=True)
+        return np.divide(by_bin, total, out=by_bin, where=total > 0)
 
     def rules(self, indices: Indices) -> StumpRules:
         """Return the stumps of some coordinates, ready for new rows."""
@@ -359,7 +369,12 @@ class StumpColumns:
         feature[is_subset], first[is_subset] = of_subset[subset[is_subset]], -1
         bins = {j: self.bins[j] for j in np.unique(feature).tolist()}
         right = (side == 1) | (first == self._missing_bin[feature])
-        return StumpRules(feature, first, right, subset, members, of_subset, bins)
+        neutral = self._sums_above(self._share_by_bin[np.newaxis])[0, feature, first, 0]
+        for number in np.flatnonzero(is_subset).tolist():
+            of_rule = members[subset[number]]
+            neutral[number] = self._share_by_bin[feature[number], : len(of_rule)] @ of_rule
+        neutral[self._tells_missing[feature]] = np.nan
+        return StumpRules(feature, first, right, subset, members, of_subset, bins, neutral)
 
 
 def smaller_side(one: Floats, total: Any) -> Floats:

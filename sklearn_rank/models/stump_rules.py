@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +34,9 @@ class StumpRules:
     - ``1[x is missing]`` or ``1[x == code]``, a single bin;
     - ``1[x in S]`` with S a subset of the categories.
 
+    Where no stump can tell missing values from others, because training had none or too few, h is
+    its mean over the other training rows there, so that such a value changes no score on average.
+
     Attributes
     ----------
     feature : ndarray of shape (n_rules,)
@@ -51,6 +54,8 @@ class StumpRules:
         Their columns.
     bins : dict of int to FeatureBins
         The bins of each column, at least of those in `feature`.
+    neutral : ndarray of shape (n_rules,)
+        h where x is missing, if no stump can tell that; NaN if one can.
 
     Examples
     --------
@@ -75,6 +80,7 @@ class StumpRules:
     subsets: Mask
     subset_feature: Indices
     bins: dict[int, FeatureBins]
+    neutral: Floats = field(default_factory=lambda: np.array(np.nan))
 
     @property
     def threshold(self) -> Floats:
@@ -92,7 +98,7 @@ class StumpRules:
         return found
 
     def members(self, number: int) -> Mask:
-        """Return h of one rule in each bin of its feature."""
+        """Return h of one rule in each bin of its feature, as the fit has it."""
         bins, first = self.bins[int(self.feature[number])], int(self.first_bin[number])
         h = np.zeros(bins.n_bins, dtype=bool)
         if first < 0:
@@ -101,6 +107,16 @@ class StumpRules:
             h[first : bins.n_values if first < bins.n_values else first + 1] = True
             h[bins.missing] |= self.missing_right[number]
         return h
+
+    def _by_bin(self, number: int) -> Floats:
+        """Return h of one rule in each bin of its feature, for new rows."""
+        h, neutral = self.members(number).astype(np.float64), self._neutral[number]
+        h[-1] = h[-1] if np.isnan(neutral) else neutral
+        return h
+
+    @property
+    def _neutral(self) -> Floats:
+        return np.broadcast_to(self.neutral, self.feature.shape)
 
     def equal(self, other: object) -> bool:
         """Whether these are the same stumps in the same order."""
@@ -165,16 +181,19 @@ class StumpRules:
         n_others = int(np.searchsorted(first, n_values))  # thresholds or subsets, then single bins
         singles = np.zeros(len(bins.special) + 1)
         singles[first[n_others:] - n_values] = coefficients[n_others:]
+        neutral = self._neutral[rules]
+        singles[-1] += coefficients @ np.nan_to_num(neutral)
         rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
         if bins.has_order:
-            singles[-1] += coefficients[self.missing_right[rules]].sum()
             last = np.append(first[1:] != first[:-1], True)[: len(first)]
             values = np.append(0.0, np.cumsum(coefficients)[last])
+            singles[-1] += coefficients[self.missing_right[rules]].sum()
             found = _with_steps(bins, first[last])
         else:
             values, group = self._subset_values(n_values, rules, coefficients)
             found = FeatureBins(special=bins.special, categories=group[bins.categories])
-        return StepFunction(feature, found, np.concatenate([values, singles]) + 0.0)
+        values = np.concatenate([values, singles]) + 0.0
+        return StepFunction(feature, found, values, not np.isnan(neutral).any())
 
     def scores(self, X: Floats, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X.
@@ -222,17 +241,17 @@ class StumpRules:
             out[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
         return out
 
-    def values(self, X: Floats, number: int) -> Mask:
+    def values(self, X: Floats, number: int) -> Floats:
         """Return h of one rule for each row of X."""
         feature = int(self.feature[number])
-        return self.members(number).take(self.bins[feature].of_rows(X, feature))
+        return self._by_bin(number).take(self.bins[feature].of_rows(X, feature))
 
     def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
         codes = {j: self.bins[j].of_rows(X, j) for j in np.unique(self.feature).tolist()}
         out = np.zeros(X.shape[0])
         for number, weight in enumerate(weights):
-            out = out + weight * self.members(number).take(codes[int(self.feature[number])])
+            out = out + weight * self._by_bin(number).take(codes[int(self.feature[number])])
             yield out
 
 
@@ -257,6 +276,9 @@ class StepFunction:
         Its bins.
     values : ndarray of shape (n_bins,)
         What each adds.
+    is_neutral : bool
+        Whether the last of them, that of missing values, is the mean over the other training rows
+        because training taught none.
 
     Examples
     --------
@@ -270,6 +292,7 @@ class StepFunction:
     feature: int
     bins: FeatureBins
     values: Floats
+    is_neutral: bool = False
 
     def __call__(self, x: Floats) -> Floats:
         """Return the addition to the score of each value."""

@@ -171,14 +171,11 @@ class StumpConstraints:
         """Return the least that a bin must weigh, of these training rows."""
         weight = rows.weight
         events = weight * rows.rows.y[rows.order]
-        least, of_level = self.min_bin_size, 0.0
-        if least > 0 or self.n_categories:
-            total = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
-            one_row = total / number_of_rows(weight, rows)
-            of_level = ROWS_BY_LEVEL * one_row
-            if least == 0:
-                of_level = min(ROWS_OF_LEVEL * one_row, SHARE_OF_LEVEL * total)
-            least *= total
+        total = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
+        one_row = total / number_of_rows(weight, rows)
+        least, of_level = self.min_bin_size * total, ROWS_BY_LEVEL * one_row
+        if least == 0:
+            of_level = min(ROWS_OF_LEVEL * one_row, SHARE_OF_LEVEL * total)
         least_events = self.min_bin_events * (1 - SIZE_ROUNDING)
         return BinSizes(weight, events, least, least_events, rows, of_level)
 
@@ -214,7 +211,9 @@ class Stumps(BaseEstimator):
         all of them together are too few. Missing values and special codes that are too few get
         no weak ranker. The best set of many categories fits their noise. Above 0 a category of k
         therefore also needs 3 k rows. At 0 it needs ten rows, or a fiftieth of all if these are
-        fewer; rarer ones count as missing or, where training has missing values, are pooled.
+        fewer; so do missing values, and all rarer ones together, which otherwise count as missing.
+        Where missing values have no weak ranker, they and unseen levels have the mean of the other
+        training rows: they change no score on average.
     min_bin_events : float in [0, inf), default=0
         Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
         with `min_bin_size`. Only with ``relevance="binary"``.

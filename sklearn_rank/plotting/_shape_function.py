@@ -155,7 +155,7 @@ class ShapeFunctionDisplay:
         found = {one.feature: one for one in estimator.step_functions_}
         nothing = [StepFunction(j, FeatureBins(), np.zeros(2)) for j in chosen.tolist()]
         functions = [found.get(one.feature, one) for one in nothing]
-        has_missing = np.array([one.values[-1] != 0 for one in functions])
+        has_missing = np.array([one.values[-1] != 0 and not one.is_neutral for one in functions])
         columns = None
         if X is not None:
             columns = estimator.check_rows(X)[:, chosen].T

@@ -73,8 +73,11 @@ class BinnedTraining:
 
     @cached_property
     def steps(self) -> list[StepFunction]:
-        """The step functions of the ranker."""
-        return list(self.ranker.step_functions_)
+        """The step functions of the ranker, 0 where training did not teach missing values."""
+        return [
+            replace(step, values=np.append(step.values[:-1], 0.0)) if step.is_neutral else step
+            for step in self.ranker.step_functions_
+        ]
 
     @cached_property
     def weight(self) -> Floats:

@@ -16,7 +16,7 @@ from strategies import problems
 from tiers import crossed
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker, RankBoost
-from sklearn_rank.models import FeatureRules, LinearModel
+from sklearn_rank.models import FeatureRules, LinearModel, Stumps
 from sklearn_rank.solvers import Corrective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -290,3 +290,46 @@ def test_parameters_tell_before_a_fit():
     assert hasattr(KernelPairwiseSGDRanker(kernel="linear"), "contributions")
     assert not hasattr(RankBoost(weak_ranker=LinearRegression()), "contributions")
     assert not hasattr(RankBoost(weak_ranker=None), "contributions")  # which fit refuses
+
+
+@pytest.mark.parametrize(
+    ("ranker", "options"),
+    [
+        *((ranker, {}) for ranker in BOOSTERS),
+        (RankBoost, {"n_bags": 2}),
+        (PNormPushRanker, {"weak_ranker": Stumps(min_bin_size=0.1)}),
+    ],
+)
+@pytest.mark.parametrize("relevance", ["binary", "graded"])
+def test_what_training_did_not_teach_contributes_nothing(ranker, options, relevance):
+    """No missing value, few of them; levels that are rare together or not; and in training rows."""
+    random, n = np.random.default_rng(0), 600
+    X = np.column_stack([random.normal(size=(n, 2)), random.integers(0, 3, (n, 2))])
+    X[:3, 1], X[:20, 2], X[:3, 3] = np.nan, 3 + np.arange(20) % 5, [3, 4, 5]
+    X, weight = X[random.permutation(n)], random.integers(1, 4, n).astype(float)
+    y = np.minimum(2, np.nan_to_num(X).sum(axis=1) + random.normal(0, 2, n) > 2)
+    task = {"qid": np.arange(n) % 4} if relevance == "graded" else {}
+    model = ranker(n_estimators=30, categorical_features=[2, 3], relevance=relevance, **options)
+    model.fit(X, y, sample_weight=weight, **task)
+    rows = np.where(np.eye(4, dtype=bool), np.nan, np.tile(X[-1], (4, 1)))
+    unseen = np.where(np.eye(4, dtype=bool)[2:], 99.0, np.tile(X[-1], (2, 1)))
+    parts = model.contributions(np.vstack([rows, unseen]))[:, :4]
+    assert np.abs(np.concatenate([np.diag(parts), parts[[4, 5], [2, 3]]])).max() < 1e-9
+    of_training = model.contributions(X)[:, :4]
+    np.testing.assert_allclose(weight @ of_training, 0.0, atol=1e-9 * weight.sum())
+    assert np.ptp(of_training, axis=0).all()
+    few = np.isnan(X[:, 1])
+    assert few.sum() == 3
+    np.testing.assert_allclose(of_training[few, 1], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("ranker", BOOSTERS)
+def test_a_new_missing_value_is_no_end_of_the_list(ranker, sign):
+    random = np.random.default_rng(0)
+    x = random.uniform(20, 80, 1000)
+    y = random.random(1000) < 1 / (1 + np.exp((x - 45) / 6))
+    X = np.column_stack([sign * x, random.normal(size=1000)])
+    model = ranker().fit(X, y)
+    score = model.decision_function([[np.nan, 0.0]])
+    assert 0.3 <= np.mean(model.decision_function(X) < score) <= 0.7

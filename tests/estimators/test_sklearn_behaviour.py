@@ -613,15 +613,16 @@ def test_missing_values_follow_the_rules(ranker, relevance, with_qid, max_bins):
 
 @every_booster
 @every_relevance
-def test_missing_values_that_fit_never_saw_count_as_zero(ranker, relevance):
+def test_missing_values_that_fit_never_saw_contribute_nothing(ranker, relevance):
     model = fitted(ranker, relevance)
-    offset = model.offset_ if relevance == "binary" else 0.0
-    assert scores(model, np.full((1, 4), np.nan)) == offset
-    one_hole = X[:1].copy()
-    one_hole[0, 0] = np.nan
-    lowest = X[:1].copy()
-    lowest[0, 0] = -1e300  # below every threshold
-    np.testing.assert_allclose(scores(model, one_hole), scores(model, lowest), rtol=1e-12)
+    holes = np.where(np.eye(4, dtype=bool), np.nan, X[:4])
+    parts = model.contributions(np.vstack([holes, np.full(4, np.nan)]))
+    np.testing.assert_allclose(np.diag(parts[:4]), 0.0, atol=1e-12)
+    np.testing.assert_allclose(parts[-1, :-1], 0.0, atol=1e-12)
+    for rows in (holes, X):  # the rules, their sums and single features agree
+        steps = list(model.weak_rankers_.staged_scores(rows, model.estimator_weights_))[-1]
+        offset = model.offset_ if relevance == "binary" else 0.0
+        np.testing.assert_allclose(steps + offset, scores(model, rows), rtol=1e-9, atol=1e-9)
 
 
 # Estimators as weak rankers -----------------------------------------------------------

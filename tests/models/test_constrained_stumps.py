@@ -109,9 +109,9 @@ def check_rounds(ranker, problem, limits, **options):
         assert gains[place] == pytest.approx(max(gains), rel=1e-9, abs=1e-9)
         cell = candidates[place]
         codes_of_new_rows = ranker._validate_features(part.X, reset=False)
-        np.testing.assert_array_equal(
-            ranker.weak_rankers_.values(codes_of_new_rows, number), cell.h
-        )
+        rules, j = ranker.weak_rankers_, name[0]
+        h = rules.members(number)[rules.bins[j].of_rows(codes_of_new_rows, j)]
+        np.testing.assert_array_equal(h, cell.h)
         expected = oracles_tables.step(cell, net, f, objective, ranker.learning_rate)
         before = oracles.objective_value(f, *objective) + oracles.ROUNDING
         while oracles.objective_value(f + expected * cell.h, *objective) > before:

@@ -444,7 +444,18 @@ def thresholds(x, w=None, max_bins=64):
     for low, high in pairwise(observed):
         if low in chosen:
             found.append(low / 2 + high / 2 if low / 2 + high / 2 < high else low)
-    return [*found, np.inf] if np.isnan(x).any() else found
+    return [*found, np.inf] if weighs_enough(np.isnan(x), weight) else found
+
+
+def weight_of_rows(n, weight):
+    """The weight of n rows, where weights are multiplicities or, below one, their shares."""
+    return n * weight.sum() / max(weight.sum(), weight.sum() ** 2 / (weight**2).sum())
+
+
+def weighs_enough(mask, weight):
+    """Whether some rows teach: they are ten, or a fiftieth of all if that is less."""
+    needed = min(weight_of_rows(10, weight), weight.sum() / 50) * (1 - 1e-9)
+    return mask.any() and weight[mask].sum() >= needed
 
 
 def _quantile(x, weight, observed, level):
@@ -473,7 +484,7 @@ def stumps(X, w=None, max_bins=64):
     present = row_weights(X, w) > 0
     candidates = []
     for feature in range(X.shape[1]):
-        has_missing = np.isnan(X[present, feature]).any()
+        has_missing = weighs_enough(np.isnan(X[present, feature]), row_weights(X, w)[present])
         for threshold in thresholds(X[:, feature], w, max_bins):
             for missing_right in (False, True) if has_missing else (False,):
                 h = apply_stump(X, feature, threshold, missing_right)

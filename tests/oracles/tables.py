@@ -43,12 +43,15 @@ def cells(
         needed = min_bin_size * weight.sum() * (1 - 1e-9)
         return weight[mask].sum() >= needed and events[mask].sum() >= min_bin_events * (1 - 1e-9)
 
-    n_rows = max(weight.sum(), weight.sum() ** 2 / (weight**2).sum())
-    one_row = weight.sum() / n_rows
+    def is_taught(mask):
+        return mask.any() and (min_bin_size > 0 or oracles.weighs_enough(mask, weight))
+
+    one_row = oracles.weight_of_rows(1, weight)
     found = []
     for j, x in enumerate(X.T):
         codes = (special_values or {}).get(j, [])
         is_missing = np.isnan(x)
+        is_told = is_taught(is_missing)
         is_value = ~is_missing & ~np.isin(x, codes)
         if j in categorical_features:
             needed = 3 * one_row * len(set(x[is_value].tolist()))
@@ -59,13 +62,14 @@ def cells(
                 lambda c, x=x, n=needed: (
                     is_enough(x == c) and weight[x == c].sum() >= n * (1 - 1e-9)
                 ),
-                pools=min_bin_size > 0 or min_bin_events > 0 or is_missing.any(),
+                lambda rare, x=x: is_taught(np.isin(x, list(rare))),
             )
             groups = [g for g in groups if is_enough(np.isin(x, list(g)))]
             lost |= set(x[is_value].tolist()) - set(chain(*groups))
             is_missing |= np.isin(x, list(lost))
             # All categories together are the opposite of missing.
-            tried = subsets(groups) if is_enough(is_missing) else subsets(groups)[:-1]
+            is_told = is_told and is_enough(is_missing)
+            tried = subsets(groups) if is_told else subsets(groups)[:-1]
             for subset in tried:
                 found.append(Cell((j, "subset", subset), 0, np.isin(x, list(subset))))
         else:
@@ -81,7 +85,7 @@ def cells(
         for code in codes:
             if is_enough(x == code):
                 found.append(Cell((j, "code", code), 0, x == code))
-        if is_enough(is_missing):
+        if is_told and is_enough(is_missing):
             found.append(Cell((j, "missing", None), 0, is_missing))
     return [cell for cell in found if np.ptp(cell.h.astype(float)) > 0]
 
@@ -104,7 +108,7 @@ def groups_of_categories(x, is_large, pools):
     categories = sorted(set(x.tolist()))
     rare = {c for c in categories if not is_large(c)}
     groups = [frozenset([c]) for c in categories if c not in rare]
-    return ([*groups, frozenset(rare)], set()) if pools and rare else (groups, rare)
+    return ([*groups, frozenset(rare)], set()) if rare and pools(rare) else (groups, rare)
 
 
 def subsets(groups):

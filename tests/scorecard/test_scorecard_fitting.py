@@ -100,8 +100,8 @@ def test_many_points_lose_nothing(seed, p):
 def test_an_unseen_bin_moves_with_its_like():
     """The missing bin, without rows, keeps the points of the bin with the value of the ranker."""
     for seed in range(6):
-        training, steps = small_problem(seed, 2.0, n_features=3)
-        found = round_steps(training, (-5, 5))
+        training = small_problem(seed, 2.0, n_features=3)[0]
+        found, steps = round_steps(training, (-5, 5)), training.steps
         for table, step, weight in zip(found.tables, steps, training.weight_by_bin, strict=True):
             assert weight[-1] == 0
             assert table[-1] in table[:-1][step.values[:-1] == step.values[-1]]

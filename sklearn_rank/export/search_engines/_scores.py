@@ -102,7 +102,8 @@ def _of_boosting(ranker: Any, owner: str) -> Score:
     steps = rules.step_functions(weights)
     for step in steps:
         missing, zero = step(np.array([np.nan, 0.0])).tolist()
-        differs = missing not in (0.0, zero)  # 0.0: no chosen stump is 1 where it is missing
+        # 0.0: no chosen stump is 1 where it is missing
+        differs = not step.is_neutral and missing not in (0.0, zero)
         _refuse(owner, step.feature, step.bins.categories is not None, differs)
     return [step_node(step) for step in steps]
 

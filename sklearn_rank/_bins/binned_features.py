@@ -94,15 +94,19 @@ class SortedValues:
         """Return the values that thresholds follow."""
         if len(self.distinct) <= max_bins:
             return self.distinct[:-1]
+        quantiles = np.unique(self.at(np.arange(1, max_bins) / max_bins))
+        return quantiles[quantiles < self.values[-1]]
+
+    def at(self, share: Floats) -> Floats:
+        """Return the weighted quantiles of some shares."""
         # A hair lower: sums of weights round differently from counts, and in another order.
-        share = np.arange(1, max_bins) / max_bins * (1 - 1e-12)
+        share = share * (1 - 1e-12)
         if self.weight is None:
             place = np.ceil(share * len(self.values)).astype(np.intp) - 1
         else:
             cumulative = np.cumsum(self.weight)
             place = np.searchsorted(cumulative, share * cumulative[-1])
-        quantiles = np.unique(self.values[place])
-        return quantiles[quantiles < self.values[-1]]
+        return self.values[place]
 
 
 @dataclass(frozen=True, eq=False)

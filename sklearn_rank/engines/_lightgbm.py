@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -23,6 +24,9 @@ _ROWS_FOR_BINS = 200_000
 
 _COPIES_OF_SAMPLE = 4
 """How often it copies them where it gets rows in blocks, and less than one time more."""
+
+_NO_MISSING, _MISSING_IS_NAN, _TO_THE_LEFT = 0, 8, 2
+"""A split of numbers that takes NaN for 0; one that sends it to a side of its own; this side."""
 
 _LEAST_CURVATURE = 1e-10
 """Of a leaf: at zero the engine may take a leaf without rows for a split, and fail."""
@@ -210,6 +214,13 @@ class LightGBM(Engine):
         """Return the first rounds of a booster."""
         return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
 
+    def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
+        """Return trees that send what is missing, where training had it never, to the median."""
+        head, *trees = stored.decode().split("\nTree=")
+        head = re.sub(r"(?m)^tree_sizes=.*\n", "", head)  # no longer true, nor needed
+        trees[first:] = [_with_neutral_sides(tree, medians) for tree in trees[first:]]
+        return "\nTree=".join([head, *trees]).encode()
+
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""
         return self.module.Booster(model_str=stored.decode())
@@ -228,6 +239,19 @@ class LightGBM(Engine):
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
         return np.asarray(booster.feature_importance("gain"), dtype=np.float64)
+
+
+def _with_neutral_sides(tree: str, medians: Floats) -> str:
+    """Return a tree as text, with other types of the splits that training had no NaN for."""
+    lines = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
+    names, types = ("split_feature", "threshold", "decision_type"), []
+    columns = (lines.get(name, "").split() for name in names)
+    for feature, threshold, kind in zip(*columns, strict=True):
+        median, found = medians[int(feature)], int(kind)
+        if found & ~_TO_THE_LEFT == _NO_MISSING and not np.isnan(median):
+            found = _MISSING_IS_NAN | _TO_THE_LEFT * int(median <= float(threshold))
+        types.append(str(found))
+    return re.sub(r"(?m)^decision_type=.*$", f"decision_type={' '.join(types)}", tree)
 
 
 def _data_seed(seed: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -179,6 +180,19 @@ class XGBoost(Engine):
         """Return the first rounds of a booster."""
         kept = booster if n_rounds == booster.num_boosted_rounds() else booster[:n_rounds]
         return bytes(kept.save_raw("ubj"))
+
+    def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
+        """Return trees that send what is missing, where training had it never, to the median."""
+        model = json.loads(self.from_bytes(stored, 1).save_raw("json"))
+        forest = model["learner"]["gradient_booster"]["model"]
+        for tree in forest["trees"][forest["iteration_indptr"][first] :]:
+            median = medians[tree["split_indices"]].astype(np.float32)
+            is_left = median < np.array(tree["split_conditions"], dtype=np.float32)
+            is_split = np.array(tree["left_children"]) >= 0
+            is_neutral = is_split & (np.array(tree["split_type"]) == 0) & ~np.isnan(median)
+            found = np.where(is_neutral, is_left, tree["default_left"])
+            tree["default_left"] = found.astype(int).tolist()
+        return bytes(self.from_bytes(json.dumps(model).encode(), 1).save_raw("ubj"))
 
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""

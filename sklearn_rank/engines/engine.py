@@ -173,6 +173,20 @@ class Engine(ABC):
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
         """Return the first rounds of a booster, as the engine stores them."""
 
+    def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
+        """Return trees that send what is missing, where training had it never, to the median.
+
+        Parameters
+        ----------
+        stored : bytes
+            What `to_bytes` returns.
+        medians : ndarray of shape (n_features,)
+            NaN of features of which training rows have chosen the sides.
+        first : int
+            The first round that is changed.
+        """
+        return stored
+
     @abstractmethod
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster that scores with some threads."""

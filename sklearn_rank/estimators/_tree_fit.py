@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rank._bins.starts import complete_medians
 from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.selected import Selection
@@ -81,6 +82,11 @@ class TreeProblem:
         """The share of the rows that belongs to the rarer class of a list, by their curvature."""
         # At equal scores these rows have half of all curvature, whose mean is a quarter.
         return 0.5 if self.objective is None else min(0.5, 1 / (8 * self.unit))
+
+    @shared_property
+    def medians(self) -> Floats:
+        """The weighted median of each feature, NaN of those that are missing in some row."""
+        return complete_medians(self.data)
 
     @shared_property
     def share(self) -> float:

@@ -299,9 +299,8 @@ class BoostedTreesRanker(RoundsRanker):
     rows as in additive rankers.
 
     If a feature had missing values in `fit`, each split learns which side they go to. If it had
-    none, LightGBM takes a missing value for 0, XGBoost sends it to a side that no row has chosen,
-    and symmetric trees to the side that most of the training weight went to: impute it, or have
-    some missing values in `fit`.
+    none, a missing value goes where the weighted median of the training rows goes (in symmetric
+    trees, of those drawn for the tree); at a split of categories it goes where the engine sends it.
 
     XGBoost keeps features and scores in single precision. Sparse rows are made dense for it and for
     symmetric trees, block by block (XGBoost would take zeros for missing values): bins need one
@@ -762,7 +761,8 @@ class BoostedTreesRanker(RoundsRanker):
         """Return the fitted attributes of the first rounds, added to those of earlier fits."""
         assert descent.last is not None
         n_before = descent.n_before
-        trees = StoredBooster(engine.name, descent.last.stored(n_before + n_rounds))
+        medians, stored = descent.problem.medians, descent.last.stored(n_before + n_rounds)
+        trees = StoredBooster(engine.name, engine.with_neutral_sides(stored, medians, n_before))
         X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
         gain = engine.importances(booster, X.shape[1])
         penalties = penalties_of(self, descent.problem).items()
@@ -774,6 +774,7 @@ class BoostedTreesRanker(RoundsRanker):
             "n_iter_": n_before + n_rounds,
             "feature_importances_": gain / (gain.sum() or 1.0),
             "_trees_": trees,
+            "_neutral_": ~np.isnan(medians) & (not n_before or self._neutral_),
             "_fixed_": self._fixed_settings(engine, descent.problem.data),
         }
         if descent.problem.objective is not None:

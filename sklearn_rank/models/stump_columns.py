@@ -127,12 +127,10 @@ class StumpColumns:
         self._is_subset[self._categorical] = self._is_value[self._categorical]
         # Missing values of features that have some and may have them on both sides of a threshold.
         self._missing_bin = missing = np.array([one.missing for one in bins])
-        has_both = both_sides & (missing < depth)
-        has_both[has_both] = usable[has_both, missing[has_both]]
-        self._missing = np.where(has_both, missing, -1)
         tells = missing < depth
         tells[tells] = usable[tells, missing[tells]]
-        self._tells_missing = tells
+        self._tells_missing, has_both = tells, both_sides & tells
+        self._missing = np.where(has_both, missing, -1)
         n_sides = 2 if has_both.any() else 1
         self._shape = (n_features, depth, n_sides)
         self._is_valid = np.repeat(is_valid[..., np.newaxis], n_sides, axis=2)

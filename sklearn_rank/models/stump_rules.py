@@ -110,13 +110,10 @@ class StumpRules:
 
     def _by_bin(self, number: int) -> Floats:
         """Return h of one rule in each bin of its feature, for new rows."""
-        h, neutral = self.members(number).astype(np.float64), self._neutral[number]
+        h = self.members(number).astype(np.float64)
+        neutral = np.broadcast_to(self.neutral, self.feature.shape)[number]
         h[-1] = h[-1] if np.isnan(neutral) else neutral
         return h
-
-    @property
-    def _neutral(self) -> Floats:
-        return np.broadcast_to(self.neutral, self.feature.shape)
 
     def equal(self, other: object) -> bool:
         """Whether these are the same stumps in the same order."""
@@ -181,7 +178,7 @@ class StumpRules:
         n_others = int(np.searchsorted(first, n_values))  # thresholds or subsets, then single bins
         singles = np.zeros(len(bins.special) + 1)
         singles[first[n_others:] - n_values] = coefficients[n_others:]
-        neutral = self._neutral[rules]
+        neutral = np.broadcast_to(self.neutral, self.feature.shape)[rules]
         singles[-1] += coefficients @ np.nan_to_num(neutral)
         rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
         if bins.has_order:

@@ -69,6 +69,20 @@ def test_top_writes_the_first_rows_of_each_list(capsys):
     assert len(expected) == 6
 
 
+@pytest.mark.parametrize("options", ["", "--qid q"])
+def test_columns_that_became_incomplete_are_noted(options, capsys):
+    run(f"train old.csv --target bad --ranker RankBoost -o m.skops {options}", *FAST)
+    new = pd.read_csv("new.csv")
+    new.loc[:12, "a"], new.loc[:0, "debt"], new.loc[:40, "size"] = None, None, None
+    new.to_csv("new.csv", index=False)
+    capsys.readouterr()
+    ranked("m.skops new.csv")
+    notes = " ".join(capsys.readouterr().err.split())
+    assert "column 'a' is missing in 13 rows, in training in none" in notes
+    assert "column 'debt' is missing in 1 row, in training in none" in notes
+    assert "'size' is missing" not in notes
+
+
 def parts_of(model, rows):
     """Contributions of columns by definition: what a score changes by with that of other rows."""
     X = model_data(TableOptions(rows), model.schema, [], labelled=False).X

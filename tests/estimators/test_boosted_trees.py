@@ -22,6 +22,7 @@ from tiers import crossed
 from sklearn_rank import BoostedTreesRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.engines import _lightgbm, _xgboost, registry
+from sklearn_rank.export.search_engines.tree_arrays import trees_of
 
 LIBRARIES = ["xgboost", "lightgbm"]
 ENGINES = [*LIBRARIES, "symmetric"]
@@ -607,6 +608,38 @@ def test_categories_unseen_or_missing(engine):
     for row in rows:
         np.testing.assert_array_equal(scores(model, row), missing)
     assert scores(model, one_row("a")) != missing
+
+
+@every_engine
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_what_training_never_missed_goes_where_its_median_goes(engine, weight):
+    rows = np.column_stack([X, MISSING[:, :1]])
+    model = make(engine, max_depth=4, n_estimators=20)
+    model.fit(rows, Y, sample_weight=weight)
+    copies = rows if weight is None else np.repeat(rows, weight.astype(int), axis=0)
+    medians = np.quantile(copies, 0.5, axis=0, method="inverted_cdf")
+    for j in range(5):
+        holes, filled = rows.copy(), rows.copy()
+        holes[:, j], filled[:, j] = np.nan, medians[j]
+        if j < 4:
+            np.testing.assert_array_equal(scores(model, holes), scores(model, filled))
+        parts = model.contributions(holes)
+        np.testing.assert_allclose(parts.sum(axis=1), scores(model, holes), rtol=1e-4, atol=1e-5)
+    for tree in trees_of(model):
+        is_split = tree.feature >= 0
+        np.testing.assert_array_equal(tree.is_neutral[is_split], tree.feature[is_split] < 4)
+
+
+@every_engine
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_new_missing_value_is_no_end_of_the_list(engine, sign):
+    random = np.random.default_rng(0)
+    x = random.uniform(20, 80, 1000)
+    y = random.random(1000) < 1 / (1 + np.exp((x - 45) / 6))
+    rows = np.column_stack([sign * x, random.normal(size=1000)])
+    model = BoostedTreesRanker(engine=engine).fit(rows, y)
+    score = model.decision_function([[np.nan, 0.0]])
+    assert 0.25 <= np.mean(model.decision_function(rows) < score) <= 0.75
 
 
 @every_engine

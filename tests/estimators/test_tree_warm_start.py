@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sklearn_rank import BoostedTreesRanker
+from sklearn_rank.export.search_engines.tree_arrays import trees_of
 from sklearn_rank.objectives import pair_loss_and_gradient
 
 RNG = np.random.default_rng(0)
@@ -112,3 +113,17 @@ def test_what_it_refuses_changes_nothing(engine, parameters, arrays, message):
     model.set_params(**good)
     np.testing.assert_array_equal(model.decision_function(X), expected)
     assert model.n_iter_ == 4
+
+
+@every_engine
+@pytest.mark.parametrize("is_first", [True, False])
+def test_sides_of_missing_values_stay_when_trees_are_added(engine, is_first):
+    """Of trees that had none, and of trees that learned them."""
+    holes = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+    first, then = (holes, X) if is_first else (X, holes)
+    model = make(engine, warm_start=True).fit(first, Y)
+    before = trees_of(model)
+    model.set_params(n_estimators=8).fit(then, Y)
+    for tree, old in zip(trees_of(model), before, strict=False):
+        np.testing.assert_array_equal(tree.missing_left, old.missing_left)
+        assert engine == "symmetric" or not tree.is_neutral.any()  # its levels know themselves

@@ -129,7 +129,9 @@ def thresholds_of(ranker):
     found = getattr(rules, "estimators", [])
     if found and hasattr(found[0], "tree_"):
         return np.concatenate([one.tree_.threshold for one in found])
-    return np.zeros(0)  # stumps have values of the rows
+    return np.concatenate(
+        [np.zeros(0), *(b.thresholds for b in getattr(rules, "bins", {}).values())]
+    )
 
 
 def around(ranker, X, dtype):
@@ -172,6 +174,20 @@ def test_scores_are_those_of_the_ranker(form, seed):
     fit(ranker, X, y)
     for dtype in (np.float64, np.float32):
         assert_same(ranker, around(ranker, X, dtype), 1e-9)
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        RankBoost(n_estimators=20),
+        *(BoostedTreesRanker(engine=one) for one in ("lightgbm", "xgboost", "symmetric")),
+    ],
+)
+def test_values_that_only_new_rows_lack(ranker):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    fit(ranker, X, (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int))
+    assert_same(ranker, np.where(random.random(X.shape) < 0.4, np.nan, X), 1e-9)
 
 
 @pytest.mark.parametrize("engine", ["lightgbm", "symmetric"])

@@ -113,10 +113,15 @@ def model_data(
     y = _relevance(table, schema, qid, notes) if labelled else None
     data = Dataset(X, y, qid, schema, table)
     _check_known(data, notes)
-    if schema.qid is None:  # rows of a query are no independent draws
-        filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
-        with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
-            notes += map(str, drift_notes(filled, data.X))  # the others are noted as missing
+    filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
+    with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
+        notes += [  # the others are noted as missing
+            f"column {name!r} is missing in {count(n, 'row')}, in training in none"
+            for name, one in filled.items()
+            if (n := int(data.X[name].isna().sum())) and one["counts"][-1] == 0
+        ]
+        if schema.qid is None:  # rows of a query are no independent draws
+            notes += map(str, drift_notes(filled, data.X))
     return data
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,8 @@ class TreeArrays:
         Of nodes that split on categories, the codes that go left; others, unknown ones
         included, go right.
     is_neutral : ndarray of shape (n_nodes,) or bool
-        Whether no missing value of the training rows decided which side missing values go to,
-        where the tree itself says so.
+        Whether no missing value of the training rows decided which side missing values go to, as
+        far as that is known.
     """
 
     feature: Indices
@@ -53,7 +53,8 @@ class TreeArrays:
 
 def trees_of(ranker: Any) -> list[TreeArrays]:
     """Return the trees of a fitted `BoostedTreesRanker`."""
-    return _TREES[ranker.engine_](ranker.booster_)
+    trees, never = _TREES[ranker.engine_](ranker.booster_), ranker._neutral_
+    return [replace(tree, is_neutral=never[tree.feature] | tree.is_neutral) for tree in trees]
 
 
 def trees_of_xgboost(booster: Any) -> list[TreeArrays]:

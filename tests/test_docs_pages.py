@@ -7,6 +7,7 @@ that follows must hold what they print, where ``...`` stands for anything.
 import doctest
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
@@ -83,6 +84,7 @@ def test_numbers_that_are_near():
 def test_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setitem(sys.modules, "catboost", None)  # no extra for users brings it
     namespace, printed = {}, ""
     with sklearn.config_context():  # a page may switch metadata routing on
         for kind, code in BLOCK.findall(page.read_text(encoding="utf-8")):

@@ -27,7 +27,7 @@ _NO_FLOAT = np.uint64(11)
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 
-_LIGHT = 0.01
+LIGHT = 0.01
 """Share of the weight up to which rows with the same features are held out together."""
 
 _LARGEST_COUNT = 2.0**40
@@ -434,7 +434,7 @@ class Lots:
         features = np.unique(code, return_inverse=True)[1]
         self._leader = order[leader][features]
         share = np.bincount(features, self._weight) / self._weight.sum()
-        self._is_heavy = (share > _LIGHT)[features]
+        self._is_heavy = (share > LIGHT)[features]
         is_count = (self._weight % 1 == 0) & (self._weight < _LARGEST_COUNT)
         n_places = np.where(is_count, self._weight, _PLACES_OF_SHARES).astype(np.intp)
         self.n_places = np.where(self._is_heavy, n_places, 1)

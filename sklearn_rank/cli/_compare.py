@@ -12,23 +12,28 @@ import numpy as np
 
 import sklearn_rank
 from sklearn_rank.cli import _contest, _rankers
-from sklearn_rank.cli._contest import ENSEMBLE, Contest, choose_metrics, measure
+from sklearn_rank.cli._contest import ENSEMBLE, RANK_SCORE, Contest, choose_metrics, measure
 from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
 from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._store import Model, load_model, model_scores, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
+from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra
 from sklearn_rank.metrics.held_out import Labels, Measured
+from sklearn_rank.plotting.drawing import COLOURS, use_light_frame
 
 
-def compare(table: TableOptions, folds: Folds, output: Output | None) -> None:
-    """Cross-validate rankers beside the baselines and print a table."""
+def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Output | None) -> None:
+    """Cross-validate rankers beside the baselines, print a table, and draw it if asked to."""
     notes: list[str] = []
+    figure = import_extra("matplotlib.figure", "plot").Figure if plot else None
     contest = _contest.hold(table, folds, notes)
     content = show(contest, notes)
     if output is not None:
         write_json(output, _summary(contest.data) | content | _contest.record(contest))
-    print(f"\nnext: {_next_command(table.data, output)}")
+    if plot is not None:
+        with plot.writing() as temporary:
+            _drawn(contest, figure).savefig(temporary, dpi=150)
+    print(f"\nnext: {_next_command(table.data, output, plot)}")
 
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
@@ -114,7 +119,12 @@ def _heading(name: str) -> str:
     kind, _, at = name.partition("@")
     if kind == "tpr":
         return f"TPR@{100 * float(at):g}%FPR"
-    short = {"precision": "P@", "map": "AP@" if at else "AP"}
+    short = {
+        RANK_SCORE: RANK_SCORE,
+        "precision": "P@",
+        "recall": "R@",
+        "map": "AP@" if at else "AP",
+    }
     return short.get(kind, name.upper()[: len(kind) + 1]) + at
 
 
@@ -146,21 +156,25 @@ def _sentence(contest: Contest) -> str:
     if len(order) < 2 or np.isnan(value):
         return ""
     if choice is None or column[first].interval is None:
-        return f"{start} (how sure that is can't be said)."
+        return f"{start} (no interval: too few independent rows or queries)."
     allowed = f"choice among {len(order)} allowed for"
     if choice.interval(of="criterion").low <= choice.random_order["criterion"]:
         found, chance = choice.interval(), choice.random_order["metric"]
-        ends = f"95 % interval {found.low:.3f} to {found.high:.3f}, {allowed}"
+        ends = f"95 % interval {_ends(found)}, {allowed}"
         return f"No better than chance, {heading} {chance:.3f}. {start} ({ends})."
     is_baseline = first in BASELINES
     rivals = {name for name in order if (name in BASELINES) != is_baseline} - {ENSEMBLE}
     rival, found = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
-    ends = f"95 % interval of the difference: {found.low:.3f} to {found.high:.3f}, {allowed}"
+    ends = f"95 % interval of the difference: {_ends(found)}, {allowed}"
     if found.mean < 0.0005:  # which is shown as .000
         return f"{start}, no better than {who} ({ends})."
     sure = "" if found.low > 0 else ", which may be chance"
     return f"{start}, {found.mean:.3f} more than {who}{sure} ({ends})."
+
+
+def _ends(found: Any) -> str:
+    return "{:.3f} to {:.3f}".format(*np.round([found.low, found.high], 3) + 0.0)  # no -0.000
 
 
 def _footnotes(contest: Contest) -> str:
@@ -173,14 +187,13 @@ def _footnotes(contest: Contest) -> str:
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
     if data.schema.weight is not None:
         about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
-    criterion = "the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
-    if contest.choice is None or contest.scoring is not None:
-        criterion = _heading(contest.top)
-    elif data.schema.relevance == "graded":
-        criterion = "AUC"
-    about += f" Sorted by {criterion}"
-    if contest.choice is not None and ENSEMBLE in contest.scores:
-        about += ", the ensemble first unless one is better by more than its standard error"
+    by = _heading(contest.top if contest.choice is None else contest.scoring or "auc")
+    if RANK_SCORE in table:
+        about += " P@k, R@k: precision and recall of the first k rows of a fold."
+        by = f"{RANK_SCORE}, the partial AUC up to 10 % of the negatives plus a fifth of the AUC"
+    about += f" Sorted by {by}"
+    if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
+        about += "; first is the simplest within a standard error of the best, or the ensemble"
     if contest.weights:
         members = ", ".join(f"{100 * share:.0f} % {one}" for one, share in contest.weights.items())
         of = "other folds" if data.time is None else "earlier periods, at first equal"
@@ -188,14 +201,34 @@ def _footnotes(contest: Contest) -> str:
     return f"{about}."
 
 
-def _next_command(data: str | None, output: Output | None) -> str:
+def _drawn(contest: Contest, figure: Any) -> Any:
+    """Return a figure of dots with intervals, a panel for each metric that has intervals."""
+    table, order = contest.table, contest.order
+    shown = [name for name in table if table[name][order[0]].interval] or [*table]
+    drawn = figure((2 + 3 * len(shown), 1 + 0.3 * len(order)), layout="constrained")
+    panels = drawn.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for axes, name in zip(panels, shown, strict=True):
+        for place, model in enumerate(order):
+            one, is_baseline = table[name][model], model in BASELINES
+            axes.plot(one.interval or (), [place] * len(one.interval or ()), color="0.6")
+            axes.plot(one.mean, place, "o", color=COLOURS[is_baseline])
+        axes.set_xlabel(_heading(name))
+        use_light_frame(axes)
+    panels[0].set_yticks(range(len(order)), order)
+    panels[0].invert_yaxis()
+    drawn.suptitle("rankers blue, baselines orange; 95 % intervals", fontsize="small")
+    return drawn
+
+
+def _next_command(data: str | None, output: Output | None, plot: Output | None = None) -> str:
     """Return the command that fits what is first, in the words of this one."""
     if data is None:
         return "sklearn-rank compare YOUR.csv --target COLUMN"
-    words, own = click.get_current_context().find_root().obj[1:], ["--force", "-o", "--output"]
+    own = ("--force", "-o", "--output", "--plot")
+    words = click.get_current_context().find_root().obj[1:]
     kept = [word for word in words if word not in own]
-    if output:
-        kept = [word for word in kept if Path(word.removeprefix("--output=")) != output.path]
+    for name, file in (("--output=", output), ("--plot=", plot)):
+        kept = [word for word in kept if not file or Path(word.removeprefix(name)) != file.path]
     kept += ["--best", str(output)] if output else ["--best"]
     model = f"{Path(data).name.partition('.')[0] or 'model'}.skops"
     return f"sklearn-rank train {' '.join(map(quote, kept))} -o {quote(model)}"

@@ -17,13 +17,14 @@ import click
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import sklearn_rank
-from sklearn_rank._core.protocols import Floats, Indices
+from sklearn_rank._core.protocols import Codes, Floats, Indices
+from sklearn_rank._core.rows import LIGHT, Lots, Rows
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._tables.dataset import Dataset, training_data
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, noting
@@ -34,12 +35,15 @@ from sklearn_rank.metrics.scorers import scores_of, scoring_method
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 
 ENSEMBLE = "ensemble of these"
+RANK_SCORE = "rank score"
+"""The criterion of two classes in one list, by which the table is sorted."""
+
 _FORMAT = "sklearn-rank comparison"
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
 _LEAST = 10
 """Least queries, or rows of the rarer class, for an interval."""
-_MAX_LEVELS = 10
-"""Maximum number of relevance levels for stratified folds."""
+_NEAR = 0.32
+"""The p-value of a difference of one standard error."""
 
 Fold = tuple[Indices, Indices]
 
@@ -47,13 +51,19 @@ Fold = tuple[Indices, Indices]
 # Metrics -----------------------------------------------------------------------------------------
 
 
-def choose_metrics(names: Iterable[str], data: Dataset | None = None) -> list[str]:
-    """Return the metrics of an option, checked, or those that are shown by default."""
+def choose_metrics(names: Iterable[str], data: Dataset, n_folds: int = 1) -> list[str]:
+    """Return the metrics of an option, checked, or those that are shown by default.
+
+    Precision and recall are those of the first twentieth of the rows of a fold.
+    """
     chosen = list(dict.fromkeys(names))
     for name in chosen:
         with noting([], f"metric {name}"):
             ranking_scorer(name)
-    return chosen or ["auc", "ndcg@10" if data is not None and data.has_grades else "tpr@0.05"]
+    if chosen or data.has_grades:
+        return chosen or ["auc", "ndcg@10"]
+    k = max(10, len(data.y) // (20 * n_folds))
+    return ["auc", "tpr@0.05", f"precision@{k}", f"recall@{k}"]
 
 
 def top_metric(names: list[str]) -> str:
@@ -93,6 +103,12 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
     return table
 
 
+def is_near_best(name: str, table: Comparison) -> bool:
+    """Whether a ranking is at most a standard error below the best by each metric."""
+    gaps = [column[name].below_best for column in table.values() if name in column]
+    return bool(gaps) and not any(gap is not None and gap.p_value < _NEAR for gap in gaps)
+
+
 # Rows held out -----------------------------------------------------------------------------------
 
 
@@ -110,28 +126,53 @@ class HeldOut:
 
 
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
-    """Split into folds of whole queries and groups, or into periods where rows have a time."""
-    _, level, count = np.unique(data.y, return_inverse=True, return_counts=True)
-    how: dict[str, Any] = {"n_splits": n_folds, "shuffle": True, "random_state": seed}
-    is_even = len(count) <= _MAX_LEVELS and count.min() >= n_folds
-    splitter: Any = (StratifiedKFold if is_even else KFold)(**how)
-    given: dict[str, Any] = {}
+    """Split into folds of whole queries and groups, or into periods where rows have a time.
+
+    In one list equal rows are held out together, as `Lots` says.
+    """
     ids = data.qid if data.group is None else data.group
+    splitter: Any = QueryKFold(n_folds, shuffle=True, random_state=seed)
+    given: dict[str, Any] = {"qid": ids}
     if data.time is not None:
         splitter = RollingOriginSplit(n_folds, embargo=data.embargo)
         given = {"qid": data.qid, "groups": data.group, "time": data.time}
-    elif ids is not None:
-        splitter, given = QueryKFold(**how), {"qid": ids}
-        if data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
-            raise InputError("--group: a query lies in several groups; both can't be kept whole")
+    elif ids is None:
+        lots = Lots(Rows(None, data.y, None, np.ones(len(data.y))), _hashes(data))
+        splitter, given = PredefinedSplit(lots.folds(n_folds, seed)[1]), {}
+    elif data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
+        raise InputError("--group: a query lies in several groups; both can't be kept whole")
     try:
-        folds = list(splitter.split(data.X, level, **given))
+        folds = list(splitter.split(data.X, data.y, **given))
     except ValueError as error:
         raise InputError(f"--cv {n_folds}: {error}") from error
     sides = [data.y[rows] for fold in folds for rows in fold]
-    if data.qid is None and any(len(np.unique(side)) < 2 for side in sides):
+    is_poor = len(folds) < n_folds or any(len(np.unique(side)) < 2 for side in sides)
+    if data.qid is None and is_poor:
         raise InputError(f"--cv {n_folds} leaves rows of one value in a fold; lower it")
     return folds
+
+
+def _hashes(data: Dataset) -> Codes:
+    """Return a code of the features of each row."""
+    return np.asarray(pd.util.hash_pandas_object(data.X, index=False))
+
+
+def repeats(data: Dataset, notes: list[str]) -> Indices | None:
+    """Return numbers that equal rows of one list share, None where none are equal; note how many.
+
+    Equal rows of different relevance, or in all folds since they are many, were drawn one by one.
+    """
+    if not (data.qid is data.group is data.time is None):
+        return None
+    rows = pd.Series(data.y).groupby(_hashes(data))
+    n_same, own = rows.transform("size").to_numpy(), np.arange(len(data.y))
+    n_repeated = len(own) - rows.ngroups
+    if n_repeated:
+        what = "equal rows are held out together, and count once in intervals"
+        notes.append(f"{n_repeated} of {len(own)} rows repeat another: {what}")
+    is_drawn_once = (rows.transform("nunique") == 1) & (n_same <= LIGHT * len(own))
+    draws = np.where(is_drawn_once, rows.ngroup(), len(own) + own)
+    return np.unique(draws, return_inverse=True)[1] if n_repeated else None
 
 
 def held_out_rows(data: Dataset, n_folds: int) -> HeldOut:
@@ -144,7 +185,7 @@ def held_out_rows(data: Dataset, n_folds: int) -> HeldOut:
     if data.group is not None:  # rows of a group are not independent; neither are periods
         ratio = 1 / (n_folds - 1) if data.time is None else np.nan
     tested = data.take(place)
-    rows = Labels(tested.y.astype(float), tested.qid, fold, ratio)
+    rows = Labels(tested.y.astype(float), tested.qid, fold, ratio, repeats(tested, []))
     return HeldOut(rows, place, folds)
 
 
@@ -214,7 +255,8 @@ def hold(table: TableOptions, folds: Folds, notes: list[str], stored: str = "") 
     """Cross-validate models, or read what they reached; select an ensemble, and what is first."""
     rankers = _rankers.rankers_of(table, folds, folds.rankers)
     data = training_data(table, notes)
-    metrics = choose_metrics(folds.metrics, data)
+    metrics = choose_metrics(folds.metrics, data, folds.cv)
+    repeats(data, notes)
     if not folds.rankers:
         _rankers.leave_out(rankers, notes, folds, data)
     models = {**_rankers.baselines(data, notes), **rankers}
@@ -223,14 +265,19 @@ def hold(table: TableOptions, folds: Folds, notes: list[str], stored: str = "") 
     top, weights, scores = top_metric(metrics), {}, dict(found.scores)
     scoring = top if folds.metrics or data.qid is not None else None
     selection = _select(data, scoring, pipelines, found)
-    if selection:
+    if selection and max(selection.weights.values()) < 1:  # of one member it is that member
         by_weight = sorted(selection.weights.items(), key=lambda one: -one[1])
         weights = {name: weight for name, weight in by_weight if weight > 0}
         scores[ENSEMBLE] = selection.nearly_honest_scores
-    choice = _choose(data, top, scoring, found, scores)
     compared = compare_with_best(metrics, found.rows, scores)
+    tied = [name for name in _rankers.SIMPLEST_FIRST if is_near_best(name, compared)]
+    tied += [ENSEMBLE] if ENSEMBLE in scores else []
+    choice = _choose(data, top, scoring, found, scores, tied)
     means = {name: np.nan_to_num(one.mean, nan=-np.inf) for name, one in compared[top].items()}
     order = choice.names if choice else sorted(means, key=means.__getitem__, reverse=True)
+    if choice and scoring is None and data.schema.relevance == "binary":
+        values = zip(order, choice.criterion[0].tolist(), strict=True)
+        compared = {RANK_SCORE: {name: Measured(one) for name, one in values}} | compared
     compared = {key: {name: of[name] for name in order} for key, of in compared.items()}
     ranked = top, order, scoring
     return Contest(folds, data, *ranked, pipelines, found, weights, scores, choice, compared)
@@ -253,13 +300,14 @@ def _select(
 
 
 def _choose(
-    data: Dataset, top: str, scoring: str | None, found: HeldOut, scores: dict[str, Floats]
+    data: Dataset, top: str, scoring: str | None, found: HeldOut, scores: Any, tied: list[str]
 ) -> RankingChoice | None:
-    rows, group = found.rows, None if data.group is None else data.group[found.place]
+    rows = found.rows
+    group = rows.drawn_with if data.group is None else data.group[found.place]
     if group is not None and (rows.qid is not None or data.time is not None):
         return None
     how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group, "random_state": 0}
-    how |= {"criterion": scoring, "preferred": ENSEMBLE if ENSEMBLE in scores else None}
+    how |= {"criterion": scoring, "preferred": tied}
     for metric in (top, None):  # None: the criterion, where the metric can't be resampled
         with suppress(ValueError):
             return choose_ranking(rows.y, scores, metric=metric, n_resamples=499, **how)
@@ -267,11 +315,14 @@ def _choose(
 
 
 def fit_first(contest: Contest, notes: list[str]) -> Pipeline:
-    """Fit what is first to all rows."""
+    """Fit what is first to all rows.
+
+    A model without contributions becomes the member of an ensemble, which has them for any.
+    """
     data, found, name = contest.data, contest.found, contest.order[0]
-    pipelines = contest.pipelines
+    pipelines = contest.pipelines if name == ENSEMBLE else {name: contest.pipelines[name]}
     with noting(notes, name):
-        if name != ENSEMBLE:
+        if name != ENSEMBLE and hasattr(pipelines[name][-1], "contributions"):
             notes += fit_pipeline(pipelines[name], data, name)
             return pipelines[name]
         # Rows that no fold held out have the fold -1.

@@ -21,6 +21,7 @@ from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, imp
 
 _RANKERS = ", ".join(sklearn_rank.__all__)
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
+_PICTURES = (".png", ".svg", ".pdf")
 _EPILOG = (
     "DATA is a table: CSV (.csv, .tsv), Parquet (.parquet), Excel (.xlsx), JSON lines (.jsonl) or "
     "svmlight/LETOR (.txt, .svm, .letor); text may be .gz. MODEL was written by train or card."
@@ -67,7 +68,9 @@ def _call(home: str, suffixes: Iterable[str], *, force: bool, **given: Any) -> N
         if not os.path.exists(path):
             raise InputError(f"{path}: no such file")
     import_extra("pandas")  # imported by name at the top of modules
-    given["output"] = checked_output(given["output"], suffixes, inputs, force=force)
+    for key, ends in (("output", suffixes), ("plot", _PICTURES)):
+        if key in given:
+            given[key] = checked_output(given[key], ends, inputs, force=force)
     for key, kind, option in (("table", TableOptions, "sep"), ("folds", Folds, "cv")):
         if option in given:
             names = given.keys() & kind.__dataclass_fields__.keys()
@@ -193,7 +196,10 @@ def _command(
     return add
 
 
-@_command("compare", "_compare", (".json",), _MAY_DATA, *_TABLE, *_FOLDS, _RUN)
+_PLOT = _option("--plot", "FILE", f"Draw the intervals ({', '.join(_PICTURES)}).")
+
+
+@_command("compare", "_compare", (".json",), _MAY_DATA, *_TABLE, *_FOLDS, _RUN, _PLOT)
 def _compare() -> None:
     """Cross-validate rankers beside the usual models as they come.
 

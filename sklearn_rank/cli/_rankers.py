@@ -19,13 +19,27 @@ import sklearn_rank
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, listing
+from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
 
 TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
-LOGISTIC, HISTOGRAMS, LIGHTGBM = "logistic regression", "HistGradientBoosting", "LightGBM"
-BASELINES = (LOGISTIC, HISTOGRAMS, "HistGradient stumps", LIGHTGBM)
+LOGISTIC, HISTOGRAMS, STUMPS = "logistic regression", "HistGradientBoosting", "HistGradient stumps"
+LIGHTGBM, CATBOOST = "LightGBM", "CatBoost"
+BASELINES = (LOGISTIC, HISTOGRAMS, STUMPS, LIGHTGBM, CATBOOST)
 """Models that rankers are compared with, as they come; the stumps are trees of depth 1."""
+
+_QUIET = {"allow_writing_files": False, "thread_count": 1, "verbose": 0}
+"""Parameters of CatBoost, which else writes a folder of files and prints each round."""
+
+SIMPLEST_FIRST = (
+    *(LOGISTIC, "ListNetLinear", STUMPS, "RankBoost", "PNormPushRanker", "SmoothMarginRanker"),
+    *(TREES, CATBOOST, LIGHTGBM, HISTOGRAMS, "KernelPairwiseSGDRanker"),
+)
+"""Linear models, sums of functions of one column, trees, and what keeps its training rows."""
+
+MANY_ROWS = 100_000
+"""Training rows from which on boosted trees are LightGBM's where it is installed."""
 
 MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
@@ -76,6 +90,9 @@ def _unfitted(name: str, table: TableOptions | Schema) -> Any:
         lightgbm = import_extra("lightgbm", "lightgbm")
         kind = lightgbm.LGBMRegressor if is_graded else lightgbm.LGBMClassifier
         return kind(n_jobs=1, verbose=-1)
+    if name == CATBOOST:
+        catboost = import_extra("catboost", "bench")
+        return (catboost.CatBoostRegressor if is_graded else catboost.CatBoostClassifier)(**_QUIET)
     trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
     return trees(max_depth=None if name == HISTOGRAMS else 1)
 
@@ -87,6 +104,9 @@ def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dat
     if n_rows > MAX_QUADRATIC_ROWS and folds.param.get("kernel") != "linear":
         slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         left_out["KernelPairwiseSGDRanker"] = slow
+    if n_rows >= MANY_ROWS and "engine" not in folds.param:
+        with suppress(ImportError):  # else those of "auto", which take three times as long
+            rankers[TREES].set_params(engine=get_engine("lightgbm", TREES).name)
     for name, reason in left_out.items():
         del rankers[name]
         if reason:
@@ -97,11 +117,11 @@ def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
     """Return the baselines of a comparison."""
     models = {}
     for name in BASELINES:
-        with suppress(InputError):  # no LightGBM
+        with suppress(InputError):  # it is not installed
             models[name] = _unfitted(name, data.schema).set_params(random_state=data.seed)
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
-        notes.append(f"no {LOGISTIC}: it needs rows with a relevance above 0, and others")
+        notes.append(f"no {LOGISTIC}: it needs grades above 0, and others")
     elif data.schema.relevance == "graded":
         notes.append(f"{LOGISTIC} learns relevance > 0, the other baselines the grades")
     if data.qid is not None:
@@ -112,11 +132,19 @@ def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
 def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     """Return a pipeline of column encoding and ranker or baseline.
 
-    Trees get categories as they are, stumps and LightGBM (which take missing values) as 0/1
-    columns, and linear and kernel models imputed and scaled numbers beside such columns.
+    Trees get categories as they are, CatBoost with missing ones as a level "nan", stumps and
+    LightGBM (which take missing values) as 0/1 columns, and linear and kernel models imputed and
+    scaled numbers beside such columns.
     """
-    keeps_categories = type(model).__name__.startswith((TREES, HISTOGRAMS))
-    encoder = _encoder(schema, keeps_categories=keeps_categories)
+    kind, categories = type(model).__name__, None
+    if kind.startswith((TREES, HISTOGRAMS)):
+        categories = "passthrough"
+    elif kind.startswith(CATBOOST):
+        categories = SimpleImputer(strategy="constant", fill_value="nan")
+    encoder = _encoder(schema, categories)
+    if kind.startswith(CATBOOST):  # it copies lists, so that scikit-learn couldn't clone it
+        names = tuple(f"category__{name}" for name in encoder.transformers[1][2])
+        model.set_params(cat_features=names)
     steps: list[tuple[str, Any]] = [("columns", encoder)]
     if not get_tags(model).input_tags.allow_nan:
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
@@ -125,13 +153,14 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     return Pipeline([*steps, ("ranker", model)])
 
 
-def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
+def _encoder(schema: Schema, kept: Any) -> ColumnTransformer:
+    """Return what encodes columns, categories by a transformer or, with None, as 0/1 columns."""
     categories = schema.columns_of(BOOLEAN, CATEGORY)
     few = [name for name in categories if len(schema.categories[name]) <= FEW_VALUES]
     texts, dates = [name for name in categories if name not in few], schema.columns_of(DATE)
     steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    steps.append(("category", "passthrough" if keeps_categories else one_hot, few))
+    steps.append(("category", kept or one_hot, few))
     if texts or dates:
         skrub = import_extra("skrub")  # takes seconds, so only where it is needed
         letters = skrub.StringEncoder(random_state=0)
@@ -140,4 +169,4 @@ def _encoder(schema: Schema, *, keeps_categories: bool) -> ColumnTransformer:
         steps += [(f"date {i}", parts, name) for i, name in enumerate(dates)]
     # Only a data frame keeps categories, which arrays are faster without.
     made = ColumnTransformer(steps)
-    return made.set_output(transform="pandas") if keeps_categories else made
+    return made.set_output(transform="pandas") if kept else made

@@ -31,6 +31,7 @@ _OURS = re.compile(
 _FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
 _FOREIGN |= {f"skrub._{name.lower()}_encoder.{name}Encoder" for name in ("String", "Datetime")}
 _FOREIGN |= {f"lightgbm.sklearn.LGBM{kind}" for kind in ("Classifier", "Regressor")}
+_FOREIGN |= {f"catboost.core.CatBoost{kind}" for kind in ("Classifier", "Regressor")}
 _FOREIGN |= {"lightgbm.basic.Booster", "collections.OrderedDict"}
 _FOREIGN |= {"functools.partial", "sklearn.utils.validation.check_array"}
 _FOREIGN |= {"sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,7 +167,7 @@ def choose_ranking(
     *,
     criterion: str | Mapping[str, float] | None = None,
     metric: str | None = None,
-    preferred: str | None = None,
+    preferred: str | Sequence[str] | None = None,
     qid: Any = None,
     fold: Any = None,
     group: Any = None,
@@ -201,9 +201,11 @@ def choose_ranking(
         list of two classes ``{"pauc@0.1": 1, "auc": 0.2}``, else "auc".
     metric : str, default=None
         The metric that is reported. None: the criterion.
-    preferred : str, default=None
+    preferred : str or sequence of str, default=None
         A ranking that is chosen unless another's criterion is higher by more than the standard
         error of the difference; of several such others the best is chosen. So the choice is stable.
+        Of several names, such as simple models first, the first is chosen that no other leads by
+        more than a standard error, and the last where there is none.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
@@ -256,7 +258,8 @@ def choose_ranking(
     """
     check_resampling("choose_ranking", 0.95, n_resamples, random_state)
     names, n_rows = list(scores), len(y_true)
-    if not names or preferred not in (None, *names):
+    first = [preferred] if isinstance(preferred, str) else list(preferred or ())
+    if not names or not set(first) <= set(names):
         what = "'preferred' must be one of the names" if names else "'scores' must name a ranking"
         raise ValueError(f"choose_ranking: {what}. Got {preferred!r} and {names}.")
     if group is not None and qid is not None:
@@ -286,7 +289,7 @@ def choose_ranking(
     changes = changes_in_samples(each.reshape(-1, len(stratum)), stratum, n_resamples, rng)
     samples = np.swapaxes(changes.reshape(n_resamples, *values.shape) + values, 0, 1)
     aims, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
-    chosen = _choose(aims, None if preferred is None else names.index(preferred))
+    chosen = _choose(aims, [names.index(one) for one in first], isinstance(preferred, str))
     order = np.argsort(-aims[0], kind="stable")
     order = np.append(chosen[0], order[order != chosen[0]])
     return RankingChoice(
@@ -299,14 +302,16 @@ def choose_ranking(
     )
 
 
-def _choose(criterion: Floats, preferred: int | None) -> Indices:
+def _choose(criterion: Floats, preferred: list[int], is_one: bool) -> Indices:
     """Return the column that is chosen in each row."""
-    if preferred is None:
-        return criterion.argmax(axis=1)
-    ahead = criterion - criterion[:, [preferred]]
-    is_ahead = ahead > ahead[1:].std(axis=0)
-    best = np.where(is_ahead, criterion, -np.inf).argmax(axis=1)
-    return np.where(is_ahead.any(axis=1), best, preferred)
+    chosen = criterion.argmax(axis=1) if not preferred else np.full(len(criterion), preferred[-1])
+    for column in reversed(preferred):
+        ahead = criterion - criterion[:, [column]]
+        is_ahead = ahead > ahead[1:].std(axis=0)
+        if is_one:
+            chosen = np.where(is_ahead, criterion, -np.inf).argmax(axis=1)
+        chosen = np.where(is_ahead.any(axis=1), chosen, column)
+    return chosen
 
 
 def strata(y: Values, qid: Indices | None, fold: Indices, group: Indices | None) -> Indices:

@@ -295,7 +295,7 @@ def auc_interval(
     """
     check_parameters("auc_interval", {"confidence": confidence}, {"confidence": CONFIDENCE})
     found = auc_influence(y_true, y_score, qid, fold, "y_score")
-    return MetricInterval(*_interval_within_unit(found, confidence))
+    return interval_within_unit(found, confidence)
 
 
 def compare_auc(
@@ -359,11 +359,11 @@ def compare_auc(
     check_parameters("compare_auc", {"confidence": confidence}, {"confidence": CONFIDENCE})
     a = auc_influence(y_true, y_score_a, qid, fold, "y_score_a")
     b = auc_influence(y_true, y_score_b, qid, fold, "y_score_b")
-    return _comparison(a - b, confidence)
+    return comparison(a - b, confidence)
 
 
-def _interval_within_unit(found: Influence, confidence: float) -> tuple[float, float, float, int]:
-    """Return an estimate between 0 and 1, the ends of its interval, and the number of queries."""
+def interval_within_unit(found: Influence, confidence: float = 0.95) -> MetricInterval:
+    """Return an estimate between 0 and 1 with its interval."""
     value, error = found.value, found.standard_error()
     low = high = value
     # The logit has no value at 0 and 1, where no row says how wide the interval should be.
@@ -371,10 +371,10 @@ def _interval_within_unit(found: Influence, confidence: float) -> tuple[float, f
         scaled = error / (value * (1 - value))
         ends = around(special.logit(value), scaled, found.distribution(), confidence)[:2]
         low, high = map(float, special.expit(ends))
-    return value, low, high, found.n_queries
+    return MetricInterval(value, low, high, found.n_queries)
 
 
-def _comparison(found: Influence, confidence: float) -> RankingComparison:
+def comparison(found: Influence, confidence: float = 0.95) -> RankingComparison:
     """Return the difference of two estimates with its interval and p-value."""
     difference = found.value if abs(found.value) > ROUNDING else 0.0
     ends = around(difference, found.standard_error(), found.distribution(), confidence)
@@ -453,7 +453,7 @@ def tpr_at_fpr_interval(
     True
     """
     found = _share("tpr_at_fpr_interval", y_true, y_score, max_fpr, qid, fold, confidence)
-    return MetricInterval(*_interval_within_unit(found, confidence))
+    return interval_within_unit(found, confidence)
 
 
 def compare_tpr_at_fpr(
@@ -507,7 +507,7 @@ def compare_tpr_at_fpr(
     owner, given = "compare_tpr_at_fpr", (max_fpr, qid, fold, confidence)
     a = _share(owner, y_true, y_score_a, *given, "y_score_a")
     b = _share(owner, y_true, y_score_b, *given, "y_score_b")
-    return _comparison(a - b, confidence)
+    return comparison(a - b, confidence)
 
 
 def _share(

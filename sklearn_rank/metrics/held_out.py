@@ -15,7 +15,9 @@ import numpy as np
 from sklearn_rank import metrics
 from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank.metrics import RankingComparison, ranking_scorer
-from sklearn_rank.metrics.intervals import over_folds
+from sklearn_rank.metrics._choice import influence, strata
+from sklearn_rank.metrics._confidence import comparison, interval_within_unit
+from sklearn_rank.metrics.intervals import Influence, over_folds
 
 _RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
@@ -25,13 +27,15 @@ class Labels:
     """Relevance of rows, their queries (None: one list) and the folds that held them out.
 
     `ratio` is that of rows tested to rows trained on where rows are not independent: they occur
-    several times, or belong to one customer. NaN where folds aren't either.
+    several times, or belong to one customer. NaN where folds aren't either. Rows with the same
+    number in `drawn_with` repeat one another and count as one draw; their numbers begin at 0.
     """
 
     y: Floats
     qid: Indices | None
     fold: Indices | None = None
     ratio: float | None = None
+    drawn_with: Indices | None = None
 
     def take(self, rows: Any) -> Labels:
         """Return some of the rows, of which no folds are known."""
@@ -83,6 +87,10 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
     if rows.ratio is not None:
         return _over_folds(name, rows, *scores)
     is_one = len(scores) == 1
+    if rows.drawn_with is not None:
+        given: Any = rows.y, None, rows.fold, rows.drawn_with
+        drawn = [Influence(*influence(name, one, *given), strata(*given)) for one in scores]
+        return interval_within_unit(drawn[0]) if is_one else comparison(drawn[0] - drawn[1])
     if name == "auc":
         of_auc = metrics.auc_interval if is_one else metrics.compare_auc
         return of_auc(rows.y, *scores, qid=rows.qid, fold=rows.fold)

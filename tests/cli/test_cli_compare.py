@@ -1,8 +1,10 @@
 """The table, the sentence, the search and the pictures of compare, and what train makes of them."""
 
+import importlib.util
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -11,15 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import FAST, fails, run
-from libraries import need
 
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._compare import _heading, _sentence
-from sklearn_rank.cli._contest import HeldOut, compare_with_best, measure, top_metric
+from sklearn_rank.cli._contest import ENSEMBLE, HeldOut, compare_with_best, measure, top_metric
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
 from sklearn_rank.cli._tables.inputs import Folds, TableOptions
-from sklearn_rank.engines import registry
 from sklearn_rank.metrics import (
     auc_interval,
     bootstrap_interval,
@@ -28,7 +28,7 @@ from sklearn_rank.metrics import (
     ndcg_score,
     tpr_at_fpr_interval,
 )
-from sklearn_rank.metrics.held_out import Labels, Measured
+from sklearn_rank.metrics.held_out import Labels, Measured, estimate
 from sklearn_rank.metrics.scorers import scores_of
 
 TWO = ["--rankers", "RankBoost,PNormPushRanker", "--cv", "2", *FAST]
@@ -113,17 +113,18 @@ def test_names_of_metrics():
     assert list(map(_heading, names)) == headings
 
 
-def contest(y, scores, **more):
-    """A contest without an ensemble, of models in two folds."""
+def contest(y, scores, **selection):
+    """A contest of models in two folds, by default without an ensemble."""
     rows = Labels(y, None, np.arange(len(y)) % 2)
     found = HeldOut(rows, np.arange(len(y)), [], scores)
     data = SimpleNamespace(
         group=None, weight=None, qid=None, schema=SimpleNamespace(relevance="binary")
     )
     with (
-        mock.patch.object(_contest, "select_members", side_effect=ValueError),
+        mock.patch.object(_contest, "select_members", **(selection or {"side_effect": ValueError})),
         mock.patch.object(_contest, "cross_validate", return_value=found),
         mock.patch.object(_contest, "training_data", return_value=data),
+        mock.patch.object(_contest, "repeats", return_value=None),
         mock.patch.object(_rankers, "rankers_of", return_value={}),
         mock.patch.object(_rankers, "baselines", return_value={}),
     ):
@@ -152,7 +153,35 @@ def test_the_sentence_says_who_is_first_and_how_sure_that_is():
     constant = sentence(np.zeros(2000), np.zeros(2000))
     assert constant.startswith("No better than chance")
     few = contest(y[:20], {"RankBoost": good[:20], "LightGBM": poor[:20]})
-    assert "how sure that is can't be said" in _sentence(few)
+    assert "no interval: too few" in _sentence(few)
+
+
+def test_equal_rows_count_once_in_intervals():
+    y, score, other, fold = rows(600)
+    once, twice = Labels(y, None, fold), Labels(np.tile(y, 2), None, np.tile(fold, 2))
+    copies = replace(twice, drawn_with=np.tile(np.arange(600), 2))
+    for name in ("auc", "tpr@0.1"):
+        of_rows = estimate(name, once, score, other)
+        for labels, width in ((copies, 1.0), (twice, 0.5**0.5)):
+            found = estimate(name, labels, np.tile(score, 2), np.tile(other, 2))
+            assert np.isclose(found.difference, of_rows.difference)
+            expected = width * (of_rows.high - of_rows.low)
+            assert np.isclose(found.high - found.low, expected, rtol=0.01)
+
+
+def test_near_ties_go_to_the_simplest_and_an_ensemble_of_one_is_that_member():
+    y, good, poor, _ = rows(2000)
+    near = good - 1e-9 * np.arange(2000)
+    for better, worse in ((good, near), (near, good)):
+        assert contest(y, {"LightGBM": better, "RankBoost": worse}).order[0] == "RankBoost"
+    assert contest(y, {"LightGBM": good, "RankBoost": poor}).order[0] == "LightGBM"
+    for weights, has_ensemble in (
+        ({"LightGBM": 1.0, "RankBoost": 0.0}, False),
+        (dict.fromkeys(("LightGBM", "RankBoost"), 0.5), True),
+    ):
+        selection = SimpleNamespace(weights=weights, nearly_honest_scores=good + poor)
+        found = contest(y, {"LightGBM": good, "RankBoost": poor}, return_value=selection)
+        assert (ENSEMBLE in found.order, len(found.weights)) == (has_ensemble, 2 * has_ensemble)
 
 
 # ---------------------------------------------------------------------------- compare
@@ -164,8 +193,9 @@ def test_compare_without_a_file(folder, capsys):
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert "First: " in text
+    assert "P@125 R@125 fit s" in text
     assert "next: sklearn-rank compare YOUR.csv --target COLUMN" in text
-    assert "AUC TPR@5%FPR fit s" in text
+    assert "rank score AUC TPR@5%FPR \\ " in text
     for name in ("RankBoost", "PNormPushRanker", "logistic regression", "HistGradientBoosting"):
         assert f" {name} 0." in text
     run(["compare", *GRADED, "--rankers", "RankBoost", "--cv", "2", *FAST])
@@ -178,8 +208,9 @@ def test_compare_without_a_file(folder, capsys):
 def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     binary = results([*BINARY, "--cv", "2", *FAST])["results"]
     baselines = [*_rankers.BASELINES]
-    if registry._loaded("lightgbm")[0] is None:
-        baselines.remove("LightGBM")
+    for name in ("lightgbm", "catboost"):
+        if importlib.util.find_spec(name) is None:
+            baselines.remove({"lightgbm": "LightGBM", "catboost": "CatBoost"}[name])
     assert set(binary) == {
         *("BoostedTreesRanker", "KernelPairwiseSGDRanker", "PNormPushRanker", "RankBoost"),
         *(*baselines, "ensemble of these"),
@@ -191,6 +222,35 @@ def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     assert "SmoothMarginRanker" not in graded
     named = results([*BINARY, "--cv", "2", "--rankers", "SmoothMarginRanker", *FAST])["results"]
     assert set(named) == {"SmoothMarginRanker", *baselines, "ensemble of these"}
+
+
+def test_trees_of_many_rows_are_those_of_lightgbm(monkeypatch):
+    pytest.importorskip("lightgbm")
+    data, trees = SimpleNamespace(y=np.zeros(100), has_grades=False), _rankers.TREES
+    for most, engine in ((99, "auto"), (80, "lightgbm")):
+        monkeypatch.setattr(_rankers, "MANY_ROWS", most)
+        rankers = _rankers.rankers_of(TableOptions(), Folds(), [])
+        _rankers.leave_out(rankers, [], Folds(), data)
+        assert rankers[trees].engine == engine
+
+
+def test_noise_with_each_row_twice_is_noise(folder, capsys):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(300, 4))).add_prefix("x")
+    frame = frame.assign(y=rng.random(300) < 0.3)
+    pd.concat([frame, frame]).to_csv("rows.csv", index=False)
+    run(["compare", "rows.csv", "--target", "y", *TWO, "--plot", "p.png", "-o", "r.json"])
+    out, notes = capsys.readouterr()
+    assert "300 of 600 rows repeat another: equal rows are held out together" in notes
+    ends = re.search(r"chance, .* 0\.050\. .*interval (\S+) to ([\d.]+),", " ".join(out.split()))
+    assert float(ends[1]) <= 0.05 < float(ends[2])
+    assert "--plot" not in out
+    found = json.loads(Path("r.json").read_text())["results"]
+    low, high = next(iter(found.values()))["auc"]["interval"]
+    assert high - low > 0.12  # of 300 rows, not of 600
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+    assert not Path("catboost_info").exists()
+    assert "must end in .png or .svg" in fails(["compare", *BINARY, "--plot", "p.txt"], capsys)
 
 
 @pytest.mark.slow
@@ -242,7 +302,8 @@ def test_the_next_command_fits_what_is_first(claims, capsys, monkeypatch):
     run(["rank", "claims.skops", "claims.csv", "-o", "o.csv"])
 
 
-def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
+def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys, monkeypatch):
+    monkeypatch.setattr(_rankers, "SIMPLEST_FIRST", ())  # so that no near tie goes to another
     found = results(OF_CLAIMS)
     assert next(iter(found["results"])) == "ensemble of these"
     whole = " ".join(capsys.readouterr().out.split())
@@ -263,6 +324,19 @@ def test_the_ensemble_is_estimated_fitted_and_stored(claims, capsys):
     assert pd.read_csv("x.csv")["reason_1"].str.contains(r" [+-]\d").all()
     message = fails(["card", "export", "m.skops", "--to", "sql"], capsys)
     assert "m.skops: is not a card, which sklearn-rank card writes" in message
+
+
+@pytest.mark.parametrize("name", [_rankers.LOGISTIC, _rankers.HISTOGRAMS])
+def test_whatever_is_first_has_reasons(claims, name):
+    table = TableOptions("claims.csv", target="fraud")
+    found = _contest.hold(table, Folds(["RankBoost"], {"n_estimators": 5}, cv=2), [])
+    found = replace(found, order=[name])
+    model = _contest.fit_first(found, [])
+    X, own = found.data.X.iloc[:30], found.pipelines[name]
+    _contest.fit_pipeline(own, found.data, name)
+    assert (np.argsort(scores_of(model, X)) == np.argsort(scores_of(own, X))).all()
+    parts = model[-1].contributions(X)
+    np.testing.assert_allclose(parts.sum(axis=1), scores_of(model, X))
 
 
 def feature_frame_of(path, model):
@@ -312,8 +386,8 @@ def test_what_does_not_go_with_best(folder, capsys, more, message):
 @pytest.mark.parametrize("name", _rankers.BASELINES)
 @pytest.mark.parametrize("argv", [BINARY, GRADED])
 def test_baselines_are_trained_and_stored(folder, capsys, name, argv):
-    if name == "LightGBM":
-        need("lightgbm")
+    if name in ("LightGBM", "CatBoost"):
+        pytest.importorskip(name.lower())
     kind = np.random.default_rng(1).choice(["u", "v", ""], 300)
     folder.assign(kind=kind, a=folder["a"].where(kind != "u")).to_csv("rows.csv", index=False)
     run(["train", *argv, "--ranker", name.lower().replace(" ", ""), "-o", "m.skops"])

@@ -12,7 +12,7 @@ from drift import drifting_table
 from scipy import stats
 
 from sklearn_rank.cli._compare import _next_command
-from sklearn_rank.cli._contest import held_out_rows, make_folds
+from sklearn_rank.cli._contest import held_out_rows, make_folds, repeats
 from sklearn_rank.cli._tables.dataset import training_data
 from sklearn_rank.cli._tables.inputs import TableOptions
 from sklearn_rank.metrics.intervals import over_folds
@@ -59,6 +59,24 @@ def test_folds_in_time_learn_from_earlier_rows(folder):
     assert len(folds) == 4
     for train, test in folds:
         assert data.time[test].min() - data.time[train].max() > np.timedelta64(30, "D")
+
+
+def test_equal_rows_are_in_one_fold_but_frequent_ones_in_all(folder):
+    frame = drifting_table(300)[["a", "b", "late"]]
+    frame = pd.concat([frame, frame[:40], *[frame[:1]] * 30], ignore_index=True)
+    frame.loc[300:, "late"] = "no"
+    notes = []
+    data = data_of(frame)
+    found = held_out_rows(data, 5)
+    row = frame[["a", "b"]].apply(tuple, axis=1)
+    n_folds = pd.Series(found.rows.fold).groupby(row).nunique()
+    assert n_folds[row[0]] == 5
+    assert (n_folds.drop([row[0]]) == 1).all()
+    drawn = repeats(data, notes)
+    assert notes[0].startswith("70 of 370 rows repeat another")
+    assert len(np.unique(drawn[row == row[0]])) == 32
+    is_late = frame["late"][1:40] == "yes"  # a row of both classes was drawn twice
+    assert ((drawn[1:40] != drawn[301:340]) == is_late).all()
 
 
 def test_groups_are_whole(folder):

@@ -217,6 +217,3 @@ def mean_of_larger(values: Floats, pairs: GivenPairs) -> float:
     """Return the weighted mean over listed pairs of the larger of two values of rows."""
     larger = np.maximum(values[pairs.above], values[pairs.below])
     return float(pairs.pair_weight @ larger) / pairs.total_pair_weight
-
-
-__all__ = ["ListedExponential", "ListedPairLoss", "mean_loss", "mean_of_larger"]

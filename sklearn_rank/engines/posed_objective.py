@@ -14,8 +14,9 @@ from sklearn_rank._core.protocols import Floats, Indices, Mask, require
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Queries
 from sklearn_rank._core.validation import Choice, check_parameters
-from sklearn_rank._pair_sums import MARGIN_LOSSES, MarginLoss, PairLoss, as_margin_loss
+from sklearn_rank._pair_sums._pair_loss import PairLoss
 from sklearn_rank._pair_sums.listed_pairs import mean_of_larger
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES, MarginLoss, as_margin_loss
 from sklearn_rank.objectives import LISTWISE_LOSSES, ListLoss, ListwiseLoss, make_push
 from sklearn_rank.objectives.listwise import as_listwise_loss
 

@@ -26,7 +26,7 @@ from sklearn_rank._core.validation import (
     check_same,
     largest_size,
 )
-from sklearn_rank._pair_sums import as_margin_loss
+from sklearn_rank._pair_sums.margin_losses import as_margin_loss
 from sklearn_rank.base import DESCRIBED
 from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise

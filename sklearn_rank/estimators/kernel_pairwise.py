@@ -31,7 +31,8 @@ from sklearn_rank._core.validation import (
     largest_size,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss, mean_loss
+from sklearn_rank._pair_sums.listed_pairs import mean_loss
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
     mean_attributes,

@@ -16,7 +16,7 @@ from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Objective
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import Choice, Constraint, Number
-from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, as_margin_loss
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSS_CHOICE, as_margin_loss
 from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
 from sklearn_rank.estimators._boosting.problem import SELECTIONS, BoostingProblem, History, Posing
 from sklearn_rank.models import as_model

@@ -11,13 +11,9 @@ from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import FLAG, Choice, Constraint, Number, check_parameters
-from sklearn_rank._pair_sums import (
-    MARGIN_LOSSES,
-    ExponentialSums,
-    MarginLoss,
-    PairLoss,
-    as_margin_loss,
-)
+from sklearn_rank._pair_sums._exponential_sums import ExponentialSums
+from sklearn_rank._pair_sums._pair_loss import PairLoss
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES, MarginLoss, as_margin_loss
 from sklearn_rank.metrics.scored_rows import (
     LIGHTEST_PAIRS,
     NO_PAIR,

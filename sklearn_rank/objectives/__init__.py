@@ -3,15 +3,9 @@
 from sklearn_rank._core.given_pairs import GivenPairs
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.sums import Queries
-from sklearn_rank._pair_sums import (
-    MARGIN_LOSSES,
-    ListedExponential,
-    ListedPairLoss,
-    MarginLoss,
-    PairLoss,
-    Push,
-    pair_loss_and_gradient,
-)
+from sklearn_rank._pair_sums._pair_loss import PairLoss, Push, pair_loss_and_gradient
+from sklearn_rank._pair_sums.listed_pairs import ListedExponential, ListedPairLoss
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES, MarginLoss
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._list_loss import ListLoss
 from sklearn_rank.objectives._margin_push import MarginPush

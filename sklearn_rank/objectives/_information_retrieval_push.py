@@ -12,7 +12,8 @@ from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank._pair_sums import Push, safe_log
+from sklearn_rank._pair_sums._exponential_sums import safe_log
+from sklearn_rank._pair_sums._pair_loss import Push
 
 Result = TypeVar("Result")
 

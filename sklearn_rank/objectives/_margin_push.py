@@ -11,15 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, require
 from sklearn_rank._core.validation import Choice, check_parameters
-from sklearn_rank._pair_sums import (
-    MarginLoss,
-    PairLoss,
-    Push,
-    as_margin_loss,
-    log_sum_exp,
-    safe_log,
-)
+from sklearn_rank._pair_sums._exponential_sums import log_sum_exp, safe_log
+from sklearn_rank._pair_sums._pair_loss import PairLoss, Push
 from sklearn_rank._pair_sums.group_sums import PairSums, PartSums, by_role, by_row
+from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 
 MARGIN_PUSHES = ("top", "bottom", "both")
 

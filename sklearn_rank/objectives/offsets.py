@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank._core.sums import ALL_HERE, Sums
-from sklearn_rank._pair_sums import log_sum_exp
+from sklearn_rank._pair_sums._exponential_sums import log_sum_exp
 
 _ROUNDING, _PRECISION = 1e-12, 1e-9
 """Differences that rounding explains, of sums and scores beside their size; and of scores beside

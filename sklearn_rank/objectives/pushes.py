@@ -16,17 +16,15 @@ from sklearn_rank._core.given_pairs import GivenPairs
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, PairShares, Values
-from sklearn_rank._pair_sums import (
+from sklearn_rank._pair_sums._exponential_sums import (
     ExponentialSums,
-    ListedExponential,
-    ListedPairLoss,
-    MarginLoss,
-    Push,
     SegmentSums,
-    as_margin_loss,
     log_sum_exp,
     safe_log,
 )
+from sklearn_rank._pair_sums._pair_loss import Push
+from sklearn_rank._pair_sums.listed_pairs import ListedExponential, ListedPairLoss
+from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState

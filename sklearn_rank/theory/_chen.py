@@ -16,7 +16,12 @@ from typing import Any
 
 from sklearn_rank._core.protocols import require
 from sklearn_rank._core.validation import Choice, Number, check_parameters
-from sklearn_rank._pair_sums import MARGIN_LOSS_CHOICE, MARGIN_LOSSES, MarginLoss, as_margin_loss
+from sklearn_rank._pair_sums.margin_losses import (
+    MARGIN_LOSS_CHOICE,
+    MARGIN_LOSSES,
+    MarginLoss,
+    as_margin_loss,
+)
 from sklearn_rank.theory._checks import checked
 
 Loss = str | MarginLoss

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from sklearn_rank._core.validation import Number, check_parameters
-from sklearn_rank._pair_sums import as_margin_loss
+from sklearn_rank._pair_sums.margin_losses import as_margin_loss
 from sklearn_rank.theory._checks import INSIDE, checked
 from sklearn_rank.theory._chen import (
     GROWING_LOSS,

@@ -28,7 +28,7 @@ from sklearn_rank import (
 )
 from sklearn_rank._core import callbacks
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank._pair_sums import MARGIN_LOSSES
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES
 from sklearn_rank.metrics import ranking_scorer
 from sklearn_rank.models import WEAK_RANKERS, Stumps
 from sklearn_rank.objectives import SmoothedDcg

@@ -16,10 +16,11 @@ from tiers import crossed
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import require
 from sklearn_rank._core.validation import check_qid
-from sklearn_rank._pair_sums import ExponentialSums, as_margin_loss
+from sklearn_rank._pair_sums._exponential_sums import ExponentialSums
 from sklearn_rank._pair_sums._logistic._list_in_cells import logistic_sums
 from sklearn_rank._pair_sums._logistic._scan import SortedRows
 from sklearn_rank._pair_sums._moment_sums import least_squares_sums
+from sklearn_rank._pair_sums.margin_losses import as_margin_loss
 from sklearn_rank.objectives import (
     MARGIN_LOSSES,
     MarginLoss,

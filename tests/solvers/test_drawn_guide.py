@@ -13,7 +13,7 @@ from sklearn_rank import KernelPairwiseSGDRanker
 from sklearn_rank._core.given_pairs import GivenPairs
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._pair_sums import MARGIN_LOSSES
+from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSSES
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.objectives import MarginLoss, pair_loss_and_gradient
 from sklearn_rank.pairs import PairRanker

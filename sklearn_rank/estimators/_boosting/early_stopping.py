@@ -14,7 +14,7 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Lots, Rows, distinct_rows, effective_rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.warnings import warn
-from sklearn_rank._pair_sums import PairLoss
+from sklearn_rank._pair_sums._pair_loss import PairLoss
 from sklearn_rank.metrics.scorers import as_scorer
 
 MIN_ROWS = 10

@@ -11,7 +11,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit
@@ -44,6 +49,9 @@ _FEWEST_ROWS = 200
 
 _FEWEST_VALUES = 20
 """Values that each column must have for HistGradientBoosting, which fails on an empty one."""
+
+_FOREST = 300
+"""Extra trees: more change little and cost time."""
 
 _MOST_KERNEL_ROWS = 5000
 """Rows up to which a kernel is a member: its time grows with their square."""
@@ -98,16 +106,19 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
         members["linear"] = _scaled(data.X, pairwise)
     if is_dense:
         members["stumps"] = PNormPushRanker(relevance=relevance)
+    is_graded = relevance == "graded"
     if is_dense and n_rows >= _FEWEST_ROWS and _suits_histograms(data.X):
-        is_graded = relevance == "graded"
         kind = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
         members["hist_gradient_boosting"] = kind(random_state=seed)
-    with suppress(ImportError):  # no engine of boosted trees
-        get_engine("auto", "RankingEnsemble")
-        members["trees"] = trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
-        if not has_queries:
-            members["trees_p4"] = clone(trees).set_params(p=4.0)
-        elif (data.weight == 1).all() and np.isin(data.y, range(HIGHEST_GRADE + 1)).all():
+    if is_dense:
+        forest = ExtraTreesRegressor if is_graded else ExtraTreesClassifier
+        extra_trees = forest(_FOREST, max_features="sqrt", random_state=seed)
+        members["extra_trees"] = _scaled(data.X, extra_trees)
+    members["trees"] = trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
+    has_grades = (data.weight == 1).all() and np.isin(data.y, range(HIGHEST_GRADE + 1)).all()
+    if has_queries and has_grades:
+        with suppress(ImportError):  # of a library, which need not be there
+            get_engine("auto", "RankingEnsemble", needs_library=True)
             members["trees_ndcg"] = clone(trees).set_params(loss="ndcg")
     if n_rows <= _MOST_KERNEL_ROWS and not has_queries:
         members["rbf_kernel"] = _scaled(data.X, KernelPairwiseSGDRanker(relevance=relevance))

@@ -243,13 +243,12 @@ def names_of_auto(n_rows, *, qid=None, highest=1.0, relevance="binary"):
 
 def test_automatic_members_depend_on_the_number_of_rows_and_on_queries():
     """A kernel up to 5,000 rows; with queries NDCG, up to the highest grade of the engines."""
-    trees = {"trees", "trees_p4"}
-    simple = {"logistic_regression", "stumps"}
-    assert names_of_auto(5000) == simple | trees | {"rbf_kernel"}
-    assert names_of_auto(5001) == simple | trees
+    simple = {"logistic_regression", "stumps", "extra_trees", "trees"}
+    assert names_of_auto(5000) == simple | {"rbf_kernel"}
+    assert names_of_auto(5001) == simple
     qid = np.arange(60) // 6
     graded = {"qid": qid, "relevance": "graded"}
-    with_queries = simple | {"linear", "trees"}
+    with_queries = simple | {"linear"}
     assert names_of_auto(60, highest=31.0, **graded) == with_queries | {"trees_ndcg"}
     assert names_of_auto(60, highest=32.0, **graded) == with_queries
     assert names_of_auto(60, highest=0.5, **graded) == with_queries

@@ -48,17 +48,21 @@ def test_no_order_with_good_on_top_has_as_small_a_dcg_as_is_printed():
     assert (1 / np.log1p(ranks)).sum() > 17 > max(map(float, printed)) + 2
 
 
+def example():
+    """Return the labels and the scores of Rudin (2009), sec. 3.3."""
+    labels = np.array(PAPERS["Rudin2009"]["labels_20"]["value"], dtype=int)
+    return labels, np.arange(len(labels), 0, -1) / len(labels)
+
+
 @pytest.mark.parametrize("p", [1, 2, 4])
 def test_contributions_add_up_to_the_push(figures, p):
-    above, below = figures.example()
-    scores = np.concatenate([above, below])
-    labels = np.repeat([1, -1], [len(above), len(below)])
+    labels, scores = example()
     expected = oracles.push_loss(labels, scores, p, loss="exponential", normalize=False)
     assert_allclose(figures.push_contributions(p).sum(), expected)
 
 
 def test_contributions_add_up_to_the_information_retrieval_push(figures):
-    above, below = figures.example()
-    sums = [sum(np.exp(-(f - g)) for g in below) for f in above]
+    labels, scores = example()
+    sums = [np.exp(scores[labels < 0] - score).sum() for score in scores[labels > 0]]
     assert figures.ir_contributions().shape == (12, 8)
     assert_allclose(figures.ir_contributions().sum(axis=1), np.log1p(sums))

@@ -187,7 +187,7 @@ class ExponentialSums:
         log_total = self.preferences.lists.log_total(log_sum_exp(log_terms))
         # Segments without inner rows (bracket = -inf) are never reached by the scan.
         finite = np.where(np.isfinite(bracket), bracket, 0.0)
-        log_outside = self._outer_scan(outer + (self.p - 1) * finite)
+        log_outside = self._inner_scan(outer + (self.p - 1) * finite, outwards=True)
         # Shares of one: at huge scores rounding must not carry them above it.
         inner_mass = np.exp(np.minimum(inner + log_outside - log_total, 0.0))
         return log_total / self.p, inner_mass, np.exp(log_terms - log_total)
@@ -208,15 +208,13 @@ class ExponentialSums:
             outer += (1 - self.p) * self._log_pairs
         return outer, share
 
-    def _inner_scan(self, inner: Floats) -> Floats:
-        """Return, for each segment, the log sum of those with its inner rows."""
-        is_bottom = self.side == "bottom"
-        return self.preferences.queries.scan(np.logaddexp, inner, -np.inf, reverse=is_bottom)
+    def _inner_scan(self, inner: Floats, *, outwards: bool = False) -> Floats:
+        """Return, for each segment, the log sum of those with its inner rows.
 
-    def _outer_scan(self, outer: Floats) -> Floats:
-        """Return, for each segment, the log sum of those to which it is inner."""
-        is_top = self.side == "top"
-        return self.preferences.queries.scan(np.logaddexp, outer, -np.inf, reverse=is_top)
+        With `outwards` it is the log sum of those to which the segment is inner.
+        """
+        reverse = (self.side == "bottom") != outwards
+        return self.preferences.queries.scan(np.logaddexp, inner, -np.inf, reverse=reverse)
 
 
 class FactoredSums:

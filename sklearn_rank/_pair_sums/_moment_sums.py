@@ -57,21 +57,14 @@ class _Moments(NamedTuple):
     spread: float
 
     @classmethod
-    def of(cls, weight: Floats, x: Floats) -> _Moments:
-        """Return those of some rows."""
-        mass, spread = float(weight.sum()), 0.0
-        mean = float(weight @ x) / mass if mass > 0 else 0.0
+    def of(cls, weight: Floats, x: Floats, rows: Sums) -> _Moments:
+        """Return those of rows of which some are here."""
+        mass, moment = rows.totals(float(weight.sum()), float(weight @ x))
+        mean, spread = moment / mass if mass > 0 else 0.0, 0.0
         for some in blocks(len(x)):
             deviation = x[some] - mean
             spread += float((weight[some] * deviation) @ deviation)
-        return cls(mass, mean, spread)
-
-    @classmethod
-    def of_parts(cls, mass: Floats, mean: Floats, spread: Floats) -> _Moments:
-        """Return those of all rows, given those of each part."""
-        total = float(mass.sum())
-        whole = float(mass @ mean) / total if total > 0 else 0.0
-        return cls(total, whole, float(spread.sum() + mass @ (mean - whole) ** 2))
+        return cls(mass, mean, float(rows.total(spread)))
 
 
 def _moments(
@@ -80,22 +73,10 @@ def _moments(
     """Return 1 - f and g, both from the middle of the scores, and the moments of both.
 
     The middle is a median: outliers would move a mean so far that the others lost their digits.
-    One message: each process sums from a middle of its own, and the sums are then moved to
-    the median of these.
+    Of several processes it is the median of theirs.
     """
-    sample = [x[:: max(-(-len(x) // _SAMPLE), 1)] for x in (f, g)]
-    middle = float(np.median(np.concatenate(sample))) if len(f) + len(g) else 0.0
+    sample = np.concatenate([x[:: max(-(-len(x) // _SAMPLE), 1)] for x in (f, g)])
+    middles = rows.concat(np.array([np.median(sample)] if len(sample) else []))
+    middle = float(np.median(middles)) if len(middles) else 0.0
     residual, score = 1.0 - (f - middle), g - middle
-    upper, lower = _Moments.of(a, residual), _Moments.of(b, score)
-    known = rows.concat(np.array([middle, len(f) + len(g), *upper, *lower])).reshape(-1, 8)
-    if len(known) == 1:
-        return residual, score, upper, lower
-    middles = known[:, 0]
-    centre = float(np.median(middles[known[:, 1] > 0]))
-    residual -= middle - centre
-    score += middle - centre
-    shift = middles - centre
-    (mass, mean, spread), (other, other_mean, other_spread) = known[:, 2:5].T, known[:, 5:].T
-    upper = _Moments.of_parts(mass, mean - shift, spread)
-    lower = _Moments.of_parts(other, other_mean + shift, other_spread)
-    return residual, score, upper, lower
+    return residual, score, _Moments.of(a, residual, rows), _Moments.of(b, score, rows)

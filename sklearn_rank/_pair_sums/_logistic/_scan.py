@@ -8,8 +8,7 @@ Each is analytic but for t = -1, so that polynomials in t of degree d are exact 
 :math:`\varrho^{-d}`, :math:`\varrho = 3 + \sqrt 8`. A power of t is an exponential of a distance,
 :math:`t^j = e^{-j (x_i - x_k)}`, and the sum of these over the earlier rows is found from that of
 the row before: it decays by the distance of both, and the weight of that row is added. No term is
-negative, so nothing cancels, wherever the scores lie. Where few rows are near each other, their
-pairs themselves are visited instead.
+negative, so nothing cancels, wherever the scores lie.
 
 The sorted rows are divided into *lanes* of one length, whose scans are made side by side.
 """
@@ -40,10 +39,6 @@ _LARGEST = 2.0**50
 
 _EXTRA = 100.0
 """How much more exact polynomials must be for the sums of t / (1 + t)^2 too."""
-
-_FEW, _STEPS, _MOST_NEAR = 3.0, 1e5, 64
-"""Rows within reach, as a mean and at most, up to which each is visited; a scan has so many steps
-that they cost as much as these rows."""
 
 _MOST_LANES = 1024
 """The sums of so many lanes stay in the second-level cache."""
@@ -134,33 +129,8 @@ class SortedRows:
         heaviest = max(float(side.max()) / (float(side.sum()) or 1.0) for side in weights)
         share = min(_TAILS * crowd * heaviest, 1.0)
         exponent = float(np.log(max(share / allowed, 1.0)))
-        n_near = np.searchsorted(self.x, self.x[some] + exponent) - some
-        if n_near.mean() <= _FEW + _STEPS / len(self.x) and n_near.max() <= _MOST_NEAR:
-            return _of_near_rows(self, weights, n_kernels, exponent)
         degree = max(int(np.ceil(exponent / _RATE)), 4)
         return _scanned(self, weights, _kernels(degree)[:n_kernels])
-
-
-def _of_near_rows(
-    rows: SortedRows, weights: tuple[Floats, Floats], n_kernels: int, reach: float
-) -> Floats:
-    """Return what `_scanned` does, from each pair of rows within reach: where these are few."""
-    x, is_upper = rows.x, rows.sides.is_upper
-    weight = np.add(*rows.sides.weights(*weights))
-    found, first, lag = np.zeros((n_kernels, len(x))), np.arange(len(x)), 0
-    while len(first):
-        lag += 1
-        first = first[: np.searchsorted(first, len(x) - lag)]
-        first = first[x[first + lag] - x[first] < reach]
-        one = first[is_upper[first + lag] != is_upper[first]]
-        other = one + lag
-        t = np.exp(x[one] - x[other])
-        slope = t / (1.0 + t)
-        terms = np.log1p(t), slope, slope / (1.0 + t)
-        for order, term in enumerate(terms[:n_kernels]):
-            found[order][one] += term * weight[other] * (-1.0 if order == 1 else 1.0)
-            found[order][other] += term * weight[one]
-    return found
 
 
 @cache

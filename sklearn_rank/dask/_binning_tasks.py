@@ -18,9 +18,6 @@ from sklearn_rank._core.rows import equal_as_one, hash_rows, least_codes
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 
-_FEW_ROWS = 1024
-"""Rows that are copied at a time."""
-
 _SPARE = 4
 """Rows that are kept with their features until the sample is known, as a multiple of its own."""
 
@@ -111,20 +108,9 @@ def find_in_sample(binning: Binning, sample: Sample) -> list[FeatureBins]:
 def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
     """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(one.n_bins for one in bins)))
-    buffer = np.empty((len(bins), SMALL_BLOCK))
     for some in blocks(rows.n_rows, SMALL_BLOCK):
-        lines = by_feature(rows.X[some], buffer[:, : some.stop - some.start])
+        lines = np.ascontiguousarray(rows.X[some].T)
         for one, x, code in zip(bins, lines, codes[:, some], strict=True):
             code[:] = one.encode(x)
     weight = rows.weight if (rows.weight != 1).any() else np.broadcast_to(1.0, rows.n_rows)
     return replace(rows, X=codes, weight=weight)
-
-
-def by_feature(X: Floats, lines: Floats) -> Floats:
-    """Set lines to the features of rows, copied a few rows at a time, and return them.
-
-    A block of rows stays in the cache: this takes less time than one copy.
-    """
-    for start in range(0, len(X), _FEW_ROWS):
-        lines[:, start : start + _FEW_ROWS] = X[start : start + _FEW_ROWS].T
-    return lines

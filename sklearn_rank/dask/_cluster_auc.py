@@ -73,11 +73,7 @@ def cluster_auc(
 
 def queries_auc(tasks: Tasks, partitions: Partitions, estimator: Any, heaviest: float) -> float:
     """Return the AUC of rows whose queries are whole in their partitions."""
-    sums = tasks.results(partitions.map(count_queries, delayed(estimator), heaviest))
-    total = sum(one.total for one in sums)
-    if not total > 0:
-        raise ValueError(NO_PAIR)
-    return 1.0 - float(sum(one.wrong for one in sums) / total)
+    return pooled_auc(tasks.results(partitions.map(count_queries, delayed(estimator), heaviest)))
 
 
 def scored(rows: Partition, estimator: Any, heaviest: float = 1.0) -> pd.DataFrame:
@@ -128,8 +124,9 @@ def count_range(pieces: list[pd.DataFrame]) -> CountedPairs:
 
 
 def count_queries(rows: Partition, estimator: Any, heaviest: float) -> CountedPairs:
-    """Count the pairs of the queries of a partition."""
-    return count_pairs_of(scored(rows, estimator, heaviest))
+    """Count the pairs of the queries of a partition: none has rows in another."""
+    found = count_pairs_of(scored(rows, estimator, heaviest))
+    return found._replace(levels=found.levels[:0])
 
 
 def count_pairs_of(found: pd.DataFrame) -> CountedPairs:

@@ -22,16 +22,11 @@ from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import cluster_auc, queries_auc
 from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._fit_task import FitPlan
-from sklearn_rank.dask._partitions import Partitions, RowChecks, divide, n_features_of
+from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, n_features_of
 from sklearn_rank.dask._summaries import Summary, find_categories, summarise, with_whole_queries
 from sklearn_rank.dask._supported import check_supported, check_workers
 from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
-
-
-def _is_binary(ranker: Any) -> bool:
-    """Whether the ranker has a decision function; the error names the parameter."""
-    return is_binary(ranker.estimator)
 
 
 class DaskRanker(BaseEstimator):
@@ -132,7 +127,7 @@ class DaskRanker(BaseEstimator):
         check_is_fitted(self)
         return _blockwise(self.estimator_, "predict", X)
 
-    @available_if(_is_binary)
+    @available_if(lambda ranker: is_binary(ranker.estimator))
     def decision_function(self, X: Any) -> Any:
         """Return scores plus ``estimator_.offset_``. Only in binary mode.
 
@@ -242,7 +237,8 @@ def _partitions_of(
 ) -> Partitions:
     """Return the partitions, checked as far as it goes without reading them."""
     owner = type(estimator).__name__
-    n_features, table = n_features_of(X, owner), _empty_table(X)
+    n_features = n_features_of(X, owner)
+    table = X._meta_nonempty if hasattr(X, "columns") else np.empty((1, n_features))
     if not fitted and hasattr(estimator, "find_categories"):
         estimator.find_categories(table)
     estimator.check_columns(table, reset=not fitted)
@@ -330,7 +326,7 @@ def _planned(
     partitions = partitions.with_checks(classes=classes).where(has_rows)
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
     if binning is None:
-        parts = tasks.start(partitions.map(_as_they_are))
+        parts = tasks.start(partitions.map(Partition.take, slice(None)))
     else:
         parts, bins = bin_partitions(tasks, partitions, binning)
     plan = FitPlan(
@@ -341,16 +337,6 @@ def _planned(
         is_whole=isinstance(estimator, BoostedTreesRanker),
     )
     return plan, parts, [one.n_rows for one in summaries if one.n_rows]
-
-
-def _empty_table(X: Any) -> Any:
-    """Return an array or data frame that has the columns of a dask collection."""
-    return X._meta_nonempty if hasattr(X, "columns") else np.empty((1, X.shape[1]))
-
-
-def _as_they_are(rows: Any) -> Any:
-    """Return the rows."""
-    return rows
 
 
 def _for_workers(estimator: Any) -> Any:

@@ -595,12 +595,18 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
 
     def _validate_training(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Rows:
         """Return checked rows to learn from."""
-        graded, classes = self.relevance == "graded", None
+        return self._validated(X, y, qid, sample_weight, ensure_min_samples=2)
+
+    def _validated(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, classes: Any = None, **options: Any
+    ) -> Rows:
+        """Return checked rows, in binary mode of known classes or of those in y."""
+        graded = self.relevance == "graded"
         if graded:
             check_relevance(y)
-        X, y = self._validate_features(X, y=y, y_numeric=graded, ensure_min_samples=2)
+        X, y = self._validate_features(X, y=y, y_numeric=graded, **options)
         weight = check_weight(sample_weight, X.shape[0])
-        if not graded:
+        if not graded and classes is None:
             classes = find_classes(type(self).__name__, y[weight > 0])
         self._check_features(X)
         return self._rows_of(X, y, qid, weight, classes)

@@ -11,8 +11,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
-    check_relevance,
-    check_weight,
     find_classes,
     unchanged_on_error,
 )
@@ -121,24 +119,18 @@ class StreamRanker(BaseRanker):
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
     ) -> tuple[Rows, dict[str, Any]]:
         """Return the rows of a call of `partial_fit`, and the classes when they are new."""
-        is_first = not self.__sklearn_is_fitted__()
-        graded = self.relevance == "graded"
-        if graded:
-            check_relevance(y)
-        X, y = self._validate_features(X, y=y, y_numeric=graded, reset=is_first)
-        weight = check_weight(sample_weight, X.shape[0])
-        name, known = type(self).__name__, None if graded else getattr(self, "classes_", None)
-        if not graded and (known is None or classes is not None):
-            given = find_classes(name, y[weight > 0] if classes is None else classes)
-            if known is not None and not np.array_equal(known, given):
-                what = f"those of the first call, {known.tolist()}. Got {given.tolist()}."
+        graded, name = self.relevance == "graded", type(self).__name__
+        known = None if graded else getattr(self, "classes_", None)
+        if not graded and classes is not None:
+            classes = find_classes(name, classes)
+            if known is not None and not np.array_equal(known, classes):
+                what = f"those of the first call, {known.tolist()}. Got {classes.tolist()}."
                 raise ValueError(f"classes of {name}.partial_fit must be {what}")
-            known = given if known is None else known
-        fitted = {} if graded else {"classes_": known}
-        self._check_features(X)
-        data = self._rows_of(X, y, qid, weight, known)
+            known = classes
+        is_first = not self.__sklearn_is_fitted__()
+        data = self._validated(X, y, qid, sample_weight, known, reset=is_first)
         self._check_part(data)
-        return data, fitted
+        return data, {} if graded else {"classes_": data.classes}
 
     def _rows_seen(self, data: Rows) -> RowsSeen:
         """Return the mean and the weight of the rows of all calls."""

@@ -288,7 +288,6 @@ OTHER_OPTIONS = {
         (BOOSTERS, BOOSTING_OUT_OF_RANGE),
         ([PNormPushRanker], PUSH_OUT_OF_RANGE),
         ([BoostedTreesRanker], {"score_p": PUSH_OUT_OF_RANGE["score_p"]}),
-        ([ListNetLinear], {"max_iter": [0, -1, 1.5, None]}),
     ],
 )
 def test_parameters_out_of_range(rankers, table):

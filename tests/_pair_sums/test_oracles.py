@@ -4,10 +4,10 @@ from math import exp, inf, log, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import definitions as oracles
-from strategies import Problem, one_list, problems, with_missing
+from strategies import Problem, one_list, problems
 
 PUSHES = ["top", "bottom", "both", "ir"]
 
@@ -156,18 +156,6 @@ def test_row_masses_written_out():
     assert ir == approx([unit * s, -unit * 3 * exp(-1), -unit * 5 * exp(-3)])
 
 
-@given(problems(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(PUSHES))
-def test_row_masses_are_minus_the_gradient(problem, p, push):
-    f, y, qid, w = _objective(problem)
-    masses = oracles.row_masses(f, y, qid, w, p, push, 0.7)
-    numeric = oracles.numeric_gradient(
-        lambda scores: oracles.log_push(scores, y, qid, w, p, push, 0.7), f, step=4e-4
-    )
-    scale = max(1.0, p**5 * 1e-4)
-    assert masses == approx(-numeric, 1e-7, 1e-8 * scale)
-    assert masses.sum() == approx(0.0, abs=1e-10 * max(1.0, np.abs(masses).sum()))
-
-
 # Pair masses and steps ----------------------------------------------------------------------
 
 
@@ -209,23 +197,6 @@ def test_closed_form_step_written_out():
     assert oracles.step_cap(skewed, y) == approx(log((1 + e) / e) / 2)
     assert oracles.step_cap([4, 0, 0, 0], y, p=3) == approx(log(9) / 4 / 4)
     assert oracles.step_cap([2, 2, 2, 2], y) == inf
-
-
-_SIDE = st.lists(
-    st.tuples(st.integers(-3, 3), st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from([0, 1])),
-    max_size=4,
-).map(lambda rows: [*rows, (1, 1.0, 0), (-1, 2.0, 1)])
-
-
-@given(_SIDE, _SIDE, st.sampled_from([1, 2, 4, 16]), st.sampled_from(["top", "bottom"]))
-def test_unsmoothed_closed_form_is_the_line_search(positives, negatives, p, push):
-    # Both sides hold a row with h = 0 and one with h = 1: d+ and d- are positive.
-    f, w, h = np.array([*positives, *negatives], dtype=float).T
-    y = [1] * len(positives) + [0] * len(negatives)
-    cap = oracles.step_cap(h, y, None, w, p)
-    exact = oracles.closed_form_step(h, f, y, None, w, p, push, smooth=False)
-    searched = oracles.line_search(h, f, y, None, w, p, push)
-    assert searched == approx(np.clip(exact, -cap, cap), 1e-9, 1e-9)
 
 
 @pytest.mark.parametrize("push", PUSHES)
@@ -375,20 +346,6 @@ def test_smooth_margin_step_of_a_separating_weak_ranker_is_the_cap():
     assert root == approx(log((1 - 1e-3) / 1e-3))
 
 
-@settings(max_examples=settings.default.max_examples * 3 // 5)
-@given(problem=problems(max_rows=7), weak_ranker=st.sampled_from(["stump", "feature"]))
-def test_the_smooth_margin_never_decreases_once_positive(problem, weak_ranker):
-    X, y, qid, w, _ = problem
-    rounds = oracles.smooth_margin_boost(X, y, qid, w, n_rounds=8, weak_ranker=weak_ranker)
-    before = -inf
-    for r in rounds:
-        if r.is_smooth_step:
-            assert r.smooth_margin >= before - 1e-10
-        if not np.isnan(r.smooth_margin):
-            assert r.smooth_margin <= r.margin + 1e-10
-            before = r.smooth_margin
-
-
 # Scores, offsets, AdaBoost ------------------------------------------------------------------
 
 
@@ -424,15 +381,6 @@ def test_adaboost_written_out():
 
 
 # Strategies ---------------------------------------------------------------------------------
-
-
-@given(with_missing(relevances=[(0.0, 1.0, 2.0)], queries=("integers", "strings")))
-def test_generated_problems_keep_their_promises(problem):
-    X, y, qid, w, f = problem
-    assert np.isnan(X).any()
-    assert len(X) == len(y) == len(qid) == len(f)
-    assert w is None or len(w) == len(y)
-    assert oracles.total_pair_weight(y, qid, w) > 0
 
 
 def _objective(problem):

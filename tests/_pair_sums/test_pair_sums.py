@@ -76,13 +76,6 @@ def test_losses_by_hand():
             np.testing.assert_array_equal(oracles.phi_derivative(loss, m), slopes[loss])
 
 
-@every_loss
-def test_oracles_are_finite_far_out(loss):
-    m = np.array([-1e20, 1e20])
-    finite = np.isfinite(oracles.phi(loss, m)) & np.isfinite(oracles.phi_derivative(loss, m))
-    assert finite.tolist() == [loss != "exponential", True]
-
-
 @crossed(loss=LOSSES, push=[None, *MARGIN_PUSHES])
 @given(problem=problems(spread=1.5), p=st.sampled_from([1, 3, 16]))
 def test_gradients_of_the_oracles_are_numeric_gradients(loss, push, problem, p):
@@ -286,26 +279,6 @@ def test_pair_loss_of_rows_in_any_order(loss, problem):
     assert_are_those_of_oracle(value, gradient, problem, problem.f, loss)
     if problem.w is not None:
         np.testing.assert_array_equal(gradient[problem.w == 0], 0)
-
-
-@every_loss
-@given(problem=problems(weights=("integers", "zeros")), data=st.data())
-def test_weights_are_copies_and_order_does_not_matter(loss, problem, data):
-    value, gradient = pair_loss_and_gradient(
-        problem.y, problem.f, loss=loss, qid=problem.qid, sample_weight=problem.w
-    )
-    copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
-    copies = copies[np.array(data.draw(st.permutations(range(len(copies)))))]
-    copied_value, of_copies = pair_loss_and_gradient(
-        problem.y[copies],
-        problem.f[copies],
-        loss=loss,
-        qid=None if problem.qid is None else problem.qid[copies],
-    )
-    scale = max(value, oracles.total_pair_weight(*oracle_of(problem)))
-    assert copied_value == pytest.approx(value, rel=0, abs=1e-11 * scale)
-    summed = np.bincount(copies, of_copies, len(problem.y))
-    np.testing.assert_allclose(summed, gradient, rtol=0, atol=1e-11 * scale)
 
 
 def test_names_that_are_not_known():
@@ -889,30 +862,6 @@ def test_push_equals_the_definition(loss, push, p, problem, bottom_weight):
     assert np.isfinite(gradient).all()
     assert abs(gradient.sum()) <= p * scale
     np.testing.assert_allclose(gradient, slopes[rows], rtol=1e-9, atol=p * scale)
-
-
-@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)
-@given(problem=problems(), bottom_weight=BOTTOM_WEIGHTS)
-def test_push_with_p_1_is_the_mean_over_pairs(loss, push, problem, bottom_weight):
-    preferences, rows = prepare(problem)
-    objective = MarginPush(preferences, loss, 1.0, push=push, bottom_weight=bottom_weight)
-    value, gradient = objective.value_and_gradient(problem.f[rows])
-    total = preferences.total_pair_weight
-    mean, slopes = PairLoss(preferences, loss).value_and_gradient(problem.f[rows])
-    assert value == pytest.approx(mean / total, rel=1e-11, abs=1e-12)
-    if mean > 0:  # at zero, the least value, there are many subgradients of the hinge
-        np.testing.assert_allclose(gradient, slopes / total, rtol=1e-9, atol=1e-10)
-
-
-@crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES)
-@given(problem=problems(), p=st.sampled_from(POWERS), data=st.data())
-def test_push_is_convex(loss, push, problem, p, data):
-    preferences, rows = prepare(problem)
-    objective = MarginPush(preferences, loss, float(p), push=push, bottom_weight=0.5)
-    other = np.array(data.draw(st.lists(st.floats(-4, 4), min_size=9, max_size=9)))
-    ends = [problem.f[rows], other[: len(rows)]]
-    values = [objective.value(f) for f in (*ends, (ends[0] + ends[1]) / 2)]
-    assert values[2] <= (values[0] + values[1]) / 2 + 1e-10 * max(1, *values)
 
 
 @crossed(loss=PUSH_LOSSES, push=MARGIN_PUSHES, p=[1.0, 64.0], spread=[1e3, 1e10, 1e20])

@@ -214,16 +214,7 @@ def test_ranking_keeps_the_cells_as_they_were(model, capsys):
     table.drop(columns=["default", "grade"]).to_csv("new.csv", index=False)
     run(["rank", model, "new.csv", "-o", "ranked.csv"])
     ranked = pd.read_csv("ranked.csv", dtype=str, keep_default_na=False)
-    assert list(ranked.columns) == [
-        "id",
-        "age",
-        "income",
-        "city",
-        "owner",
-        "branch",
-        "score",
-        "rank",
-    ]
+    assert list(ranked.columns) == [*table.columns.drop(["default", "grade"]), "score", "rank"]
     ranked = ranked.sort_values("id").reset_index(drop=True)
     pd.testing.assert_frame_equal(ranked[["id", "city"]], table[["id", "city"]])
     np.testing.assert_array_equal(pd.to_numeric(ranked["income"]), pd.to_numeric(table["income"]))
@@ -311,19 +302,16 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
             ["got unexpected extra argument (more.csv)"],
         ),
         (["train", "loans.csv"], ["missing option", "--output"]),
-        ([*COMPARE, "--cv", "1"], ["--cv", "1 is not in the range x>=2"]),
         ([*COMPARE, "--cv", "many"], ["'many' is not a valid integer range"]),
         ([*COMPARE, "--cv", "100"], ["--cv 100", "leaves rows of one value"]),
         ([*COMPARE, "--cv", "13", "--qid", "branch"], ["--cv 13", "12"]),
         ([*COMPARE, "--n-jobs", "0"], ["--n-jobs", "0"]),
-        ([*COMPARE, "--seed", "-1"], ["-1 is not in the range x>=0"]),
         ([*COMPARE, "--relevance", "ordinal"], ["'ordinal'", "binary", "graded"]),
         (
             [*COMPARE, "--rankers", "Boost"],
             ["unknown ranker 'Boost'", "PNormPushRanker, RankBoost"],
         ),
         ([*COMPARE, "-o", "r.txt"], ["r.txt", "must end in .json"]),
-        ([*COMPARE, "-o", "no/r.json"], ["there is no folder no"]),
         ([*COMPARE, "--drop", "colour"], ["loans.csv: no column 'colour' for --drop", "age"]),
         ([*COMPARE, "--qid", "query"], ["no column 'query' for --qid", "branch"]),
         ([*COMPARE, "--qid", "default"], ["must name different columns"]),
@@ -338,16 +326,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
             ["3 values (0, 1, 2)", "--relevance graded", "--positive VALUE"],
         ),
         (
-            [
-                "compare",
-                "loans.csv",
-                "--target",
-                "grade",
-                "--relevance",
-                "graded",
-                "--positive",
-                "2",
-            ],
+            [*COMPARE, "--relevance", "graded", "--positive", "2"],
             ["--positive belongs to --relevance binary"],
         ),
         (["compare", "loans.csv"], ["--target COL is needed", "id, age, income, city"]),
@@ -367,9 +346,9 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         ([*TRAIN, "--param", "p=0.5"], ["PNormPushRanker", "'p'", "[1, inf]", "0.5"]),
         ([*TRAIN, "--param", "scoring=ndcg@x"], ["PNormPushRanker", "'scoring'", "ndcg@k"]),
         ([*TRAIN[:-1], "out.pkl"], ["out.pkl", "must end in .skops"]),
-        ([*TRAIN[:-1], "loans.csv"], ["loans.csv", "must end in .skops"]),
         (["rank", "none.skops", "loans.csv", "-o", "-"], ["none.skops: no such file"]),
         (["rank", "loans.csv", "loans.csv", "-o", "o.xlsx"], ["o.xlsx", ".csv", ".parquet"]),
+        (["rank", *["loans.csv"] * 2, "-o", "loans.csv", "--force"], ["is an input of this com"]),
         (["rank", "loans.csv", "loans.csv", "-o", "-"], ["loans.csv: is not a model written by"]),
     ],
 )
@@ -505,16 +484,19 @@ sys.exit(main(["compare"]))
     assert done.stderr == "sklearn-rank: interrupted; no file was left half-written\n"
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["compare", "--cv", "x"], ["compare", "none.csv"]])
+@pytest.mark.parametrize("argv", ["--help", "--version", "compare --cv x", "compare none.csv"])
 def test_quick_answers_do_not_wait_for_imports(argv):
     code = f"""
 import sys
 from sklearn_rank.cli import main
-main({argv})
-print(sorted(set(sys.modules) & {{"numpy", "scipy", "sklearn", "pandas"}}), file=sys.stderr)
+main({argv.split()})
+slow = {{"numpy", "scipy", "sklearn", "pandas", "matplotlib", "skops"}}
+print(sorted(set(sys.modules) & slow), file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"
+    if argv == "--version":
+        assert done.stdout == f"sklearn-rank {sklearn_rank.__version__}\n"
 
 
 @pytest.mark.parametrize("module", ["pandas", "click", "skops.io"])
@@ -549,27 +531,19 @@ def test_foreign_types_are_refused_by_name(folder, capsys):
     assert f"{Foreign.__module__}.Foreign" in message
 
 
-def test_files_that_are_not_our_models(folder, capsys):
+def test_files_that_are_not_our_models(model, capsys):
     argv = ["evaluate", "m.skops", "new.csv"]
     message = "m.skops: is not a model written by sklearn-rank train"
-    Path("m.skops").write_bytes(b"not a zip file")
-    assert message in fails(argv, capsys)
-    with zipfile.ZipFile("m.skops", "w") as file:
-        file.writestr("readme.txt", "hello")
-    assert message in fails(argv, capsys)
-    with zipfile.ZipFile("m.skops", "w") as file:
-        file.writestr("schema.json", "{not json")
-    assert message in fails(argv, capsys)
-    skops.io.dump(PNormPushRanker(), "m.skops")
-    assert message in fails(argv, capsys)
-    skops.io.dump({"format": "something else"}, "m.skops")
-    assert message in fails(argv, capsys)
-
-
-def test_truncated_model(model, capsys):
-    content = Path(model).read_bytes()
-    Path(model).write_bytes(content[: len(content) // 2])
-    assert "is not a model written by" in fails(["rank", model, "new.csv", "-o", "-"], capsys)
+    for content in (b"not a zip file", Path(model).read_bytes()[:1000]):
+        Path("m.skops").write_bytes(content)
+        assert message in fails(argv, capsys)
+    for name, text in (("readme.txt", "hello"), ("schema.json", "{not json")):
+        with zipfile.ZipFile("m.skops", "w") as file:
+            file.writestr(name, text)
+        assert message in fails(argv, capsys)
+    for stored in (PNormPushRanker(), {"format": "something else"}):
+        skops.io.dump(stored, "m.skops")
+        assert message in fails(argv, capsys)
 
 
 def test_models_of_another_format_version(folder, capsys):
@@ -598,11 +572,6 @@ def test_existing_files_are_kept_without_force(model, capsys):
     assert Path("kept.csv").read_text().startswith("id,age")
 
 
-def test_inputs_are_never_overwritten(model, capsys):
-    message = fails(["rank", model, "new.csv", "-o", "new.csv", "--force"], capsys)
-    assert "new.csv: is an input of this command" in message
-
-
 def test_a_file_that_appears_meanwhile_is_kept(model, capsys, monkeypatch):
     original = pd.DataFrame.to_csv
 
@@ -615,6 +584,14 @@ def test_a_file_that_appears_meanwhile_is_kept(model, capsys, monkeypatch):
     assert "o.csv: has come into being meanwhile" in capsys.readouterr().err
     assert Path("o.csv").read_text() == "somebody else's"
     assert not list(Path().glob(".o*"))
+
+
+def test_full_disk_is_one_line(model, capsys, monkeypatch):
+    def to_csv(self, path, **options):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
+    assert "No space left on device" in fails(["rank", model, "new.csv", "-o", "o.csv"], capsys)
 
 
 def interrupted_write(path, *_, **__):
@@ -647,20 +624,7 @@ def test_interrupting_leaves_no_half_written_file(model, capsys, monkeypatch, co
         assert Path(name).read_text() == "the old one"
 
 
-def test_full_disk_is_one_line(model, capsys, monkeypatch):
-    def to_csv(self, path, **options):
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
-    assert "No space left on device" in fails(["rank", model, "new.csv", "-o", "o.csv"], capsys)
-
-
 # ---------------------------------------------------------------------------- the program
-
-
-def test_version(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"sklearn-rank {sklearn_rank.__version__}\n"
 
 
 @pytest.mark.slow
@@ -686,15 +650,6 @@ def test_as_a_program(folder):
     assert result.returncode == 0
     assert "PNormPushRanker" in result.stdout
     assert result.stderr.startswith("note: column 'id' is not used: its text differs in nearly")
-
-
-def test_importing_needs_no_extra():
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(['pandas', 'matplotlib', 'skops']));"
-        "import sklearn_rank.cli; sys.exit(sklearn_rank.cli.main(['compare', '--help']))"
-    )
-    output = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert output.startswith("Usage: sklearn-rank compare")
 
 
 @pytest.mark.slow

@@ -55,15 +55,6 @@ def test_options_say_their_defaults():
                 assert float(said[1]) == one.default
 
 
-def test_files_of_a_command_are_checked_before_it_runs(capsys):
-    for words, message in (
-        ("train none.csv --target late -o m.skops", "none.csv: no such file"),
-        ("train rows.csv --target late -o out.txt", "output must end in .skops"),
-        ("rank rows.csv rows.csv -o rows.csv --force", "rows.csv: is an input of this command"),
-    ):
-        assert message in fails(words, capsys)
-
-
 def test_outputs_that_can_not_be_written():
     Path("old.csv").touch()
     Path("f.csv").mkdir()

@@ -169,13 +169,6 @@ def test_members_of_weight_zero_are_not_fitted_anew():
     assert list(model.estimators_) == ["good"]
 
 
-def test_a_row_has_one_score_alone_and_among_many():
-    model = made().fit(X, Y)
-    together = model.decision_function(X)
-    alone = np.concatenate([model.decision_function(X[[i]]) for i in range(20)])
-    np.testing.assert_allclose(alone, together[:20], rtol=1e-12)
-
-
 @pytest.mark.slow
 def test_the_map_of_the_folds_serves_the_member_that_was_fitted_to_all_rows():
     X, y = make_rows(3000)
@@ -264,19 +257,13 @@ def test_metadata_goes_to_each_member():
         assert made("auto").get_metadata_routing() is not None
 
 
-def test_labels_may_be_texts():
-    labels = np.where(Y, "yes", "no")
-    model = made().fit(X, labels)
-    assert model.classes_.tolist() == ["no", "yes"]
-    assert np.mean(model.predict(X) == labels) > 0.7
-    np.testing.assert_array_equal(model.decision_function(X), made().fit(X, Y).decision_function(X))
-
-
 def test_classifiers_learn_0_and_1_whatever_the_labels():
     members = [("weighted", LogisticRegression(class_weight={1: 5})), MEMBERS[1]]
-    expected = made(members).fit(X, Y).decision_function(X)
-    found = made(members).fit(X, np.where(Y, "yes", "no")).decision_function(X)
-    np.testing.assert_array_equal(found, expected)
+    expected, labels = made(members).fit(X, Y).decision_function(X), np.where(Y, "yes", "no")
+    model = made(members).fit(X, labels)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert np.mean(model.predict(X) == labels) > 0.7
 
 
 # Folds -------------------------------------------------------------------------------------
@@ -695,40 +682,28 @@ def test_an_onnx_graph_has_the_same_scores(relevance):
     np.testing.assert_allclose(found[-1], expected, rtol=1e-6, atol=1e-8)
 
 
-def assert_graph_has_the_scores(model):
-    """Check scores and labels of the graph of an ensemble of two classes."""
-    register_converters()
-    session = onnxruntime.InferenceSession(to_onnx(model, X[:1]).SerializeToString())
-    label, scores = session.run(None, {session.get_inputs()[0].name: X})
-    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(label, model.predict(X))
-
-
-SEARCHES = {
-    "of a pipeline": GridSearchCV(LINEAR, {"logisticregression__C": [0.1, 1.0]}, cv=2),
-    "in a pipeline": make_pipeline(StandardScaler(), GridSearchCV(STUMPS, {"n_estimators": [2]})),
-    "of a pipeline with a ranker": GridSearchCV(
+OF_GRAPHS = {
+    "without probabilities": LinearSVC(),
+    "ensemble": made([("line", LINEAR), ("stumps", STUMPS)]),
+    "search of a pipeline": GridSearchCV(LINEAR, {"logisticregression__C": [0.1, 1.0]}, cv=2),
+    "search in a pipeline": make_pipeline(
+        StandardScaler(), GridSearchCV(STUMPS, {"n_estimators": [2]})
+    ),
+    "search of a pipeline with a ranker": GridSearchCV(
         make_pipeline(StandardScaler(), STUMPS), {"rankboost__n_estimators": [2, 3]}, cv=2
     ),
 }
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_an_onnx_graph_of_a_member_that_is_a_search(name):
-    model = made([("bayes", GaussianNB()), ("search", SEARCHES[name])]).fit(X, Y * 1.0)
+@pytest.mark.parametrize("name", OF_GRAPHS)
+def test_an_onnx_graph_of_a_member(name):
+    register_converters()
+    model = made([("bayes", GaussianNB()), ("member", OF_GRAPHS[name])]).fit(X, Y * 1.0)
     assert len(model.estimators_) == 2
-    assert_graph_has_the_scores(model)
-
-
-@pytest.mark.parametrize(
-    "member",
-    [LinearSVC(), made([("line", LINEAR), ("stumps", STUMPS)])],
-    ids=["without probabilities", "ensemble"],
-)
-def test_an_onnx_graph_of_a_member(member):
-    model = made([("bayes", GaussianNB()), ("member", member)]).fit(X, Y * 1.0)
-    assert len(model.estimators_) == 2
-    assert_graph_has_the_scores(model)
+    session = onnxruntime.InferenceSession(to_onnx(model, X[:1]).SerializeToString())
+    label, scores = session.run(None, {session.get_inputs()[0].name: X})
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(label, model.predict(X))
 
 
 def test_an_onnx_graph_needs_scores_that_skl2onnx_can_write():

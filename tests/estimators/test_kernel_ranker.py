@@ -156,20 +156,6 @@ def test_a_step_of_the_oracle_is_a_gradient_step(loss, options):
     np.testing.assert_allclose(K @ (steps[1] - steps[2]) / eta, numeric, atol=1e-9)
 
 
-@of_task
-def test_the_closed_form_is_the_minimum(options):
-    X, *labels = task(**options)
-    K = gram("rbf", X)
-    best = oracles.least_squares_closed_form(K, *labels, 0.3)
-
-    def objective(c):
-        return oracles.kernel_objective(c, K, *labels, "least_squares", 0.3)
-
-    np.testing.assert_allclose(oracles.numeric_gradient(objective, best), 0, atol=1e-10)
-    steps = oracles.kernel_gd(K, *labels, "least_squares", 0.3, 0.12, 0, 300)
-    assert 0 <= objective(steps[-1]) - objective(best) < 1e-5
-
-
 # Eq. 1.5, step by step ----------------------------------------------------------------------
 
 
@@ -574,19 +560,6 @@ def test_blocks_equal_the_full_matrix(kernel, batch_size):
         scores = model.predict(inputs)
     np.testing.assert_allclose(scores, whole.predict(inputs), rtol=0, atol=1e-10)
     np.testing.assert_allclose(model.objective_curve_, whole.objective_curve_, rtol=1e-11)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
-def test_a_weight_is_a_number_of_copies_at_the_minimum(kernel, loss):
-    X, y, qid, w = task(n=20)
-    w = np.ceil(w)
-    copies = np.repeat(np.arange(20), w.astype(int))
-    options = {"loss": loss, "alpha": 0.3, "solver": "lbfgs", "tol": 1e-9}
-    model = fit(make(kernel, **options), X, y, qid, w)
-    copied = fit(make(kernel, **options), X[copies], y[copies], qid[copies])
-    tolerance = 1e-2 if loss == "hinge" else 1e-4
-    np.testing.assert_allclose(model.predict(X), copied.predict(X), rtol=0, atol=tolerance)
 
 
 def test_arguments_of_a_kernel_of_ones_own():

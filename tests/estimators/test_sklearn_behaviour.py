@@ -553,6 +553,14 @@ def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
 SAYS_STEPS = [
     *((ranker, {"n_estimators": 40, "tol": 0}, "round 40/40") for ranker in BOOSTERS),
     (BoostedTreesRanker, {"n_estimators": 40}, "round 40/40"),
+    *(
+        (
+            PNormPushRanker,
+            {"solver": one, "n_estimators": 40, "tol": 0, "alpha": 0.1},
+            "round 40/40",
+        )
+        for one in ("corrective", "lbfgs")
+    ),
     (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "gd"}, "iteration 20/20"),
     (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "lbfgs"}, "iteration 20/20"),
 ]

@@ -525,14 +525,6 @@ def test_a_margin_that_every_pair_needs(problem, margin):
     )
 
 
-@given(bipartite(queries=("none",)))
-def test_p_1_is_one_minus_auc_without_ties(problem):
-    f = np.argsort(np.argsort(problem.f, kind="stable"))
-    auc = metrics.auc_score(problem.y, f, sample_weight=problem.w)
-    loss = metrics.p_norm_push_loss(problem.y, f, p=1, sample_weight=problem.w)
-    assert loss == approx(1 - auc)
-
-
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
 def test_scores_far_apart(loss):
     options = {"p": 2, "loss": loss}
@@ -570,28 +562,6 @@ def test_reciprocal_sums(problem):
     assert found == approx(sum(1 / rank for rank in ranks))
     found = metrics.reciprocal_log_rank_sum(problem.y, problem.f, qid=problem.qid)
     assert found == approx(sum(1 / log(1 + rank) for rank in ranks))
-
-
-@pytest.mark.filterwarnings("ignore:y_score of .* holds classes")  # which random scores may be
-@pytest.mark.parametrize("loss", LOSSES)
-@given(problem=problems(weights=("integers", "zeros")))
-def test_weights_are_multiplicities(loss, problem):
-    if problem.w is None:
-        return
-    times = problem.w.astype(int)
-    y, f = np.repeat(problem.y, times), np.repeat(problem.f, times)
-    qid = None if problem.qid is None else np.repeat(problem.qid, times)
-    weighted = {"qid": problem.qid, "sample_weight": problem.w}
-    for metric in (
-        partial(metrics.p_norm_push_loss, p=3, loss=loss),
-        partial(metrics.p_norm_push_loss, p=3, loss=loss, normalize=False),
-        metrics.max_height_loss,
-        metrics.ranking_margin,
-        partial(metrics.auc_score, average="queries"),
-        partial(metrics.partial_auc_score, max_fpr=0.3, empty=0),
-        partial(metrics.tpr_at_fpr_score, max_fpr=0.3, empty=0),
-    ):
-        assert metric(problem.y, problem.f, **weighted) == approx(metric(y, f, qid=qid))
 
 
 @given(problems())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import definitions as oracles
-from strategies import Problem, bipartite, one_list, problems
+from strategies import bipartite, one_list, problems
 from tiers import crossed
 
 from sklearn_rank._core.parallel import ThreadPool
@@ -119,23 +119,6 @@ def test_one_bipartite_list_has_the_sum_of_the_paper(side, p, problem):
         expected += np.logaddexp.reduce((log_w + sign * p * f)[~inner]) / p
     value = SidePush(preferences, float(p), side).value(f)
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
-@crossed(push=["top", "bottom", "both"], loss=SIDED_LOSSES)
-@given(problem=problems(weights=("integers", "zeros")))
-def test_a_weight_is_a_number_of_rows(push, loss, problem):
-    copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
-    qid = None if problem.qid is None else problem.qid[copies]
-    repeated = Problem(problem.X[copies], problem.y[copies], qid, None, problem.f[copies])
-    values = []
-    for one in (problem, repeated):
-        preferences, rows = prepare(one)
-        objective = make_push(preferences, loss, 4.0, push, 0.7)
-        value, gradient = objective.value_and_gradient(one.f[rows])
-        by_row = rows if one is problem else copies[rows]
-        values.append((value, np.bincount(by_row, gradient, len(problem.y))))
-    assert values[0][0] == pytest.approx(values[1][0], rel=1e-11, abs=1e-12)
-    np.testing.assert_allclose(values[0][1], values[1][1], rtol=1e-9, atol=1e-11)
 
 
 @crossed(side=SIDES, loss=SIDED_LOSSES)

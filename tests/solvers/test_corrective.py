@@ -288,14 +288,6 @@ def test_offset_is_the_cut_with_the_fewest_errors():
     assert (ranker.predict(X) != y).sum() == min(((f > cut) != y).sum() for cut in cuts)
 
 
-def test_verbose_prints_rounds(capsys):
-    X, y = data_of()
-    PNormPushRanker(solver="corrective", n_estimators=3, verbose=2).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("[PNormPushRanker] round 1/3: objective ")
-
-
 def constrained_data(seed=0, n_rows=200):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 8, (n_rows, 5)).astype(float)

@@ -310,17 +310,6 @@ def test_p_1_of_either_side_is_rankboost():
     np.testing.assert_allclose(curves[1], curves[2], rtol=1e-10)
 
 
-@pytest.mark.parametrize("p", [4, np.inf])
-def test_verbose_prints_iterations(p, capsys):
-    X, y = noisy_data(30, 2)
-    options = {"solver": "lbfgs", "alpha": 1.0, "weak_ranker": "feature", "n_estimators": 100}
-    PNormPushRanker(p=p, verbose=2, **options).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == PNormPushRanker(p=p, **options).fit(X, y).n_iter_
-    assert lines[0].startswith("[PNormPushRanker] round 1/100: objective ")
-    assert not capsys.readouterr().out
-
-
 def test_a_line_search_that_fails_at_a_bend_is_begun_anew():
     """With p=64 the slope changes its sign within a thousandth; SciPy gives up at -5.4967."""
     X = np.array([[0.1, 0], [-2.5, 2], [0.1, 0], [0.1, 0], [0.1, 0], [40, 2]])

@@ -167,11 +167,7 @@ def _kernels(
     """
     size, cells = n_cells * n_terms, np.arange(n_cells)
     with_second, distances = hasattr(loss, "second_derivative"), np.arange(1 - n_cells, n_cells)
-
-    def values(margins: Floats) -> list[Floats]:
-        return derivatives(loss, margins - margin, with_second)
-
-    found = kernels(values, width, n_terms, distances)
+    found = kernels(lambda m: derivatives(loss, m - margin, with_second), width, n_terms, distances)
     place = cells - cells[:, np.newaxis] + n_cells - 1
     return [each[place].transpose(0, 2, 1, 3).reshape(size, size) for each in found]
 

@@ -78,11 +78,7 @@ class Push(ABC):
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
         rows: Any = getattr(self, "preferences", ALL_HERE)
-
-        def derivative(a: float) -> float:
-            return float(rows.total(self.value_and_gradient(scores + a * h)[1] @ h))
-
-        return derivative
+        return lambda a: float(rows.total(self.value_and_gradient(scores + a * h)[1] @ h))
 
 
 class PairLoss(Push):

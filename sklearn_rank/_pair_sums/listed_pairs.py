@@ -60,7 +60,7 @@ class ListedPairLoss(Push):
     def value_and_gradient(self, scores: Floats) -> tuple[float, Floats]:
         """Return L and its gradient by the scores; at a kink the left derivative counts."""
         value, slope = self._weighted(self.preferences.differences(scores))
-        return value, self._signed_sums(slope)
+        return value, self._sums(slope, -1)
 
     @available_if(loss_has("second_derivative"))
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
@@ -68,7 +68,7 @@ class ListedPairLoss(Push):
         margin = self.preferences.differences(scores)
         second = self._second(margin)
         value, slope = self._weighted(margin)
-        return value, self._signed_sums(slope), self._sums(second)
+        return value, self._sums(slope, -1), self._sums(second, 1)
 
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return L, its gradient, and the absolute slopes in place of the curvature.
@@ -77,7 +77,7 @@ class ListedPairLoss(Push):
         minus its first, has this curvature.
         """
         value, slope = self._weighted(self.preferences.differences(scores))
-        return value, self._signed_sums(slope), self._sums(np.abs(slope))
+        return value, self._sums(slope, -1), self._sums(np.abs(slope), 1)
 
     @available_if(loss_has("rounded"))
     def rounded(self, width: float) -> ListedPairLoss:
@@ -88,11 +88,7 @@ class ListedPairLoss(Push):
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
         margin, change = (self.preferences.differences(values) for values in (scores, h))
-
-        def derivative(a: float) -> float:
-            return float(self._weighted(margin + a * change)[1] @ change)
-
-        return derivative
+        return lambda a: float(self._weighted(margin + a * change)[1] @ change)
 
     def _weighted(self, margin: Floats) -> tuple[float, Floats]:
         """Return L, and the slope of each pair times its share of the weight; in place."""
@@ -115,15 +111,10 @@ class ListedPairLoss(Push):
             np.multiply(find(margin[pairs]), share, out=second[pairs])
         return second
 
-    def _signed_sums(self, values: Floats) -> Floats:
-        """Return ``A.T @ values``."""
+    def _sums(self, values: Floats, sign: float) -> Floats:
+        """Return ``A.T @ values`` with sign -1 of the rows below, ``abs(A).T @ values`` with +1."""
         pairs = self.preferences
-        return pairs.sum_by_row(values, "above") - pairs.sum_by_row(values, "below")
-
-    def _sums(self, values: Floats) -> Floats:
-        """Return ``abs(A).T @ values``."""
-        pairs = self.preferences
-        return pairs.sum_by_row(values, "above") + pairs.sum_by_row(values, "below")
+        return pairs.sum_by_row(values, "above") + sign * pairs.sum_by_row(values, "below")
 
 
 class ListedExponential(Push):

@@ -176,8 +176,7 @@ def _attraction(grades: Floats, noise: float) -> Floats:
     """Return the probability of a click on each row where it is looked at."""
     # Divided by the largest gain before anything is large: 2^y - 1 in proportion to 2^max - 1.
     gain = np.exp2(grades - grades.max()) - np.exp2(-grades.max())
-    largest = float(gain.max())
-    share = gain / largest if largest > 0 else gain
+    share = gain / (float(gain.max()) or 1.0)
     return np.asarray(noise + (1 - noise) * share)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,15 +86,11 @@ class PartitionedMatrix:
 
     def min(self, axis: int | None = None) -> Any:
         """Return the smallest value, or that of each column; inf without rows."""
-        return self._extreme(np.min, np.inf, axis)
+        return np.min([part.min(axis=axis, initial=np.inf) for part in self.parts], axis=0)
 
     def max(self, axis: int | None = None) -> Any:
         """Return the largest value, or that of each column; -inf without rows."""
-        return self._extreme(np.max, -np.inf, axis)
-
-    def _extreme(self, find: Callable[..., Any], initial: float, axis: int | None) -> Any:
-        found = [find(part, axis=axis, initial=initial) for part in self.parts]
-        return find(np.stack(found), axis=0)
+        return np.max([part.max(axis=axis, initial=-np.inf) for part in self.parts], axis=0)
 
 
 class BinnedX:

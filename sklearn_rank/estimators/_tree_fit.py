@@ -263,10 +263,8 @@ def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
     """
     levels = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
     # Both engines split fewer categories one by one: no set of them is chosen.
-    found, has_sets = (
-        {},
-        ranker.engine_in_use.needs_package and any(len(one) >= 4 for one in levels),
-    )
+    has_sets = ranker.engine_in_use.needs_package and any(len(one) >= 4 for one in levels)
+    found: dict[str, float | None] = {}
     for name, multiple in units_of(ranker.loss_in_use, has_sets).items():
         value = getattr(ranker, name)
         if is_auto(value):

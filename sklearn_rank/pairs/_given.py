@@ -67,8 +67,6 @@ def check_weighted_pairs(
     if sample_weight is None:  # without an array as long as the pairs
         return found, np.broadcast_to(1.0, len(found))
     weight = check_weight(sample_weight, len(found))
-    if weight.all():
-        return found, weight
     kept = np.flatnonzero(weight)
     return found[kept], weight[kept]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,11 +138,7 @@ class PushStep:
 
     def to_slope(self, slope: Slope, target: float, bound: float) -> float:
         """Return the step at which a slope reaches a target, at most `bound` long."""
-
-        def search(functions: Mapping[str, Slope]) -> float:
-            return step_to_slope(functions["slope"], target, bound)
-
-        return self.rows.lead(search, {"slope": slope})
+        return self.rows.lead(lambda f: step_to_slope(f["slope"], target, bound), {"slope": slope})
 
     @property
     def longest(self) -> float:

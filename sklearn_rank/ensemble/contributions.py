@@ -9,7 +9,6 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn import preprocessing as prep
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 
 from sklearn_rank._core.protocols import Floats, Indices, Values
@@ -38,7 +37,7 @@ def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
     """
     is_pipeline, rows = len(getattr(model, "steps", [])) > 1, given_rows(X)
     last = model[-1] if is_pipeline else model
-    trees, factor = _trees_of(last)
+    trees = _trees_of(last)
     if not trees and not hasattr(last, "contributions"):
         return None
     columns = np.arange(X.shape[1])
@@ -48,7 +47,7 @@ def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
         except (IndexError, ValueError):
             return None
         rows = model[:-1].transform(rows)
-    of_features = _along_paths(trees, factor, rows) if trees else last.contributions(rows)[:, :-1]
+    of_features = _along_paths(trees, rows) if trees else last.contributions(rows)[:, :-1]
     constant = member_scores("", model, X[:1])[0] - of_features[0].sum()
     parts = np.zeros(X.shape)
     np.add.at(parts.T, columns, of_features.T)
@@ -92,18 +91,14 @@ def _columns_of_parts(encoder: Any, columns: Indices) -> Indices:
     return np.concatenate(blocks)
 
 
-def _trees_of(model: Any) -> tuple[list[Any], float]:
-    """Return the trees of scikit-learn whose sum, times a factor, is the score less a constant."""
-    if hasattr(model, "decision_path") and type(model).__module__.startswith("sklearn."):
-        trees = getattr(model, "estimators_", [model])
-        return trees, 1 / len(trees)
-    if isinstance(model, GradientBoostingClassifier | GradientBoostingRegressor) and not model.init:
-        return [*model.estimators_.ravel()], model.learning_rate
-    return [], 0.0
+def _trees_of(model: Any) -> list[Any]:
+    """Return the trees of a forest or a tree of scikit-learn, whose mean is the score."""
+    has_paths = hasattr(model, "decision_path") and type(model).__module__.startswith("sklearn.")
+    return getattr(model, "estimators_", [model]) if has_paths else []
 
 
-def _along_paths(trees: list[Any], factor: float, rows: Any) -> Floats:
-    """Return the sum of what the value of a node changes by at the splits of each feature."""
+def _along_paths(trees: list[Any], rows: Any) -> Floats:
+    """Return the mean of what the value of a node changes by at the splits of each feature."""
     rows = rows.astype(np.float32) if issparse(rows) else np.asarray(rows, dtype=np.float32)
     parts = np.zeros(rows.shape)
     for tree in (model.tree_ for model in trees):
@@ -114,7 +109,7 @@ def _along_paths(trees: list[Any], factor: float, rows: Any) -> Floats:
         shape = tree.node_count, rows.shape[1]
         change = csr_array((value[child] - value[parent], (child, tree.feature[parent])), shape)
         parts += (tree.decision_path(rows) @ change).toarray()
-    return factor * parts
+    return parts / len(trees)
 
 
 # Samples -----------------------------------------------------------------------------------

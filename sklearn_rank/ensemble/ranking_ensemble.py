@@ -453,10 +453,10 @@ class RankingEnsemble(BaseRanker):
         scales or fills them or makes 0/1 columns of them:
 
         - those of a ranker of this package that has `contributions`;
-        - *differences along the path* of scikit-learn's ``ExtraTrees``, ``RandomForest``,
-          ``DecisionTree`` and ``GradientBoosting``: what the values of the nodes change by at the
-          splits of a feature, which is fast. They are no Shapley values: a split near the root
-          counts less than one below it. The constant is the mean of the values of the roots;
+        - *differences along the path* of scikit-learn's ``ExtraTrees``, ``RandomForest`` and
+          ``DecisionTree``: what the values of the nodes change by at the splits of a feature,
+          which is fast. They are no Shapley values: a split near the root counts less than one
+          below it. The constant is the mean of the values of the roots;
         - for all others Shapley values, sampled by 100 orders of the columns against 50 training
           rows, `background_`. The constant is their mean score. It takes 100 (n_features + 1)
           scores for each row. For these rows they are exact where the score is a sum of functions

@@ -16,7 +16,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
@@ -94,7 +93,7 @@ PREPARED = make_column_transformer(
 )
 KINDS = {
     "rankers and forests": (RankBoost(n_estimators=5), ExtraTreesClassifier(**FOREST)),
-    "trees": (DecisionTreeClassifier(max_depth=3), GradientBoostingClassifier(n_estimators=8)),
+    "trees": (DecisionTreeClassifier(max_depth=3), RandomForestClassifier(**FOREST)),
     "sampled": (GaussianNB(), KernelPairwiseSGDRanker(), LINEAR),
 }
 

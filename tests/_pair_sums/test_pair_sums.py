@@ -895,7 +895,7 @@ SCORES = {
 @pytest.mark.parametrize("is_scanned", [False, True])
 @pytest.mark.parametrize("name", SCORES)
 def test_sums_of_scores_wherever_they_lie(name, is_scanned):
-    """By the scan, and by what is cheapest, which may shorten gaps: against the explicit pairs."""
+    """By the scan, and by what is cheapest: against the explicit pairs."""
     rng = np.random.default_rng(1)
     scores = SCORES[name](rng)
     is_upper = rng.random(len(scores)) < 0.4

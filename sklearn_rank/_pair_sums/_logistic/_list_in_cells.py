@@ -58,14 +58,12 @@ def logistic_sums(
     if rows is not None:
         return ListInCells(f, g, _shared_cells(f, g, rows, error), threads, rows)
     low, high = float(min(f.min(), g.min())), float(max(f.max(), g.max()))
-    cells = _if_cheaper(low, high, len(f) + len(g), error)
-    if cells is not None:
-        return ListInCells(f, g, cells, threads)
-    in_order = SortedRows(f, g, error)
-    cells = _if_cheaper(0.0, in_order.length + 1.0, len(f) + len(g), error)
-    if cells is None:
-        return in_order
-    return ListInCells(*in_order.without_gaps(), cells, threads, gaps=in_order)
+    n_rows = len(f) + len(g)
+    if high - low < _LONGEST:
+        cells = _cheapest(low, high, n_rows, error)
+        if cells.cost(n_rows) <= _SCAN + _PER_SCANNED_ROW * n_rows:
+            return ListInCells(f, g, cells, threads)
+    return SortedRows(f, g, error)
 
 
 class Cells(NamedTuple):
@@ -162,14 +160,6 @@ def _shared_cells(f: Floats, g: Floats, rows: Sums, error: float) -> Cells:
     return _cheapest(float(low), float(high), int(n_rows), error)
 
 
-def _if_cheaper(low: float, high: float, n_rows: int, error: float) -> Cells | None:
-    """Return the cheapest cells, or None where scans of sorted rows cost less."""
-    if not high - low < _LONGEST:
-        return None
-    cells = _cheapest(low, high, n_rows, error)
-    return cells if cells.cost(n_rows) <= _SCAN + _PER_SCANNED_ROW * n_rows else None
-
-
 def _cheapest(low: float, high: float, n_rows: int, error: float) -> Cells:
     """Return the cheapest cells; `error` is the share of a row's pairs by which sums may err."""
 
@@ -193,23 +183,15 @@ class ListInCells(KeptSums):
         Threads that share the rows.
     sums : Sums
         Sums over the rows of all processes, where these are a part.
-    gaps : SortedRows or None, default=None
-        The rows before gaps between the scores were shortened.
     """
 
     rows = slice(None)
 
     def __init__(
-        self,
-        f: Floats,
-        g: Floats,
-        cells: Cells,
-        threads: ThreadPool,
-        sums: Sums = ALL_HERE,
-        gaps: SortedRows | None = None,
+        self, f: Floats, g: Floats, cells: Cells, threads: ThreadPool, sums: Sums = ALL_HERE
     ) -> None:
         self.n_upper, self._cells = len(f), cells
-        self._threads, self._sums, self._gaps = threads, sums, gaps
+        self._threads, self._sums = threads, sums
         self._sides = {"upper": self._located(f), "lower": self._located(g)}
         self._forget()
 
@@ -235,12 +217,7 @@ class ListInCells(KeptSums):
     def _value(self, above: Floats, below: Floats) -> float:
         """Return the sum over all pairs: by cells, of which there are fewer than rows."""
         upper, lower = self._kept_moments("lower", above), self._kept_moments("upper", below)
-        lost = float(np.sum(below * self._lost("lower", above)))
-        return lost + float(np.vdot(_mirrored(lower), self._cells.sums([0], upper)[0]))
-
-    def _lost(self, role: str, weight: Floats) -> Floats | float:
-        """Return what heights lost as gaps were shortened."""
-        return 0.0 if self._gaps is None else self._gaps.lost(role, weight)
+        return float(np.vdot(_mirrored(lower), self._cells.sums([0], upper)[0]))
 
     def _moments(self, role: str, weight: Floats) -> Floats:
         """Return the moments of the other side; seen from an upper row, along the mirrored axis."""
@@ -260,11 +237,9 @@ class ListInCells(KeptSums):
     ) -> list[Floats]:
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
         found = []
-        for order, coefficients in zip(orders, self._cells.sums(orders, moments), strict=True):
+        for coefficients in self._cells.sums(orders, moments):
             mirrored = _mirrored(coefficients) if role == "upper" else coefficients
             found.append(self._at_rows(role, mirrored))
-            if order == 0:
-                found[-1] += self._lost(role, weight)
         return found
 
     def _at_rows(self, side: str, coefficients: Floats) -> Floats:

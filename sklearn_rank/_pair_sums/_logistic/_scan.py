@@ -34,9 +34,6 @@ _RATE = float(np.log(3.0 + np.sqrt(8.0)))
 _TAILS = 3.2
 """Bound of the sum of t over rows spread evenly on both sides, one in each unit of length."""
 
-_LARGEST = 2.0**50
-"""Largest score from which whole numbers are taken away exactly."""
-
 _EXTRA = 100.0
 """How much more exact polynomials must be for the sums of t / (1 + t)^2 too."""
 
@@ -63,28 +60,6 @@ class SortedRows:
         self.n_upper: int | None = len(f)
         self._allowed = allowed
         self.x, self.sides = sort_sides(np.concatenate([f, g]), len(f))
-        self._taken = np.floor(np.maximum(self.sides.gap - REACH, 0.0))
-
-    @property
-    def length(self) -> float:
-        """Length of the axis without gaps; infinite where they can't be taken away exactly."""
-        if max(-self.x[0], self.x[-1]) > _LARGEST:
-            return np.inf
-        return float(self.x[-1] - self.x[0] - self._taken.sum())
-
-    def without_gaps(self) -> tuple[Floats, Floats]:
-        """Shorten stretches without rows to little more than `REACH`; return both sides' scores.
-
-        Pairs across such a stretch count fully or not at all, so that their sigmoids stay as they
-        are, and log(1 + exp(z)) loses exactly the length taken away, of whole numbers, which
-        rounds nothing.
-        """
-        x = self.x - np.cumsum(np.append(np.floor(self.x[0]), self._taken))
-        return self.sides.split(x)
-
-    def lost(self, role: str, weight: Floats) -> Floats:
-        """Return what the heights of the rows in a role lose, given the weights of the others."""
-        return self._ramp(role, weight, self._taken)
 
     def heights(self, weight: Floats, side: str) -> Floats:
         """Return the loss of each row's pairs."""
@@ -92,14 +67,14 @@ class SortedRows:
         weights = self._weights(role, weight)
         rest = self._rest(weights, 1, self._allowed)
         found = self.sides.split(rest[0])[role == "lower"]
-        return found + self._ramp(role, weight, self.sides.gap)
+        return found + self._ramp(role, weight)
 
     def sums(
         self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         rest = self._rest((above, below), 2 + with_second, self._allowed / _EXTRA)
-        heights = self.sides.split(rest[0])[1] + self._ramp("lower", above, self.sides.gap)
+        heights = self.sides.split(rest[0])[1] + self._ramp("lower", above)
         # Of upper rows the later pairs are out of order, of lower rows the earlier ones.
         np.negative(rest[1], out=rest[1], where=~self.sides.is_upper)
         rest[1] += np.where(self.sides.is_upper, *self.sides.masses(above, below)[::-1])
@@ -114,8 +89,9 @@ class SortedRows:
         n_others = len(self.x) - len(weight)
         return (weight, np.zeros(n_others)) if role == "lower" else (np.zeros(n_others), weight)
 
-    def _ramp(self, role: str, weight: Floats, gap: Floats) -> Floats:
-        """Return the sums of max(z, 0) for rows in a role, given the distances of neighbours."""
+    def _ramp(self, role: str, weight: Floats) -> Floats:
+        """Return the sums of max(z, 0) for rows in a role."""
+        gap = self.sides.gap
         behind, ahead = self.sides.masses(*self._weights(role, weight))
         if role == "lower":
             return self.sides.split(integral(gap, behind))[1]

@@ -370,14 +370,6 @@ def test_bad_options(folder, capsys, argv, parts):
         ("t.doc", "x", ["t.doc: unknown kind of file", ".csv", ".parquet", ".letor"]),
         ("t.gz", gzip.compress(b"a,b\n1,2\n", mtime=0), ["t.gz: unknown kind of file"]),
         ("t.svm", "a,y\n1,0\n", ["t.svm, line 1: "]),
-        ("t.txt", "1 qid:1 1:5\n0 qid:1 1:\n", ["t.txt, line 2: ", "Got '0 qid:1 1:'"]),
-        ("t.letor", "1 qid:1 1:5 2:1\n0 qid:1 1:3 2:1\n1 qi", ["t.letor, line 3: ", "Got '1 qi'"]),
-        (
-            "t.txt.gz",
-            gzip.compress(b"1 1:1\n0 1:2\n" * 99, mtime=0)[:-9],
-            ["t.txt.gz, line ", "trunc"],
-        ),
-        ("t.svm", "", ["t.svm: holds no rows"]),
         ("t.svm", "0 1:1\n1 1:2\n2 1:5\n", ["t.svm: column 'target' has 3 values (0, 1, 2)"]),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import fails, run
+from commands import run
 
 from sklearn_rank.scorecard import Scorecard
 
@@ -89,17 +89,3 @@ def test_a_card_keeps_directions(sign):
     points = [np.array(one.points[:-1]) for one in card.variables if one.name == "x"]
     assert len(points) == (sign == 1)  # x rises with y: the other way it tells nothing
     assert all((np.diff(one) >= 0).all() for one in points)
-
-
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("train t.csv --target y --cv 7 -o new.skops", "--cv goes with --best"),
-        ("train t.csv --target y --n-jobs 2 -o new.skops", "--n-jobs goes with --best"),
-        ("train t.csv --target y --metrics auc -o new.skops", "--metrics goes with --best"),
-    ],
-)
-def test_options_that_would_do_nothing_are_refused(command, message, capsys):
-    write("t.csv", RNG.random(60) < 0.5)
-    Path("m.skops").write_text("", encoding="utf-8")
-    assert message in fails(command, capsys)

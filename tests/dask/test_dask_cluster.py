@@ -477,21 +477,42 @@ def test_a_killed_worker_changes_no_model(monkeypatch):
     assert_same(ranker.estimator_, clone(est).fit(X, y), X)
 
 
+def kill_workers(client, workers=None):
+    for process in client.run(os.getpid, workers=workers).values():
+        os.kill(process, signal.SIGKILL)
+
+
+def kill_who_has(client, tasks):
+    """Kill who has the model, whose task Dask would have run again there, and wait for it."""
+    kill_workers(client, [next(iter(client.who_has([tasks[0]])[tasks[0].key]))])
+
+
+LOST = {
+    "the worker with the model": ("_model_of", kill_who_has, 2),
+    # For a moment no worker runs: what it has read must not wait for its address.
+    "the only worker": ("_follow", lambda client, *_: kill_workers(client), 1),
+    # It may abort its own process where a worker is lost while it joins: not the scheduler's.
+    "the tracker": ("_follow", lambda client, *_: client.run_on_scheduler(kill_tracker), 2),
+}
+
+
 @pytest.mark.slow
-def test_a_worker_is_killed_before_its_model_is_transferred(monkeypatch):
-    """Dask would have the task of a lost worker run again there, and wait for it."""
+@pytest.mark.parametrize(("method", "kill", "n_workers"), LOST.values(), ids=LOST)
+def test_what_is_lost_changes_no_model(method, kill, n_workers, monkeypatch):
     X, y, _ = draw(4_000)
-    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
-        model_of, killed = ClusterFit._model_of, []
+    call, killed = getattr(ClusterFit, method), []
+    with (
+        dask.config.set({STARTED: "spawn" if n_workers == 1 else started.METHOD}),
+        local_cluster(n_workers, processes=True) as cluster,
+        Client(cluster) as client,
+    ):
 
-        def kill_first(fit, tasks):
+        def kill_first(fit, *arguments):
             if not killed:
-                address = next(iter(client.who_has([tasks[0]])[tasks[0].key]))
-                killed.extend(client.run(os.getpid, workers=[address]).values())
-                os.kill(killed[0], signal.SIGKILL)
-            return model_of(fit, tasks)
+                killed.append(kill(client, *arguments))
+            return call(fit, *arguments)
 
-        monkeypatch.setattr(ClusterFit, "_model_of", kill_first)
+        monkeypatch.setattr(ClusterFit, method, kill_first)
         ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(3, X, y))
     assert killed
     assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
@@ -512,29 +533,6 @@ def test_workers_that_xgboost_has_wait_for_ever_are_left_behind(monkeypatch):
             assert_same(ranker.estimator_, alone, X)
             left = client.run(lambda: [one.name for one in threading.enumerate()])
             assert sum(names.count("sklearn_rank-fit-0") for names in left.values()) == n_left
-
-
-@pytest.mark.slow
-def test_the_only_worker_is_killed(monkeypatch):
-    """For a moment no worker runs: what it has read must not wait for its address."""
-    X, y, _ = draw(4_000)
-    with (
-        dask.config.set({STARTED: "spawn"}),
-        local_cluster(1, processes=True) as cluster,
-        Client(cluster) as client,
-    ):
-        follow, killed = ClusterFit._follow, []
-
-        def kill_first(fit, *arguments):
-            if not killed:
-                killed.extend(client.run(os.getpid).values())
-                os.kill(killed[0], signal.SIGKILL)
-            return follow(fit, *arguments)
-
-        monkeypatch.setattr(ClusterFit, "_follow", kill_first)
-        ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(3, X, y))
-    assert killed
-    assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
 
 
 @pytest.mark.slow
@@ -677,24 +675,6 @@ def test_losses_of_xgboosts_own_messages_are_told_from_other_errors():
         assert type(raised.value) is expected
     with pytest.raises(ValueError, match="no cause"), losses_among_trees():
         raise ValueError("no cause")
-
-
-@pytest.mark.slow
-def test_a_tracker_that_is_lost_changes_no_model(monkeypatch):
-    """It may abort its own process where a worker is lost while it joins: not the scheduler's."""
-    X, y, _ = draw(4_000)
-    with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
-        follow, killed = ClusterFit._follow, []
-
-        def kill_first(fit, *arguments):
-            if not killed:
-                killed.append(client.run_on_scheduler(kill_tracker))
-            follow(fit, *arguments)
-
-        monkeypatch.setattr(ClusterFit, "_follow", kill_first)
-        ranker = DaskRanker(RankBoost(n_estimators=20), client=client).fit(*chunked(4, X, y))
-    assert killed
-    assert_same(ranker.estimator_, RankBoost(n_estimators=20).fit(X, y), X)
 
 
 @pytest.mark.slow

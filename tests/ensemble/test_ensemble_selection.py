@@ -260,8 +260,8 @@ def test_the_error_of_weights_that_are_no_counts_is_the_spread_over_samples():
 
 
 def test_figures_of_queries_are_means_over_them():
-    qid = np.arange(80) // 8
-    y, scores = RNG.integers(0, 3, 80).astype(float), RNG.standard_normal(80)
+    qid = np.arange(150) // 15
+    y, scores = RNG.integers(0, 3, 150).astype(float), RNG.standard_normal(150)
     found = rows_of(y, qid=qid).estimates(scores, "ndcg@3")
     assert list(found) == ["auc", "ndcg@10", "ndcg@3"]
     each = ndcg_score(y, scores, k=10, qid=qid, average=None)

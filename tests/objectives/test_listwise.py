@@ -230,17 +230,6 @@ def test_a_shift_of_a_query_changes_nothing(loss, problem, shift):
 
 @every_loss
 @given(problem=problems(), data=st.data())
-def test_the_order_of_the_rows_does_not_matter(loss, problem, data):
-    rows = np.array(data.draw(st.permutations(range(len(problem.y)))))
-    qid, w = (None if a is None else a[rows] for a in (problem.qid, problem.w))
-    value, gradient = evaluate(loss, problem.f, problem.y, problem.qid, problem.w)
-    again, slopes = evaluate(loss, problem.f[rows], problem.y[rows], qid, w)
-    assert again == pytest.approx(value, rel=1e-12, abs=1e-12)
-    np.testing.assert_allclose(slopes, gradient[rows], rtol=1e-11, atol=1e-12)
-
-
-@every_loss
-@given(problem=problems(), data=st.data())
 def test_losses_are_lipschitz_in_the_largest_change_of_a_score(loss, problem, data):
     """Prop. 1 and 2 of Tewari2015, and for the gradient its smoothness."""
     y = np.abs(problem.y)
@@ -253,18 +242,6 @@ def test_losses_are_lipschitz_in_the_largest_change_of_a_score(loss, problem, da
     assert abs(value - again) <= lipschitz_constant(loss, **options) * change + 1e-9
     bound = smoothness_constant(loss, **options) * change
     assert np.abs(gradient - slopes).sum() <= bound * (1 + 1e-9) + 1e-9
-
-
-@every_loss
-@given(problem=problems(weights=("integers", "zeros")))
-def test_a_weight_is_a_number_of_copies(loss, problem):
-    copies = np.repeat(np.arange(len(problem.y)), problem.w.astype(int))
-    qid = None if problem.qid is None else problem.qid[copies]
-    value, gradient = evaluate(loss, problem.f, problem.y, problem.qid, problem.w)
-    again, slopes = evaluate(loss, problem.f[copies], problem.y[copies], qid)
-    assert again == pytest.approx(value, rel=1e-12, abs=1e-12)
-    together = np.bincount(copies, slopes, minlength=len(problem.y))
-    np.testing.assert_allclose(together, gradient, rtol=1e-11, atol=1e-12)
 
 
 @every_loss

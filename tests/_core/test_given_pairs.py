@@ -206,12 +206,6 @@ def test_items_of_no_pair_and_pairs_of_weight_zero_do_not_count():
         np.testing.assert_allclose(found.predict(X), plain.predict(X), atol=1e-4)
 
 
-def test_weight_two_is_the_pair_twice():
-    found = PairRanker().fit(X, PAIRS, sample_weight=WEIGHT).predict(X)
-    repeated = PairRanker().fit(X, np.repeat(PAIRS, WEIGHT, axis=0)).predict(X)
-    np.testing.assert_allclose(found, repeated, rtol=1e-8, atol=1e-8)
-
-
 def test_sparse_items():
     ranker = PairRanker(KernelPairwiseSGDRanker(kernel="linear", tol=1e-8))
     dense = ranker.fit(X, PAIRS).predict(X)

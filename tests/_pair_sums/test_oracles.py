@@ -143,28 +143,7 @@ def test_a_weight_is_a_multiplicity(problem, push):
 # Derivatives --------------------------------------------------------------------------------
 
 
-def test_row_masses_written_out():
-    u = 2 * exp(-2)
-    v, v_1, v_2 = 3 * exp(2) + 5 * exp(-2), 3 * exp(2), 5 * exp(-2)
-    masses = oracles.row_masses(F, Y, None, W, p=2)
-    assert masses == approx([u / u, -v_1 / v, -v_2 / v])
-    h = [1.0, 0.0, 1.0]
-    assert oracles.edge(h, F, Y, None, W, p=2) == approx(1 - v_2 / v)
-    s = 3 * exp(-1) + 5 * exp(-3)
-    ir = oracles.row_masses(F, Y, None, W, push="ir")
-    unit = 2 / (1 + s)
-    assert ir == approx([unit * s, -unit * 3 * exp(-1), -unit * 5 * exp(-3)])
-
-
 # Pair masses and steps ----------------------------------------------------------------------
-
-
-def test_pair_masses_written_out():
-    # h is right on (0, 1), silent on (0, 2).
-    v_1, v_2 = 3 * exp(2), 5 * exp(-2)
-    d_plus, d_minus, d_zero = oracles.pair_masses([1, 0, 1], F, Y, None, W, p=2)
-    expected = (v_1 / (v_1 + v_2), 0, v_2 / (v_1 + v_2))
-    assert (d_plus, d_minus, d_zero) == approx(expected)
 
 
 @given(one_list(), st.sampled_from([1, 2, 4, 16]))
@@ -257,23 +236,6 @@ def test_stumps_come_in_tie_order_and_are_not_constant():
     assert [c[:3] for c in oracles.stumps(X, [0, 1, 1])] == [(0, 2.5, False), (2, 4.5, False)]
 
 
-def test_steepest_and_optimal_written_out():
-    # Five positives, four negatives. h_1 lifts four positives and one negative:
-    # d+ = 4/5 * 3/4, d- = 1/5 * 1/4. h_2 lifts two positives: d+ = 2/5, d- = 0.
-    y = np.array([1] * 5 + [0] * 4)
-    h_1 = np.array([1, 1, 1, 1, 0, 0, 0, 0, 1.0])
-    h_2 = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0.0])
-    f = np.zeros(9)
-    assert oracles.pair_masses(h_1, f, y) == approx((12 / 20, 1 / 20, 7 / 20))
-    assert oracles.pair_masses(h_2, f, y) == approx((8 / 20, 0, 12 / 20))
-    d_plus, d_minus, d_zero, e = 12 / 20, 1 / 20, 7 / 20, 1 / 40
-    x = sqrt((d_plus + e) / (d_minus + e))
-    decrease = -log(d_plus / x + d_minus * x + d_zero)
-    assert oracles.optimal_decrease(h_1, f, y) == approx(decrease)
-    x = sqrt((8 / 20 + e) / e)
-    assert oracles.optimal_decrease(h_2, f, y) == approx(-log(8 / 20 / x + 12 / 20))
-
-
 @given(one_list(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(["top", "bottom"]))
 def test_optimal_decrease_is_the_decrease(problem, p, push):
     f, y, qid, w = _objective(problem)
@@ -357,12 +319,6 @@ def test_auc_written_out():
     assert pooled == 3 / 4
     with pytest.raises(ValueError, match="pair"):
         oracles.auc([1, 2], [1, 0], [0, 1])
-
-
-def test_f_skew_offset_written_out():
-    positive, negative = 2 * exp(-2), 3 * exp(1) + 5 * exp(-1)
-    expected = 0.5 * log(positive / negative)
-    assert oracles.f_skew_offset(F, Y, W) == approx(expected)
 
 
 def test_adaboost_written_out():

@@ -31,9 +31,6 @@ REACH = 40.0
 _RATE = float(np.log(3.0 + np.sqrt(8.0)))
 """Logarithm of rho."""
 
-_TAILS = 3.2
-"""Bound of the sum of t over rows spread evenly on both sides, one in each unit of length."""
-
 _EXTRA = 100.0
 """How much more exact polynomials must be for the sums of t / (1 + t)^2 too."""
 
@@ -99,13 +96,7 @@ class SortedRows:
 
     def _rest(self, weights: tuple[Floats, Floats], n_kernels: int, allowed: float) -> Floats:
         """Return the sums of the remainders, wrong by the allowed share: see `_scanned`."""
-        # The errors decay as t does: only near rows have a part in them.
-        some = np.arange(0, len(self.x), 8)
-        crowd = int(np.max(np.searchsorted(self.x, self.x[some] + 1.0) - some)) + 8
-        heaviest = max(float(side.max()) / (float(side.sum()) or 1.0) for side in weights)
-        share = min(_TAILS * crowd * heaviest, 1.0)
-        exponent = float(np.log(max(share / allowed, 1.0)))
-        degree = max(int(np.ceil(exponent / _RATE)), 4)
+        degree = int(np.ceil(-np.log(allowed) / _RATE))
         return _scanned(self, weights, _kernels(degree)[:n_kernels])
 
 

@@ -228,6 +228,12 @@ def test_cells_are_taken_where_they_cost_less(n_queries, n_rows, method, is_by_c
     assert isinstance(PairLoss(preferences, method=method)._sums, CellSums) == is_by_cells
 
 
+def numbers_of(objective, f):
+    """Return the value, the gradient and the bounds of curvature of a push."""
+    both = objective.value_gradient_curvature(f)[1:], objective.value_gradient_slopes(f)[1:]
+    return [*objective.value_and_gradient(f), *both[0], *both[1]]
+
+
 @pytest.mark.parametrize("push", ["top", "bottom", "both"])
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_push_in_parts_is_the_push(name, push):
@@ -241,13 +247,7 @@ def test_a_push_in_parts_is_the_push(name, push):
         objective._pair_loss._sums = (
             cells if in_parts else BlockSums(case.preferences, loss, "dense")
         )
-        found.append(
-            [
-                *objective.value_and_gradient(case.f),
-                *objective.value_gradient_curvature(case.f)[1:],
-                *objective.value_gradient_slopes(case.f)[1:],
-            ]
-        )
+        found.append(numbers_of(objective, case.f))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.abs(other).max())
 
@@ -308,13 +308,7 @@ def test_a_push_of_a_long_list_is_that_over_pairs(loss, push):
     for method in ("fast", "dense"):
         objective = MarginPush(preferences, loss, 4.0, push)
         objective._pair_loss = PairLoss(preferences, loss, method=method, mean=True)
-        found.append(
-            [
-                *objective.value_and_gradient(f),
-                *objective.value_gradient_curvature(f)[1:],
-                *objective.value_gradient_slopes(f)[1:],
-            ]
-        )
+        found.append(numbers_of(objective, f))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10 * np.abs(other).max())
 

@@ -183,14 +183,6 @@ def test_value_and_gradient_equal_the_definition_in_pieces(loss, problem):
         assert_equals_oracle(problem, problem.f, loss, "dense")
 
 
-@pytest.mark.slow
-@every_loss
-@every_method
-@given(problem=problems(max_rows=40))
-def test_value_and_gradient_equal_the_definition_of_more_rows(loss, method, problem):
-    assert_equals_oracle(problem, problem.f, loss, method)
-
-
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @every_method
 @given(problem=problems(), shift=st.sampled_from([0.1, 1e3 + 0.1, -0.3, 1e9 + 0.1]))
@@ -417,9 +409,9 @@ def test_many_rows_of_every_shape(case, loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spread", [1e4, 1e5, 3e5, 1e6])
+@pytest.mark.parametrize("spread", [0.5, 3.0, 50.0, 1e4, 1e5, 3e5, 1e6])
 def test_logistic_sums_of_a_million_scores(spread):
-    """Ten to a tenth of a row in a unit of length: crowds in the middle, and none further out."""
+    """Every fineness of the grid; far apart, crowds in the middle, and none further out."""
     rng = np.random.default_rng(1)
     y, f = rng.random(10**6) < 0.5, spread * rng.standard_normal(10**6)
     preferences = Preferences.from_labels(y, None, np.ones(len(y)))
@@ -625,22 +617,6 @@ def test_wide_scores_with_weights_of_zero(case, share):
         assert found.value == pytest.approx(dense.value, rel=1e-12, abs=1e-10 * N**2)
         for one, other in zip(found[1:], dense[1:], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * N)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [0.5, 3.0, 50.0, 1e5])
-def test_curvature_of_many_rows(scale):
-    """Every fineness of the grid, with and without sorting: some rows against their pairs."""
-    rng = np.random.default_rng(3)
-    n = 100_000
-    y, f = rng.random(n) < 0.3, scale * rng.uniform(-1, 1, n)
-    preferences = Preferences.from_labels(y, None, np.ones(n))
-    order = preferences.order
-    curvature = PairLoss(preferences).value_gradient_curvature(f[order])[2]
-    for place in (*range(20), *range(n - 20, n)):
-        row = order[place]
-        second = oracles.phi_second("logistic", f[row] - f[y != y[row]])
-        assert abs(curvature[place] - second.sum()) <= 1e-11 * len(second)
 
 
 @every_curved_loss

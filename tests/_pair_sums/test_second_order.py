@@ -94,12 +94,17 @@ def test_the_step_alone_does_not_raise_the_objective(name, p, problem, h, scale)
         assert after <= value + 1e-12 * max(1.0, abs(value))
 
 
-def test_a_step_that_is_too_long_is_halved():
+def state_of_queries():
+    """Return a push, its state at scores of zero, and a weak ranker."""
     data = make_queries(random_state=0)
     preferences = Preferences.from_labels(data.target, data.qid, np.ones(len(data.target)))
     push = MarginPush(preferences, "logistic", 1.0)
     state = SecondOrderState(push, preferences, np.zeros(preferences.n_rows))
-    h = data.data[preferences.order, 0] > 0
+    return push, state, data.data[preferences.order, 0] > 0
+
+
+def test_a_step_that_is_too_long_is_halved():
+    push, state, h = state_of_queries()
     candidate, before = Candidate(0, -float(state.gradient.data @ h)), state.value
     long = np.sign(candidate.edge) * 2.0**20
     step = state.advance(candidate, h, long)
@@ -109,12 +114,7 @@ def test_a_step_that_is_too_long_is_halved():
 
 
 def test_a_step_against_the_slope_is_not_taken():
-    data = make_queries(random_state=0)
-    preferences = Preferences.from_labels(data.target, data.qid, np.ones(len(data.target)))
-    state = SecondOrderState(
-        MarginPush(preferences, "logistic", 1.0), preferences, np.zeros(preferences.n_rows)
-    )
-    h = data.data[preferences.order, 0] > 0
+    _, state, h = state_of_queries()
     slope = float(state.gradient.data @ h)
     before = state.value
     assert state.advance(Candidate(0, -slope), h, np.sign(slope)) == 0

@@ -117,11 +117,7 @@ def test_stored_trees_hold_no_pickle_and_unpack_to_nothing_larger(folder, save):
 def test_what_needs_a_library_says_which(folder, capsys, without_libraries, command):
     argv = [*command.split(), *ARGV, "--rankers", "RankBoost,BoostedTreesRanker"]
     message = fails([*argv, "--param", "loss=ndcg"], capsys)
-    assert message == (
-        "sklearn-rank: error: engine='auto' of BoostedTreesRanker can't be used: lightgbm is not "
-        'installed (pip install "sklearn-rank[lightgbm]"); xgboost is not installed '
-        '(pip install "sklearn-rank[xgboost]")\n'
-    )
+    assert "engine='auto' of BoostedTreesRanker can't be used: lightgbm is not" in message
     message = fails([*argv, "--param", "engine=xgboost"], capsys)
     assert "engine='xgboost' of BoostedTreesRanker can't be used: xgboost is not" in message
     assert "lightgbm" not in message

@@ -216,19 +216,6 @@ def test_weights_of_queries_that_are_none(metric):
             metric(y, f, **options)
 
 
-@pytest.mark.slow
-@every_cut_off
-def test_long_lists_of_ties_have_the_mean_of_sampled_orders(metric, definition):
-    rng = np.random.default_rng(0)
-    y, f = rng.choice([0, 0, 0, 1, 2, 4], 60), rng.integers(0, 4, 60)
-    values = []
-    for _ in range(500):
-        order = np.lexsort((rng.random(60), -f))
-        values.append(definition(list(y[order])))
-    error = np.std(values) / np.sqrt(len(values))
-    assert metric(y, f) == pytest.approx(np.mean(values), abs=5 * error + 1e-12)
-
-
 @every_per_query
 def test_row_order_and_query_names_do_not_matter(metric):
     rng = np.random.default_rng(1)

@@ -205,7 +205,6 @@ def test_duels_become_pairs():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((["a"], ["b"], [2.0]), {}, "must be from 0, the second wins, to 1"),
         ((["a"], ["b"], [np.nan]), {}, "must be from 0, the second wins, to 1"),
         ((["a"], ["b", "c"]), {}, "inconsistent numbers of samples"),
         ((["1", "2"], [2, 3]), {}, "Items need names of one kind"),

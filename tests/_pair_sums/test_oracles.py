@@ -73,7 +73,6 @@ def test_pushes_written_out(p):
     top = 3 * (2 * exp(-1)) ** p + 5 * (2 * exp(-3)) ** p
     bottom = 2 * (3 * exp(-1) + 5 * exp(-3)) ** p
     for push, expected in (("top", top), ("bottom", bottom)):
-        assert oracles.push_sum(F, Y, None, W, p, push) == approx(expected)
         assert oracles.log_push(F, Y, None, W, p, push) == approx(log(expected) / p)
 
 
@@ -82,7 +81,6 @@ def test_both_push_written_out():
     bottom = 2 * (3 * exp(-1) + 5 * exp(-3)) ** 2
     value = oracles.log_push(F, Y, None, W, 2, "both", bottom_weight=0.25)
     assert value == approx(log(top + 0.25 * bottom))
-    assert oracles.push_sum(F, Y, None, W, 2, "both", 0.25) == approx(exp(value))
     alone = oracles.log_push(F, Y, None, W, 2, "both", bottom_weight=0.0)
     assert alone == approx(log(top))
 
@@ -90,7 +88,6 @@ def test_both_push_written_out():
 def test_ir_push_written_out():
     expected = 2 * log(1 + 3 * exp(-1) + 5 * exp(-3))
     assert oracles.log_push(F, Y, None, W, push="ir") == approx(expected)
-    assert oracles.push_sum(F, Y, None, W, push="ir") == approx(expected)
 
 
 def test_infinite_p_written_out():
@@ -99,7 +96,6 @@ def test_infinite_p_written_out():
     assert oracles.log_push(F, Y, None, W, inf, "bottom") == approx(bottom)
     only_the_last = oracles.log_push(F, Y, None, [2, 0, 5], inf)
     assert only_the_last == approx(log(2 * exp(-3)))
-    assert oracles.push_sum(F, Y, None, W, inf) == approx(2 * exp(-1))
 
 
 GRADED_F = [0.5, 0.0, 1.0, 2.0, -1.0]
@@ -116,16 +112,7 @@ def test_graded_queries_written_out(p):
     # Two rows are above the first, the most; one is above each of the others.
     alone = 0.5 * (2 * exp(-1.0)) ** p + 0.5 * (2 * exp(3.0)) ** p
     expected = (exp(0.5) + exp(-0.5)) ** p + alone
-    assert oracles.push_sum(GRADED_F, GRADED_Y, GRADED_QID, None, p) == approx(expected)
     assert oracles.log_push(GRADED_F, GRADED_Y, GRADED_QID, None, p) == approx(log(expected) / p)
-
-
-@given(problems(), st.sampled_from([1, 2, 4, 16]), st.sampled_from(PUSHES))
-def test_log_push_is_the_log_of_the_definition(problem, p, push):
-    value = oracles.log_push(*_objective(problem), p, push, 0.7)
-    naive = oracles.push_sum(*_objective(problem), p, push, 0.7)
-    expected = {"both": log(naive), "ir": naive}.get(push, log(naive) / p)
-    assert value == approx(expected, 1e-11, 1e-11)
 
 
 @given(problems(weights=("integers", "zeros")), st.sampled_from(PUSHES))

@@ -164,10 +164,12 @@ def test_bags_depend_on_the_seed_alone():
 
 
 def test_there_are_no_stages():
+    """Nor where all coefficients change after each choice."""
     X, y = data_of()
-    ranker = RankBoost(n_bags=2, n_estimators=3, random_state=0).fit(X, y)
-    assert not hasattr(ranker, "staged_predict")
-    assert not hasattr(ranker, "staged_decision_function")
+    for options in ({"n_bags": 2}, {"solver": "corrective"}):
+        ranker = PNormPushRanker(n_estimators=3, random_state=0, **options).fit(X, y)
+        for name in ("staged_predict", "staged_decision_function", "staged_offsets_"):
+            assert not hasattr(ranker, name)
 
 
 def test_what_does_not_go_with_bags():

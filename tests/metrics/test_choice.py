@@ -240,9 +240,5 @@ def test_an_interval_is_of_the_metric_or_the_criterion():
     for interval in (found.interval, found.lead):
         with pytest.raises(ValueError, match=r"'of' parameter of RankingChoice .*Got 'auc'"):
             interval(of="auc")
-
-
-def test_every_one_of_the_others_must_be_a_ranking():
-    found = choose_ranking([0, 1, 0, 1], {"a": [1, 2, 3, 4], "b": [4, 3, 2, 1]}, n_resamples=5)
     with pytest.raises(ValueError, match=r"'over' must name others\. Got \['b', 'typo'\]"):
         found.lead(["b", "typo"])

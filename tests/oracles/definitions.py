@@ -86,32 +86,6 @@ def is_one_bipartite_list(y, qid=None, w=None):
 # The p-norm push and its relatives: value ---------------------------------------------------
 
 
-def push_sum(f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
-    """R of Rudin2009 sec. 2, literally, with exponentials that may overflow.
-
-    Top: ``sum_k w_k r_k (S_k / r_k)^p``, ``S_k = sum_i w_i e^-(f_i-f_k)``, r_k as in
-    `relative_pairs` (one bipartite list: r_k = 1, as in the paper); bottom: its mirror
-    image; both: top plus ``bottom_weight`` times bottom; ir: ``sum_i w_i ln(1 + sum_k w_k
-    e^-(f_i-f_k))``. With p=inf: the maximum of ``S_k / r_k`` over the rows there are.
-    """
-    if push == "both":
-        top = push_sum(f, y, qid, w, p, "top")
-        return top + bottom_weight * push_sum(f, y, qid, w, p, "bottom")
-    weight = row_weights(y, w)
-    inner = {}
-    for i, k in pairs(y, qid):
-        if weight[i] > 0 and weight[k] > 0:
-            outer_row, inner_row = (k, i) if push == "top" else (i, k)
-            loss = weight[inner_row] * math.exp(-(f[i] - f[k]))
-            inner[outer_row] = inner.get(outer_row, 0.0) + loss
-    if push == "ir":
-        return sum(weight[n] * math.log(1 + value) for n, value in inner.items())
-    relative = relative_pairs(y, qid, w, push)
-    if math.isinf(p):
-        return max(value / relative[n] for n, value in inner.items())
-    return sum(weight[n] * relative[n] * (value / relative[n]) ** p for n, value in inner.items())
-
-
 def relative_pairs(y, qid=None, w=None, side="top"):
     """Per row k: ``r_k = N_k / max N``, ``N_k = sum_i w_i`` over the rows above it.
 

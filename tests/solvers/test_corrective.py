@@ -263,14 +263,6 @@ def test_data_ranked_without_error_have_bounded_coefficients():
     assert np.abs(ridge.estimator_weights_).max() < longest / 2
 
 
-def test_there_are_no_stages():
-    X, y = data_of()
-    ranker = PNormPushRanker(solver="corrective", n_estimators=3).fit(X, y)
-    assert not hasattr(ranker, "staged_predict")
-    assert not hasattr(ranker, "staged_decision_function")
-    assert not hasattr(ranker, "staged_offsets_")
-
-
 def test_nothing_to_choose_warns():
     X, y = np.zeros((6, 2)), np.arange(6) % 2
     ranker = PNormPushRanker(solver="corrective")

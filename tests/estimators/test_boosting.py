@@ -1,13 +1,10 @@
 """Boosting round by round against the literal algorithm, and what each round must do."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import definitions as oracles
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from strategies import graded, one_list, problems, with_missing
 from tiers import crossed
@@ -269,23 +266,6 @@ def test_weights_below_one_leave_the_smoothing(problem, scale):
     w = np.ones(len(problem.y)) if problem.w is None else problem.w
     below = problem._replace(w=w / w.max())
     assert posed(below, scale).smoothing == pytest.approx(posed(below).smoothing, rel=1e-11)
-
-
-@pytest.mark.parametrize("weight", [1 / 300, 1e-160, 1e-200])
-@pytest.mark.parametrize(
-    "ranker", [RankBoost(), PNormPushRanker(), SmoothMarginRanker(), RankBoost(relevance="graded")]
-)
-def test_weights_that_sum_to_one_give_the_model_of_unit_weights(ranker, weight):
-    """On data without noise, where e bounds the steps."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 4))
-    y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    ranker = clone(ranker).set_params(n_estimators=20, learning_rate=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the smooth margin is negative
-        expected = clone(ranker).fit(X, y)
-        found = ranker.fit(X, y, sample_weight=np.full(300, weight))
-    np.testing.assert_allclose(found.estimator_weights_, expected.estimator_weights_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [RankBoost, PNormPushRanker])

@@ -466,19 +466,6 @@ def test_sorting_of_many_values(kind):
     assert found == approx(weighted)
 
 
-@pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
-@given(problem=problems(), p=st.sampled_from([1, 2, 4.5, 16]))
-def test_theorem_1(loss, problem, p):
-    """A loss that is nowhere below the zero-one loss has no smaller push."""
-    options = {"p": p, "qid": problem.qid, "sample_weight": problem.w}
-    base = log(2) if loss == "logistic" else 1.0  # the bound needs base 2
-    bound = metrics.p_norm_push_loss(problem.y, problem.f, loss=loss, **options) / base
-    assert metrics.p_norm_push_loss(problem.y, problem.f, **options) <= bound * (1 + 1e-12)
-    raw = metrics.p_norm_push_loss(problem.y, problem.f, normalize=False, **options)
-    bound = metrics.p_norm_push_loss(problem.y, problem.f, loss=loss, normalize=False, **options)
-    assert raw <= bound / base**p * (1 + 1e-12)
-
-
 @given(one_list(), st.sampled_from([1, 2, 4.5, 16]))
 def test_the_chain_of_bounds_on_the_push(problem, p):
     """From the AUC over the heights up to the losses: g(r) = r^p is convex and grows.

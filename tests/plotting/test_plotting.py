@@ -529,16 +529,6 @@ def test_names_with_dollars_are_drawn_as_they_are(kind, cancer, ranker, tmp_path
     display.figure_.savefig(tmp_path / "named.png")
 
 
-@pytest.mark.parametrize("kind", FROM_PREDICTIONS)
-def test_bad_arrays(kind):
-    with pytest.raises(ValueError, match="y_score contains NaN"):
-        kind.from_predictions([0, 1], [0, np.nan])
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        kind.from_predictions([0, 1], [0, 1, 2])
-    with pytest.raises(ValueError, match="must not be negative"):
-        kind.from_predictions([0, 1], [0, 1], sample_weight=[1, -1])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)
 def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):

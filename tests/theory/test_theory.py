@@ -136,18 +136,6 @@ def test_the_step_of_proposition_3_8_needs_kappa_squared():
     assert norms_of_descent(K, 1, LEAST_SQUARES, alpha, corrected, 0.0, 60).max() <= bound
 
 
-@pytest.mark.parametrize("kappa", KAPPAS)
-def test_a_divisor_with_a_quarter_of_the_constant_leaves_the_norm_bound(kappa):
-    """M must be 2 for least squares: with M = 1/2 in the divisor the descent runs away."""
-    K = kappa**2 * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    alpha = 1e-3
-    bound = theory.norm_bound("least_squares", kappa, alpha)
-    eta0 = 1 / theory.step_divisor("least_squares", kappa)
-    assert norms_of_descent(K, 1, LEAST_SQUARES, alpha, eta0, 0.0, 60).max() <= bound
-    too_long = 1 / (4 * kappa**2 / 2 + alpha)
-    assert norms_of_descent(K, 1, LEAST_SQUARES, alpha, too_long, 0.0, 60).max() > bound
-
-
 def test_the_least_squares_loss_as_printed_never_moves():
     """The slope of ``t^2`` at 0 is 0; that of ``(1 - t)^2`` is -2."""
     K = np.array([[1.0, -1.0], [-1.0, 1.0]])

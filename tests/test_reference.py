@@ -172,10 +172,28 @@ def test_an_empty_docstring_is_reported():
     assert "no docstring" in list(checks.docstring_gaps("", KEYS))
 
 
-def test_an_example_must_be_code_in_its_section():
-    assert gaps() == []
-    assert gaps(example="") == ["no example"]
-    assert gaps(example="    See `fit`.\n") == ["no example"]
+FORMULA = "The square, :math:`x^2`."
+UNPLACED = ["Rudin2009 is cited, but not where in it"]
+PLACES = ["sec. 2", "eq. (3.7)", "eq. 12", "Theorem 1", "Figure 1", "Tables 1 and 2", "Appendix C"]
+GAPS = [
+    ({}, []),
+    ({"example": ""}, ["no example"]),
+    ({"example": "    See `fit`.\n"}, ["no example"]),
+    ({"formula": FORMULA}, ["a formula, but no source"]),
+    ({"formula": ".. math:: x^2"}, ["a formula, but no source"]),
+    ({"formula": FORMULA, "references": "Efron1993 (the square)."}, []),
+    ({"formula": FORMULA, "references": "Defined here."}, []),
+    ({"references": "Rudin2009 (what)."}, UNPLACED),
+    ({"references": "Rudin2009 (what). RudinSchapire2009, eq. 12 (step)."}, UNPLACED),
+    ({"references": "Rudin2009, text not at hand (what)."}, []),
+    *(({"references": f"Rudin2009, {place} (what)."}, []) for place in PLACES),
+]
+
+
+@pytest.mark.parametrize(("parts", "expected"), GAPS)
+def test_examples_sources_and_places_are_asked_for(parts, expected):
+    assert gaps(**parts) == expected
+    assert gaps(formula=FORMULA, references="Somebody, *A paper*, 1993.") != []
 
 
 @pytest.mark.parametrize("description", ["As in `fit`.", "As there.", "Rows, as in `fit`."])
@@ -185,29 +203,6 @@ def test_a_parameter_is_described_where_it_stands(description):
         "no example",
         f"described elsewhere: {description}",
     ]
-
-
-@pytest.mark.parametrize("formula", [".. math:: x^2", "The square, :math:`x^2`."])
-def test_a_formula_needs_a_source(formula):
-    assert gaps(formula=formula) == ["a formula, but no source"]
-    assert gaps(formula=formula, references="Somebody, *A paper*, 1993.") != []
-    assert gaps(formula=formula, references="Efron1993 (the square).") == []
-    assert gaps(formula=formula, references="Defined here.") == []
-
-
-@pytest.mark.parametrize(
-    "place",
-    ["sec. 2", "eq. (3.7)", "eq. 12", "Theorem 1", "Figure 1", "Tables 1 and 2", "Appendix C"],
-)
-def test_a_paper_with_numbers_needs_a_place(place):
-    assert gaps(references=f"Rudin2009, {place} (what).") == []
-    assert gaps(references="Rudin2009 (what).") == ["Rudin2009 is cited, but not where in it"]
-    assert gaps(references="Rudin2009, text not at hand (what).") == []
-
-
-def test_the_place_in_one_paper_is_not_that_in_another():
-    found = gaps(references="Rudin2009 (what). RudinSchapire2009, eq. 12 (step).")
-    assert found == ["Rudin2009 is cited, but not where in it"]
 
 
 def test_every_key_that_is_cited_is_in_the_bibliography():

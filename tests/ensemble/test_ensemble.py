@@ -284,19 +284,6 @@ def test_few_values_are_held_out_as_new_rows_are():
     ):
         estimates = model.score_estimate_ if name is None else model.member_scores_[name]
         assert estimates["auc"].value == pytest.approx(auc_score(y[800:], scores), abs=0.06)
-    # Rows of one weight in more than one fold: the same as so many rows.
-    cells, place, count = np.unique(
-        np.column_stack([answers, y])[:800], axis=0, return_inverse=True, return_counts=True
-    )
-    counted = made(MEMBERS[:2]).fit(cells[:, :3], cells[:, 3], sample_weight=count)
-    repeated = made(MEMBERS[:2]).fit(cells[place.ravel(), :3], cells[place.ravel(), 3])
-    assert counted.weights_ == pytest.approx(repeated.weights_)
-    found, expected = counted.score_estimate_["auc"], repeated.score_estimate_["auc"]
-    assert found.value == pytest.approx(expected.value)
-    assert found.standard_error == pytest.approx(expected.standard_error)
-    np.testing.assert_allclose(
-        counted.decision_function(cells[:, :3]), repeated.decision_function(cells[:, :3]), rtol=1e-6
-    )
 
 
 def test_fewer_rows_of_a_class_than_folds():

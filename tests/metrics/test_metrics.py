@@ -174,11 +174,3 @@ def test_a_light_query_beside_a_heavy_one():
 def test_errors(metric, arguments, message):
     with pytest.raises(ValueError, match=message):
         metric(**{"y_true": [0, 1], "y_score": [1, 2], **arguments})
-
-
-@pytest.mark.parametrize("p", [0.99, 0, -1, np.nan, -np.inf])
-def test_p_below_one(p):
-    with pytest.raises(
-        ValueError, match=r"'p' parameter of p_norm_push_loss must be a float in \[1, inf\]\. Got"
-    ):
-        p_norm_push_loss([0, 1], [1, 2], p=p)

@@ -821,6 +821,10 @@ def test_no_pair_of_queries():
         ("auc_score", {"average": "mean"}, "'average' parameter of auc_score must be one of"),
         ("p_norm_push_loss", {"p": 2, "loss": "l2"}, "'loss' parameter .* 'zero_one', 'exp"),
         ("p_norm_push_loss", {"p": 2, "margin": inf}, "'margin' parameter"),
+        *(
+            ("p_norm_push_loss", {"p": p}, r"'p' parameter of p_norm_push_loss .* in \[1, inf\]")
+            for p in (0.99, 0, -1, np.nan, -inf)
+        ),
         ("p_norm_push_loss", {"p": 2, "normalize": 1}, "'normalize' .* True or False. Got 1"),
         ("p_norm_push_loss", {"p": inf, "normalize": False}, "no limit at p=inf"),
         ("ndcg_score", {"gain": "log"}, "'gain' parameter of ndcg_score must be one of"),

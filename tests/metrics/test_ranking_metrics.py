@@ -27,43 +27,32 @@ def approx(expected):
     return pytest.approx(expected, rel=1e-10, abs=1e-12, nan_ok=True)
 
 
+GAINS = [0, 1, 0, 9, 4]
+WITH_OPTIONS = {
+    "ndcg": (metrics.ndcg_score, naive.ndcg, {}),
+    "ndcg@2, linear": (metrics.ndcg_score, naive.ndcg, {"k": 2, "gain": "linear"}),
+    "ndcg@3": (metrics.ndcg_score, naive.ndcg, {"k": 3}),
+    "ndcg, own functions": (metrics.ndcg_score, naive.ndcg, {"gain": np.sqrt}),
+    "precision@1": (metrics.precision_at_k, naive.precision, {"k": 1}),
+    "precision@3": (metrics.precision_at_k, naive.precision, {"k": 3}),
+    "precision@3 of 3": (metrics.precision_at_k, naive.precision, {"k": 3, "divide_by": "k"}),
+    "recall@2": (metrics.recall_at_k, naive.recall, {"k": 2}),
+    "recall": (metrics.recall_at_k, naive.recall, {"k": 99}),
+    "r_precision": (metrics.r_precision, naive.r_precision, {}),
+    "map": (metrics.average_precision, naive.average_precision, {}),
+    "map@2": (metrics.average_precision, naive.average_precision, {"k": 2}),
+    "mrr": (metrics.reciprocal_rank, naive.reciprocal_rank, {}),
+    "mrr@2": (metrics.reciprocal_rank, naive.reciprocal_rank, {"k": 2}),
+}
 CUT_OFF = {
-    "ndcg": (metrics.ndcg_score, naive.ndcg),
-    "ndcg@2, linear": (
-        partial(metrics.ndcg_score, k=2, gain="linear"),
-        partial(naive.ndcg, k=2, gain="linear"),
-    ),
-    "ndcg@3": (partial(metrics.ndcg_score, k=3), partial(naive.ndcg, k=3)),
+    **{name: (partial(one, **o), partial(by, **o)) for name, (one, by, o) in WITH_OPTIONS.items()},
     "ndcg, own gains": (
-        partial(metrics.ndcg_score, k=3, gain=[0, 1, 0, 9, 4]),
-        partial(naive.ndcg, k=3, gain=[0, 1, 0, 9, 4].__getitem__),
-    ),
-    "ndcg, own functions": (
-        partial(metrics.ndcg_score, gain=np.sqrt),
-        partial(naive.ndcg, gain=np.sqrt),
-    ),
-    "precision@3 of 3": (
-        partial(metrics.precision_at_k, k=3, divide_by="k"),
-        partial(naive.precision, k=3, divide_by="k"),
-    ),
-    "map@2": (
-        partial(metrics.average_precision, k=2),
-        partial(naive.average_precision, k=2),
+        partial(metrics.ndcg_score, k=3, gain=GAINS),
+        partial(naive.ndcg, k=3, gain=GAINS.__getitem__),
     ),
     "map@3 of all": (
         partial(metrics.average_precision, k=3, divide_by="relevant"),
         partial(naive.average_precision, k=3, divide_by="relevant"),
-    ),
-    "precision@1": (partial(metrics.precision_at_k, k=1), partial(naive.precision, k=1)),
-    "precision@3": (partial(metrics.precision_at_k, k=3), partial(naive.precision, k=3)),
-    "recall@2": (partial(metrics.recall_at_k, k=2), partial(naive.recall, k=2)),
-    "recall": (partial(metrics.recall_at_k, k=99), partial(naive.recall, k=99)),
-    "r_precision": (metrics.r_precision, naive.r_precision),
-    "average_precision": (metrics.average_precision, naive.average_precision),
-    "reciprocal_rank": (metrics.reciprocal_rank, naive.reciprocal_rank),
-    "reciprocal_rank@2": (
-        partial(metrics.reciprocal_rank, k=2),
-        partial(naive.reciprocal_rank, k=2),
     ),
     "err": (partial(metrics.err_score, max_relevance=4), partial(naive.err, top=4)),
     "err@2": (partial(metrics.err_score, max_relevance=4, k=2), partial(naive.err, top=4, k=2)),

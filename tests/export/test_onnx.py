@@ -55,25 +55,21 @@ FORMS = {
     "graded": (RankBoost(**FEW, relevance="graded"), "missing"),
     "stopped": (RankBoost(**FEW, n_iter_no_change=2, validation_fraction=0.6), "missing"),
     "bags": (RankBoost(**FEW, n_bags=3), "missing"),
-    "margin": (SmoothMarginRanker(**FEW), "plain"),
     "all stumps": (PNormPushRanker(solver="lbfgs", alpha=0.1), "missing"),
     "table": (PNormPushRanker(**FEW, weak_ranker=SPECIAL), "missing"),
-    "subsets": (
-        PNormPushRanker(**FEW, **SUBSETS),
-        "categories",
-    ),
+    "subsets": (PNormPushRanker(**FEW, **SUBSETS), "categories"),
+    "margin": (SmoothMarginRanker(**FEW), "plain"),
     "features": (PNormPushRanker(**FEW, weak_ranker="feature"), "plain"),
-    "trees as weak rankers": (
-        RankBoost(n_estimators=3, weak_ranker=DecisionTreeRegressor(max_depth=3)),
-        "plain",
-    ),
-    "classifiers": (
-        RankBoost(n_estimators=3, weak_ranker=DecisionTreeClassifier(max_depth=2)),
-        "plain",
-    ),
-    "ridge": (RankBoost(n_estimators=2, weak_ranker=Ridge()), "plain"),
-    "logistic": (RankBoost(n_estimators=2, weak_ranker=LogisticRegression()), "plain"),
-    "margins": (RankBoost(n_estimators=2, weak_ranker=LinearSVC()), "plain"),
+    **{
+        f"{type(one).__name__} as weak ranker": (
+            RankBoost(n_estimators=3, weak_ranker=one),
+            "plain",
+        )
+        for one in (
+            *(DecisionTreeRegressor(max_depth=3), DecisionTreeClassifier(max_depth=2)),
+            *(Ridge(), LogisticRegression(), LinearSVC()),
+        )
+    },
     "lists": (ListNetLinear(), "plain"),
     "lists of two classes": (ListNetLinear(relevance="binary"), "plain"),
     **{

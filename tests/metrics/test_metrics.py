@@ -93,14 +93,6 @@ def test_textbook_numbers():
 # Laws ---------------------------------------------------------------------------------------
 
 
-@given(problems())
-def test_the_loss_grows_with_p(problem):
-    options = {"qid": problem.qid, "sample_weight": problem.w}
-    losses = [p_norm_push_loss(problem.y, problem.f, p=p, **options) for p in POWERS]
-    assert np.all(np.diff(losses) >= -1e-12)
-    assert 0 <= losses[0] <= losses[-1] <= 1 + 1e-12
-
-
 @given(bipartite())
 def test_booleans_are_relevances(problem):
     is_above = problem.y == problem.y.max()

@@ -477,17 +477,6 @@ def test_the_chain_of_bounds_on_the_push(problem, p):
         assert push <= bound / base**p * (1 + 1e-9)
 
 
-@given(one_list(), st.sampled_from([0.5, 1.0, 2.0]))
-def test_a_margin_that_every_pair_needs(problem, margin):
-    """Theorem 1 for a margin: the hinge loss bounds the loss of a pair that lacks it."""
-    options = {"p": 2, "margin": margin, "sample_weight": problem.w}
-    loss = metrics.p_norm_push_loss(problem.y, problem.f, **options)
-    assert loss <= metrics.p_norm_push_loss(problem.y, problem.f, loss="hinge", **options) + 1e-12
-    assert loss >= metrics.p_norm_push_loss(problem.y, problem.f, p=2, sample_weight=problem.w) * (
-        1 - 1e-12
-    )
-
-
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "hinge"])
 def test_scores_far_apart(loss):
     options = {"p": 2, "loss": loss}

@@ -228,15 +228,6 @@ def test_a_shift_of_a_query_changes_nothing(loss, problem, shift):
 
 
 @every_loss
-@given(problem=problems(), factor=st.sampled_from([0.25, 3.0]))
-def test_a_constant_weight_of_a_query_changes_no_gradient(loss, problem, factor):
-    w = np.ones(len(problem.y)) if problem.w is None else problem.w
-    gradient = evaluate(loss, problem.f, problem.y, problem.qid, w)[1]
-    again = evaluate(loss, problem.f, problem.y, problem.qid, factor * w)[1]
-    np.testing.assert_allclose(again, gradient, rtol=1e-11, atol=1e-12)
-
-
-@every_loss
 def test_a_query_of_one_row_has_no_gradient(loss):
     value, gradient = evaluate(loss, [3.0, 1.0, 2.0], [5, 0, 1], [7, 8, 8])
     alone, slopes = evaluate(loss, [1.0, 2.0], [0, 1], [8, 8])

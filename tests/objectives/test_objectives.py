@@ -135,20 +135,6 @@ def test_at_equal_scores_the_gradient_does_not_depend_on_p(side, loss, problem, 
         assert pushed[0] == pytest.approx(plain[0], rel=1e-12)
 
 
-@crossed(side=SIDES, loss=SIDED_LOSSES)
-@given(problem=bipartite(queries=("integers",)), p=st.sampled_from([1.0, 4.0, 64.0]))
-def test_copies_of_the_rows_above_count_as_those_of_the_rows_below(side, loss, problem, p):
-    """In a query of two classes: three copies of either make three times as many pairs."""
-    w, is_above = oracles.row_weights(problem.y, problem.w), problem.y == problem.y.max()
-    in_query, gradients = problem.qid == problem.qid[0], []
-    for copied in (is_above, ~is_above):
-        one = problem._replace(w=np.where(in_query & copied, 3 * w, w))
-        preferences, rows = prepare(one)
-        objective = make_push(preferences, loss, p, side)
-        gradients.append(objective.value_and_gradient(one.f[rows])[1][np.argsort(rows)])
-    np.testing.assert_allclose(*gradients, rtol=1e-9, atol=1e-11 * p)
-
-
 def mean_of_powers(f, y, qid, w, loss, p, side):
     """The p-mean of the rows' mean losses, each with the weight of the row's pairs."""
     i, k, v = oracles.weighted_pairs(y, qid, w)

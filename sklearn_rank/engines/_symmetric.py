@@ -19,6 +19,9 @@ from sklearn_rank.engines._symmetric_splits import PRIOR_ROWS, Split, SplitSearc
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 
+_LEAST_SHARE = 1e-100
+"""Share of all weight below which a row has this one in the noise: squares stay finite."""
+
 _LARGEST_EXPONENT = 700.0
 """Exponentials up to it are finite."""
 
@@ -122,6 +125,7 @@ def _grow_trees(
     weight, rate, n_features = search.weight, settings.learning_rate, len(search.bins)
     n_rows, ridge = float(weight.sum()), settings.reg_lambda
     ridge = Symmetric.defaults["reg_lambda"] if ridge is None else ridge
+    at_least = np.maximum(weight, _LEAST_SHARE * n_rows)
     trees: list[SymmetricTrees] = [] if start is None else [start]
     scores = descent.scores.astype(np.float64)
     held_out_scores = np.zeros(0 if held_out is None else held_out.shape[1])
@@ -138,7 +142,7 @@ def _grow_trees(
         is_open = order < max(1, round(settings.colsample * n_features))
         # 2. Splits by noisy scores. The noise is the sampling error of a score; it goes as the
         # model grows.
-        noise = np.sqrt((gradient**2 / weight).sum() / n_rows)
+        noise = np.sqrt((gradient**2 / at_least).sum() / n_rows)
         noise *= n_rows / (n_rows + np.exp(min(rate * number, _LARGEST_EXPONENT)))
         splits, leaf = search.grow(
             gradient, drawn, settings.subsample, is_open, noise, random.standard_normal

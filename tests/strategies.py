@@ -32,6 +32,11 @@ class Problem(NamedTuple):
     f: np.ndarray
 
 
+def take(problem, rows):
+    """Return some rows of a problem."""
+    return Problem(*(None if array is None else array[rows] for array in problem))
+
+
 # Strategies are made once: to make and check one takes longer than to draw from it.
 _integers = cache(st.integers)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -279,13 +278,13 @@ class SplitSearch:
         self.codes, self.bins, self.weight, self.max_depth = codes, bins, weight, max_depth
         self.sign = np.array(monotonic_cst or np.zeros(len(bins)), dtype=np.intp)
         self._threads = threads
-        n_entries = sum(feature.n_bins for feature in bins) << max(max_depth - 1, 0)
-        n_blocks = min(max(n_entries // _TABLE_ENTRIES, 1), _MOST_BLOCKS)
-        n_blocks = min(-(-n_blocks // threads.size) * threads.size, len(bins))
-        edges = [len(bins) * number // n_blocks for number in range(n_blocks + 1)]
+        n_columns = np.cumsum([feature.n_bins for feature in bins])
+        most = max(1, _TABLE_ENTRIES >> max(max_depth - 1, 0), n_columns[-1] // _MOST_BLOCKS)
+        edges = np.flatnonzero(np.diff(n_columns // most, prepend=-1))
+        ends = [*edges[1:].tolist(), len(bins)]
         self.blocks = [
             FeatureBlock(codes[first:last], bins[first:last], first)
-            for first, last in pairwise(edges)
+            for first, last in zip(edges.tolist(), ends, strict=True)
         ]
         self._bin_weight: list[Any] = [
             np.bincount(line, weight, feature.n_bins)

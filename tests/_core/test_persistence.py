@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import warnings
 from importlib.util import find_spec
 
 import joblib
@@ -14,7 +13,7 @@ import skops.io
 from boosters import rules_of
 from rankers import RANKERS, cheap
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.linear_model import LinearRegression
 
 import sklearn_rank
@@ -36,6 +35,7 @@ from sklearn_rank.preprocessing import QueryMinMaxScaler
 from sklearn_rank.scorecard import Scorecard
 from sklearn_rank.solvers import Corrective
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 RANDOM = np.random.RandomState(0)
 ROWS = pd.DataFrame(RANDOM.normal(size=(30, 3)).round(2), columns=list("abc"))
 ROWS["grade"] = np.digitize(ROWS["a"] - ROWS["b"] + RANDOM.normal(size=30), [-0.5, 0.8])
@@ -64,9 +64,7 @@ def fitted(request):
     if request.param is QueryMinMaxScaler:
         return QueryMinMaxScaler().fit(X)
     ranker = request.param(relevance="graded", **cheap(request.param, 3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit(ranker, X)
+    return fit(ranker, X)
 
 
 def results(estimator):
@@ -163,9 +161,7 @@ STORED = {
 
 @pytest.mark.parametrize("name", STORED)
 def test_skops_files_load_with_the_types_of_this_package(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y")
+    ranker = clone(STORED[name]).fit(CODES, ROWS["upper"] == "y")
     data = skops.io.dumps(ranker)
     types = skops.io.get_untrusted_types(data=data)
     # Which the page "To production" tells to trust.

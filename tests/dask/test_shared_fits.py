@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from shared_fits import Observer, make_model, run_together, unlabelled
 from sklearn.base import clone
+from tiers import crossed
 
 from sklearn_rank import (
     KernelPairwiseSGDRanker,
@@ -129,7 +130,7 @@ def assert_same_line(together, alone, tol=1e-4):
 
 
 @st.composite
-def divided_rows(draw, *, n_levels=2, with_queries=False, with_missing=True):
+def divided_rows(draw, n_levels=2, with_queries=False, with_missing=True):
     """Rows with ties, weights and missing values, and the process of each."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, size = draw(st.integers(12, 60)), draw(st.sampled_from([2, 3, 5]))
@@ -152,37 +153,17 @@ def divided_rows(draw, *, n_levels=2, with_queries=False, with_missing=True):
     return X, y, None, weight, part, size
 
 
-@pytest.mark.parametrize(
-    "name", some_slow(BOOSTERS, "RankBoost", "both", "features", "margin", "constraints", "bins")
+@crossed(
+    name=list(BOOSTERS),
+    n_levels=[2, 4],
+    with_queries=[False, True],
+    tiers=("quick", "slow", "slow"),
 )
 @given(data=st.data())
-def test_one_list_gives_the_same_model(name, data):
-    rows = data.draw(divided_rows(with_missing="features" not in name))
-    alone = clone(BOOSTERS[name]).fit(rows[0], rows[1], sample_weight=rows[3])
-    assert_same_model(fit_together(BOOSTERS[name], *rows)[0], alone)
-
-
-@pytest.mark.parametrize("relevance", ["binary", "graded"])
-@pytest.mark.parametrize(
-    "name", some_slow([name for name in BOOSTERS if "optimal" not in name], "both")
-)
-@given(data=st.data())
-def test_queries_give_the_same_model(name, relevance, data):
-    ranker = clone(BOOSTERS[name]).set_params(relevance=relevance)
-    n_levels = 2 if relevance == "binary" else 4
-    rows = data.draw(
-        divided_rows(n_levels=n_levels, with_queries=True, with_missing="features" not in name)
-    )
+def test_divided_rows_give_the_same_model(name, n_levels, with_queries, data):
+    ranker = clone(BOOSTERS[name]).set_params(relevance="binary" if n_levels == 2 else "graded")
+    rows = data.draw(divided_rows(n_levels, with_queries, with_missing="features" not in name))
     alone = clone(ranker).fit(*rows[:2], qid=rows[2], sample_weight=rows[3])
-    assert_same_model(fit_together(ranker, *rows)[0], alone)
-
-
-@pytest.mark.parametrize("name", some_slow(["RankBoost", "top", "both", "margin"], "both"))
-@given(data=st.data())
-def test_grades_of_one_list_give_the_same_model(name, data):
-    ranker = clone(BOOSTERS[name]).set_params(relevance="graded")
-    rows = data.draw(divided_rows(n_levels=4))
-    alone = clone(ranker).fit(rows[0], rows[1], sample_weight=rows[3])
     assert_same_model(fit_together(ranker, *rows)[0], alone)
 
 

@@ -119,16 +119,6 @@ def test_slopes(loss, p, problem, owner, h):
     assert_as_one(problem, owner, make, find)
 
 
-@pytest.mark.parametrize("loss", HINGES)
-def test_a_loss_that_sorts_is_refused(loss):
-    def task(collective):
-        pairs = Preferences.from_labels(np.array([0, 1]), None, np.ones(2), Sums(collective))
-        return PairLoss(pairs, loss)
-
-    with pytest.raises(ValueError, match="One list on several processes needs in_processes"):
-        run_together(2, task)
-
-
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_many_rows_far_from_zero(loss, shift):
@@ -149,13 +139,18 @@ def test_many_rows_far_from_zero(loss, shift):
         np.testing.assert_allclose(slopes, gradient[np.argsort(whole.order)][rows], atol=1e-16)
 
 
+NEEDS = dict.fromkeys(HINGES, "One list on several processes needs in_processes")
+NEEDS["logistic"] = "needs scores that differ by at most 131072"
+
+
 @pytest.mark.parametrize("width", [1e6, 1e300])
-def test_scores_too_wide_for_the_grid_are_refused(width):
+@pytest.mark.parametrize("loss", NEEDS)
+def test_losses_that_sort_and_scores_too_wide_for_the_grid_are_refused(loss, width):
     def task(collective):
         pairs = Preferences.from_labels(np.array([0, 1]), None, np.ones(2), Sums(collective))
-        return PairLoss(pairs).value(np.array([-width, width]))
+        return PairLoss(pairs, loss).value(np.array([-width, width]))
 
-    with pytest.raises(ValueError, match="needs scores that differ by at most 131072"):
+    with pytest.raises(ValueError, match=NEEDS[loss]):
         run_together(2, task)
 
 

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank import (
     BoostedTreesRanker,
@@ -37,15 +36,9 @@ ADDITIVE = {
 }
 
 
-def fit(ranker):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return ranker.fit(X, Y)
-
-
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_contributions_are_exact_shapley_values_over_the_training_rows(name):
-    ranker = fit(ADDITIVE[name])
+    ranker = ADDITIVE[name].fit(X, Y)
     background = shap.maskers.Independent(X, max_samples=len(X))
     found = shap.explainers.Exact(ranker.decision_function, background)(X[:3])
     parts = ranker.contributions(X[:3])
@@ -55,7 +48,7 @@ def test_contributions_are_exact_shapley_values_over_the_training_rows(name):
 
 @pytest.mark.parametrize("engine", ["xgboost", "lightgbm"])
 def test_the_explainer_of_trees_gives_the_contributions(engine):
-    ranker = fit(BoostedTreesRanker(engine=engine, n_estimators=5, min_child_weight=0.0))
+    ranker = BoostedTreesRanker(engine=engine, n_estimators=5, min_child_weight=0.0).fit(X, Y)
     found = shap.TreeExplainer(ranker.booster_)(X)
     parts = ranker.contributions(X)
     assert_allclose(found.values, parts[:, :-1], atol=1e-6)
@@ -63,14 +56,14 @@ def test_the_explainer_of_trees_gives_the_contributions(engine):
 
 
 def test_the_explainer_of_any_ranker():
-    ranker = fit(KernelPairwiseSGDRanker(max_iter=20))
+    ranker = KernelPairwiseSGDRanker(max_iter=20).fit(X, Y)
     found = shap.Explainer(ranker.decision_function, shap.maskers.Independent(X))(X[:3])
     total = found.values.sum(axis=1) + found.base_values
     assert_allclose(total, ranker.decision_function(X[:3]), atol=1e-10)
 
 
 def test_contributions_as_an_explanation():
-    parts = fit(ADDITIVE["stumps"]).contributions(X)
+    parts = ADDITIVE["stumps"].fit(X, Y).contributions(X)
     found = shap.Explanation(parts[:, :-1], base_values=parts[:, -1], data=X)
     assert found.shape == X.shape
     pyplot = importlib.import_module("matplotlib.pyplot")

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -25,6 +24,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from test_persistence import through_skops
 
 from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, RankBoost
 from sklearn_rank.datasets import make_queries
@@ -133,8 +133,7 @@ def test_categories_of_a_data_frame(frame_of):
     members += [native] if frame is FRAME else []
     model = fitted(*members, X=frame)
     assert_sums_to_the_score(model, frame[:12])
-    stored = skops.io.dumps(model)
-    other = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+    other = through_skops(model)
     np.testing.assert_array_equal(other.contributions(frame[:3]), model.contributions(frame[:3]))
 
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import definitions as oracles
 from sklearn.exceptions import ConvergenceWarning
-from strategies import graded, one_list, problems, with_missing
+from strategies import graded, one_list, problems, take, with_missing
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
@@ -37,16 +37,14 @@ def training_part(problem, ranker):
     """The rows whose features the ranker has seen."""
     keep = np.ones(len(problem.y), dtype=bool) if problem.w is None else problem.w > 0
     if ranker.relevance == "graded":
-        keep &= oracles.above(problem.y, problem.qid, problem.w).any(axis=0) | oracles.above(
-            problem.y, problem.qid, problem.w
-        ).any(axis=1)
-    return problem._replace(
-        X=problem.X[keep],
-        y=problem.y[keep],
-        qid=None if problem.qid is None else problem.qid[keep],
-        w=None if problem.w is None else problem.w[keep],
-        f=problem.f[keep],
-    )
+        pairs = oracles.above(problem.y, problem.qid, problem.w)
+        keep &= pairs.any(axis=0) | pairs.any(axis=1)
+    return take(problem, keep)
+
+
+def objective_of(part, p=1.0, push="top", loss="exponential", **_):
+    """What the definitions need to know of an objective."""
+    return part.y, part.qid, part.w, p, push, loss
 
 
 def check_rounds(ranker, problem, **options):
@@ -57,10 +55,7 @@ def check_rounds(ranker, problem, **options):
     """
     fit(ranker, problem)
     part = training_part(problem, ranker)
-    objective = (
-        *(part.y, part.qid, part.w),
-        *(options.get("p", 1.0), options.get("push", "top"), options.get("loss", "exponential")),
-    )
+    objective = objective_of(part, **options)
     is_exponential = objective[-1] == "exponential" and objective[-2] != "ir"
     selection = options.get("selection", "steepest" if is_exponential else "optimal")
     candidates = oracles.stumps(part.X, part.w, options.get("max_bins", 64))

@@ -321,15 +321,3 @@ def test_what_training_did_not_teach_contributes_nothing(ranker, options, releva
     few = np.isnan(X[:, 1])
     assert few.sum() == 3
     np.testing.assert_allclose(of_training[few, 1], 0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("ranker", BOOSTERS)
-def test_a_new_missing_value_is_no_end_of_the_list(ranker, sign):
-    random = np.random.default_rng(0)
-    x = random.uniform(20, 80, 1000)
-    y = random.random(1000) < 1 / (1 + np.exp((x - 45) / 6))
-    X = np.column_stack([sign * x, random.normal(size=1000)])
-    model = ranker().fit(X, y)
-    score = model.decision_function([[np.nan, 0.0]])
-    assert 0.3 <= np.mean(model.decision_function(X) < score) <= 0.7

@@ -6,7 +6,6 @@ from copy import copy, deepcopy
 
 import numpy as np
 import pytest
-import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import listwise as naive
@@ -14,6 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
+from test_persistence import through_skops
 from tiers import crossed
 
 from sklearn_rank import ListNetLinear
@@ -278,11 +278,6 @@ def test_streams_of_one_class_at_a_time():
     decision = stream.decision_function(X)
     assert_makes_fewest_errors(stream, y == "yes")
     np.testing.assert_array_equal(stream.predict(X) == "yes", decision > 0)
-
-
-def through_skops(model):
-    stored = skops.io.dumps(model)
-    return skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
 
 
 @pytest.mark.parametrize(

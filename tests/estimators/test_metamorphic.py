@@ -1,15 +1,12 @@
 """Laws that tie one fit to another: what must not matter does not, and weights are counts."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from libraries import need
 from rankers import BOOSTERS, PAIRWISE, RANKERS, cheap
-from sklearn.exceptions import ConvergenceWarning
-from strategies import Problem, bipartite, graded, problems
+from strategies import bipartite, graded, problems, take
 from tiers import crossed
 
 from sklearn_rank import BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker
@@ -17,6 +14,8 @@ from sklearn_rank.objectives import MARGIN_LOSSES
 from sklearn_rank.scorecard import Scorecard
 
 N_ROUNDS = 6
+# Of the smooth margin of noise.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 few = settings(max_examples=settings.default.max_examples // 4)
 every_ranker = pytest.mark.parametrize("ranker", RANKERS)
@@ -71,9 +70,7 @@ def tasks(ranker, relevance, weak_rankers=("stump", "feature"), **options):
 
 
 def fit(ranker, parameters, X, y, qid=None, w=None):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the smooth margin of noise
-        return ranker(**parameters).fit(X, y, qid=qid, sample_weight=w)
+    return ranker(**parameters).fit(X, y, qid=qid, sample_weight=w)
 
 
 def scores(model, X):
@@ -82,14 +79,6 @@ def scores(model, X):
 
 def assert_same(model, other, X, sign=1):
     np.testing.assert_allclose(scores(model, X), sign * scores(other, X), rtol=1e-7, atol=1e-7)
-
-
-def some(rows, array):
-    return None if array is None else array[rows]
-
-
-def take(problem, rows):
-    return Problem(*(some(rows, array) for array in problem))
 
 
 def with_other_weights(problem):

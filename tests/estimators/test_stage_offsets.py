@@ -1,6 +1,5 @@
 """Labels of the boosters: the offset, and that of each stage from a sample of the rows."""
 
-import warnings
 from unittest.mock import patch
 
 import numpy as np
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import definitions as oracles
 from sklearn.datasets import make_classification
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeRegressor
 from tiers import crossed
 
@@ -23,13 +21,12 @@ X = RANDOM.integers(0, 6, (150, 3)).astype(float)
 Y = X[:, 0] + 2 * RANDOM.normal(size=150) > 3.5
 WEIGHT = RANDOM.integers(1, 4, 150).astype(float)
 QID = np.arange(150) % 4
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def fit(X=X, y=Y, weight=WEIGHT, qid=None, **parameters):
     model = PNormPushRanker(**{"n_estimators": 8, "tol": 0, **parameters})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y, qid=qid, sample_weight=weight)
+    return model.fit(X, y, qid=qid, sample_weight=weight)
 
 
 def fewest_errors(scores, y, weight):

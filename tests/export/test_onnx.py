@@ -3,7 +3,6 @@
 import importlib
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -40,6 +38,7 @@ from sklearn_rank.models import Stumps
 pytest.importorskip("skl2onnx")
 runtime = pytest.importorskip("onnxruntime")
 to_onnx = importlib.import_module("skl2onnx").to_onnx
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 FEW = {"n_estimators": 12, "random_state": 0}
 TREES = {"random_state": 0, "n_estimators": 6, "max_depth": 3, "min_child_weight": 0.0}
@@ -111,9 +110,7 @@ def make_rows(kind, seed):
 
 def fit(ranker, X, y):
     graded = getattr(ranker, "relevance", "binary") == "graded"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return ranker.fit(X, y if graded else np.array(["no", "yes"])[(y > 0).astype(int)])
+    return ranker.fit(X, y if graded else np.array(["no", "yes"])[(y > 0).astype(int)])
 
 
 def thresholds_of(ranker):

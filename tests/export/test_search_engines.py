@@ -1,7 +1,6 @@
 """Models for search engines, read back by code that shares nothing with the writer."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ import readers_search_engines as readers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -39,6 +38,7 @@ from sklearn_rank.export.search_engines._nodes import Leaf, Split, tree_node
 from sklearn_rank.export.search_engines.tree_arrays import TreeArrays
 from sklearn_rank.models import Stumps
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 NAMES = ["title score", "body", "year"]
 FEW = {"n_estimators": 12}
 TREES = {"n_estimators": 8, "max_depth": 3, "min_child_weight": 0.0, "min_samples_leaf": None}
@@ -97,9 +97,7 @@ def make_rows(seed, size=60):
 def fitted(model, X, y):
     ranker = model[-1] if hasattr(model, "steps") else model
     y = y if ranker.relevance == "graded" else (y > 0).astype(int)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y)
+    return model.fit(X, y)
 
 
 def expected_scores(model, X):

@@ -5,12 +5,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import GRADES, with_levels
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
+from test_persistence import through_skops
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.models import Stumps
@@ -82,9 +82,7 @@ def test_an_ordered_column_of_pandas_has_its_order(ranker):
     np.testing.assert_array_equal(fitted.decision_function(typed), expected.decision_function(X))
     without = with_stumps(ranker, category_groups={"grade": []}).fit(typed, y)
     assert without.stump_settings()["category_order"] == {}
-    data = skops.io.dumps(fitted)
-    skopsed = skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
-    for other in (pickle.loads(pickle.dumps(fitted)), skopsed):
+    for other in (pickle.loads(pickle.dumps(fitted)), through_skops(fitted)):
         np.testing.assert_array_equal(other.decision_function(X), fitted.decision_function(X))
 
 

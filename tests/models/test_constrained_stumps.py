@@ -6,7 +6,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from boosters import SHARED, stumps
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +15,8 @@ from shared_fits import unlabelled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from strategies import Problem, one_list, problems
-from test_boosting import fit, training_part
+from test_boosting import fit, objective_of, training_part
+from test_persistence import through_skops
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
@@ -91,10 +91,7 @@ def check_rounds(ranker, problem, limits, **options):
     """Replay the fitted rounds: each must have the gain of the oracle from where it stood."""
     fit(ranker.set_params(**stumps(**limits), n_estimators=N_ROUNDS, tol=0), problem)
     part = training_part(problem, ranker)
-    objective = (
-        *(part.y, part.qid, part.w),
-        *(options.get("p", 1.0), options.get("push", "top"), options.get("loss", "exponential")),
-    )
+    objective = objective_of(part, **options)
     selection = options.get("selection", "steepest")
     upper = part.y == part.y.max() if ranker.relevance == "binary" else None
     found = oracles_tables.cells(part.X, part.w, upper, **limits)
@@ -232,11 +229,6 @@ EVERYTHING = {
 
 def pickled(model):
     return pickle.loads(pickle.dumps(model))
-
-
-def through_skops(model):
-    stored = skops.io.dumps(model)
-    return skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
 
 
 @every_booster

@@ -36,6 +36,13 @@ def codes_of(qid):
     return None if qid is None else np.unique(qid, return_inverse=True)[1]
 
 
+def in_lists(problem):
+    """Return the queries of a problem, and its relevance, weights and scores in their order."""
+    weight = np.ones(len(problem.y)) if problem.w is None else problem.w
+    lists = Queries.from_codes(codes_of(problem.qid), len(weight))
+    return lists, *map(lists.sort, (problem.y, weight, problem.f))
+
+
 def pose(loss, rows, y, w):
     return ListLoss(rows, as_listwise_loss(loss, SIGMA[loss]), y, w)
 
@@ -122,16 +129,12 @@ def test_second_derivatives_are_derivatives_of_the_gradient(loss, problem):
 @every_loss
 @given(problem=problems(weights=("none", "reals")), h=UNIT_H)
 def test_curvature_bounds_the_second_derivatives(loss, problem, h):
-    n = len(problem.y)
-    weight = np.ones(n) if problem.w is None else problem.w
-    codes = None if problem.qid is None else codes_of(problem.qid)
-    lists = Queries.from_codes(codes, n)
-    y, w, f = map(lists.sort, (problem.y, weight, problem.f))
+    lists, y, w, f = in_lists(problem)
     objective = pose(loss, lists, y, w)
     value, gradient, curvature = objective.value_gradient_curvature(f)
     assert value == objective.value(f)
     np.testing.assert_array_equal(gradient, objective.value_and_gradient(f)[1])
-    matrix = np.zeros((n, n))
+    matrix = np.zeros((len(f), len(f)))
     for query in range(objective.n_queries):
         block = lists.queries.block(query, query + 1)
         c, b, p = objective.second_derivatives(block, f[block.items])
@@ -163,11 +166,7 @@ class SquaredLoss(ListwiseLoss):
 
 @given(problem=problems(weights=("none", "reals")))
 def test_a_loss_of_ones_own_gets_the_rows_of_its_block(problem):
-    n = len(problem.y)
-    weight = np.ones(n) if problem.w is None else problem.w
-    codes = None if problem.qid is None else codes_of(problem.qid)
-    lists = Queries.from_codes(codes, n)
-    y, w, f = map(lists.sort, (problem.y, weight, problem.f))
+    lists, y, w, f = in_lists(problem)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_list_loss, "_BLOCK_ROWS", 3)
         objective = ListLoss(lists, SquaredLoss(unit=2.0), y, w)

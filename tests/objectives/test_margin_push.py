@@ -1,14 +1,12 @@
 """PNormPushRanker with a loss other than the exponential."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import definitions as oracles
-from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
+from test_kernel_ranker import raw_scores
 from test_objectives import UNIT_H, assert_bounds, hessian, oracle_of, prepare
 from tiers import crossed
 
@@ -25,20 +23,13 @@ LABELS = GRADES > 0
 WEIGHT = np.random.default_rng(0).integers(1, 4, len(QID)).astype(float)
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def fit(y, **parameters):
     relevance = "binary" if y.dtype == bool else "graded"
     model = PNormPushRanker(relevance=relevance, **{"n_estimators": 12, "tol": 0, **parameters})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y, qid=QID, sample_weight=WEIGHT)
-
-
-def scores_of(model):
-    if model.relevance == "graded":
-        return model.predict(X)
-    return model.decision_function(X) - model.offset_
+    return model.fit(X, y, qid=QID, sample_weight=WEIGHT)
 
 
 @crossed(loss=LOSSES, p=[1, 4, 64], push=MARGIN_PUSHES, y={"binary": LABELS, "graded": GRADES})
@@ -47,7 +38,7 @@ def test_each_round_lowers_the_objective_of_the_definition(loss, p, push, y):
     assert np.all(np.diff(model.objective_curve_) <= 0)
     bottom_weight = 0.4 if push == "both" else 1.0
     expected = oracles.margin_push(
-        scores_of(model), y.astype(float), QID, WEIGHT, loss, p, push, bottom_weight
+        raw_scores(model, X), y.astype(float), QID, WEIGHT, loss, p, push, bottom_weight
     )
     expected = expected[0] if isinstance(expected, tuple) else expected
     assert model.objective_curve_[-1] == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -77,7 +68,7 @@ def test_at_p_1_it_is_the_linear_kernel_ranker(loss):
 @pytest.mark.parametrize("solver", ["coordinate", "lbfgs"])
 def test_the_offset_is_the_cut_with_the_fewest_errors(loss, solver):
     model = fit(LABELS, loss=loss, solver=solver)
-    scores = scores_of(model)
+    scores = raw_scores(model, X)
     wrong = WEIGHT @ ((scores + model.offset_ > 0) != LABELS)
     cuts = np.concatenate([[-np.inf], np.unique(scores)])
     assert wrong == min(WEIGHT @ ((scores > cut) != LABELS) for cut in cuts)

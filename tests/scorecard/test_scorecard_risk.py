@@ -9,19 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import risk as oracles
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict, train_test_split
+from test_scorecard import CANCER, QUICK, X, Y
 
 from sklearn_rank.datasets import make_credit
 from sklearn_rank.scorecard import Card, Scorecard, Variable, card_to_json
 from sklearn_rank.scorecard import _risk_curve as risk_module
 from sklearn_rank.scorecard._risk_curve import RiskCurve, cut_of
-
-CANCER = load_breast_cancer(as_frame=True)
-X, Y = CANCER.data.iloc[:, :8], CANCER.target
-QUICK = {"cv": 2, "max_terms": 4, "random_state": 0}
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from oracles import corrective as oracles_corrective
 from oracles import definitions as oracles
 from sklearn.exceptions import ConvergenceWarning
-from strategies import problems
+from strategies import problems, take
 from tiers import crossed
 
 from sklearn_rank import PNormPushRanker
@@ -49,9 +49,7 @@ def paired(problem):
         ]
     ) & (w[:, None] * w > 0)
     keep = is_pair.any(axis=0) | is_pair.any(axis=1)
-    return problem._replace(
-        **{name: None if part is None else part[keep] for name, part in problem._asdict().items()}
-    )
+    return take(problem, keep)
 
 
 def columns_of(ranker, X):

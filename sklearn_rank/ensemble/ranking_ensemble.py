@@ -176,7 +176,7 @@ class RankingEnsemble(BaseRanker):
     - "stumps", a `PNormPushRanker`, unless X is sparse;
     - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse, a category
       has more than 255 values or a column fewer than 20; a regressor for grades;
-    - "extra_trees", 300 of scikit-learn's ``ExtraTreesClassifier`` on such features, unless X is
+    - "extra_trees", 150 of scikit-learn's ``ExtraTreesClassifier`` on such features, unless X is
       sparse; a regressor for grades;
     - "trees", a `BoostedTreesRanker`; with queries, unit weights and integer grades up to 31
       "trees_ndcg" with ``loss="ndcg"``, where XGBoost or LightGBM is installed;

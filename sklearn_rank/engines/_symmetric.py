@@ -138,8 +138,7 @@ def _grow_trees(
         gradient = descent.gradient()[0].astype(np.float64)
         # 1. The rows and the features that choose the splits.
         drawn = search.draw(settings.subsample, random.random(len(weight)))
-        order = random.permutation(n_features)
-        is_open = order < max(1, round(settings.colsample * n_features))
+        is_open = random.permutation(n_features) < max(1, round(settings.colsample * n_features))
         # 2. Splits by noisy scores. The noise is the sampling error of a score; it goes as the
         # model grows.
         noise = np.sqrt((gradient**2 / at_least).sum() / n_rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,6 @@ HEAVY = 0.01
 
 _TABLE_ENTRIES = 1 << 16
 """Sums of a block of features at the lowest level: half a MiB, for the second-level cache."""
-
-_MOST_BLOCKS = 64
 
 _FLAT_ENTRIES = 1 << 18
 """Bins of rows up to which the features of a block are summed in one matrix."""
@@ -278,13 +277,13 @@ class SplitSearch:
         self.codes, self.bins, self.weight, self.max_depth = codes, bins, weight, max_depth
         self.sign = np.array(monotonic_cst or np.zeros(len(bins)), dtype=np.intp)
         self._threads = threads
-        n_columns = np.cumsum([feature.n_bins for feature in bins])
-        most = max(1, _TABLE_ENTRIES >> max(max_depth - 1, 0), n_columns[-1] // _MOST_BLOCKS)
-        edges = np.flatnonzero(np.diff(n_columns // most, prepend=-1))
-        ends = [*edges[1:].tolist(), len(bins)]
+        n_entries = sum(feature.n_bins for feature in bins) << max(max_depth - 1, 0)
+        # A multiple of the threads, each of which then has as many features.
+        n_blocks = min(threads.size * -(-n_entries // (_TABLE_ENTRIES * threads.size)), len(bins))
+        edges = [len(bins) * number // n_blocks for number in range(n_blocks + 1)]
         self.blocks = [
             FeatureBlock(codes[first:last], bins[first:last], first)
-            for first, last in zip(edges.tolist(), ends, strict=True)
+            for first, last in pairwise(edges)
         ]
         self._bin_weight: list[Any] = [
             np.bincount(line, weight, feature.n_bins)

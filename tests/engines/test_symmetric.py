@@ -112,7 +112,7 @@ def checked(settings, **limits):
         yield trees
 
 
-SMALL_BLOCKS = {"_TABLE_ENTRIES": 8, "_MOST_BLOCKS": 100}
+SMALL_BLOCKS = {"_TABLE_ENTRIES": 8}
 CASES = {
     "n_rows": st.integers(2, 40),
     "missing": st.booleans(),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -125,6 +126,8 @@ def test_grades_and_queries():
 @pytest.mark.parametrize("frame_of", [lambda frame: frame, pl.from_pandas])
 def test_categories_of_a_data_frame(frame_of):
     frame = frame_of(FRAME)
+    if frame is not FRAME and sklearn.__version__.startswith("1.8."):
+        pytest.skip("scikit-learn 1.8 passes no columns of polars through")
     encoder = make_column_transformer(
         (OneHotEncoder(sparse_output=False), [4]), remainder="passthrough"
     )

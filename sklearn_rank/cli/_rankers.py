@@ -19,7 +19,6 @@ import sklearn_rank
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, listing
-from sklearn_rank.engines.registry import get_engine
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
 
@@ -37,9 +36,6 @@ SIMPLEST_FIRST = (
     *(TREES, CATBOOST, LIGHTGBM, HISTOGRAMS, "KernelPairwiseSGDRanker"),
 )
 """Linear models, sums of functions of one column, trees, and what keeps its training rows."""
-
-MANY_ROWS = 100_000
-"""Training rows from which on boosted trees are LightGBM's where it is installed."""
 
 MAX_QUADRATIC_ROWS = 2000
 """Maximum number of training rows for rankers of quadratic time, unless they are named."""
@@ -104,9 +100,6 @@ def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dat
     if n_rows > MAX_QUADRATIC_ROWS and folds.param.get("kernel") != "linear":
         slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
         left_out["KernelPairwiseSGDRanker"] = slow
-    if n_rows >= MANY_ROWS and "engine" not in folds.param:
-        with suppress(ImportError):  # else those of "auto", which take three times as long
-            rankers[TREES].set_params(engine=get_engine("lightgbm", TREES).name)
     for name, reason in left_out.items():
         del rankers[name]
         if reason:

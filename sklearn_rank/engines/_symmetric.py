@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.special import expit
 
 from sklearn_rank._bins.binned_features import Binning, FeatureBins, rows_for_thresholds
 from sklearn_rank._core.parallel import ThreadPool
@@ -21,9 +22,6 @@ from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 
 _LEAST_SHARE = 1e-100
 """Share of all weight below which a row has this one in the noise: squares stay finite."""
-
-_LARGEST_EXPONENT = 700.0
-"""Exponentials up to it are finite."""
 
 
 class Symmetric(Engine):
@@ -74,9 +72,9 @@ class Symmetric(Engine):
             )
 
     @property
-    def error(self) -> type[Exception]:
+    def error(self) -> tuple[()]:
         """No error is its own."""
-        return NotImplementedError
+        return ()
 
     def train(self, settings: TreeSettings, rows: TreeData, descent: Descent) -> None:
         """Grow trees round by round."""
@@ -139,21 +137,21 @@ def _grow_trees(
         # 1. The rows and the features that choose the splits.
         drawn = search.draw(settings.subsample, random.random(len(weight)))
         is_open = random.permutation(n_features) < max(1, round(settings.colsample * n_features))
-        # 2. Splits by noisy scores. The noise is the sampling error of a score; it goes as the
-        # model grows.
+        # 2. Splits by noisy scores. The noise is the sampling error of a score; it falls to
+        # nothing as rate times trees passes the logarithm of the rows.
         noise = np.sqrt((gradient**2 / at_least).sum() / n_rows)
-        noise *= n_rows / (n_rows + np.exp(min(rate * number, _LARGEST_EXPONENT)))
+        noise *= expit(np.log(n_rows) - rate * number)
         splits, leaf = search.grow(
             gradient, drawn, settings.subsample, is_open, noise, random.standard_normal
         )
         # 3. Values of the leaves by Newton steps, on all rows.
         n_leaves, chains = 1 << len(splits), chains_of(splits, search.sign)
         values = rate * leaf_values(descent, scores, leaf, n_leaves, ridge, chains)
-        trees.append(_tree(splits, search.bins, leaf, gradient, weight, settings, values))
+        trees.append(_tree(splits, search.bins, leaf, gradient, weight, values))
         scores = scores + values[leaf]
         if held_out is not None:
             held_out_scores = held_out_scores + values[leaf_of(splits, held_out)]
-        view = RoundView(partial(np.copy, scores), partial(np.copy, held_out_scores), stored)
+        view = RoundView(partial(np.asarray, scores), partial(np.asarray, held_out_scores), stored)
         if descent.after_round(view):
             break
 
@@ -189,7 +187,6 @@ def _tree(
     leaf: Indices,
     gradient: Floats,
     weight: Floats,
-    settings: TreeSettings,
     values: Floats,
 ) -> SymmetricTrees:
     """Return one tree as arrays."""

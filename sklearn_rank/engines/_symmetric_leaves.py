@@ -11,7 +11,7 @@ from sklearn_rank.engines._symmetric_splits import Split
 from sklearn_rank.engines.engine import Descent
 
 STEPS = 5
-"""Newton steps: with one the trees order worse than with five, more change nothing."""
+"""Newton steps: trees of a single one order worse."""
 
 _MOST_HALVINGS = 10
 _MOST_SWEEPS = 20
@@ -104,7 +104,7 @@ def _isotonic(values: Floats, weight: Floats) -> Floats:
     """Return the isotonic regression of each row.
 
     Place k gets the largest, over all i up to k, of the smallest, over all j from k, of the
-    weighted mean of the values i to j (Robertson, Wright and Dykstra, 1988, theorem 1.4.4).
+    weighted mean of the values i to j (max-min formula; Robertson, Wright and Dykstra, 1988).
     """
     n = values.shape[1]
     sums = np.cumsum(np.pad(weight * values, ((0, 0), (1, 0))), axis=1)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from sklearn_rank._bins.binned_features import FeatureBins
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank.engines.engine import as_exact_sums
 
 PRIOR_ROWS = 3.0
 """Rows added to each side of a split: it shrinks the means of sides that few rows tell."""
@@ -276,7 +277,7 @@ class SplitSearch:
     ) -> None:
         self.codes, self.bins, self.weight, self.max_depth = codes, bins, weight, max_depth
         self.sign = np.array(monotonic_cst or np.zeros(len(bins)), dtype=np.intp)
-        self._threads = threads
+        self._threads, self._is_heavy = threads, weight > HEAVY * weight.sum()
         n_entries = sum(feature.n_bins for feature in bins) << max(max_depth - 1, 0)
         # A multiple of the threads, each of which then has as many features.
         n_blocks = min(threads.size * -(-n_entries // (_TABLE_ENTRIES * threads.size)), len(bins))
@@ -295,10 +296,6 @@ class SplitSearch:
     def draw(self, share: float, uniform: Floats) -> Indices:
         """Return the rows that choose the splits of a tree, given a uniform number for each."""
         return np.flatnonzero((uniform < share) | self._is_heavy)
-
-    @property
-    def _is_heavy(self) -> Mask:
-        return self.weight > HEAVY * self.weight.sum()
 
     def grow(
         self,
@@ -328,7 +325,8 @@ class SplitSearch:
         """
         leaf: Indices = np.zeros(len(self.weight), dtype=np.uint8)
         part = np.where(self._is_heavy[drawn], share, 1.0)
-        values = np.stack([gradient[drawn] * part, self.weight[drawn] * part])
+        exact = [as_exact_sums(of[drawn] * part, dtype=float) for of in (gradient, self.weight)]
+        values = np.stack(exact)
         splits: list[Split] = []
         order = np.arange(len(drawn))  # of the drawn rows, by leaf
         pointer, smaller = np.array([0, len(drawn)]), None

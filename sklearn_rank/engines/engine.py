@@ -282,22 +282,22 @@ class Engine(ABC):
 
     @property
     @abstractmethod
-    def error(self) -> type[Exception]:
+    def error(self) -> type[Exception] | tuple[()]:
         """The class of the engine's errors."""
 
 
-def as_exact_sums(values: Floats, share: float = 1.0) -> Floats:
-    """Divide values, and round to multiples of a power of two, as float32: sums are exact.
+def as_exact_sums(values: Floats, share: float = 1.0, dtype: Any = np.float32) -> Floats:
+    """Divide values, and round to multiples of a power of two, by default as float32.
 
-    Then every sum of them in float64 is the same in any order, and so is every tree, with
-    any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
+    Sums are exact: each in float64 is the same in any order, and so is every tree, with any
+    number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
     values that are not tiny lose no digit that float32 has.
     """
     parts = list(blocks(len(values)))
     total = sum(float(np.abs(values[part]).sum()) for part in parts) / share
     # No finer than the smallest number of 32 bits.
     unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
-    out = np.empty(len(values), dtype=np.float32)
+    out = np.empty(len(values), dtype)
     for part in parts:
         work = values[part] / share * (1.0 / unit)
         np.rint(work, out=work)

@@ -28,7 +28,7 @@ class SymmetricTrees:
     """Trees of which each splits all leaves of a level alike.
 
     The number of a leaf has a bit for each level, that of the root first: 1 where a row has gone
-    right. Trees with fewer levels than others have levels that send all rows left.
+    right. A tree with fewer levels than others has more that split nothing, which send all left.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class SymmetricTrees:
     goes_right : ndarray of shape (n_trees, depth, n_categories)
         Whether a category goes right.
     gain : ndarray of shape (n_trees, depth)
-        By how much the split raised the sum of ``G ** 2 / (N + l)`` over the leaves.
+        By how much the split raised the sum of ``G ** 2 / (N + 3)`` over the leaves.
     weight, value : ndarray of shape (n_trees, 2 ** depth)
         Weight of the training rows in each leaf, and what a leaf adds to the score.
     """

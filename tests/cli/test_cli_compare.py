@@ -224,16 +224,6 @@ def test_which_rankers_are_compared_by_default(folder, monkeypatch, capsys):
     assert set(named) == {"SmoothMarginRanker", *baselines, "ensemble of these"}
 
 
-def test_trees_of_many_rows_are_those_of_lightgbm(monkeypatch):
-    pytest.importorskip("lightgbm")
-    data, trees = SimpleNamespace(y=np.zeros(100), has_grades=False), _rankers.TREES
-    for most, engine in ((99, "auto"), (80, "lightgbm")):
-        monkeypatch.setattr(_rankers, "MANY_ROWS", most)
-        rankers = _rankers.rankers_of(TableOptions(), Folds(), [])
-        _rankers.leave_out(rankers, [], Folds(), data)
-        assert rankers[trees].engine == engine
-
-
 def test_noise_with_each_row_twice_is_noise(folder, capsys):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.normal(size=(300, 4))).add_prefix("x")

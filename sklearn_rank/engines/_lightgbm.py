@@ -14,22 +14,22 @@ from sklearn_rank._core.selected import Selection
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _MOST_LEAVES = 131_072
+"""The engine's limit."""
 
-_MIN_SAMPLES_LEAF = 20
-_MAX_SHARE_IN_LEAF = 1 / 20
-"""Rows that a leaf needs, unless this share of all rows is less."""
+_MIN_SAMPLES_LEAF, _MAX_SHARE_IN_LEAF = 20, 1 / 20
+"""Rows that a leaf needs, or that share of all rows if it is less."""
 
 _ROWS_FOR_BINS = 200_000
-"""How many rows the engine finds bins from."""
+"""Rows from which the engine finds bins, by default."""
 
 _COPIES_OF_SAMPLE = 4
-"""How often it copies them where it gets rows in blocks, and less than one time more."""
+"""From blocks of rows the engine copies those for bins three times, and less than once more."""
 
 _NO_MISSING, _MISSING_IS_NAN, _TO_THE_LEFT = 0, 8, 2
-"""A split of numbers that takes NaN for 0; one that sends it to a side of its own; this side."""
+"""Bits of a decision type: NaN counts as 0; NaN goes to a side of its own; that side is left."""
 
 _LEAST_CURVATURE = 1e-10
-"""Of a leaf: at zero the engine may take a leaf without rows for a split, and fail."""
+"""Least curvature of a leaf: at zero the engine may choose a leaf without rows, and fail."""
 
 
 class LightGBM(Engine):
@@ -78,7 +78,7 @@ class LightGBM(Engine):
             settings,
         )
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
-            if rows.start is not None:  # no further tree has a split
+            if rows.start is not None:  # no more tree can have a split
                 return
             # The engine fails where every feature is constant. With one that varies, and no gain
             # large enough for a split, it grows the trees that such features allow: none.
@@ -87,7 +87,7 @@ class LightGBM(Engine):
             params["min_gain_to_split"] = np.finfo(np.float64).max
             train = self._dataset(stand_in, label, rows, params, settings)
         if rows.start is not None:
-            self._go_on(params, train, rows, settings.n_estimators, descent)
+            self._continue(params, train, rows, settings.n_estimators, descent)
             return
         booster = self.module.Booster(params, train)
         if rows.held_out is not None:
@@ -115,9 +115,9 @@ class LightGBM(Engine):
     def _readable(self, X: Selection, params: dict[str, Any], *, starts: bool = False) -> Any:
         """Return features as the engine takes them: rows in another order one block at a time.
 
-        Sparse rows are copied, since the engine reads blocks of dense rows only, and so are few
-        rows: from blocks it copies those that it finds bins from three times. Those that trees so
-        far must score, where it `starts` from some, have to be a matrix, too.
+        Other rows are copied: sparse ones, since the engine reads blocks of dense rows only; few
+        ones, of which it would copy those for bins three times; and those that earlier trees
+        must score, where it `starts` from some.
         """
         n_sampled = params.get("bin_construct_sample_cnt", _ROWS_FOR_BINS)
         is_small = X.shape[0] < _COPIES_OF_SAMPLE * n_sampled
@@ -129,18 +129,18 @@ class LightGBM(Engine):
                 return int(self.rows.shape[0])
 
             def __getitem__(self, key: Any) -> Any:
-                # Single rows, which bins are found from, are views.
+                # The engine reads single rows for bins: views.
                 return self.rows.matrix[self.rows.rows[key]]
 
-        found = Blocks()
-        found.rows, found.batch_size = X, X.rows_in_part
-        return found
+        sequence = Blocks()
+        sequence.rows, sequence.batch_size = X, X.rows_in_part
+        return sequence
 
-    def _go_on(
+    def _continue(
         self, params: dict[str, Any], train: Any, rows: TreeData, n_rounds: int, descent: Descent
     ) -> None:
         """Add rounds to the trees of an earlier fit."""
-        n_trees, over = rows.start.current_iteration(), self.module.callback.EarlyStopException
+        n_trees, stop = rows.start.current_iteration(), self.module.callback.EarlyStopException
 
         def after_round(env: Any) -> None:
             nonlocal n_trees
@@ -149,7 +149,7 @@ class LightGBM(Engine):
                 return
             n_trees = booster.current_iteration()
             if descent.after_round(self._view(booster)):
-                raise over(n_trees, [])
+                raise stop(n_trees, [])
 
         has_gradient = rows.relevance is None
         gradient = {"objective": lambda *_: descent.gradient()} if has_gradient else {}
@@ -165,8 +165,8 @@ class LightGBM(Engine):
     def _dataset(
         self, matrix: Any, label: Any, rows: TreeData, params: Any, settings: TreeSettings
     ) -> Any:
-        # Here the engine warns of names that it does not know, and of aliases without effect. In
-        # training it would warn of every leaf that can't be split.
+        # Here the engine warns of unknown names and of aliases without effect. In training it
+        # would warn of every leaf that can't be split.
         verbosity = 0 if settings.engine_params else -1
         weight = rows.query_weight
         return self.module.Dataset(
@@ -177,7 +177,7 @@ class LightGBM(Engine):
             position=rows.shown,
             params={**params, "verbosity": verbosity},
             categorical_feature=list(settings.categorical),
-            free_raw_data=rows.start is None,  # which the trees so far score
+            free_raw_data=rows.start is None,  # earlier trees score it
         ).construct()
 
     def _params(self, settings: TreeSettings, n_rows: int, objective: str) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class LightGBM(Engine):
             "deterministic": True,
             "data_random_seed": _data_seed(settings.random_state),
             "force_col_wise": True,
-            # Equal rows are one row here, so that a weight is still the row so many times.
+            # Equal rows are one row here: a row of weight 2 must count as one with two copies.
             "min_data_in_leaf": settings.min_samples_leaf or rows_in_leaf,
             "min_data_in_bin": 1,
             "min_data_per_group": 1,
@@ -215,7 +215,7 @@ class LightGBM(Engine):
         return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
-        """Return trees that send what is missing, where training had it never, to the median."""
+        """Return trees that send missing values of complete features to the side of the median."""
         head, *trees = stored.decode().split("\nTree=")
         head = re.sub(r"(?m)^tree_sizes=.*\n", "", head)  # no longer true, nor needed
         trees[first:] = [_with_neutral_sides(tree, medians) for tree in trees[first:]]
@@ -228,13 +228,13 @@ class LightGBM(Engine):
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
         """Return the sum of some rounds of trees."""
         rounds = {"start_iteration": first, "num_iteration": last - first}
-        found = booster.predict(_as_matrix(X), raw_score=True, num_threads=n_threads, **rounds)
-        return np.asarray(found)
+        options = {"raw_score": True, "num_threads": n_threads, **rounds}
+        return np.asarray(booster.predict(_as_matrix(X), **options))
 
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
-        found = booster.predict(_as_matrix(X), pred_contrib=True, num_threads=n_threads)
-        return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+        values = booster.predict(_as_matrix(X), pred_contrib=True, num_threads=n_threads)
+        return values.toarray() if issparse(values) else np.asarray(values)
 
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
@@ -242,23 +242,23 @@ class LightGBM(Engine):
 
 
 def _with_neutral_sides(tree: str, medians: Floats) -> str:
-    """Return a tree as text, with other types of the splits that training had no NaN for."""
-    lines = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
+    """Return a tree as text, with other types of the splits that met no NaN in training."""
+    fields = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
     names, types = ("split_feature", "threshold", "decision_type"), []
-    columns = (lines.get(name, "").split() for name in names)
-    for feature, threshold, kind in zip(*columns, strict=True):
-        median, found = medians[int(feature)], int(kind)
-        if found & ~_TO_THE_LEFT == _NO_MISSING and not np.isnan(median):
-            found = _MISSING_IS_NAN | _TO_THE_LEFT * int(median <= float(threshold))
-        types.append(str(found))
+    columns = (fields.get(name, "").split() for name in names)
+    for feature, threshold, text in zip(*columns, strict=True):
+        median, decision_type = medians[int(feature)], int(text)
+        if decision_type & ~_TO_THE_LEFT == _NO_MISSING and not np.isnan(median):
+            decision_type = _MISSING_IS_NAN | _TO_THE_LEFT * int(median <= float(threshold))
+        types.append(str(decision_type))
     return re.sub(r"(?m)^decision_type=.*$", f"decision_type={' '.join(types)}", tree)
 
 
 def _data_seed(seed: int) -> int:
-    """Return the seed of the rows that bins are found from.
+    """Return the seed of the rows for bins.
 
-    It is the one that the engine itself derives from `seed` for a matrix, but not for blocks of
-    rows: the first number of its generator.
+    The engine itself derives it from `seed` for a matrix, but not for blocks of rows: it is the
+    first number of its generator.
     """
     state = (214_013 * seed + 2_531_011) % (1 << 32)
     return (state >> 16 & 0x7FFF) % 0x7FFF
@@ -270,16 +270,16 @@ def _as_matrix(X: Any) -> Any:
 
 
 def _captured(evaluate: Any) -> Callable[[], Floats]:
-    """Return a function that calls an evaluation only for the scores it is shown."""
+    """Return a function that calls an evaluation for the scores that its metric gets."""
 
     def scores() -> Floats:
-        seen: list[Floats] = []
+        captured: list[Floats] = []
 
-        def look(values: Floats, data: Any) -> tuple[str, float, bool]:
-            seen.append(values.copy())
+        def metric(values: Floats, data: Any) -> tuple[str, float, bool]:
+            captured.append(values.copy())
             return "none", 0.0, True
 
-        evaluate(look)
-        return seen[0]
+        evaluate(metric)
+        return captured[0]
 
     return scores

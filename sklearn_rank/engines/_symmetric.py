@@ -21,7 +21,7 @@ from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, Tr
 from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 
 _LEAST_SHARE = 1e-100
-"""Share of all weight below which a row has this one in the noise: squares stay finite."""
+"""Least share of all weight of a row in the scale of the noise: squares stay finite."""
 
 
 class Symmetric(Engine):
@@ -83,9 +83,8 @@ class Symmetric(Engine):
         codes = _encoded(rows.X, bins)
         held_out = None if rows.held_out is None else _encoded(rows.held_out, bins)
         with ThreadPool(settings.n_jobs, codes.size).running() as threads:
-            search = SplitSearch(
-                codes, bins, rows.weight, settings.monotonic_cst, settings.max_depth, threads
-            )
+            limits = settings.monotonic_cst, settings.max_depth
+            search = SplitSearch(codes, bins, rows.weight, *limits, threads)
             _grow_trees(settings, search, descent, rows.start, held_out)
 
     def to_bytes(self, booster: SymmetricTrees, n_rounds: int) -> bytes:
@@ -118,12 +117,30 @@ def _grow_trees(
     start: SymmetricTrees | None,
     held_out: Indices | None,
 ) -> None:
-    """Grow trees until `descent` says to stop; `held_out` are the bins of rows to be scored."""
+    r"""Boost symmetric trees until `descent` says to stop.
+
+    With L the objective, f the scores, w the weights, which sum to n, and eta the learning rate,
+    steps 1 to 8 are tree t. Sums over the rows of leaf l are :math:`G_l` of the gradient,
+    :math:`H_l` of the curvature and :math:`N_l` of the weights.
+
+    Parameters
+    ----------
+    settings : TreeSettings
+        Parameters of the fit.
+    search : SplitSearch
+        The bins of the training rows, and the choice among their cuts.
+    descent : Descent
+        The objective, and the observer of each round.
+    start : SymmetricTrees or None
+        Trees of an earlier fit.
+    held_out : ndarray of shape (n_features, n_held_out) or None
+        Bins of rows that are scored after each round.
+    """
     random = np.random.default_rng(settings.random_state)
-    weight, rate, n_features = search.weight, settings.learning_rate, len(search.bins)
-    n_rows, ridge = float(weight.sum()), settings.reg_lambda
+    weight, rate, share = search.weight, settings.learning_rate, settings.subsample
+    n, n_features, n_cuts = float(weight.sum()), len(search.bins), len(search.cut_feature)
+    ridge = settings.reg_lambda
     ridge = Symmetric.defaults["reg_lambda"] if ridge is None else ridge
-    at_least = np.maximum(weight, _LEAST_SHARE * n_rows)
     trees: list[SymmetricTrees] = [] if start is None else [start]
     scores = descent.scores.astype(np.float64)
     held_out_scores = np.zeros(0 if held_out is None else held_out.shape[1])
@@ -132,22 +149,36 @@ def _grow_trees(
         return SymmetricTrees.joined(trees)[:n_rounds].to_bytes()
 
     n_before = 0 if start is None else len(start)
-    for number in range(n_before, n_before + settings.n_estimators):
+    for t in range(n_before, n_before + settings.n_estimators):
+        # 1. The gradient: g = dL / df.
         gradient = descent.gradient()[0].astype(np.float64)
-        # 1. The rows and the features that choose the splits.
-        drawn = search.draw(settings.subsample, random.random(len(weight)))
+        # 2. Draw the rows and the features that choose the splits.
+        drawn = search.draw(share, random.random(len(weight)))
         is_open = random.permutation(n_features) < max(1, round(settings.colsample * n_features))
-        # 2. Splits by noisy scores. The noise is the sampling error of a score; it falls to
-        # nothing as rate times trees passes the logarithm of the rows.
-        noise = np.sqrt((gradient**2 / at_least).sum() / n_rows)
-        noise *= expit(np.log(n_rows) - rate * number)
-        splits, leaf = search.grow(
-            gradient, drawn, settings.subsample, is_open, noise, random.standard_normal
-        )
-        # 3. Values of the leaves by Newton steps, on all rows.
-        n_leaves, chains = 1 << len(splits), chains_of(splits, search.sign)
-        values = rate * leaf_values(descent, scores, leaf, n_leaves, ridge, chains)
+        search.begin(gradient, drawn, share)
+        # 3. The scale of the noise is the sampling error of a score, and vanishes as eta t passes
+        #    log n: sigma = sqrt(sum_i g_i^2 / w_i / n) * n / (n + exp(eta t)).
+        sigma = np.sqrt((gradient**2 / np.maximum(weight, _LEAST_SHARE * n)).sum() / n)
+        sigma *= expit(np.log(n) - rate * t)
+        splits: list[Split] = []
+        while n_cuts and len(splits) < settings.max_depth:
+            # 4. Score each cut of all leaves: the cosine of g and the tree with this split,
+            #    (sum_l G_l^2 / (N_l + 3)) / sqrt(sum_l N_l G_l^2 / (N_l + 3)^2).
+            score = search.scores()
+            # 5. Choose the best cut of each open feature by score + sigma * noise, and the best
+            #    feature with noise drawn anew.
+            cut = search.choose(score, is_open, sigma, random.standard_normal)
+            if cut is None:
+                break
+            # 6. Split every leaf: l <- 2 l + 1[the row goes right].
+            splits.append(search.split_at(cut))
+            search.divide(splits[-1])
+        # 7. Values of the leaves, from all rows, by five Newton steps from v = 0:
+        #    v_l <- v_l - G_l / (H_l + lambda), with g and h anew at f + v.
+        leaf, chains = search.leaf, chains_of(splits, search.sign)
+        values = rate * leaf_values(descent, scores, leaf, 1 << len(splits), ridge, chains)
         trees.append(_tree(splits, search.bins, leaf, gradient, weight, values))
+        # 8. The step: f <- f + eta v.
         scores = scores + values[leaf]
         if held_out is not None:
             held_out_scores = held_out_scores + values[leaf_of(splits, held_out)]
@@ -159,8 +190,8 @@ def _grow_trees(
 def _find_bins(data: Rows, settings: TreeSettings) -> list[FeatureBins]:
     """Return the bins of each feature."""
     X = Selection.of(data.X)
-    chosen, weight = rows_for_thresholds(data)
-    sample = X[chosen].copied()
+    rows, weight = rows_for_thresholds(data)
+    sample = X[rows].copied()
     sample = sample.toarray() if issparse(sample) else sample
     n_categories = {j: 1 + int(np.fmax.reduce(X[:, j], initial=0.0)) for j in settings.categorical}
     binning = Binning(settings.max_bins, n_categories=n_categories)
@@ -168,15 +199,15 @@ def _find_bins(data: Rows, settings: TreeSettings) -> list[FeatureBins]:
 
 
 def _encoded(X: Selection, bins: Sequence[FeatureBins]) -> Indices:
-    """Return the bin of each value, one line for each feature."""
+    """Return the bin of each value, shape (n_features, n_rows)."""
     largest = max(feature.n_bins for feature in bins)
     codes = np.empty((len(bins), X.shape[0]), dtype=np.min_scalar_type(largest - 1))
     first = 0
-    for part in X.parts():
-        rows = slice(first, first + part.shape[0])
-        columns = (part.toarray() if issparse(part) else part).T
-        for line, feature, x in zip(codes, bins, columns, strict=True):
-            line[rows] = feature.encode(np.ascontiguousarray(x, dtype=np.float64))
+    for block in X.parts():
+        rows = slice(first, first + block.shape[0])
+        columns = (block.toarray() if issparse(block) else block).T
+        for code, feature, x in zip(codes, bins, columns, strict=True):
+            code[rows] = feature.encode(np.ascontiguousarray(x, dtype=np.float64))
         first = rows.stop
     return codes
 
@@ -202,24 +233,24 @@ def _tree(
             threshold[level] = ends[np.count_nonzero(~right) - 1]
         else:
             goes_right[level, : len(right)] = right
-    sums: list[Any] = [np.bincount(leaf, of, n_leaves) for of in (gradient, weight)]
+    G, N = (np.bincount(leaf, x, n_leaves) for x in (gradient, weight))
     arrays: tuple[Any, ...] = (
         np.array([split.feature for split in splits], dtype=np.int32),
         threshold,
         np.array([split.goes_right[-1] for split in splits], dtype=bool),
-        np.array([not split.is_taught for split in splits], dtype=bool),
+        np.array([not split.saw_missing for split in splits], dtype=bool),
         goes_right,
-        _gains(sums[0], sums[1], depth),
-        sums[1],
+        _gains(G, N, depth),
+        N,
         values,
     )
     return SymmetricTrees(*(array[np.newaxis] for array in arrays))
 
 
-def _gains(gradient: Floats, weight: Floats, depth: int) -> Floats:
-    """Return by how much each level raised the sum of ``G ** 2 / (N + q)`` over its leaves."""
-    sums = []
+def _gains(G: Any, N: Any, depth: int) -> Floats:
+    """Return by how much each level raised the sum of ``G ** 2 / (N + 3)`` over its leaves."""
+    totals = []
     for level in range(depth, -1, -1):
-        G, N = (x.reshape(1 << level, -1).sum(axis=1) for x in (gradient, weight))
-        sums.append(float((G**2 / (N + PRIOR_ROWS)).sum()))
-    return np.maximum(-np.diff(sums)[::-1], 0.0)
+        g, n = (x.reshape(1 << level, -1).sum(axis=1) for x in (G, N))
+        totals.append(float((g**2 / (n + PRIOR_ROWS)).sum()))
+    return np.maximum(-np.diff(totals)[::-1], 0.0)

@@ -10,14 +10,14 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank.engines._symmetric_splits import Split
 from sklearn_rank.engines.engine import Descent
 
-STEPS = 5
-"""Newton steps: trees of a single one order worse."""
+_STEPS = 5
+"""Newton steps: trees with a single step order worse."""
 
-_MOST_HALVINGS = 10
-_MOST_SWEEPS = 20
+_MOST_HALVINGS, _MOST_SWEEPS = 10, 20
+"""Halvings of a step before the objective counts as flat; sweeps before chains may disagree."""
 
 _LEAST_SHARE = 1e-12
-"""Share of the weight that a leaf has at least where leaves are pooled."""
+"""Least share of the weight of a leaf where leaves are pooled: means of empty ones are defined."""
 
 
 def leaf_values(
@@ -52,35 +52,37 @@ def leaf_values(
         Constraint of a feature, and leaves in the order of its values, which the others share.
     """
     values = np.zeros(n_leaves)
+    # Value, gradient and curvature at v = 0 are those of the scores so far.
     objective, (gradient, curvature) = descent.value, descent.gradient()
-    for _ in range(STEPS):
-        hessian = np.bincount(leaf, curvature, n_leaves) + ridge
-        slope = np.bincount(leaf, gradient, n_leaves)
-        step = -np.divide(slope, hessian, out=np.zeros(n_leaves), where=hessian > 0)
+    for _ in range(_STEPS):
+        G = np.bincount(leaf, gradient, n_leaves)
+        H = np.bincount(leaf, curvature, n_leaves) + ridge
+        step = -np.divide(G, H, out=np.zeros(n_leaves), where=H > 0)
         if chains:
-            step = monotone(values + step, hessian, chains) - values
+            step = monotone(values + step, H, chains) - values
+        # Halving stays within the constraints, which allow a convex set of values.
         for _ in range(_MOST_HALVINGS):
-            lower, *derivatives = descent.gradient_at(scores + (values + step)[leaf])
-            if lower <= objective:
+            value, *derivatives = descent.gradient_at(scores + (values + step)[leaf])
+            if value <= objective:
                 break
             step *= 0.5
         else:  # no step down: the objective is flat here, up to rounding
             break
-        values, objective, (gradient, curvature) = values + step, lower, derivatives
+        values, objective, (gradient, curvature) = values + step, value, derivatives
     return values
 
 
 def chains_of(splits: Sequence[Split], sign: Indices) -> list[tuple[int, Indices]]:
     """Return the chains of leaves along which constraints order the values of a tree."""
     depth, chains = len(splits), []
-    number = np.arange(1 << depth)
+    leaves = np.arange(1 << depth)
     for feature in dict.fromkeys(split.feature for split in splits if sign[split.feature]):
         levels = [level for level, split in enumerate(splits) if split.feature == feature]
         bits = [1 << (depth - 1 - level) for level in levels]
         sides = np.array([splits[level].goes_right[:-1] for level in levels])
         # The larger the value, the more of the splits it has passed.
         steps = np.unique(bits @ sides.astype(np.intp))
-        lowest = number[(number & sum(bits)) == 0]
+        lowest = leaves[(leaves & sum(bits)) == 0]
         chains.append((int(sign[feature]), lowest[:, None] + steps))
     return chains
 
@@ -95,6 +97,7 @@ def monotone(values: Floats, weight: Floats, chains: Sequence[tuple[int, Indices
             values[leaves] = sign * _isotonic(sign * values[leaves], weight[leaves])
         if len(chains) == 1 or (values == before).all():
             break
+    # Chains of different features may still disagree by a little: the running maximum is exact.
     for sign, leaves in chains:
         values[leaves] = sign * np.maximum.accumulate(sign * values[leaves], axis=1)
     return values
@@ -103,8 +106,8 @@ def monotone(values: Floats, weight: Floats, chains: Sequence[tuple[int, Indices
 def _isotonic(values: Floats, weight: Floats) -> Floats:
     """Return the isotonic regression of each row.
 
-    Place k gets the largest, over all i up to k, of the smallest, over all j from k, of the
-    weighted mean of the values i to j (max-min formula; Robertson, Wright and Dykstra, 1988).
+    Value k becomes max over i <= k of min over j >= k of the weighted mean of the values i to j
+    (max-min formula; Robertson, Wright and Dykstra, 1988).
     """
     n = values.shape[1]
     sums = np.cumsum(np.pad(weight * values, ((0, 0), (1, 0))), axis=1)

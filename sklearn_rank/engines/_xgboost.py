@@ -16,12 +16,12 @@ from sklearn_rank._core.selected import Selection
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _OBJECTIVES = {True: "reg:squarederror", False: "rank:ndcg"}
-"""The engine's name of the objective, by whether it gets gradients, for which any will do."""
+"""The engine's name of the objective, by whether it gets gradients; then any objective will do."""
 
 _BLOCK_VALUES = 1 << 22
 """Values of a sparse matrix that are made dense at a time."""
 
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 class XGBoost(Engine):
@@ -76,11 +76,11 @@ class XGBoost(Engine):
         if rows.start is None:
             train = self._matrix(rows.X, settings, **options)
         else:
-            # The trees so far score exact values: those of bins may lie across a threshold.
+            # Earlier trees need exact values: that of a bin may lie across a threshold.
             options.pop("ref", None)
             train = self._exact_matrix(rows.X, settings, **options)
             binning = {"max_bin": settings.max_bins}
-        if rows.query_weight is not None:  # now: bins have no weights
+        if rows.query_weight is not None:  # not before: the engine's bins would be weighted
             train.set_info(weight=rows.query_weight)
         held_out = None
         if rows.held_out is not None:
@@ -116,10 +116,11 @@ class XGBoost(Engine):
     def _make_callback(self, train: Any, held_out: Any, descent: Descent) -> Any:
         to_bytes = self.to_bytes
 
-        # A class waits for the garbage collector: the rows are its object's, which doesn't.
+        # The class lives until the next garbage collection, its object does not: the rows are
+        # attributes of the object.
         class AfterRound(self.module.callback.TrainingCallback):  # type: ignore[name-defined]
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-                train, held_out, descent = self.given
+                train, held_out, descent = self.state
                 view = RoundView(  # scores of no rows are 0 x 0 with XGBoost 3.4
                     lambda: model.predict(train, output_margin=True, training=True).ravel(),
                     lambda: model.predict(held_out, output_margin=True).ravel(),
@@ -128,7 +129,7 @@ class XGBoost(Engine):
                 return bool(descent.after_round(view))
 
         callback = AfterRound()
-        callback.given = train, held_out, descent
+        callback.state = train, held_out, descent
         return callback
 
     def _matrix(self, X: Selection, settings: TreeSettings, **options: Any) -> Any:
@@ -147,42 +148,42 @@ class XGBoost(Engine):
         return self.module.DMatrix(_dense(X.copied()), nthread=settings.n_jobs, **options)
 
     def _dense_blocks(self, X: Selection, options: dict[str, Any]) -> Any:
-        """Return an iterator of the engine's over dense blocks of rows."""
+        """Return the engine's iterator over dense blocks of rows."""
         label, group = options.pop("label", None), options.pop("group", None)
         types = {k: options.pop(k) for k in ("feature_types",) if k in options}
-        # The engine wants queries of rows where rows come in blocks.
+        # For rows in blocks the engine wants the query of each row.
         qid = None if group is None else np.repeat(np.arange(len(group)), group)
 
         class Blocks(self.module.DataIter):  # type: ignore[name-defined]
             def next(self, input_data: Any) -> bool:
-                block = next(self.left, None)
+                block = next(self.blocks, None)
                 if block is None:
                     return False
-                rows, columns, types = self.given
-                given = {k: v[block] for k, v in columns.items() if v is not None}
-                input_data(data=_dense(rows[block].copied()), **given, **types)
+                rows, columns, types = self.state
+                present = {k: v[block] for k, v in columns.items() if v is not None}
+                input_data(data=_dense(rows[block].copied()), **present, **types)
                 return True
 
             def reset(self) -> None:
-                rows = self.given[0]
-                # A process without rows gives one block of none: the engine asks for one.
-                self.left = iter((slice(0, 0),))
+                rows = self.state[0]
+                # A process without rows gives one empty block: the engine asks for a block.
+                self.blocks = iter((slice(0, 0),))
                 if rows.shape[0]:
-                    several = _blocks(rows) if rows.is_sparse else None
-                    self.left = several or blocks(rows.shape[0], rows.rows_in_part)
+                    sparse_blocks = _blocks(rows) if rows.is_sparse else None
+                    self.blocks = sparse_blocks or blocks(rows.shape[0], rows.rows_in_part)
 
-        found = Blocks()
-        found.given = X, {"label": label, "qid": qid}, types
-        found.reset()
-        return found
+        iterator = Blocks()
+        iterator.state = X, {"label": label, "qid": qid}, types
+        iterator.reset()
+        return iterator
 
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
         """Return the first rounds of a booster."""
-        kept = booster if n_rounds == booster.num_boosted_rounds() else booster[:n_rounds]
-        return bytes(kept.save_raw("ubj"))
+        is_all = n_rounds == booster.num_boosted_rounds()
+        return bytes((booster if is_all else booster[:n_rounds]).save_raw("ubj"))
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
-        """Return trees that send what is missing, where training had it never, to the median."""
+        """Return trees that send missing values of complete features to the side of the median."""
         model = json.loads(self.from_bytes(stored, 1).save_raw("json"))
         forest = model["learner"]["gradient_booster"]["model"]
         for tree in forest["trees"][forest["iteration_indptr"][first] :]:
@@ -190,8 +191,8 @@ class XGBoost(Engine):
             is_left = median < np.array(tree["split_conditions"], dtype=np.float32)
             is_split = np.array(tree["left_children"]) >= 0
             is_neutral = is_split & (np.array(tree["split_type"]) == 0) & ~np.isnan(median)
-            found = np.where(is_neutral, is_left, tree["default_left"])
-            tree["default_left"] = found.astype(int).tolist()
+            default_left = np.where(is_neutral, is_left, tree["default_left"])
+            tree["default_left"] = default_left.astype(int).tolist()
         return bytes(self.from_bytes(json.dumps(model).encode(), 1).save_raw("ubj"))
 
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
@@ -199,7 +200,7 @@ class XGBoost(Engine):
         booster = self.module.Booster()
         booster.load_model(bytearray(stored))
         booster.set_param({"nthread": n_threads})
-        booster.save_config()  # takes notice of the threads now, not while several threads score
+        booster.save_config()  # applies the threads now, not while several threads score
         return booster
 
     def scores(self, booster: Any, X: Any, n_threads: int, first: int, last: int) -> Floats:
@@ -207,20 +208,20 @@ class XGBoost(Engine):
         options = {"predict_type": "margin", "iteration_range": (first, last), "missing": np.nan}
         if not issparse(X):
             return np.asarray(booster.inplace_predict(X, **options))
-        parts = [booster.inplace_predict(_dense(X[block]), **options) for block in _blocks(X)]
-        return np.concatenate(parts)
+        scores = [booster.inplace_predict(_dense(X[block]), **options) for block in _blocks(X)]
+        return np.concatenate(scores)
 
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
         """Return Shapley values, the constant last."""
         types = booster.feature_types
         options = {"feature_types": types, "enable_categorical": types is not None}
-        parts = []
+        values = []
         for block in _blocks(X):
-            # Beyond single precision they would be infinite, which this call refuses.
-            rows = np.clip(_dense(X[block]), -_LARGEST, _LARGEST)
+            # Beyond single precision numbers become infinite, which this call refuses.
+            rows = np.clip(_dense(X[block]), -_LARGEST_SINGLE, _LARGEST_SINGLE)
             matrix = self.module.DMatrix(rows, nthread=n_threads, **options)
-            parts.append(booster.predict(matrix, pred_contribs=True))
-        return np.concatenate(parts).astype(np.float64)
+            values.append(booster.predict(matrix, pred_contribs=True))
+        return np.concatenate(values).astype(np.float64)
 
     def importances(self, booster: Any, n_features: int) -> Floats:
         """Return the total gain of each feature's splits."""
@@ -234,7 +235,7 @@ def _categories(n_features: int, categorical: tuple[int, ...]) -> dict[str, Any]
     """Return the options of a matrix of the engine that mark features as categories."""
     if not categorical:
         return {}
-    types = ["c" if number in categorical else "q" for number in range(n_features)]
+    types = ["c" if j in categorical else "q" for j in range(n_features)]
     return {"feature_types": types, "enable_categorical": True}
 
 

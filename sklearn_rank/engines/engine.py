@@ -15,11 +15,11 @@ from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import Selection
 
-_MOST_BINS = 1 << 27
-"""Bytes of the bins of sparse rows, which are dense: 128 MiB."""
+_MOST_BYTES = 1 << 27
+"""Bytes of the dense bins of sparse rows that need no question: 128 MiB."""
 
-_RATE_BY_TREES, _LARGEST_RATE = 10.0, 0.3
-"""Learning rate times number of trees, and the largest rate."""
+_RATE_TIMES_TREES, _LARGEST_RATE = 10.0, 0.3
+"""The "auto" learning rate of libraries: this number divided by the trees, up to a largest rate."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,23 @@ class TreeData:
     Attributes
     ----------
     X : Selection of shape (n_rows, n_features)
-        Features, which the engine reads block by block.
+        Features, read block by block.
     weighted : Rows or None
-        The rows with their weights, for quantiles; None where the engine finds its bins itself.
+        The rows with their weights, for quantiles; None where the engine bins values itself.
     relevance : ndarray of shape (n_rows,) or None
-        For the engine's own ranking objective; None when it gets gradients.
+        For the engine's own ranking objective; None where it gets gradients.
     query_sizes : ndarray of shape (n_queries,) or None
         Number of rows of each query, with `relevance`.
     query_weight : ndarray of shape (n_queries,) or None
-        Weight of each query, with `relevance`; None: all the same.
+        Weight of each query, with `relevance`; None for equal weights.
     shown : ndarray of shape (n_rows,) or None
-        The place, from 1, at which each row was shown in its query, with `relevance`.
+        The position, from 1, at which each row was shown in its query, with `relevance`.
     held_out : Selection of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
     start : booster or None
-        The trees of an earlier fit, which new ones are added to.
+        The trees of an earlier fit, to which new ones are added.
     weight : ndarray of shape (n_rows,) or None
-        Weights on the scale of the gradients: a mean of 1 where they are shares of one.
+        Weights on the scale of the gradients: their mean is 1 where they are shares of one.
     """
 
     X: Selection
@@ -98,7 +98,7 @@ class TreeData:
 
 @dataclass(frozen=True, eq=False)
 class RoundView:
-    """Scores and model after a round; each is computed when it is asked for.
+    """Scores and model after a round, each computed on demand.
 
     Attributes
     ----------
@@ -137,17 +137,17 @@ class Engine(ABC):
 
     name: ClassVar[str]
     needs_package: ClassVar[bool] = True
-    """Whether it is a library that must be installed."""
+    """Whether a library must be installed."""
 
     keeps_zeros_sparse: ClassVar[bool] = True
     """Whether sparse rows stay sparse; otherwise their bins are dense."""
 
     own_names: ClassVar[dict[str, str]]
-    """The parameter of `BoostedTreesRanker` that decides each main parameter of the engine; "" for
-    one that can't be set at all."""
+    """Main parameter of the engine to the parameter of `BoostedTreesRanker` that decides it; "" if
+    none does."""
 
     defaults: ClassVar[dict[str, float]]
-    """Its own `reg_lambda` and `min_child_weight`."""
+    """The engine's default `reg_lambda` and `min_child_weight`."""
 
     loss: ClassVar[str] = "logistic"
     auto: ClassVar[dict[str, Any]] = {
@@ -157,7 +157,7 @@ class Engine(ABC):
         "subsample": 0.7,
         "colsample": 0.7,
     }
-    """The loss and other settings that are "auto", beside those that depend on the rows."""
+    """What "auto" means for the loss and for settings that don't depend on the rows."""
 
     max_depth: ClassVar[int] = 30
     """The largest depth of a tree."""
@@ -174,16 +174,16 @@ class Engine(ABC):
         """Return the first rounds of a booster, as the engine stores them."""
 
     def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
-        """Return trees that send what is missing, where training had it never, to the median.
+        """Return trees that send missing values of complete features to the side of the median.
 
         Parameters
         ----------
         stored : bytes
-            What `to_bytes` returns.
+            Trees as `to_bytes` returns them.
         medians : ndarray of shape (n_features,)
-            NaN of features of which training rows have chosen the sides.
+            Weighted medians; NaN for features that training rows miss, whose sides are learned.
         first : int
-            The first round that is changed.
+            The first round to change.
         """
         return stored
 
@@ -199,8 +199,8 @@ class Engine(ABC):
         self, booster: Any, X: Selection, n_threads: int, first: int, last: int
     ) -> Floats:
         """Return the same of selected rows, without a copy of all of them."""
-        parts = [self.scores(booster, part, n_threads, first, last) for part in X.parts()]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        scores = [self.scores(booster, block, n_threads, first, last) for block in X.parts()]
+        return np.concatenate(scores) if scores else np.zeros(0)
 
     @abstractmethod
     def contributions(self, booster: Any, X: Any, n_threads: int) -> Floats:
@@ -211,7 +211,7 @@ class Engine(ABC):
         """Return the total gain of each feature's splits."""
 
     def learning_rate(self, n_estimators: int, n_rows: float, n_rarer: float) -> float:
-        """Return the learning rate that is "auto".
+        """Return the "auto" learning rate.
 
         Parameters
         ----------
@@ -220,31 +220,30 @@ class Engine(ABC):
         n_rows, n_rarer : float
             Number of rows, and of rows of the rarer class.
         """
-        return min(_LARGEST_RATE, _RATE_BY_TREES / n_estimators)
+        return min(_LARGEST_RATE, _RATE_TIMES_TREES / n_estimators)
 
     def refused(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield parameters of `BoostedTreesRanker` that the engine can't take, and why."""
+        """Yield the parameters of `BoostedTreesRanker` that the engine refuses, and why."""
         yield from ()
 
     def _main_params(self, settings: TreeSettings) -> dict[str, Any]:
         """Return the settings that are not None, under the engine's names."""
-        given = {name: getattr(settings, ours, None) for name, ours in self.own_names.items()}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {name: getattr(settings, ours, None) for name, ours in self.own_names.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
-    def check_params(self, owner: str, given: Mapping[str, Any]) -> None:
+    def check_params(self, owner: str, params: Mapping[str, Any]) -> None:
         """Raise ValueError for the main names of parameters that `owner` decides.
 
         All others are passed on: the engine itself warns of names that it does not know, and of
         aliases that have no effect because the main name is set.
         """
-        for name in given:
-            ours = self.own_names.get(name)
-            if ours is not None:
-                reason = f"is its parameter {ours!r}: set that" if ours else "can't be set"
-                raise ValueError(
-                    f"engine_params of {owner} has {name!r}, which {reason}. "
-                    f"Got {name}={given[name]!r}."
-                )
+        for name in filter(self.own_names.__contains__, params):
+            parameter = self.own_names[name]
+            reason = f"is its parameter {parameter!r}: set that" if parameter else "can't be set"
+            raise ValueError(
+                f"engine_params of {owner} has {name!r}, which {reason}. "
+                f"Got {name}={params[name]!r}."
+            )
 
     def check_features(self, owner: str, X: Selection, max_bins: int) -> None:
         """Raise ValueError for sparse rows whose bins would be far larger than they are."""
@@ -252,32 +251,32 @@ class Engine(ABC):
             return
         n_bytes = X.shape[0] * X.shape[1] * np.min_scalar_type(max_bins - 1).itemsize
         stored = X.matrix.nnz * (X.matrix.dtype.itemsize + 4)
-        if n_bytes > max(_MOST_BINS, 2 * stored):
+        if n_bytes > max(_MOST_BYTES, 2 * stored):
             raise ValueError(
                 f"Sparse X of {owner} is too large for engine={self.name!r}, which would need "
                 f"{n_bytes / 1e9:.2g} GB for its {X.shape[0]} rows x {X.shape[1]} features: it "
                 "takes values that are not stored for missing ones, so that their bins are made "
-                f"dense. The limit is {_MOST_BINS >> 20} MiB, or twice the size of X. Use "
+                f"dense. The limit is {_MOST_BYTES >> 20} MiB, or twice the size of X. Use "
                 "engine='lightgbm', which keeps zeros sparse, or ListNetLinear or "
                 "KernelPairwiseSGDRanker, or select features."
             )
 
     @contextmanager
-    def errors_named(self, owner: str, given: Mapping[str, Any]) -> Any:
+    def errors_named(self, owner: str, params: Mapping[str, Any]) -> Iterator[None]:
         """Turn errors of the engine into ValueError that names the parameter."""
         try:
             yield
         except self.error as error:
             text = str(error).partition("\nStack trace")[0].strip()
-            whose = self._parameter_in(text, given)
-            raise ValueError(f"{whose}{owner}: {self.name} says: {text}") from error
+            parameter = self._parameter_in(text, params)
+            raise ValueError(f"{parameter}{owner}: {self.name} says: {text}") from error
 
-    def _parameter_in(self, text: str, given: Mapping[str, Any]) -> str:
+    def _parameter_in(self, text: str, params: Mapping[str, Any]) -> str:
         """Return "... of " with the parameter that an error is about, as far as it says."""
-        found = {name: one for name, one in given.items() if name in text or repr(one) in text}
-        ours = next((mine for name, mine in self.own_names.items() if mine and name in text), "")
-        if found or (given and not ours):
-            return f"engine_params={found or dict(given)} of "
+        named = {k: value for k, value in params.items() if k in text or repr(value) in text}
+        ours = next((ours for name, ours in self.own_names.items() if ours and name in text), "")
+        if named or (params and not ours):
+            return f"engine_params={named or dict(params)} of "
         return f"{ours} of " if ours else ""
 
     @property
@@ -289,17 +288,16 @@ class Engine(ABC):
 def as_exact_sums(values: Floats, share: float = 1.0, dtype: Any = np.float32) -> Floats:
     """Divide values, and round to multiples of a power of two, by default as float32.
 
-    Sums are exact: each in float64 is the same in any order, and so is every tree, with any
-    number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
-    values that are not tiny lose no digit that float32 has.
+    Their sums in float64 are exact, so that every tree is the same for any order of the rows and
+    any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
+    only values below 2**-27 of that sum lose digits that float32 has.
     """
-    parts = list(blocks(len(values)))
-    total = sum(float(np.abs(values[part]).sum()) for part in parts) / share
+    rows = list(blocks(len(values)))
+    total = sum(float(np.abs(values[block]).sum()) for block in rows) / share
     # No finer than the smallest number of 32 bits.
     unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
     out = np.empty(len(values), dtype)
-    for part in parts:
-        work = values[part] / share * (1.0 / unit)
-        np.rint(work, out=work)
-        np.multiply(work, unit, out=out[part], casting="same_kind")
+    for block in rows:
+        multiple = np.rint(values[block] / share * (1.0 / unit))
+        np.multiply(multiple, unit, out=out[block], casting="same_kind")
     return out

@@ -20,7 +20,7 @@ ENGINES: dict[str, type[Engine]] = {
 """The engines by name, in the order in which they are looked for."""
 
 LIBRARIES = tuple(name for name, engine in ENGINES.items() if engine.needs_package)
-"""Those that another library is."""
+"""The engines that are other libraries."""
 
 
 @cache
@@ -30,7 +30,7 @@ def _loaded(name: str) -> tuple[Any, str]:
         return None, ""
     try:
         return importlib.import_module(name), ""
-    except Exception as error:  # a library that the wheel doesn't bring can show in any way
+    except Exception as error:  # an absent system library may raise anything
         if isinstance(error, ModuleNotFoundError) and error.name == name:
             return None, f'{name} is not installed (pip install "sklearn-rank[{name}]")'
         return None, not_loaded(name, error)
@@ -42,23 +42,23 @@ def get_engine(name: str, owner: str, *, needs_library: bool = False) -> Engine:
     Parameters
     ----------
     name : str
-        Its name. "auto": "symmetric", or for what only libraries do the first that can be used;
-        no other is imported.
+        Its name. "auto" is "symmetric" or, with `needs_library`, the first library that is
+        installed; no other is imported.
     owner : str
         The ranker, for messages.
     needs_library : bool, default=False
-        Whether only another library's engine will do.
+        Whether "auto" must be another library.
 
     Raises
     ------
     ImportError
-        When it can't be used; the message says how to install it.
+        If it can't be used; the message says how to install it.
     ValueError
-        When there is no engine of that name.
+        If there is no engine of that name.
     """
     if name not in ("auto", *ENGINES):
-        known = ", ".join(map(repr, ("auto", *ENGINES)))
-        raise ValueError(f"The engine of {owner} must be one of {known}. Got {name!r} instead.")
+        names = ", ".join(map(repr, ("auto", *ENGINES)))
+        raise ValueError(f"The engine of {owner} must be one of {names}. Got {name!r} instead.")
     reasons = []
     candidates = (name,) if name != "auto" else LIBRARIES if needs_library else ("symmetric",)
     for candidate in candidates:

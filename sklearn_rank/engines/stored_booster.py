@@ -9,7 +9,7 @@ from sklearn_rank.engines.registry import get_engine
 
 
 class StoredBooster:
-    """The trees as the engine stores them; the engine's own object is made when it is needed.
+    """Trees as the engine stores them; its booster is loaded when it is needed.
 
     Copies and pickles hold bytes only.
 
@@ -18,7 +18,7 @@ class StoredBooster:
     engine : str
         Name of the engine.
     stored : bytes
-        What `Engine.to_bytes` returns.
+        The trees as `Engine.to_bytes` returns them.
     """
 
     def __init__(self, engine: str, stored: bytes) -> None:
@@ -27,14 +27,14 @@ class StoredBooster:
     def loaded(self, n_threads: int) -> tuple[Engine, Any]:
         """Return the engine, and its booster that scores with some threads.
 
-        One booster for each number of threads: changing it while another thread scores
-        would not be safe.
+        There is one booster for each number of threads: to change the number while another thread
+        scores would not be safe.
         """
-        known: dict[int, tuple[Engine, Any]] = vars(self).setdefault("_loaded", {})
-        if n_threads not in known:
+        loaded: dict[int, tuple[Engine, Any]] = vars(self).setdefault("_loaded", {})
+        if n_threads not in loaded:
             engine = get_engine(self.engine, "a fitted BoostedTreesRanker")
-            known[n_threads] = engine, engine.from_bytes(self.stored, n_threads)
-        return known[n_threads]
+            loaded[n_threads] = engine, engine.from_bytes(self.stored, n_threads)
+        return loaded[n_threads]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the name and the bytes."""

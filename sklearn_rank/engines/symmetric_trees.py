@@ -20,15 +20,15 @@ _BLOCK_ROWS = 1 << 13
 """Rows that are scored at a time."""
 
 _BLOCK_SUMS = 1 << 22
-"""Expected scores, by tree, set of features and leaf, that are kept at a time: 32 MiB."""
+"""Expected scores of trees, sets of features and leaves in memory at a time: 32 MiB."""
 
 
 @dataclass(frozen=True, eq=False)
 class SymmetricTrees:
-    """Trees of which each splits all leaves of a level alike.
+    """Trees that split all leaves of a level alike.
 
-    The number of a leaf has a bit for each level, that of the root first: 1 where a row has gone
-    right. A tree with fewer levels than others has more that split nothing, which send all left.
+    The number of a leaf has a bit for each level, the root's first: 1 where a row goes right. Trees
+    of fewer levels than the deepest one are filled up with levels that send every row left.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class SymmetricTrees:
     missing_right : ndarray of shape (n_trees, depth)
         Whether missing values, and categories that training had not, go right.
     is_neutral : ndarray of shape (n_trees, depth)
-        Whether no missing value of the training rows decided that.
+        Whether no training row misses the feature, so that no missing value chose that side.
     goes_right : ndarray of shape (n_trees, depth, n_categories)
         Whether a category goes right.
     gain : ndarray of shape (n_trees, depth)
         By how much the split raised the sum of ``G ** 2 / (N + 3)`` over the leaves.
     weight, value : ndarray of shape (n_trees, 2 ** depth)
-        Weight of the training rows in each leaf, and what a leaf adds to the score.
+        Weight of the training rows in each leaf, and its addition to the score.
     """
 
     feature: Indices
@@ -66,27 +66,25 @@ class SymmetricTrees:
         return SymmetricTrees(*(getattr(self, field.name)[rounds] for field in fields(self)))
 
     @classmethod
-    def joined(cls, parts: Sequence[SymmetricTrees]) -> SymmetricTrees:
+    def joined(cls, forests: Sequence[SymmetricTrees]) -> SymmetricTrees:
         """Return the trees of several fits, one after the other."""
-        depth = max(part.feature.shape[1] for part in parts)
-        n_categories = max(part.goes_right.shape[2] for part in parts)
-        padded = [part._padded(depth, n_categories) for part in parts]
-        columns = zip(*padded, strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
+        depth = max(trees.feature.shape[1] for trees in forests)
+        n_categories = max(trees.goes_right.shape[2] for trees in forests)
+        padded = [trees._padded(depth, n_categories) for trees in forests]
+        return cls(*(np.concatenate(arrays) for arrays in zip(*padded, strict=True)))
 
     def _padded(self, depth: int, n_categories: int) -> list[Any]:
-        """Return the arrays with as many levels; those that are added come last."""
-        more = ((0, 0), (0, depth - self.feature.shape[1]))
-        n_copies = 1 << more[1][1]
-        weight = np.kron(self.weight, np.eye(1, n_copies))
+        """Return the arrays of trees of as many levels; added levels are the lowest."""
+        n_added = depth - self.feature.shape[1]
+        levels, n_copies = ((0, 0), (0, n_added)), 1 << n_added
         return [
-            np.pad(self.feature, more, constant_values=-1),
-            np.pad(self.threshold, more, constant_values=np.nan),
-            np.pad(self.missing_right, more),
-            np.pad(self.is_neutral, more),
-            np.pad(self.goes_right, (*more, (0, n_categories - self.goes_right.shape[2]))),
-            np.pad(self.gain, more),
-            weight,
+            np.pad(self.feature, levels, constant_values=-1),
+            np.pad(self.threshold, levels, constant_values=np.nan),
+            np.pad(self.missing_right, levels),
+            np.pad(self.is_neutral, levels),
+            np.pad(self.goes_right, (*levels, (0, n_categories - self.goes_right.shape[2]))),
+            np.pad(self.gain, levels),
+            np.kron(self.weight, np.eye(1, n_copies)),  # all rows go left
             self.value.repeat(n_copies, axis=1),
         ]
 
@@ -102,7 +100,7 @@ class SymmetricTrees:
     def from_bytes(cls, stored: bytes) -> SymmetricTrees:
         """Read a NumPy archive, in which nothing is pickled or compressed.
 
-        The bits fill whole bytes: there may be categories that never occur.
+        Bits of categories fill whole bytes: there may be up to seven categories that never occur.
         """
         with np.load(io.BytesIO(stored), allow_pickle=False) as archive:
             if any(member.compress_type for member in archive.zip.infolist()):
@@ -113,15 +111,14 @@ class SymmetricTrees:
 
     @cached_property
     def _bins(self) -> dict[int, FeatureBins]:
-        """The bins of each feature in use: those that some split tells apart."""
-        is_category = np.isnan(self.threshold) & (self.feature >= 0)
+        """The bins of each feature in use, between the thresholds of all trees."""
         bins = {}
         for j in np.unique(self.feature[self.feature >= 0]).tolist():
-            of_feature = self.feature == j
-            if (is_category & of_feature).any():
+            thresholds = np.unique(self.threshold[self.feature == j])
+            if np.isnan(thresholds).any():
                 bins[j] = FeatureBins(categories=np.arange(self.goes_right.shape[2]))
             else:
-                bins[j] = FeatureBins(np.unique(self.threshold[of_feature]))
+                bins[j] = FeatureBins(thresholds)
         return bins
 
     def _sides(self, tree: int) -> Iterator[tuple[int, Mask]]:
@@ -141,12 +138,12 @@ class SymmetricTrees:
     def leaves(self, X: Any, first: int, last: int) -> Iterator[tuple[slice, int, Indices]]:
         """Yield blocks of rows, and the leaf of each row in each of some trees."""
         sides = [list(self._sides(tree)) for tree in range(first, last)]
-        used = {j for tree in sides for j, _ in tree if j >= 0}
+        used = {j for levels in sides for j, _ in levels if j >= 0}
         for rows in blocks(X.shape[0], _BLOCK_ROWS):
-            part = X[rows].toarray() if issparse(X) else np.asarray(X[rows], dtype=np.float64)
-            codes = {j: self._bins[j].encode(np.ascontiguousarray(part[:, j])) for j in used}
+            block = X[rows].toarray() if issparse(X) else np.asarray(X[rows], dtype=np.float64)
+            codes = {j: self._bins[j].encode(np.ascontiguousarray(block[:, j])) for j in used}
             for tree, levels in enumerate(sides, first):
-                leaf = np.zeros(len(part), dtype=np.uint8)
+                leaf = np.zeros(len(block), dtype=np.uint8)
                 for j, right in levels:
                     leaf <<= 1
                     if j >= 0:
@@ -164,27 +161,31 @@ class SymmetricTrees:
         """Return path-dependent Shapley values of each feature, the constant last."""
         n_rows, n_features = X.shape
         out = np.zeros((n_rows, n_features + 1))
-        step = max(1, _BLOCK_SUMS >> 2 * self.feature.shape[1])
-        for trees in blocks(len(self), step):
-            part = self[trees]
-            tables, constant = part._shapley_tables()
+        n_trees = max(1, _BLOCK_SUMS >> 2 * self.feature.shape[1])
+        for block in blocks(len(self), n_trees):
+            trees = self[block]
+            tables, constant = trees._shapley_tables()
             out[:, -1] += constant
-            for rows, tree, leaf in part.leaves(X, 0, len(part)):
-                for level, j in enumerate(part.feature[tree].tolist()):
+            for rows, tree, leaf in trees.leaves(X, 0, len(trees)):
+                for level, j in enumerate(trees.feature[tree].tolist()):
                     if j >= 0:
                         out[rows, j] += tables[tree, level][leaf]
         return out
 
     def _shapley_tables(self) -> tuple[Floats, float]:
-        """Return what each level adds for a row in each leaf, and the sum of all expectations.
+        r"""Return the Shapley value of each level for a row in each leaf, and the constant.
 
-        The expected value given the features of a set S follows the row at levels of S, and
-        elsewhere goes both ways by the weights of the training rows. Levels that split on one
-        feature are one player: the first of them; the others add nothing.
+        .. math:: \phi_j = \sum_{S \not\ni j} \frac{|S|! \, (d - 1 - |S|)!}{d!}
+            \bigl( v(S \cup j) - v(S) \bigr)
+
+        where d is the depth, S are sets of levels, and v(S) is the expected value of a tree: it
+        follows the row at levels of S, and goes both ways elsewhere by the weights of the training
+        rows. Levels that split on one feature are one player: the first of them; the others add
+        nothing.
         """
         n_trees, depth = self.feature.shape
         sets = np.arange(1 << depth)
-        # expected[tree, S, node of the level, what the row does below], from the leaves upwards
+        # 1. v[tree, S, node of the level, path of the row below], from the leaves upwards.
         expected = np.broadcast_to(
             self.value[:, None, :, None], (n_trees, 1 << depth, 1 << depth, 1)
         )
@@ -198,14 +199,15 @@ class SymmetricTrees:
             below = expected.reshape(n_trees, 1 << depth, 1 << level, 2, -1)
             mean = np.einsum("tnb,tsnbr->tsnr", share, below)
             follows = (sets >> player[:, [level]] & 1).astype(bool)[:, :, None, None, None]
-            chosen = np.where(follows, below, mean[:, :, :, None])
-            expected = chosen.reshape(n_trees, 1 << depth, 1 << level, -1)
+            expected = np.where(follows, below, mean[:, :, :, None])
+            expected = expected.reshape(n_trees, 1 << depth, 1 << level, -1)
         expected = expected[:, :, 0]
+        # 2. The mean gain of a level over the sets without it, those of each size together alike.
         tables = np.zeros((n_trees, depth, 1 << depth))
         for level in range(depth):
             without = sets[sets >> level & 1 == 0]
-            size = np.array([int(number).bit_count() for number in without])
-            shares = 1 / (depth * np.array([comb(depth - 1, k) for k in size.tolist()]))
+            sizes = [members.bit_count() for members in without.tolist()]
+            shares = 1 / (depth * np.array([comb(depth - 1, size) for size in sizes]))
             gain = expected[:, without | 1 << level] - expected[:, without]
             tables[:, level] = np.einsum("s,tsl->tl", shares, gain)
         return tables, float(expected[:, 0, 0].sum())

@@ -52,10 +52,10 @@ def assert_is_best(tree, level, split, leaf):
     assert max(noisy[n] for n in ours) >= noisy[best[split.feature]] - 1e-10
     assert final[split.feature] >= max(final[j] for j in final if tree.is_open[j]) - 1e-10
     assert tree.is_open[split.feature]
-    if not split.is_taught:  # to the side of the weighted median
+    if not split.saw_missing:  # to the side of the weighted median
         mass = [search.weight[split.goes_right[rows] == side].sum() for side in (False, True)]
         assert split.goes_right[-1] == (mass[1] > mass[0])
-    assert split.is_taught == (search.bins[split.feature].missing in rows)
+    assert split.saw_missing == (search.bins[split.feature].missing in rows)
 
 
 @contextmanager
@@ -68,27 +68,38 @@ def checked(settings, **limits):
             self.counts = oracle.multiples(self.weight, uniform, share)
             return super().draw(share, uniform)
 
-        def grow(self, gradient, drawn, share, is_open, scale, noise):
+        def begin(self, gradient, drawn, share):
             tree = SimpleNamespace(search=self, counts=self.counts, gradient=gradient, draws=[])
-            tree.is_open, tree.scale = is_open, scale
+            tree.splits, tree.is_open = [], None
             assert_array_equal(drawn, np.flatnonzero(self.counts))
+            trees.append(tree)
+            super().begin(gradient, drawn, share)
+
+        def choose(self, score, is_open, scale, noise):
+            tree = trees[-1]
+            tree.is_open, tree.scale = is_open, scale
 
             def noted(size):
                 tree.draws.append(noise(size))
                 return tree.draws[-1]
 
-            tree.splits, tree.leaf = super().grow(gradient, drawn, share, is_open, scale, noted)
-            trees.append(tree)
-            return tree.splits, tree.leaf
+            return super().choose(score, is_open, scale, noted)
+
+        def split_at(self, cut):
+            trees[-1].splits.append(super().split_at(cut))
+            return trees[-1].splits[-1]
 
     def leaf_values(descent, scores, leaf, n_leaves, ridge, chains):
         tree, leaf_above = trees[-1], np.zeros(len(leaf), dtype=int)
+        tree.leaf = leaf
         assert_array_equal(tree.gradient, descent.gradient()[0])
         weight, n = tree.search.weight, tree.search.weight.sum()
         noise = np.sqrt(sum(tree.gradient**2 / weight) / n)
         shrunk = n / (n + np.exp(settings["learning_rate"] * (len(trees) - 1)))
-        assert_allclose(tree.scale, noise * shrunk, rtol=1e-12)
-        assert sum(tree.is_open) == max(1, round(settings["colsample"] * len(tree.is_open)))
+        assert (tree.is_open is None) == (len(tree.search.cut_feature) == 0)
+        if tree.is_open is not None:
+            assert_allclose(tree.scale, noise * shrunk, rtol=1e-12)
+            assert sum(tree.is_open) == max(1, round(settings["colsample"] * len(tree.is_open)))
         for level, split in enumerate(tree.splits):
             assert_is_best(tree, level, split, leaf_above)
             leaf_above = 2 * leaf_above + split.goes_right[tree.search.codes[split.feature]]

@@ -17,7 +17,7 @@ from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
 from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._store import Model, load_model, model_scores, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra
+from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, noting
 from sklearn_rank.metrics.held_out import Labels, Measured
 from sklearn_rank.plotting.drawing import COLOURS, use_light_frame
 
@@ -26,7 +26,8 @@ def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Outp
     """Cross-validate rankers beside the baselines, print a table, and draw it if asked to."""
     notes: list[str] = []
     figure = import_extra("matplotlib.figure", "plot").Figure if plot else None
-    contest = _contest.hold(table, folds, notes)
+    with noting(notes, refused=()):
+        contest = _contest.hold(table, folds, notes)
     content = show(contest, notes)
     if output is not None:
         write_json(output, _summary(contest.data) | content | _contest.record(contest))
@@ -66,7 +67,8 @@ def train(
         what = f"{changed[0]} goes" if best is None else "ranker does not go"
         raise InputError(f"--{what} with --best, which compares models by folds")
     if best is not None:
-        contest = _contest.hold(table, folds, notes, best)
+        with noting(notes, refused=()):
+            contest = _contest.hold(table, folds, notes, best)
         show(contest, notes)
         print()
         notes.clear()  # they are shown
@@ -91,7 +93,8 @@ def evaluate(model: str, table: TableOptions, metrics: list[str], output: Output
     tested = model_data(table, loaded.schema, notes, labelled=True)
     names, rows = choose_metrics(metrics, tested), Labels(tested.y.astype(float), tested.qid)
     scores = model_scores(loaded, tested.X, model, notes)
-    found = {name: measure(name, rows, scores) for name in names}
+    with noting(notes, refused=()):
+        found = {name: measure(name, rows, scores) for name in names}
     show_notes(notes)
     column = _cells({_heading(name): one for name, one in found.items()})
     about = _about_intervals(tested, found.values())

@@ -2,7 +2,8 @@
 
 Conventions, stated once
 ------------------------
-- **Relevant** is a row whose relevance is above 0.
+- **Relevant** is a row whose relevance is above 0. Metrics that tell relevant rows from others
+  alone warn where rows of several grades are all above it.
 - **Ties**: the value is the exact mean over all orders of the tied rows, so that the order
   of the input does not matter.
 - **Queries without a relevant row** have the same value in any order. They are skipped (NaN
@@ -33,6 +34,7 @@ from sklearn_rank._core.validation import (
     check_qid,
     check_query_weight,
 )
+from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 Metric = TypeVar("Metric", bound=Callable[..., Any])
@@ -42,6 +44,10 @@ _ALLOWED: dict[str, Constraint] = {
     "empty": Number(0, 1, integer=True, other=("skip",)),
     "k": Number(1, integer=True, other=(None,)),
 }
+
+
+_OF_GRADES = ("ndcg_score", "err_score")
+"""Metrics to which relevant rows are not all the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +128,12 @@ def rank_queries(
 ) -> tuple[QueryMean, RankedQueries]:
     """Check what a metric of places gets, and sort rows by query and descending score."""
     mean = QueryMean.checked(owner, y_true, k, **over)
-    return mean, rank_rows(ScoredRows.with_relevance(y_true, y_score, over.get("qid")))
+    rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
+    low, high = rows.y.min(), rows.y.max()
+    if 0 < low < high and owner not in _OF_GRADES:  # classes 1 and 2, or grades from 1 on
+        counted = f"To {owner} every row is relevant, as y_true runs from {low:g} to {high:g}"
+        warn(f"{counted}: all orders have the same value. Relevant are rows above 0.")
+    return mean, rank_rows(rows)
 
 
 def check_not_negative(owner: str, relevance: Floats) -> None:

@@ -96,6 +96,17 @@ def test_intervals_over_queries_are_those_of_their_values():
     assert measure("ndcg@10", Labels(y, qid % 9), good).interval is None
 
 
+def test_a_note_where_all_rows_are_relevant(folder, capsys):
+    """Also of `evaluate`; once, and no warning."""
+    folder.assign(grade=folder["grade"] + 1).to_csv("rows.csv", index=False)
+    shown, note = ["--metrics", "map,auc"], "note: To average_precision every row is relevant"
+    run(["compare", *GRADED, "--rankers=RankBoost", "--cv=2", *shown, *FAST])
+    run(["train", *GRADED, "--ranker=RankBoost", "-o", "m.skops", *FAST])
+    compared = capsys.readouterr().err
+    run(["evaluate", "m.skops", "rows.csv", *shown])
+    assert compared.count(note) == capsys.readouterr().err.count(note) == 1
+
+
 def test_names_of_metrics():
     assert top_metric(["auc", "map", "tpr@0.05"]) == "tpr@0.05"
     assert top_metric(["auc"]) == "auc"

@@ -1,5 +1,6 @@
 """The metrics of a ranking against definitions that visit every pair and every tied order."""
 
+import warnings
 from functools import partial
 from itertools import product
 from math import inf, log
@@ -20,6 +21,7 @@ from strategies import bipartite, one_list, problems
 
 from sklearn_rank import metrics
 
+pytestmark = pytest.mark.filterwarnings("ignore:To .* every row is relevant")  # in a few rows
 LOSSES = list(naive.LOSSES)
 
 
@@ -203,6 +205,19 @@ def test_weights_of_queries_that_are_none(metric):
     for options, message in cases:
         with pytest.raises(ValueError, match=message):
             metric(y, f, **options)
+
+
+@every_cut_off
+def test_a_warning_where_all_rows_are_relevant(metric, definition):
+    """Classes 1 and 2, or grades from 1 on: only gains tell the rows apart."""
+    name = getattr(metric, "func", metric).__name__
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        values = {metric([2, 1, 1, 2], f) for f in ([4, 3, 2, 1], [1, 2, 3, 0])}
+        metric([2, 0, 1, 2], [4, 3, 2, 1])
+        metric([1, 1], [1, 2])
+    assert len(caught) == 2 * (len(values) == 1)
+    assert all(f"To {name} every row is relevant" in str(one.message) for one in caught)
 
 
 @every_per_query

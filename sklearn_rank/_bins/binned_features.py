@@ -22,22 +22,22 @@ _GATHERED = 1024
 """Rows gathered and transposed at a time: they stay in the cache."""
 
 _MANY_VALUES = 4096
-"""Values from which on the lookup table of `Digitizer` is worth building."""
+"""Values of a feature for which the lookup table of `Digitizer` is worth building."""
 
 SIZE_ROUNDING = 1e-9
-"""How much less, relatively, sums of weights and shares of a size may be than they should."""
+"""Relative shortfall of a bin's weight that counts as rounding."""
 
 MOST_ROWS = 1 << 17
-"""Distinct rows from which quantiles are found at most."""
+"""Most distinct rows for quantiles."""
 
 
 def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
-    r"""Return the rows that tell the quantiles of every feature, and the weights they stand for.
+    r"""Return the rows for the quantiles of every feature, and their weights in place of all rows.
 
     These are all rows, or of more than 2^17 distinct rows the m = 2^17 with the smallest hashes,
-    which are the same in any order and on several processes. The share of the weight up to a
-    threshold is then off by an error whose standard deviation is at most about
-    :math:`1 / (2 \sqrt m)`, .14 % of the weight, where weights are equal.
+    which are the same in any order and on several processes. For equal weights the share of the
+    weight up to a threshold then has a standard error of at most about :math:`1 / (2 \sqrt m)`,
+    .14 % of the weight.
     """
     if rows.total(float(len(rows.weight))) <= MOST_ROWS:
         return slice(None), rows.weight
@@ -46,7 +46,7 @@ def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class SortedValues:
-    """Values of one feature in order, none missing, with their weights.
+    """Sorted values of one feature, none missing, with their weights.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class SortedValues:
         return np.where(middle < upper, middle, lower)
 
     def _quantiles(self, max_bins: int) -> Floats:
-        """Return the values that thresholds follow."""
+        """Return the values below the thresholds."""
         if len(self.distinct) <= max_bins:
             return self.distinct[:-1]
         quantiles = np.unique(self.at(np.arange(1, max_bins) / max_bins))
@@ -99,14 +99,15 @@ class SortedValues:
 
     def at(self, share: Floats) -> Floats:
         """Return the weighted quantiles of some shares."""
-        # A hair lower: sums of weights round differently from counts, and in another order.
+        # A hair lower, so that rounding of the sums can't skip a value: weights and counts then
+        # have the same quantiles, in any order of the rows.
         share = share * (1 - 1e-12)
         if self.weight is None:
-            place = np.ceil(share * len(self.values)).astype(np.intp) - 1
+            index = np.ceil(share * len(self.values)).astype(np.intp) - 1
         else:
             cumulative = np.cumsum(self.weight)
-            place = np.searchsorted(cumulative, share * cumulative[-1])
-        return self.values[place]
+            index = np.searchsorted(cumulative, share * cumulative[-1])
+        return self.values[index]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +123,12 @@ class FeatureBins:
     thresholds : ndarray of shape (n_thresholds,)
         Increasing; empty for categories.
     special : ndarray of shape (n_special,)
-        Values with a bin of their own, of no order.
+        Codes with a bin of their own, without an order.
     categories : ndarray of shape (n_categories,) or None
         The bin of each category code 0, 1, ...; None for numbers. Bins are 0, 1, ..., without
         gaps; -1 for a category that counts as missing, as do codes outside the range.
     ordered : bool
-        Whether the bins of categories have an order: they are ranges of levels.
+        Whether the bins of categories are ranges of ordered levels.
 
     Examples
     --------
@@ -183,8 +184,8 @@ class FeatureBins:
             bins = np.searchsorted(self.thresholds, x)
         else:
             bins = self._digitizer(x)
-        for number, code in enumerate(self.special):
-            bins[x == code] = self.n_values + number
+        for index, code in enumerate(self.special):
+            bins[x == code] = self.n_values + index
         if len(x) and np.isnan(x.min()):  # one pass, and no mask where nothing is missing
             bins[np.isnan(x)] = self.missing
         return bins
@@ -195,16 +196,15 @@ class FeatureBins:
 
     def _categories_of(self, x: Floats) -> Indices:
         assert self.categories is not None
-        known = np.append(
-            np.where(self.categories < 0, self.missing, self.categories), self.missing
-        )
+        bins = np.append(self.categories, -1)  # the last for values that are no code
+        bins = np.where(bins < 0, self.missing, bins)
         code = np.nan_to_num(x, nan=-1.0, posinf=-1.0, neginf=-1.0).astype(np.intp)
-        is_known = (code == x) & (code >= 0) & (code < len(self.categories))
-        return known[np.where(is_known, code, -1)]
+        is_code = (code == x) & (code >= 0) & (code < len(self.categories))
+        return bins[np.where(is_code, code, -1)]
 
     def equal(self, other: object) -> bool:
         """Whether two maps are equal."""
-        names = ("thresholds", "special", "categories", "ordered")  # None equals None alone
+        names = ("thresholds", "special", "categories", "ordered")
         return isinstance(other, FeatureBins) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in names
         )
@@ -223,13 +223,14 @@ class Binning:
     max_bins : int
         Maximum number of bins of the values of a feature.
     thresholds : dict of int to ndarray
-        Those of some features; the others get quantiles.
+        Thresholds of some features; the others get quantiles.
     special : dict of int to ndarray
         Special codes of some features, increasing.
     n_categories : dict of int to int
         Number of codes of each categorical feature.
     category_bins : dict of int to FeatureBins
-        First bins of categorical features in an order, or in groups; others have one for each code.
+        First bins of categorical features in an order or in groups; the others have a bin for each
+        code.
     """
 
     max_bins: int
@@ -240,14 +241,14 @@ class Binning:
 
     def find(self, rows: Rows, threads: ThreadPool | None = None) -> list[FeatureBins]:
         """Return the bins of each feature, given the rows of this process."""
-        chosen, weight = rows_for_thresholds(rows)
-        return self.of_sample(rows.X[chosen], weight, threads, rows)
+        sample, weight = rows_for_thresholds(rows)
+        return self.of_sample(rows.X[sample], weight, threads, rows)
 
     def of_sample(
         self, X: Floats, weight: Floats, threads: ThreadPool | None = None, sums: Sums = ALL_HERE
     ) -> list[FeatureBins]:
-        """Return the bins of each feature, given the rows that tell the quantiles."""
-        lines = np.ascontiguousarray(X.T)
+        """Return the bins of each feature, given the rows for quantiles."""
+        columns = np.ascontiguousarray(X.T)
 
         def find(j: int) -> FeatureBins:
             if j in self.category_bins:
@@ -257,39 +258,39 @@ class Binning:
             special = self.special.get(j, np.zeros(0))
             if j in self.thresholds:
                 return FeatureBins(self.thresholds[j], special)
-            x = lines[j]
+            x = columns[j]
             if len(special):
                 x = np.where(np.isin(x, special), np.nan, x)
             values = SortedValues.of(x, weight, sums)
             return FeatureBins(values.thresholds(self.max_bins), special)
 
         if threads is None or sums.collective is not None:  # messages come in one order
-            return [find(j) for j in range(len(lines))]
-        return threads.map(find, len(lines))
+            return [find(j) for j in range(len(columns))]
+        return threads.map(find, len(columns))
 
 
 def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: ThreadPool) -> Indices:
-    """Return the bin of each value of ``X[order]``, one line for each feature."""
-    largest = max(one.n_bins for one in bins)
+    """Return the bin of each value of ``X[order]``, shape (n_features, n_rows)."""
+    largest = max(feature.n_bins for feature in bins)
     codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(largest))
 
-    def find(number: int) -> None:
-        chunk = slice(number * SMALL_BLOCK, (number + 1) * SMALL_BLOCK)
+    def fill(block: int) -> None:
+        chunk = slice(block * SMALL_BLOCK, (block + 1) * SMALL_BLOCK)
         rows = order[chunk]
-        lines = np.empty((len(bins), len(rows)), dtype=X.dtype)
+        columns = np.empty((len(bins), len(rows)), dtype=X.dtype)
         for start in range(0, len(rows), _GATHERED):
-            some = slice(start, start + _GATHERED)
-            lines[:, some] = X[rows[some]].T
-        for one, x, code in zip(bins, lines, codes[:, chunk], strict=True):
-            code[:] = one.encode(x)
+            gathered = slice(start, start + _GATHERED)
+            columns[:, gathered] = X[rows[gathered]].T
+        for feature, x, code in zip(bins, columns, codes[:, chunk], strict=True):
+            code[:] = feature.encode(x)
 
-    threads.map(find, -(-len(order) // SMALL_BLOCK))
+    threads.map(fill, -(-len(order) // SMALL_BLOCK))
     return codes
 
 
 @dataclass(frozen=True, eq=False)
 class BinSizes:
-    """The least that a bin must weigh.
+    """The least weight of a bin.
 
     Attributes
     ----------
@@ -298,12 +299,13 @@ class BinSizes:
     events : ndarray of shape (n_rows,)
         Weight of each row of the upper class.
     least_weight, least_events : float
-        The least that a bin must have of each; 0 for any.
+        The least sum of each in a bin; 0 for any.
     rows : Sums
-        Sums over all rows, if they are not all here.
+        Sums over the rows of all processes.
     least_level : float
-        The least that a category must weigh; where bins have a smallest weight, for each category
-        of its feature. Where they have none, missing values and all rare levels need it too.
+        The least weight of a category, times the number of categories of its feature if
+        `least_weight` is positive. If it is 0, missing values and all rare levels together need
+        `least_level`, too.
     """
 
     weight: Floats
@@ -321,22 +323,22 @@ class BinSizes:
     def by_bin(self, codes: Indices, n_bins: int) -> Floats:
         """Return weight and events of each bin, shape (n_features, 2, n_bins)."""
         sums = np.zeros((len(codes), 2, n_bins))
-        for line, code in zip(sums, codes, strict=True):
-            line[0] = np.bincount(code, self.weight, n_bins)
+        for (weight, events), code in zip(sums, codes, strict=True):
+            weight[:] = np.bincount(code, self.weight, n_bins)
             if self.least_events > 0:
-                line[1] = np.bincount(code, self.events, n_bins)
+                events[:] = np.bincount(code, self.events, n_bins)
         return np.asarray(self.rows.total(sums))
 
     def are_enough(self, sums: Floats) -> Any:
         """Return which bins weigh enough, of sums of shape (2, ...)."""
         return (sums[0] >= self.least_weight) & (sums[1] >= self.least_events)
 
-    def are_taught(self, weight: Any) -> Any:
-        """Return whether missing values, or all rare levels, of a weight are enough for a bin."""
+    def is_large_remainder(self, weight: Any) -> Any:
+        """Return whether missing values, or all rare levels, of this weight may have a bin."""
         return (weight > 0) & ((self.least_weight > 0) | (weight >= self.least_level))
 
     def merge(self, bins: FeatureBins, sums: Floats) -> tuple[FeatureBins, Indices]:
-        """Return the bins after merging, and the new number of each bin."""
+        """Return the bins after merging, and the new bin of each former one."""
         sums = sums[:, : bins.n_values]
         group = self._neighbours(sums) if bins.has_order else self._categories(sums)
         if bins.categories is None:
@@ -345,44 +347,44 @@ class BinSizes:
         else:
             merged = replace(bins, categories=np.append(group, -1)[bins.categories])
             group = np.where(group < 0, merged.missing, group)
-        others = merged.n_values + np.arange(bins.n_bins - bins.n_values)
-        return merged, np.concatenate([group, others])
+        special = merged.n_values + np.arange(bins.n_bins - bins.n_values)
+        return merged, np.concatenate([group, special])
 
     def _neighbours(self, sums: Floats) -> Indices:
-        """Return the number of the bin of each bin of values, merged from below.
+        """Return the new bin of each bin of values, merged from below.
 
-        A bin ends where it weighs enough; what is left over above belongs to the last one.
+        A bin ends where it weighs enough; a light remainder at the top joins the last one.
         """
         if self.are_any:
             return np.arange(sums.shape[1])
         group = np.zeros(sums.shape[1], dtype=np.intp)
-        so_far, number = np.zeros(2), 0
-        for place, one in enumerate(sums.T):
-            group[place] = number
-            so_far = so_far + one
-            if self.are_enough(so_far):
-                so_far, number = np.zeros(2), number + 1
-        return np.minimum(group, max(0, number - 1))
+        total, n_complete = np.zeros(2), 0
+        for index, weight_and_events in enumerate(sums.T):
+            group[index] = n_complete
+            total = total + weight_and_events
+            if self.are_enough(total):
+                total, n_complete = np.zeros(2), n_complete + 1
+        return np.minimum(group, max(0, n_complete - 1))
 
     def _categories(self, sums: Floats) -> Indices:
-        """Return the bin of each category: of its own, that of all rare ones, or -1.
+        """Return the new bin of each category: its own, that of all rare ones, or -1.
 
-        The best set of many categories that tell nothing fits their noise.
+        Rare categories have no bins of their own: the best set of many fits their noise.
         """
-        seen = sums[0] > 0
-        least = self.least_level * (np.count_nonzero(seen) if self.least_weight > 0 else 1)
-        is_large = self.are_enough(sums) & (sums[0] >= least) & seen
+        occurs = sums[0] > 0
+        least = self.least_level * (np.count_nonzero(occurs) if self.least_weight > 0 else 1)
+        is_large = self.are_enough(sums) & (sums[0] >= least) & occurs
         group = np.where(is_large, np.cumsum(is_large) - 1, -1)
-        rare = seen & ~is_large
-        pooled = sums[:, rare].sum(axis=1)
-        if rare.any() and self.are_enough(pooled) and self.are_taught(pooled[0]):
-            group[rare] = np.count_nonzero(is_large)
+        is_rare = occurs & ~is_large
+        pooled = sums[:, is_rare].sum(axis=1)
+        if is_rare.any() and self.are_enough(pooled) and self.is_large_remainder(pooled[0]):
+            group[is_rare] = np.count_nonzero(is_large)
         return group
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedFeatures:
-    """The bins of all features, and those of the training rows.
+    """The bins of all features, and the bin of each value of the training rows.
 
     Attributes
     ----------
@@ -391,8 +393,8 @@ class BinnedFeatures:
     codes : ndarray of shape (n_features, n_rows)
         The bin of each value, in fit order.
     is_usable : ndarray of shape (n_features, n_bins)
-        The bins that are large enough, padded to one number of bins; that of missing values only
-        if it holds some, in enough rows.
+        The bins that are large enough, padded to the number of the feature with most; the bin of
+        missing values only if enough training rows are in it.
     """
 
     bins: list[FeatureBins]
@@ -401,25 +403,25 @@ class BinnedFeatures:
 
     @classmethod
     def of(cls, bins: list[FeatureBins], codes: Indices, sizes: BinSizes) -> BinnedFeatures:
-        """Merge bins that are too small; `codes` are those of the rows before."""
-        most = max(one.n_bins for one in bins)
-        sums = sizes.by_bin(codes, most)
-        # Rare levels that count as missing do not tell what missing values do.
-        is_taught = [sizes.are_taught(sums[j, 0, one.missing]) for j, one in enumerate(bins)]
-        if not sizes.are_any or any(one.categories is not None for one in bins):
-            merged = [sizes.merge(one, line) for one, line in zip(bins, sums, strict=True)]
-            former, sums = sums, np.zeros_like(sums)
-            for j, (_, number) in enumerate(merged):
-                codes[j] = number.astype(codes.dtype).take(codes[j])
-                for side in range(2):
-                    sums[j, side] = np.bincount(number, former[j, side, : len(number)], most)
-            bins = [one for one, _ in merged]
-        # Where no value is missing, that bin needs no place in the tables of sums.
-        depth = max(one.n_bins - (sums[j, 0, one.missing] == 0) for j, one in enumerate(bins))
+        """Merge bins that are too small; `codes`, those of the rows before, are overwritten."""
+        n_bins = max(feature.n_bins for feature in bins)
+        sums = sizes.by_bin(codes, n_bins)
+        # Before rare levels join the bin of missing values: they must not speak for these.
+        missing_weight = [sums[j, 0, feature.missing] for j, feature in enumerate(bins)]
+        if not sizes.are_any or any(feature.categories is not None for feature in bins):
+            merged = [sizes.merge(*pair) for pair in zip(bins, sums, strict=True)]
+            former_sums, sums = sums, np.zeros_like(sums)
+            for j, (_, new_bin) in enumerate(merged):
+                codes[j] = new_bin.astype(codes.dtype).take(codes[j])
+                for row, former in zip(sums[j], former_sums[j], strict=True):
+                    row[:] = np.bincount(new_bin, former[: len(new_bin)], n_bins)
+            bins = [feature for feature, _ in merged]
+        # The tables of sums need no column for missing values that do not occur.
+        depth = max(f.n_bins - (sums[j, 0, f.missing] == 0) for j, f in enumerate(bins))
         is_usable = np.zeros((len(bins), depth), dtype=bool)
-        for j, one in enumerate(bins):
-            enough = sizes.are_enough(sums[j]) & (sums[j, 0] > 0)
-            enough[one.missing] &= is_taught[j]
-            is_usable[j, : one.n_bins] = enough[: min(one.n_bins, depth)]
-            is_usable[j, : one.n_values] = True
+        for j, feature in enumerate(bins):
+            is_enough = sizes.are_enough(sums[j]) & (sums[j, 0] > 0)
+            is_enough[feature.missing] &= sizes.is_large_remainder(missing_weight[j])
+            is_usable[j, : feature.n_bins] = is_enough[: min(feature.n_bins, depth)]
+            is_usable[j, : feature.n_values] = True
         return cls(bins, codes, is_usable)

@@ -17,7 +17,7 @@ from sklearn_rank._core.validation import is_data_frame
 
 
 def as_table(X: Any) -> Any:
-    """Return X with columns: a data frame, or an array of two dimensions, of objects for lists."""
+    """Return X as a data frame or a two-dimensional array; lists become arrays of objects."""
     if issparse(X):
         raise ValueError("Categorical features need dense X. Got a sparse matrix.")
     if is_data_frame(X):
@@ -29,7 +29,7 @@ def as_table(X: Any) -> Any:
 class CategoryCodes:
     """Codes of the categories of some features.
 
-    A category that was not among the training rows has no code: it is missing.
+    A category that no training row has is missing: it has no code.
 
     Parameters
     ----------
@@ -41,77 +41,80 @@ class CategoryCodes:
     Attributes
     ----------
     orders : dict of int to list
-        The levels from low to high of columns whose type is one of ordered categories of pandas.
+        The levels from low to high of columns of ordered categories of pandas.
+    is_learned : list of ndarray of bool
+        Which codes of each categorical feature occur in training; others are missing.
     """
 
     def __init__(self, X: Any, positions: tuple[int, ...]) -> None:
         self.positions = positions
-        self.encoders = [_encoder_of(column_of(X, number), number) for number in positions]
-        self.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in self.encoders]
-        self.orders = {
-            number: order for number in positions if (order := _order_of(X, number)) is not None
-        }
+        self._set_encoders([_encoder_of(column_of(X, j), j) for j in positions])
+        self.orders = {j: order for j in positions if (order := _order_of(X, j)) is not None}
+
+    def _set_encoders(self, encoders: list[OrdinalEncoder]) -> None:
+        self.encoders = encoders
+        self.is_learned = [np.ones(len(e.categories_[0]), dtype=np.bool_) for e in encoders]
 
     @classmethod
-    def merged(cls, parts: Sequence[CategoryCodes]) -> CategoryCodes:
+    def merged(cls, tables: Sequence[CategoryCodes]) -> CategoryCodes:
         """Return the codes of the categories of several tables of the same columns."""
-        both = copy(parts[0])
-        both.encoders = [
-            _encoder_of(_joined([part.encoders[place].categories_[0] for part in parts]), number)
-            for place, number in enumerate(both.positions)
-        ]
-        both.known = [np.ones(len(one.categories_[0]), dtype=np.bool_) for one in both.encoders]
-        return both
+        merged = copy(tables[0])
+        categories = zip(*(codes.categories.values() for codes in tables), strict=True)
+        columns = zip(merged.positions, categories, strict=True)
+        merged._set_encoders([_encoder_of(_joined(levels), j) for j, levels in columns])
+        return merged
 
     @property
     def categories(self) -> dict[int, Values]:
         """The categories of each feature by their codes."""
         encoders = zip(self.positions, self.encoders, strict=True)
-        return {number: encoder.categories_[0] for number, encoder in encoders}
+        return {j: encoder.categories_[0] for j, encoder in encoders}
 
     def encode(self, X: Any) -> Any:
         """Return the rows with codes in place of categories, NaN where there is none."""
         codes: dict[int, Floats] = {}
-        for number, encoder, known in zip(self.positions, self.encoders, self.known, strict=True):
-            with _named(number):
-                column = _of_one_kind(column_of(X, number), encoder.categories_[0])
-                codes[number] = encoder.transform(column).ravel()
-            _forget(codes[number], known)
+        for j, encoder, is_learned in zip(
+            self.positions, self.encoders, self.is_learned, strict=True
+        ):
+            with _named(j):
+                column = _of_one_kind(column_of(X, j), encoder.categories_[0])
+                codes[j] = encoder.transform(column).ravel()
+            _forget(codes[j], is_learned)
         return with_columns(X, codes)
 
     def decode(self, X: Floats) -> Values:
-        """Return encoded rows, none with a code that is unknown, with their categories."""
+        """Return encoded rows with their categories; all codes must be learned ones."""
         rows = X.astype(object)
-        for number, categories in self.categories.items():
-            there = ~np.isnan(X[:, number])
-            rows[there, number] = categories[X[there, number].astype(np.intp)]
+        for j, categories in self.categories.items():
+            coded = ~np.isnan(X[:, j])
+            rows[coded, j] = categories[X[coded, j].astype(np.intp)]
         return rows
 
     def learn(self, X: Floats) -> None:
         """Keep the codes that occur in encoded training rows."""
-        for place, number in enumerate(self.positions):
-            self.known[place] = np.isin(np.arange(len(self.known[place])), X[:, number])
+        for index, j in enumerate(self.positions):
+            self.is_learned[index] = np.isin(np.arange(len(self.is_learned[index])), X[:, j])
 
     def keep_used(self, X: Floats) -> Floats:
-        """Give codes to the categories of encoded rows alone; return the rows with these."""
+        """Give codes to the categories of encoded rows alone; return the rows with these codes."""
         X = X.copy()
-        for place, number in enumerate(self.positions):
-            there = np.flatnonzero(~np.isnan(X[:, number]))
-            used, code = np.unique(X[there, number], return_inverse=True)
-            if not len(used):
-                self.known[place][:] = False
+        for index, j in enumerate(self.positions):
+            coded = np.flatnonzero(~np.isnan(X[:, j]))
+            used, code = np.unique(X[coded, j], return_inverse=True)
+            if not len(used):  # an encoder has one category at least
+                self.is_learned[index][:] = False
                 continue
-            X[there, number] = code.ravel()
-            kept = self.encoders[place].categories_[0][used.astype(np.intp)]
-            self.encoders[place] = _encoder().fit(kept[:, np.newaxis])
-            self.known[place] = np.ones(len(kept), dtype=np.bool_)
+            X[coded, j] = code.ravel()
+            categories = self.encoders[index].categories_[0][used.astype(np.intp)]
+            self.encoders[index] = _encoder().fit(categories[:, np.newaxis])
+            self.is_learned[index] = np.ones(len(categories), dtype=np.bool_)
         return X
 
     def forget_unknown(self, X: Floats) -> Floats:
         """Return encoded rows with NaN for codes that training has not kept."""
         X = X.copy()
-        for number, known in zip(self.positions, self.known, strict=True):
-            _forget(X[:, number], known)
+        for j, is_learned in zip(self.positions, self.is_learned, strict=True):
+            _forget(X[:, j], is_learned)
         return X
 
 
@@ -125,30 +128,30 @@ def _encoder() -> OrdinalEncoder:
 
 
 def _joined(columns: Sequence[Values]) -> Values:
-    """Return several columns as one, of objects where some are no numbers."""
+    """Return several columns as one; of objects if some hold text."""
     is_text = any(column.dtype.kind in "OSU" for column in columns)
     return np.concatenate(columns, dtype=object if is_text else None)[:, np.newaxis]
 
 
-def _encoder_of(column: Values, number: int) -> OrdinalEncoder:
-    """Return the encoder of the categories of a column."""
-    with _named(number):
+def _encoder_of(column: Values, j: int) -> OrdinalEncoder:
+    """Return the encoder of the categories of column j."""
+    with _named(j):
         return _encoder().fit(column)
 
 
 @contextmanager
-def _named(number: int) -> Iterator[None]:
-    """Name the feature where its categories can't be compared."""
+def _named(j: int) -> Iterator[None]:
+    """Name feature j in the error if its categories can't be compared."""
     try:
         yield
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"Categorical feature {number} must have categories of one kind. {error}"
+            f"Categorical feature {j} must have categories of one kind. {error}"
         ) from error
 
 
 def _of_one_kind(column: Values, categories: Values) -> Values:
-    """Return a column as what can be looked up among categories: objects, numbers or dates."""
+    """Return a column of the type of the categories, in which it is looked up."""
     if categories.dtype.kind in "OSU":
         return column.astype(object)
     if column.dtype.kind not in "OSU":
@@ -160,29 +163,29 @@ def _of_one_kind(column: Values, categories: Values) -> Values:
     return column.astype(np.float64)
 
 
-def _forget(code: Floats, known: Mask) -> None:
-    """Set codes that are not known to NaN, in place."""
+def _forget(code: Floats, is_learned: Mask) -> None:
+    """Set codes that training has not learned to NaN, in place."""
     rows = np.flatnonzero(~np.isnan(code))
-    code[rows[~known[code[rows].astype(np.intp)]]] = np.nan
+    code[rows[~is_learned[code[rows].astype(np.intp)]]] = np.nan
 
 
-def _order_of(X: Any, number: int) -> list[Any] | None:
+def _order_of(X: Any, j: int) -> list[Any] | None:
     """Return the levels of an ordered categorical column of pandas; None for other columns."""
-    dtype: Any = X.iloc[:, number].dtype if hasattr(X, "iloc") else None
+    dtype: Any = X.iloc[:, j].dtype if hasattr(X, "iloc") else None
     return dtype.categories.tolist() if getattr(dtype, "ordered", None) else None
 
 
-def column_of(X: Any, number: int) -> Values:
-    """Return a column as an array of shape (n_samples, 1)."""
+def column_of(X: Any, j: int) -> Values:
+    """Return column j as an array of shape (n_samples, 1)."""
     if hasattr(X, "iloc"):  # pandas
-        series = X.iloc[:, number]
+        series = X.iloc[:, j]
         column = series.to_numpy()
         if column.dtype.kind == "O":  # pandas' NA is missing too
             column = np.where(series.isna().to_numpy(), np.nan, column)
     elif hasattr(X, "to_series"):  # polars
-        column = X.to_series(number).to_numpy()
+        column = X.to_series(j).to_numpy()
     else:
-        column = X[:, number]
+        column = X[:, j]
     column = np.asarray(column)
     if column.dtype.kind == "O":  # None is missing, as NaN is
         column = np.where(column == np.array(None), np.nan, column)
@@ -193,13 +196,13 @@ def with_columns(X: Any, columns: dict[int, Floats]) -> Any:
     """Return X, of its own kind, with other columns."""
     if hasattr(X, "iloc"):
         X = X.copy(deep=False)
-        for number, values in columns.items():
-            X.isetitem(number, values)
+        for j, values in columns.items():
+            X.isetitem(j, values)
         return X
     if hasattr(X, "to_series"):
         series = type(X.to_series(0))
-        return X.with_columns([series(X.columns[k], values) for k, values in columns.items()])
+        return X.with_columns([series(X.columns[j], values) for j, values in columns.items()])
     X = X.astype(object if X.dtype.kind in "OSU" else np.float64)
-    for number, values in columns.items():
-        X[:, number] = values
+    for j, values in columns.items():
+        X[:, j] = values
     return X

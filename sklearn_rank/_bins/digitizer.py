@@ -10,23 +10,23 @@ _SLOTS = 4096
 """Slots of a lookup table: small enough for the first-level cache."""
 
 _FEW = 10
-"""So many thresholds are compared with every value, one after the other, in less time."""
+"""Thresholds up to which comparing each of them with every value takes less time."""
 
 
 class Digitizer:
     """Exact ``np.searchsorted(thresholds, x)`` at a few nanoseconds a value.
 
-    A uniform grid of slots gives the number of thresholds before the slot; one
-    comparison with the only threshold inside it does the rest. A slot that holds many
-    thresholds, as the body of a heavy-tailed feature does, has a digitizer of its own;
-    values in other slots with several thresholds are searched for.
+    A table gives the number of thresholds before each slot of a uniform grid; one comparison with
+    the only threshold inside the slot does the rest. A slot of many thresholds, as in the body of
+    a heavy-tailed feature, has a digitizer of its own; values in other slots of several thresholds
+    are searched for.
 
     Parameters
     ----------
     thresholds : ndarray of shape (n_thresholds,)
         Increasing.
     largest : int
-        The results are of a type that holds this number too.
+        A number that the type of the results must hold, too.
     """
 
     def __init__(self, thresholds: Floats, largest: int = 0) -> None:
@@ -58,21 +58,22 @@ class Digitizer:
         slot = self._slot(x)
         code = np.asarray(self._before.take(slot))
         code += (x > self._inside.take(slot)).view(np.uint8)
-        for number, (before, finer) in self._finer.items():
-            inside = np.flatnonzero(slot == number)
+        for crowded_slot, (before, finer) in self._finer.items():
+            inside = np.flatnonzero(slot == crowded_slot)
             code[inside] = finer._search(x[inside]).astype(self.dtype) + before
         if self._is_crowded:
-            search = np.flatnonzero(code == self._unknown)
-            code[search] = np.searchsorted(self.thresholds, x[search])
+            searched = np.flatnonzero(code == self._unknown)
+            code[searched] = np.searchsorted(self.thresholds, x[searched])
         return code
 
     def _slot(self, x: Floats) -> Indices:
         with np.errstate(over="ignore"):
-            place = x - self.thresholds[0]
-            place *= self._slots_per_unit
-        # Truncation towards zero is monotone: (-1, 1) all lands in one slot.
-        np.clip(place, -1, _SLOTS, out=place)
-        slot = place.astype(np.intp)
+            position = x - self.thresholds[0]
+            position *= self._slots_per_unit
+        # Slots 0 and _SLOTS + 1 hold all beyond. Truncation towards zero is monotone: slot 1 has
+        # the interval (-1, 1).
+        np.clip(position, -1, _SLOTS, out=position)
+        slot = position.astype(np.intp)
         slot += 1
         return slot
 
@@ -82,13 +83,13 @@ class Digitizer:
         self._before = (np.cumsum(count) - count).astype(self.dtype)
         self._inside = np.full(_SLOTS + 2, np.inf)
         self._inside[slot[::-1]] = self.thresholds[::-1]
-        crowded = count > 1
+        is_crowded = count > 1
         self._finer = {}
-        for number in np.flatnonzero(count >= max(4, len(slot) // 8)):
-            thresholds = self.thresholds[slot == number]
-            self._finer[int(number)] = self._before[number], Digitizer(thresholds)
-        crowded[list(self._finer)] = False
-        self._is_crowded = bool(crowded.any())
+        for crowded_slot in np.flatnonzero(count >= max(4, len(slot) // 8)):
+            finer = Digitizer(self.thresholds[slot == crowded_slot])
+            self._finer[int(crowded_slot)] = self._before[crowded_slot], finer
+        is_crowded[list(self._finer)] = False
+        self._is_crowded = bool(is_crowded.any())
         self._unknown = len(self.thresholds) + 1  # more than any code
-        self._before[crowded] = self._unknown
-        self._inside[crowded] = np.inf
+        self._before[is_crowded] = self._unknown
+        self._inside[is_crowded] = np.inf

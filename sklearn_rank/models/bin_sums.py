@@ -15,7 +15,7 @@ ROUNDING = 1e-13
 """An edge this small, relative to the gradient and to h, may be rounding error alone."""
 
 _MOST_ENTRIES = 4356
-"""Entries of a joint table (two features of 64 bins and a missing one): first-level cache."""
+"""Entries of a joint table, of two features with 66 bins each: for the first-level cache."""
 
 
 def first_positive(gains: Floats) -> int | None:
@@ -27,18 +27,17 @@ def first_positive(gains: Floats) -> int | None:
 class BinSums:
     """Sums of a gradient over every feature's bins, by SciPy's sparse matrices.
 
-    A CSR matrix whose column indices are bin codes *is* a weighted histogram: its row g
-    summed densely (``toarray``) is the sum of group g in each bin. Two or three
-    features share one matrix by a joint code, so that one scatter serves them all; the
-    joint table is reduced to one table a feature afterwards. The gradient is the ``data``
-    of the matrices, shared, so nothing is copied between rounds.
+    A CSR matrix whose column indices are bin codes *is* a weighted histogram: row g of its dense
+    form (``toarray``) has the sums of group g by bin. Two or three features share a matrix by a
+    joint code, so that one pass serves them all; the joint table is then reduced to one table a
+    feature. The gradient is the ``data`` of all matrices, so that nothing is copied in a round.
 
     Parameters
     ----------
     codes : ndarray of shape (n_features, n_rows)
         Bin of each value, below `n_bins`.
     n_bins : int
-        Number of bins of the feature that has most.
+        Number of bins of the feature with most bins.
     threads : ThreadPool
         Threads that share the matrices.
     """
@@ -59,12 +58,12 @@ class BinSums:
         self._matrices: list[csr_matrix] = []
         self._tables = np.zeros((n_matrices, 0, 0))
 
-    def _join_codes(self, number: int) -> None:
-        first, joint = number * self._width, self._joint[number]
+    def _join_codes(self, index: int) -> None:
+        first, joint = index * self._width, self._joint[index]
         joint[:] = self.codes[first]
         for feature in range(first + 1, first + self._width):
             joint *= self.n_bins
-            if feature < len(self.codes):  # the last group is filled with zeros
+            if feature < len(self.codes):  # the last matrix may have fewer features
                 joint += self.codes[feature]
 
     def at(self, rows: Indices) -> BinSums:
@@ -78,16 +77,16 @@ class BinSums:
             self._prepare(n_groups)
         pointer = gradient.pointer.astype(np.int32)
 
-        def scatter(number: int) -> None:
-            matrix = self._matrices[number]
+        def sum_matrix(index: int) -> None:
+            matrix = self._matrices[index]
             matrix.data, matrix.indptr = gradient.data, pointer
-            matrix.toarray(out=self._tables[number])
+            matrix.toarray(out=self._tables[index])
 
-        self._threads.map(scatter, len(self._matrices))
+        self._threads.map(sum_matrix, len(self._matrices))
         return self._sum_out(n_groups)
 
     def _prepare(self, n_groups: int) -> None:
-        """Make the matrices and the tables they are summed into, once a fit."""
+        """Make the matrices and their tables, once a fit."""
         n_entries = self.n_bins**self._width
         self._tables = np.zeros((len(self._joint), n_groups, n_entries))
         self._matrices = [csr_matrix((n_groups, n_entries)) for _ in self._joint]
@@ -99,26 +98,27 @@ class BinSums:
         """Reduce joint tables to one histogram for each feature."""
         n_bins, width = self.n_bins, self._width
         sums = np.empty((n_groups, len(self._joint), width, n_bins))
-        rest = self._tables
-        for place in range(width - 1):
-            rest = rest.reshape(len(rest), n_groups, n_bins, -1)
-            sums[:, :, place] = rest.sum(axis=-1).transpose(1, 0, 2)
-            rest = rest.sum(axis=2)
-        sums[:, :, -1] = rest.reshape(len(rest), n_groups, n_bins).transpose(1, 0, 2)
+        tables = self._tables
+        for position in range(width - 1):
+            tables = tables.reshape(len(tables), n_groups, n_bins, -1)
+            sums[:, :, position] = tables.sum(axis=-1).transpose(1, 0, 2)
+            tables = tables.sum(axis=2)
+        sums[:, :, -1] = tables.reshape(len(tables), n_groups, n_bins).transpose(1, 0, 2)
         by_feature = sums.reshape(n_groups, -1, n_bins)
         return by_feature[:, : len(self.codes)]
 
     def look_up(self, tables: Floats) -> Floats:
         """Return ``sum_j tables[j, code_j]`` for each row."""
         out = np.zeros(self.codes.shape[1])
-        for number, joint_code in enumerate(self._joint):
-            first = number * self._width
-            part = tables[first : first + self._width]
-            if not part.any():
+        for index, joint_code in enumerate(self._joint):
+            first = index * self._width
+            joined = tables[first : first + self._width]
+            if not joined.any():
                 continue
-            joint = np.zeros(1)
-            for place in range(self._width):
-                row = part[place] if place < len(part) else np.zeros(self.n_bins)
-                joint = (joint[:, None] + row).ravel()
-            out += joint.take(joint_code)
+            # The last matrix may have fewer features.
+            fill = np.zeros((self._width - len(joined), self.n_bins))
+            sums = np.zeros(1)
+            for table in (*joined, *fill):
+                sums = (sums[:, np.newaxis] + table).ravel()
+            out += sums.take(joint_code)
         return out

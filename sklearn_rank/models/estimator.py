@@ -15,7 +15,7 @@ from sklearn_rank.models.rules import EstimatorRules, predictions
 
 
 class EstimatorModel:
-    """The model of an estimator passed as ``weak_ranker``: a new clone is h in each round.
+    """The model of an estimator passed as ``weak_ranker``: h is a new clone in each round.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class EstimatorModel:
 
     @property
     def refusal(self) -> str:
-        """Why the estimator can't be a weak ranker; empty when it can."""
+        """Why the estimator can't be a weak ranker; empty if it can."""
         takes_weight = has_fit_parameter(self.estimator, "sample_weight")
         return "" if takes_weight else "its fit takes no sample_weight"
 
     def on_rows(self, rows: FitRows) -> FittedClones:
-        """Return the clones of the earlier rounds, to which a search adds one."""
+        """Return the clones of the earlier rounds; each search adds a clone."""
         return FittedClones(self.estimator, rows)
 
 
@@ -58,9 +58,9 @@ class FittedClones:
         self._estimator = estimator
         self._X = rows.X[rows.order]
         self._seed = rows.seed
-        known = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
+        rules = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
         # Each with the smallest prediction on the training rows, and the range.
-        self._known = list(zip(known.estimators, known.low, known.width, strict=True))
+        self._clones = list(zip(rules.estimators, rules.low, rules.width, strict=True))
         self._h: Values = np.zeros(0)
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
@@ -70,7 +70,7 @@ class FittedClones:
         if not rows.any():
             return None
         estimator = clone(self._estimator)
-        rng = np.random.default_rng([self._seed, len(self._known)])
+        rng = np.random.default_rng([self._seed, len(self._clones)])
         seeded = [k for k in estimator.get_params() if k.rpartition("__")[2] == "random_state"]
         estimator.set_params(**{name: int(rng.integers(2**31 - 1)) for name in seeded})
         # Weights of mean one: regularised estimators expect them.
@@ -82,8 +82,8 @@ class FittedClones:
             return None
         h = (prediction - low) / width
         self._h = h == 1 if np.all((h == 0) | (h == 1)) else h
-        self._known.append((estimator, low, width))
-        return Candidate(len(self._known) - 1, -float(gradient.data @ h))
+        self._clones.append((estimator, low, width))
+        return Candidate(len(self._clones) - 1, -float(gradient.data @ h))
 
     def values(self, candidate: Candidate) -> Values:
         """Return the prediction of the last clone, mapped to [0, 1]."""
@@ -91,5 +91,5 @@ class FittedClones:
 
     def rules(self, indices: Indices) -> EstimatorRules:
         """Return the weak rankers, ready for new rows."""
-        known = [self._known[t] for t in indices]
-        return EstimatorRules(*([one[field] for one in known] for field in range(3)))
+        clones = [self._clones[t] for t in indices]
+        return EstimatorRules(*([clone[field] for clone in clones] for field in range(3)))

@@ -18,24 +18,23 @@ Kernel = Callable[[Any, Any], Floats]
 
 _MEBIBYTE = 1 << 20
 _STRIPES, _PIECES = 16, 4
-"""Stripes of rows in which a matrix, and pieces in which a block of it is shared by threads."""
+"""Stripes of rows of a matrix, and pieces of a block of it, that threads share."""
 
-_PARTS = 16
-"""A block takes this part of the working memory: kernels need more than their result."""
+_BLOCKS_IN_MEMORY = 16
+"""Blocks that would fill the working memory: kernels need more memory than their result."""
 
 
-def working_rows(n_columns: int, parts: int = _PARTS) -> int:
-    """Return how many rows of so many floats fit into a part of the working memory."""
-    budget = sklearn.get_config()["working_memory"] * _MEBIBYTE
-    return max(1, int(budget / parts / (8 * max(n_columns, 1))))
+def working_rows(n_columns: int, divisor: int = _BLOCKS_IN_MEMORY) -> int:
+    """Return how many rows of `n_columns` floats fit into the working memory / `divisor`."""
+    n_bytes = sklearn.get_config()["working_memory"] * _MEBIBYTE
+    return max(1, int(n_bytes / divisor / (8 * max(n_columns, 1))))
 
 
 class KernelModel:
     r"""Functions :math:`f(x) = \sum_n c_n K(x_n, x)` of the training rows.
 
-    The kernel matrix is kept where it fits into the working memory. Where it does not,
-    the blocks of its lower triangle that fit are kept, and the others computed each
-    time they are needed.
+    The kernel matrix is kept where it fits into the working memory. Else the blocks of its lower
+    triangle that fit are kept, and the others are computed whenever they are needed.
 
     Parameters
     ----------
@@ -44,9 +43,9 @@ class KernelModel:
     X : {ndarray, sparse matrix} of shape (n_rows, n_features)
         The training rows.
     matrix : ndarray of shape (n_rows, n_rows) or None
-        The kernel matrix where it is known.
+        The kernel matrix; None to compute it.
     threads : ThreadPool or None
-        Threads that share its computation, each with some rows.
+        Threads that compute rows of it.
     """
 
     def __init__(
@@ -70,8 +69,8 @@ class KernelModel:
         matrix = np.empty((self.n_coordinates, self.n_coordinates))
         stripes = list(blocks(self.n_coordinates, -(-self.n_coordinates // _STRIPES)))[::-1]
 
-        def fill(number: int) -> None:
-            rows = stripes[number]
+        def fill(index: int) -> None:
+            rows = stripes[index]
             stripe = self._kernel(self._X[rows], self._X[: rows.stop])
             matrix[rows, : rows.stop] = stripe
             matrix[: rows.start, rows] = stripe[:, : rows.start].T
@@ -80,15 +79,15 @@ class KernelModel:
         return matrix
 
     def _block(self, rows: slice) -> Floats:
-        """Compute the kernel of some rows with themselves and all rows before."""
+        """Compute the kernel of some rows with themselves and all earlier rows."""
         n_rows = rows.stop - rows.start
         block = np.empty((n_rows, rows.stop))
         pieces = list(blocks(n_rows, -(-n_rows // _PIECES)))
 
-        def fill(number: int) -> None:
-            piece = pieces[number]
-            some = self._X[rows.start + piece.start : rows.start + piece.stop]
-            block[piece] = self._kernel(some, self._X[: rows.stop])
+        def fill(index: int) -> None:
+            piece = pieces[index]
+            X = self._X[rows.start + piece.start : rows.start + piece.stop]
+            block[piece] = self._kernel(X, self._X[: rows.stop])
 
         self._threads.map(fill, len(pieces))
         return block
@@ -96,7 +95,7 @@ class KernelModel:
     def _keep_blocks(self) -> Floats:
         """Compute every block once, keep the largest that fit, and return the diagonal."""
         diagonal = np.empty(self.n_coordinates)
-        # Beside those kept there is one more block, and the kernel may need twice its size.
+        # Beside the kept blocks there is one more, whose kernel may need twice its size.
         room = working_rows(1, 1) - 3 * working_rows(1)
         for rows in reversed(list(self._blocks())):
             block = self._block(rows)

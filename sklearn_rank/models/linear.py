@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ _FEW_ROWS = 16_384
 _STRIPE, _MOST_STRIPES = 1 << 20, 8
 """Values in a stripe of a sparse matrix, about, and the most stripes.
 
-Their number is not that of the threads, so that sums are the same with any.
+Their number does not depend on the threads, so that sums are the same for any number of threads.
 """
 
 
@@ -54,10 +55,9 @@ class LinearModel:
     order : ndarray of shape (n_rows,) or None
         ``X[order]`` is in fit order; None when X is.
     rows : Sums
-        Sums over all training rows, if they are not all here.
+        Sums over the rows of all processes.
     threads : ThreadPool or None
-        Threads that share the products with a sparse X, for which the linear algebra library
-        has none.
+        Threads that share the products with a sparse X, which BLAS does not multiply.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class LinearModel:
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the training rows."""
-        parts = self._each_stripe(lambda rows, X: X @ coefficients)
-        scores = np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+        stripes = self._each_stripe(lambda rows, X: X @ coefficients)
+        scores = np.asarray(stripes[0]) if len(stripes) == 1 else np.concatenate(stripes)
         return scores if self._order is None else scores[self._order]
 
     def pull_back(self, gradient: Floats) -> Floats:
@@ -87,7 +87,7 @@ class LinearModel:
 
     def _each_stripe(self, product: Callable[[slice, Any], Floats]) -> list[Floats]:
         """Return a product for each stripe of X."""
-        return self._threads.map(lambda number: product(*self._stripes[number]), len(self._stripes))
+        return self._threads.map(lambda index: product(*self._stripes[index]), len(self._stripes))
 
     @cached_property
     def _stripes(self) -> list[tuple[slice, Any]]:
@@ -98,13 +98,13 @@ class LinearModel:
         values, columns, start = self.X.data, self.X.indices, self.X.indptr
         n_stripes = min(_MOST_STRIPES, self.X.nnz // _STRIPE)
         ends = np.searchsorted(start, np.linspace(0, self.X.nnz, n_stripes + 1)[1:-1])
-        found = []
-        for first, last in zip([0, *ends], [*ends, n_rows], strict=True):
+        stripes = []
+        for first, last in pairwise([0, *ends.tolist(), n_rows]):
             stored = slice(start[first], start[last])
-            parts = values[stored], columns[stored], start[first : last + 1] - start[first]
-            one = sparse.csr_array(parts, shape=(last - first, self.X.shape[1]))
-            found.append((slice(int(first), int(last)), one))
-        return found
+            arrays = values[stored], columns[stored], start[first : last + 1] - start[first]
+            matrix = sparse.csr_array(arrays, shape=(last - first, self.X.shape[1]))
+            stripes.append((slice(first, last), matrix))
+        return stripes
 
     def _by_row(self, values: Floats) -> Floats:
         """Return values of the rows in fit order in the order of X."""
@@ -117,7 +117,7 @@ class LinearModel:
     def at_rows(self, rows: Indices | slice) -> LinearModel:
         """Return the model of some rows, in fit order; a slice of all of them copies nothing."""
         is_all = isinstance(rows, slice) and rows == slice(0, self.X.shape[0])
-        # A slice of an array is a view; what stands for several arrays becomes one.
+        # A slice of an array is a view; a selection of several arrays becomes one array.
         if is_all and sparse.issparse(self.X) and self._order is None:
             return self
         return LinearModel(self.X[rows if self._order is None else self._order[rows]])
@@ -131,13 +131,13 @@ class LinearModel:
         bounds = None
         if gradient.curvature is not None:
             bounds = self._bounds(self._rows.total(self._curvature_sums(gradient.curvature)))
-        here = self._by_row(gradient.data) @ self.X
-        edges, size = self._rows.totals(-here, float(np.abs(gradient.data).sum()))
+        slopes = self._by_row(gradient.data) @ self.X
+        edges, size = self._rows.totals(-slopes, float(np.abs(gradient.data).sum()))
         low, high = self._ranges
-        # A column far from zero has large products with the gradient, which sums to zero,
-        # and a small edge: that may be rounding. The edge of a constant is nothing else.
+        # A column far from zero has large products with the gradient, which sums to zero: a small
+        # edge may be rounding. The edge of a constant column is nothing else.
         rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high)) * size
-        # What can't be told from a constant, either: a quotient by such a range overflows.
+        # So is that of a subnormal range: a quotient by it overflows.
         is_constant = high - low < np.finfo(np.float64).tiny
         edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
         index = first_positive(gain(edges[None], np.zeros(1), bounds))
@@ -154,8 +154,8 @@ class LinearModel:
             return np.stack([total, self.X.T @ curvature, self.square_sums(curvature)])
         sums, middle = np.zeros((2, self.n_coordinates)), self._middle
         for rows in blocks(len(curvature), _FEW_ROWS):
-            some, c = self.X[rows] - middle, curvature[rows]
-            sums += c @ some, np.einsum("i,ij,ij->j", c, some, some)
+            x, c = self.X[rows] - middle, curvature[rows]
+            sums += c @ x, np.einsum("i,ij,ij->j", c, x, x)
         return np.concatenate([total[None], sums])
 
     def values(self, candidate: Candidate) -> Values:
@@ -182,14 +182,14 @@ class LinearModel:
             low, high = np.full((self.n_coordinates, 2), [np.inf, -np.inf]).T
         else:
             low, high = (
-                np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=float).ravel()
-                for one in (self.X.min(axis=0), self.X.max(axis=0))
+                np.asarray(x.toarray() if sparse.issparse(x) else x, dtype=float).ravel()
+                for x in (self.X.min(axis=0), self.X.max(axis=0))
             )
         return self._rows.smallest(low), self._rows.largest(high)
 
     @property
     def _middle(self) -> Floats:
-        """The point from which features are measured where their squares are summed."""
+        """The origin of the features in sums of their squares: small numbers lose no digits."""
         low, high = self._ranges
         return np.zeros_like(low) if sparse.issparse(self.X) else low / 2 + high / 2
 
@@ -204,7 +204,7 @@ class LinearModel:
         spread = np.divide(first**2, total, out=np.zeros_like(first), where=total > 0)
         reach = np.minimum(first + total * (middle - low), total * (high - middle) - first)
         bounds = np.minimum(2 * (second - spread), (high - low) * reach)
-        # Differences of sums: below this they may be rounding alone.
+        # Bounds are differences of sums: smaller ones may be rounding alone.
         return np.maximum(bounds, ROUNDING * (second + total * (high - low) ** 2))
 
     # Function space -------------------------------------------------------------------
@@ -225,12 +225,12 @@ class LinearModel:
         """Return the differences of the features of some pairs of rows; sparse if X is."""
         if self._order is not None:
             upper, lower = self._order[upper], self._order[lower]
-        found = self.X[upper]
+        differences = self.X[upper]
         if sparse.issparse(self.X):
-            return found - self.X[lower]
-        for some in blocks(len(lower), _FEW_ROWS // 4):  # without a second matrix of this size
-            found[some] -= self.X[lower[some]]
-        return found
+            return differences - self.X[lower]
+        for pairs in blocks(len(lower), _FEW_ROWS // 4):  # without a second matrix of this size
+            differences[pairs] -= self.X[lower[pairs]]
+        return differences
 
     def square_norms(self) -> Floats:
         """Return the squared norm of each row."""
@@ -238,8 +238,8 @@ class LinearModel:
             return np.asarray(_squared(self.X).sum(axis=1)).ravel()
         square = np.empty(self.X.shape[0])
         for rows in blocks(len(square), _FEW_ROWS):
-            some = self.X[rows]
-            square[rows] = np.einsum("nj,nj->n", some, some)
+            x = self.X[rows]
+            square[rows] = np.einsum("nj,nj->n", x, x)
         return square
 
     def add_representer(self, coefficients: Floats, gradient: Floats) -> None:
@@ -269,12 +269,12 @@ class LinearModel:
     def weighted_products(self, weight: Floats, used: Indices) -> Floats:
         """Return ``X' diag(weight) X`` for some of the features."""
         if sparse.issparse(self.X):
-            some = self.X[:, used]
-            return np.asarray((some.multiply(weight[:, None]).T @ some).toarray())
+            x = self.X[:, used]
+            return np.asarray((x.multiply(weight[:, None]).T @ x).toarray())
         products = np.zeros((len(used), len(used)))
         for rows in blocks(len(weight), _FEW_ROWS):
-            some = self.X[rows] if len(used) == self.X.shape[1] else self.X[rows][:, used]
-            products += (some * weight[rows, None]).T @ some
+            x = self.X[rows] if len(used) == self.X.shape[1] else self.X[rows][:, used]
+            products += (x * weight[rows, None]).T @ x
         return products
 
 

@@ -1,7 +1,7 @@
 """Fitted weak rankers: what `weak_rankers_` of a boosting ranker holds.
 
-The rule number t of a ranker has the weight ``estimator_weights_[t]``. All fields are plain
-arrays (or lists of fitted estimators), so that a stored model depends on nothing else.
+Rule t of a ranker has the weight ``estimator_weights_[t]``. All fields are plain arrays (or lists
+of fitted estimators), so that a stored model depends on nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FeatureRules:
     Attributes
     ----------
     feature : ndarray of shape (n_rules,)
-        Column that each returns.
+        Column that each rule returns.
 
     Examples
     --------
@@ -99,12 +99,12 @@ class EstimatorRules:
     def importances(self, credit: Floats, n_features: int) -> Floats | None:
         """Return the credit of each feature, given that of each rule.
 
-        A rule shares its credit as its `feature_importances_` say; None when one has none.
+        A rule divides its credit by its `feature_importances_`; None if an estimator has none.
         """
-        if not all(hasattr(one, "feature_importances_") for one in self.estimators):
+        if not all(hasattr(e, "feature_importances_") for e in self.estimators):
             return None
         shares = zip(credit, self.estimators, strict=True)
-        return sum((k * one.feature_importances_ for k, one in shares), np.zeros(n_features))
+        return sum((k * e.feature_importances_ for k, e in shares), np.zeros(n_features))
 
     def scores(self, X: Any, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
@@ -114,9 +114,9 @@ class EstimatorRules:
     def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
         out = np.zeros(X.shape[0])
-        for number, weight in enumerate(weights):
-            h = predictions(self.estimators[number], X) - self.low[number]
-            out = out + weight / self.width[number] * h
+        rules = zip(weights, self.estimators, self.low, self.width, strict=False)
+        for weight, estimator, low, width in rules:
+            out = out + weight / width * (predictions(estimator, X) - low)
             yield out
 
 

@@ -17,25 +17,25 @@ from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
 from sklearn_rank.models.stump_rules import StumpRules
 
 _BELOW, _ALL_BUT_ONE = 1, 2
-"""The sides of a subset of categories where h is 1 for those below a place, or all but one."""
+"""Sides of a position in sorted categories: h is 1 below it, or everywhere but there. On side 0
+it is 1 from there on."""
 
 
 class Subsets:
-    r"""The subsets of categories that were chosen so far, by all bags of a model.
+    r"""The subsets of categories that all bags of a model have chosen so far.
 
-    The gain of h is a convex function of two sums over the rows with h = 1:
-    of the shares of both sides (two groups), or of gradient and curvature (one group). The
-    decrease at a fixed step is convex in them, and the gain is the maximum of these over the
-    allowed steps; the steepest edge is the absolute value of a linear function. With
-    :math:`v_c` the pair of sums over the rows of category c, the pairs
-    :math:`\sum_{c \in S} v_c` of all subsets span a zonotope, and a convex function is largest
-    at a vertex: where a linear function u is, so that S holds the categories with
-    :math:`u \cdot v_c > 0`. One coordinate of every :math:`v_c` is never negative, so
-    these are the first or the last ones when the categories are sorted by the ratio of the
-    two sums. Only these are tried. With one group and no curvature the gain is that of all
-    categories of one sign. The set of all categories is left out: up to a constant it is
-    ``1[x is missing]``. Where u is positive for every category and missing values are too few
-    for a weak ranker, the best of the other sets lacks one category: these are tried too.
+    Few subsets can be the best. The gain of h is a convex function of two sums over the rows with
+    h = 1: of the shares of both sides (two groups), or of gradient and curvature (one group). For
+    the decrease at a fixed step is convex in them, and the gain is its maximum over the allowed
+    steps; the steepest edge is the absolute value of a linear function. With :math:`v_c` the pair
+    of sums over the rows of category c, the pairs :math:`\sum_{c \in S} v_c` of all subsets S span
+    a zonotope. A convex function is largest at a vertex, where some linear function u is largest:
+    S holds the categories with :math:`u \cdot v_c > 0`. One coordinate of every :math:`v_c` is
+    never negative, so that these are the first or the last categories in the order of the ratio
+    of the two sums. Only these are tried; with one group and no curvature, all categories of one
+    sign. The set of all categories is left out: up to a constant it is ``1[x is missing]``. Where
+    u is positive for every category and missing values are too few for a weak ranker, the best of
+    the other sets lacks one category: these are tried, too.
 
     Parameters
     ----------
@@ -45,30 +45,30 @@ class Subsets:
 
     def __init__(self, members: list[tuple[int, Mask]]) -> None:
         self.members = members
-        self._number = {(j, one.tobytes()): number for number, (j, one) in enumerate(members)}
+        self._index = {(j, mask.tobytes()): index for index, (j, mask) in enumerate(members)}
 
     @classmethod
     def of(cls, rules: StumpRules | None, bins: Sequence[FeatureBins]) -> Subsets:
         """Return the subsets of earlier rules in the order of their coordinates."""
         if rules is None:
             return cls([])
-        known = zip(rules.subset_feature.tolist(), rules.subsets, strict=True)
-        return cls([(j, members[: bins[j].n_values]) for j, members in known])
+        subsets = zip(rules.subset_feature.tolist(), rules.subsets, strict=True)
+        return cls([(j, members[: bins[j].n_values]) for j, members in subsets])
 
-    def number(self, feature: int, members: Mask) -> int:
-        """Return the number of a subset, the next one if it is new."""
-        number = self._number.setdefault((feature, members.tobytes()), len(self.members))
-        if number == len(self.members):
+    def index_of(self, feature: int, members: Mask) -> int:
+        """Return the index of a subset, which is added if it is new."""
+        index = self._index.setdefault((feature, members.tobytes()), len(self.members))
+        if index == len(self.members):
             self.members.append((feature, members))
-        return number
+        return index
 
     def agree(self, rows: Sums) -> None:
-        """Take the subsets of the first process: rounding might find another one elsewhere."""
+        """Take the subsets of the first process: rounding may choose others elsewhere."""
         agreed = rows.agree(self.members)
         if agreed is not self.members:
-            self.members, self._number = [], {}
+            self.members, self._index = [], {}
             for feature, members in agreed:
-                self.number(feature, members)
+                self.index_of(feature, members)
 
     def table(self) -> tuple[Indices, Mask]:
         """Return the feature of each subset, and the members, padded with False."""
@@ -82,10 +82,10 @@ class Subsets:
 class StumpColumns:
     r"""All stumps on the training rows: 0/1 functions of the bins of one feature.
 
-    The coordinate of ``1[x_j > t]``, of a single bin of x_j (a special code, or missing values):
-    the number of the first bin with h = 1, in a matrix of features and bins. Where thresholds
-    have missing values on either side, each has two coordinates: 0, 0 where x is missing, and
-    1, where h is 1 there too. A subset of categories gets the next coordinate after these when it
+    The coordinate of ``1[x_j > t]``, or of a single bin of x_j (a special code, or missing values),
+    is the position of the first bin with h = 1 in a matrix of features and bins. Where thresholds
+    may have missing values on either side, the matrix has a third axis: h is 0 on side 0 and 1 on
+    side 1 where x is missing. A subset of categories gets the next coordinate after these when it
     is first chosen.
 
     Parameters
@@ -93,7 +93,7 @@ class StumpColumns:
     binned : BinnedFeatures
         Bins of the training rows.
     rows : FitRows
-        The training rows, of which only the weights are used.
+        The training rows; only their weights and sums are used.
     both_sides : bool
         Whether a threshold may have missing values on its upper side.
     subsets : Subsets
@@ -117,19 +117,20 @@ class StumpColumns:
         self._sums = BinSums(binned.codes, depth, rows.threads)
         self._weight = rows.weight
         self._rows = rows
-        self._n_values = [one.n_values for one in bins]
+        self._n_values = [feature.n_values for feature in bins]
         n_values = np.array(self._n_values)
         self._is_value = np.arange(depth) < n_values[:, np.newaxis]
         is_valid = usable.copy()
         is_valid[n_values > 0, 0] = False  # no threshold lies below the first bin
-        self._categorical = [j for j, one in enumerate(bins) if not one.has_order and one.n_values]
+        self._categorical = [j for j, f in enumerate(bins) if not f.has_order and f.n_values]
         self._is_subset = np.zeros(usable.shape, dtype=bool)
         self._is_subset[self._categorical] = self._is_value[self._categorical]
-        # Missing values of features that have some and may have them on both sides of a threshold.
-        self._missing_bin = missing = np.array([one.missing for one in bins])
+        # Features whose missing values may have a stump of their own, or both sides of thresholds.
+        self._missing_bin = missing = np.array([feature.missing for feature in bins])
         tells = missing < depth
         tells[tells] = usable[tells, missing[tells]]
         self._tells_missing, has_both = tells, both_sides & tells
+        # -1, a bin whose sums are never used, where they have one side only.
         self._missing = np.where(has_both, missing, -1)
         n_sides = 2 if has_both.any() else 1
         self._shape = (n_features, depth, n_sides)
@@ -151,10 +152,10 @@ class StumpColumns:
         weight : ndarray of shape (n_some,)
             Their weights.
         """
-        part = copy(self)
-        part._sums, part._weight = self._sums.at(rows), weight
-        vars(part).pop("_share_by_bin", None)
-        return part
+        stumps = copy(self)
+        stumps._sums, stumps._weight = self._sums.at(rows), weight
+        vars(stumps).pop("_share_by_bin", None)
+        return stumps
 
     @property
     def n_coordinates(self) -> int:
@@ -166,10 +167,7 @@ class StumpColumns:
     def search(
         self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
     ) -> Candidate | None:
-        """Return the stump with the largest gain; ties go to the first.
-
-        Those with an `excluded` coordinate are left out.
-        """
+        """Return the stump with the largest gain, without those excluded; ties go to the first."""
         by_bin, curvature = self._sums.sum_by_bin(gradient), None
         has_shares = len(by_bin) == 2  # edges are differences of shares, or sums
         size = 1.0 if has_shares else float(np.abs(gradient.data).sum())
@@ -184,19 +182,19 @@ class StumpColumns:
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
-        one, zero = by_bin[:, feature] @ h, by_bin[:, feature] @ ~h
-        edge = np.subtract(*(one / (one + zero))) if has_shares else -one[0]
+        ones, zeros = by_bin[:, feature] @ h, by_bin[:, feature] @ ~h
+        edge = np.subtract(*(ones / (ones + zeros))) if has_shares else -ones[0]
         if abs(edge) <= ROUNDING * (1.0 if has_shares else size):
             return None
         bound = None
         if curvature is not None:
             bound = float(min(curvature[feature] @ h, curvature[feature] @ ~h))
-        return Candidate(index, float(edge), one, zero, bound)
+        return Candidate(index, float(edge), ones, zeros, bound)
 
     def _best(
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
-        """Return the coordinate of the best stump, with all subsets of categories."""
+        """Return the coordinate of the best stump, subsets of categories included."""
         order = self._order(by_bin, curvature) if self._categorical else {}
         totals, bounds = by_bin[:, 0].sum(axis=-1), None
         if curvature is not None:
@@ -229,55 +227,54 @@ class StumpColumns:
     def _above(self, by_bin: Floats, order: dict[int, Indices]) -> Floats:
         """Return the sums where h = 1, of shape (n_groups, n_features, n_bins, n_sides).
 
-        Bins of categories are taken in their order, and have two sides more: the sums of the
-        categories below, and of all but one.
+        Bins of categories are taken in their order, with two more sides: the sums of the categories
+        below, and of all but one.
         """
         if not order:
             return self._sums_above(by_bin)
         by_bin = by_bin.copy()
-        for j, places in order.items():
-            by_bin[:, j] = by_bin[:, j, places]
-        of_values = np.where(self._is_value, by_bin, 0.0)
-        below = np.cumsum(of_values, axis=-1) - of_values
-        others = of_values.sum(axis=-1, keepdims=True) - of_values
-        sides = [self._sums_above(by_bin), below[..., np.newaxis], others[..., np.newaxis]]
+        for j, sorted_bins in order.items():
+            by_bin[:, j] = by_bin[:, j, sorted_bins]
+        values = np.where(self._is_value, by_bin, 0.0)
+        below = np.cumsum(values, axis=-1) - values
+        all_but_one = values.sum(axis=-1, keepdims=True) - values
+        sides = [self._sums_above(by_bin), below[..., np.newaxis], all_but_one[..., np.newaxis]]
         return np.concatenate(sides, axis=-1)
 
     def _sums_above(self, by_bin: Floats) -> Floats:
         """Return the sums where h = 1: of values, from each bin on; of other bins, in it."""
-        of_values = by_bin * self._is_value
-        above = of_values[..., ::-1].cumsum(axis=-1)[..., ::-1]
-        above += by_bin - of_values  # other bins come after the values: nothing is above them
+        values = by_bin * self._is_value
+        above = values[..., ::-1].cumsum(axis=-1)[..., ::-1]
+        above += by_bin - values  # other bins come after the values: nothing is above them
         if self._shape[2] == 1:
             return above[..., np.newaxis]
-        both = np.empty((*above.shape, 2))
-        both[..., 0] = above
         missing = by_bin[:, np.arange(len(self._missing)), self._missing]
-        np.add(above, missing[..., np.newaxis], out=both[..., 1])
+        both = np.repeat(above[..., np.newaxis], 2, axis=-1)
+        both[..., 1] += missing[..., np.newaxis]
         return both
 
     def _order(self, by_bin: Floats, curvature: Floats | None) -> dict[int, Indices]:
         """Return the bins of each categorical feature, values sorted by ratio."""
-        of_categories = None if curvature is None else curvature[self._categorical]
-        ratio = _ratios(by_bin[:, self._categorical], by_bin[:, 0].sum(axis=-1), of_categories)
+        curvature = None if curvature is None else curvature[self._categorical]
+        ratio = _ratios(by_bin[:, self._categorical], by_bin[:, 0].sum(axis=-1), curvature)
         ratio[~self._is_value[self._categorical]] = np.inf
-        places = np.argsort(ratio, axis=1, kind="stable")
-        return dict(zip(self._categorical, places, strict=True))
+        sorted_bins = np.argsort(ratio, axis=1, kind="stable")
+        return dict(zip(self._categorical, sorted_bins, strict=True))
 
     def _coordinate(self, best: int, shape: tuple[int, ...], order: dict[int, Indices]) -> int:
         """Return the coordinate of an entry of the gains."""
         if not order:
             return best
-        feature, place, side = map(int, np.unravel_index(best, shape))
-        if not self._is_subset[feature, place]:
-            return feature * shape[1] + place
-        n_values, places = self._n_values[feature], order[feature]
-        members = np.full(n_values, side == _ALL_BUT_ONE)
+        feature, position, side = map(int, np.unravel_index(best, shape))
+        if not self._is_subset[feature, position]:
+            return feature * shape[1] + position
+        values = order[feature][: self._n_values[feature]]
+        members = np.full(len(values), side == _ALL_BUT_ONE)
         if side == _ALL_BUT_ONE:
-            members[places[place]] = False
+            members[values[position]] = False
         else:
-            members[places[:place] if side == _BELOW else places[place:n_values]] = True
-        return self._n_fixed + self._subsets.number(feature, members)
+            members[values[:position] if side == _BELOW else values[position:]] = True
+        return self._n_fixed + self._subsets.index_of(feature, members)
 
     def feature_and_members(self, index: int) -> tuple[int, Mask]:
         """Return the feature of a stump and its value in each bin."""
@@ -292,10 +289,10 @@ class StumpColumns:
 
     def _range(self, index: int) -> tuple[int, int, int]:
         """Return the feature of a stump that is no subset, and the range of bins with h = 1."""
-        place, side = divmod(index, self._shape[2])
-        feature, first = divmod(place, self._shape[1])
+        position, side = divmod(index, self._shape[2])
+        feature, first = divmod(position, self._shape[1])
         n_values = self._n_values[feature]
-        # Where a threshold has missing values above, their bin is the next after the values.
+        # With two sides there are no special codes: missing values are the next bin after values.
         return feature, first, n_values + side if first < n_values else first + 1
 
     # On the training rows -----------------------------------------------------------------
@@ -320,20 +317,21 @@ class StumpColumns:
         above = np.where(self._is_valid, self._sums_above(by_bin)[0], 0.0)
         if self._categorical:
             above[self._is_subset] = 0.0
-        rest = [by_bin[0, j, : len(members)] @ members for j, members in self._subsets.members]
-        return np.append(above.ravel(), rest)
+        subsets = [by_bin[0, j, : len(members)] @ members for j, members in self._subsets.members]
+        return np.append(above.ravel(), subsets)
 
     def _values_by_bin(self, coefficients: Floats) -> Floats:
         """Return the step function of each feature, shape (n_features, n_bins)."""
         steps = np.asarray(coefficients[: self._n_fixed]).reshape(self._shape)
-        both = steps.sum(axis=2)
-        upto = np.cumsum(np.where(self._is_value, both, 0.0), axis=1)
-        tables = np.where(self._is_value, upto, both)
-        for j in np.flatnonzero(self._missing >= 0) if self._shape[2] == 2 else ():
+        step = steps.sum(axis=2)
+        tables = np.where(
+            self._is_value, np.cumsum(np.where(self._is_value, step, 0.0), axis=1), step
+        )
+        for j in np.flatnonzero(self._missing >= 0):  # only with two sides
             tables[j, self._missing[j]] += steps[j, :, 1].sum()
-        of_subsets = zip(self._subsets.members, coefficients[self._n_fixed :], strict=True)
-        for (feature, members), step in of_subsets:
-            tables[feature, : len(members)] += step * members
+        subset_steps = zip(self._subsets.members, coefficients[self._n_fixed :], strict=True)
+        for (feature, members), value in subset_steps:
+            tables[feature, : len(members)] += value * members
         return tables
 
     def mean_contributions(self, indices: Indices, weights: Floats) -> Floats:
@@ -346,8 +344,7 @@ class StumpColumns:
     def _share_by_bin(self) -> Floats:
         """Share of the weight of the training rows in each bin, shape (n_features, n_bins).
 
-        Rows with missing values that no stump can tell have the mean of the others: they are left
-        out.
+        Missing values that no stump can tell are left out: they get the mean of the others.
         """
         one_group = np.array([0, len(self._weight)])
         by_bin = self._sums.sum_by_bin(RowGradient(self._weight, one_group))[0]
@@ -363,22 +360,23 @@ class StumpColumns:
         subset = np.maximum(indices - self._n_fixed, -1)
         is_subset = subset >= 0
         feature, first, side = np.unravel_index(np.where(is_subset, 0, indices), self._shape)
-        of_subset, members = self._subsets.table()
-        feature[is_subset], first[is_subset] = of_subset[subset[is_subset]], -1
+        subset_feature, subsets = self._subsets.table()
+        feature[is_subset], first[is_subset] = subset_feature[subset[is_subset]], -1
         bins = {j: self.bins[j] for j in np.unique(feature).tolist()}
         right = (side == 1) | (first == self._missing_bin[feature])
+        # h of a missing value that no stump can tell: its mean over the other rows.
         neutral = self._sums_above(self._share_by_bin[np.newaxis])[0, feature, first, 0]
-        for number in np.flatnonzero(is_subset).tolist():
-            of_rule = members[subset[number]]
-            neutral[number] = self._share_by_bin[feature[number], : len(of_rule)] @ of_rule
+        for rule in np.flatnonzero(is_subset).tolist():
+            members = subsets[subset[rule]]
+            neutral[rule] = self._share_by_bin[feature[rule], : len(members)] @ members
         neutral[self._tells_missing[feature]] = np.nan
-        return StumpRules(feature, first, right, subset, members, of_subset, bins, neutral)
+        return StumpRules(feature, first, right, subset, subsets, subset_feature, bins, neutral)
 
 
-def smaller_side(one: Floats, total: Any) -> Floats:
+def smaller_side(ones: Floats, total: Any) -> Floats:
     """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given ``c @ h``."""
-    # Differences of sums: below this they may be rounding alone.
-    return np.maximum(np.minimum(one, total - one), ROUNDING * total)
+    # Differences of sums: smaller ones may be rounding alone.
+    return np.maximum(np.minimum(ones, total - ones), ROUNDING * total)
 
 
 def _ratios(sums: Floats, totals: Floats, curvature: Floats | None) -> Floats:
@@ -388,17 +386,17 @@ def _ratios(sums: Floats, totals: Floats, curvature: Floats | None) -> Floats:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if len(sums) == 2:
-            found = (sums[0] / totals[0]) / (sums[1] / totals[1])
+            ratio = (sums[0] / totals[0]) / (sums[1] / totals[1])
         else:
-            found = sums[0].copy() if curvature is None else sums[0] / curvature
-    found[np.isnan(found)] = 0.0
-    return np.asarray(found)
+            ratio = sums[0].copy() if curvature is None else sums[0] / curvature
+    ratio[np.isnan(ratio)] = 0.0
+    return np.asarray(ratio)
 
 
 class BoundedStumps(StumpColumns):
-    """Stumps of which a model may have so many, with coefficients of given signs.
+    """Stumps for models of limited size, or with coefficients of constrained signs.
 
-    They know the net coefficients so far: `take` is told of each step.
+    They keep the net coefficients so far: `take` adds each step.
 
     Parameters
     ----------
@@ -428,9 +426,9 @@ class BoundedStumps(StumpColumns):
 
     def at_rows(self, rows: Indices, weight: Floats) -> Self:
         """Return the same stumps, without coefficients, on some of the training rows."""
-        part = super().at_rows(rows, weight)
-        part._net = defaultdict(float)
-        return part
+        stumps = super().at_rows(rows, weight)
+        stumps._net = defaultdict(float)
+        return stumps
 
     # The coefficients so far --------------------------------------------------------------
 
@@ -439,7 +437,7 @@ class BoundedStumps(StumpColumns):
         self._net[candidate.index] += step
 
     def set_coefficients(self, coefficients: Mapping[int, float]) -> None:
-        """Replace all net coefficients; those not given are zero."""
+        """Replace all net coefficients; the others are zero."""
         self._net = defaultdict(float, coefficients)
 
     def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
@@ -472,12 +470,12 @@ class BoundedStumps(StumpColumns):
     # The choice ---------------------------------------------------------------------------
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
-        most, (is_tried, _) = self._largest[0], super()._allowed()
-        if most is not None:
-            used = np.zeros(self._shape[0], dtype=bool)
-            used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
-            if np.count_nonzero(used) >= most:  # the model has all its features
-                is_tried = is_tried & used[:, np.newaxis, np.newaxis]
+        max_features, (is_tried, _) = self._largest[0], super()._allowed()
+        if max_features is not None:
+            is_used = np.zeros(self._shape[0], dtype=bool)
+            is_used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
+            if np.count_nonzero(is_used) >= max_features:
+                is_tried = is_tried & is_used[:, np.newaxis, np.newaxis]
         if not self._sign.any():
             return is_tried, None
         low, high = self._step_limits(np.arange(self._n_fixed))
@@ -486,22 +484,18 @@ class BoundedStumps(StumpColumns):
     def _best(
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
-        in_model, most = self._in_model, self._largest[1]
-        if most is None or len(in_model) < most:
+        in_model, max_stumps = self._in_model, self._largest[1]
+        if max_stumps is None or len(in_model) < max_stumps:
             return super()._best(by_bin, gain, curvature, excluded)
-        left = [index for index in in_model if index not in excluded]
-        return self._best_of(left, by_bin, gain, curvature) if left else None
-
-    def _best_of(
-        self, left: Sequence[int], by_bin: Floats, gain: Gain, curvature: Floats | None
-    ) -> int | None:
-        """Return the first of the best of some stumps."""
-        members = [self.feature_and_members(index) for index in left]
-        feature, h = np.array([j for j, _ in members]), np.array([one for _, one in members])
-        bounds = None
+        # The model has all its stumps: the step changes the coefficient of one of them.
+        candidates = [index for index in in_model if index not in excluded]
+        if not candidates:
+            return None
+        features, members = zip(*map(self.feature_and_members, candidates), strict=True)
+        feature, h, bounds = np.array(features), np.array(members), None
         if curvature is not None:
-            of_feature = curvature[feature]
-            bounds = smaller_side((of_feature * h).sum(axis=-1), of_feature.sum(axis=-1))
-        one, totals = (by_bin[:, feature] * h).sum(axis=-1), by_bin[:, 0].sum(axis=-1)
-        best = first_positive(gain(one, totals, bounds, self._step_limits(np.array(left))))
-        return None if best is None else left[best]
+            rows = curvature[feature]
+            bounds = smaller_side((rows * h).sum(axis=-1), rows.sum(axis=-1))
+        ones, totals = (by_bin[:, feature] * h).sum(axis=-1), by_bin[:, 0].sum(axis=-1)
+        best = first_positive(gain(ones, totals, bounds, self._step_limits(np.array(candidates))))
+        return None if best is None else candidates[best]

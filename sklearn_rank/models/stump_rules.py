@@ -17,37 +17,36 @@ __all__ = ["StepFunction", "StumpRules"]
 
 _LAST = "_last"
 _CHUNK = 32_768
-"""Rows scored at a time, by all features: their columns stay in the cache meanwhile."""
+"""Rows scored at a time: their columns stay in the cache."""
 
 _FEW_COMPARISONS = 2_048
-"""Comparisons of a feature up to which it is fastest to make all of them at once."""
+"""Comparisons a feature (rows times thresholds) up to which all at once are fastest."""
 
 
 @dataclass(frozen=True, eq=False)
 class StumpRules:
     """Stumps, given by the bins of their features.
 
-    h is one of
+    h is one of:
 
     - ``1[x > t]`` with t between two bins of values: 0 where x is a special code, and 0 or 1
       where it is missing;
     - ``1[x is missing]`` or ``1[x == code]``, a single bin;
     - ``1[x in S]`` with S a subset of the categories.
 
-    Where no stump can tell missing values from others, because training had none or too few, h is
-    its mean over the other training rows there, so that such a value changes no score on average.
+    If training has too few missing values of a feature for a stump to tell them from others, h of a
+    missing value is its mean over the other training rows: it changes no score on average.
 
     Attributes
     ----------
     feature : ndarray of shape (n_rules,)
-        Column that each looks at.
+        Column of each rule.
     first_bin : ndarray of shape (n_rules,)
-        Number of the first bin with h = 1: of a threshold the bin above it, of a single bin
-        that bin; -1 of a subset.
+        The first bin with h = 1: the one above a threshold, or the single bin; -1 for a subset.
     missing_right : ndarray of shape (n_rules,)
         Whether h = 1 where x is missing.
     subset : ndarray of shape (n_rules,)
-        The row of `subsets`; -1 of the others.
+        The row of `subsets`; -1 for other rules.
     subsets : ndarray of shape (n_subsets, n_groups)
         Which groups of categories belong to each subset, padded with False.
     subset_feature : ndarray of shape (n_subsets,)
@@ -55,7 +54,7 @@ class StumpRules:
     bins : dict of int to FeatureBins
         The bins of each column, at least of those in `feature`.
     neutral : ndarray of shape (n_rules,)
-        h where x is missing, if no stump can tell that; NaN if one can.
+        h where x is missing, if no stump can tell that; NaN if some can.
 
     Examples
     --------
@@ -84,34 +83,34 @@ class StumpRules:
 
     @property
     def threshold(self) -> Floats:
-        """The value that must be exceeded for h = 1; infinity where none is.
+        """The value that x exceeds where h = 1; the code for a special code.
 
-        NaN for a subset or levels in order, and the code itself for a special code.
+        Infinity for ``1[x is missing]``, and NaN for a subset or ordered levels.
         """
-        found = np.full(len(self.feature), np.nan)
-        for number, (j, first) in enumerate(zip(self.feature, self.first_bin, strict=True)):
+        threshold = np.full(len(self.feature), np.nan)
+        for rule, (j, first) in enumerate(zip(self.feature, self.first_bin, strict=True)):
             bins = self.bins[int(j)]
-            known = [np.nan, *bins.thresholds, *bins.special, np.inf]
+            lower_ends = [np.nan, *bins.thresholds, *bins.special, np.inf]  # of the bins
             if first >= 0:
-                place = first if bins.categories is None else first + 1 - bins.n_values
-                found[number] = known[max(0, place)]
-        return found
+                skipped = 0 if bins.categories is None else bins.n_values - 1
+                threshold[rule] = lower_ends[max(0, first - skipped)]
+        return threshold
 
-    def members(self, number: int) -> Mask:
-        """Return h of one rule in each bin of its feature, as the fit has it."""
-        bins, first = self.bins[int(self.feature[number])], int(self.first_bin[number])
+    def members(self, rule: int) -> Mask:
+        """Return h of a rule in each bin of its feature, in training."""
+        bins, first = self.bins[int(self.feature[rule])], int(self.first_bin[rule])
         h = np.zeros(bins.n_bins, dtype=bool)
         if first < 0:
-            h[: bins.n_values] = self.subsets[self.subset[number], : bins.n_values]
+            h[: bins.n_values] = self.subsets[self.subset[rule], : bins.n_values]
         else:
             h[first : bins.n_values if first < bins.n_values else first + 1] = True
-            h[bins.missing] |= self.missing_right[number]
+            h[bins.missing] |= self.missing_right[rule]
         return h
 
-    def _by_bin(self, number: int) -> Floats:
-        """Return h of one rule in each bin of its feature, for new rows."""
-        h = self.members(number).astype(np.float64)
-        neutral = np.broadcast_to(self.neutral, self.feature.shape)[number]
+    def _by_bin(self, rule: int) -> Floats:
+        """Return h of a rule in each bin of its feature, for new rows."""
+        h = self.members(rule).astype(np.float64)
+        neutral = np.broadcast_to(self.neutral, self.feature.shape)[rule]
         h[-1] = h[-1] if np.isnan(neutral) else neutral
         return h
 
@@ -122,29 +121,28 @@ class StumpRules:
             and np.array_equal(self.feature, other.feature)
             and all(self.bins[j].equal(other.bins[j]) for j in np.unique(self.feature).tolist())
             and all(
-                np.array_equal(self.members(number), other.members(number))
-                for number in range(len(self.feature))
+                np.array_equal(self.members(rule), other.members(rule))
+                for rule in range(len(self.feature))
             )
         )
 
     def net_coefficients(self, weights: Floats) -> tuple[Indices, Floats]:
-        """Return the numbers of the rules, one for each stump, and their net coefficients.
+        """Return the first rule of each different stump, and the stump's net coefficient.
 
-        A coefficient is the sum of its steps in the order in which they were taken, so that one
-        that was taken back is exactly zero, and one of a constrained sign never crosses it.
+        Steps are added in the order in which they were taken: a step taken back leaves exactly
+        zero, and a coefficient of a constrained sign never changes its sign.
         """
         width = 2 * (int(self.first_bin.max(initial=0)) + 1)
         fixed = self.feature * width + 2 * self.first_bin + self.missing_right
-        names = np.where(self.first_bin < 0, -1 - self.subset, fixed)
-        _, first, place = np.unique(names, return_index=True, return_inverse=True)
-        return first, np.bincount(place, weights, len(first)).astype(np.float64)
+        keys = np.where(self.first_bin < 0, -1 - self.subset, fixed)
+        _, first, stump = np.unique(keys, return_index=True, return_inverse=True)
+        return first, np.bincount(stump, weights, len(first)).astype(np.float64)
 
     def step_functions(self, weights: Floats) -> list[StepFunction]:
-        """Return the sum of the rules on each feature that has some, by feature.
+        """Return the sum of the rules of each feature with rules, in the order of the features.
 
-        Bins between which no stump with a coefficient other than zero tells are one. Rising
-        (falling) step functions are those of coefficients none of which is negative (positive),
-        exactly: they are running sums.
+        Bins between which every coefficient is zero are merged. Values are running sums: they rise
+        (fall) exactly where no coefficient is negative (positive).
         """
         rules, coefficients = self.net_coefficients(weights)
         used = np.flatnonzero(coefficients)
@@ -162,7 +160,7 @@ class StumpRules:
     ) -> tuple[Floats, Indices]:
         """Return the sum of some rules of subsets by group of bins, and the group of each bin.
 
-        The last group is -1, for categories that count as missing.
+        One more bin is in group -1, for categories that count as missing.
         """
         h = self.subsets[self.subset[rules], :n_values]
         groups, group = np.zeros((0, min(1, n_values))), np.zeros(n_values, dtype=np.intp)
@@ -175,50 +173,51 @@ class StumpRules:
         """Return the sum of some rules on a feature, sorted by their first bins."""
         bins, first = self.bins[feature], self.first_bin[rules]
         n_values = bins.n_values
-        n_others = int(np.searchsorted(first, n_values))  # thresholds or subsets, then single bins
+        neutral = np.broadcast_to(self.neutral, self.feature.shape)[rules]
+        # Rules of single bins come last: their values are those of special codes and NaN.
+        n_others = int(np.searchsorted(first, n_values))
         singles = np.zeros(len(bins.special) + 1)
         singles[first[n_others:] - n_values] = coefficients[n_others:]
-        neutral = np.broadcast_to(self.neutral, self.feature.shape)[rules]
         singles[-1] += coefficients @ np.nan_to_num(neutral)
         rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
         if bins.has_order:
-            last = np.append(first[1:] != first[:-1], True)[: len(first)]
-            values = np.append(0.0, np.cumsum(coefficients)[last])
+            is_last = np.append(first[1:] != first[:-1], True)[: len(first)]  # of its threshold
+            values = np.append(0.0, np.cumsum(coefficients)[is_last])
             singles[-1] += coefficients[self.missing_right[rules]].sum()
-            found = _with_steps(bins, first[last])
+            merged = _with_steps(bins, first[is_last])
         else:
             values, group = self._subset_values(n_values, rules, coefficients)
-            found = FeatureBins(special=bins.special, categories=group[bins.categories])
-        values = np.concatenate([values, singles]) + 0.0
-        return StepFunction(feature, found, values, not np.isnan(neutral).any())
+            merged = FeatureBins(special=bins.special, categories=group[bins.categories])
+        values = np.concatenate([values, singles]) + 0.0  # no negative zero
+        return StepFunction(feature, merged, values, not np.isnan(neutral).any())
 
     def scores(self, X: Floats, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X.
 
-        The score of a row is the same to the last bit, however many rows are scored: features
-        are added one after the other, so that rounding keeps the order of two rows of which one
-        has the larger value of every step function.
+        The score of a row is the same to the last bit for any number of rows. Features are added
+        one after the other: if no step function of a row is larger than that of another row,
+        neither is the score, in spite of rounding.
         """
         table = self._table(weights)
         if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * len(table.steps):
             return table.score_few(X)
         out = np.zeros(X.shape[0])
 
-        def score(number: int) -> None:
-            rows = slice(number * _CHUNK, (number + 1) * _CHUNK)
+        def score(chunk: int) -> None:
+            rows = slice(chunk * _CHUNK, (chunk + 1) * _CHUNK)
             by_feature = np.ascontiguousarray(X[rows].T[table.features])
             total = out[rows]
-            part = np.empty(len(total))  # one array for all: new ones cost more than the sums
+            values = np.empty(len(total))  # for all features: new arrays cost more than the sums
             for x, step in zip(by_feature, table.steps, strict=True):
-                total += step.values.take(step.bins.encode(x), mode="clip", out=part)
+                total += step.values.take(step.bins.encode(x), mode="clip", out=values)
 
         (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
         return out
 
     def _table(self, weights: Floats) -> StepTable:
-        """Return the table of the step functions, made once for the same weights in a row.
+        """Return the table of the step functions, kept until the weights are others.
 
-        To make it takes longer than to score a single row.
+        It takes longer than the score of a single row.
         """
         last: tuple[Floats, StepTable] | None = vars(self).get(_LAST)
         if last is None or not np.array_equal(last[0], weights):
@@ -238,32 +237,32 @@ class StumpRules:
             out[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
         return out
 
-    def values(self, X: Floats, number: int) -> Floats:
-        """Return h of one rule for each row of X."""
-        feature = int(self.feature[number])
-        return self._by_bin(number).take(self.bins[feature].of_rows(X, feature))
+    def values(self, X: Floats, rule: int) -> Floats:
+        """Return h of a rule for each row of X."""
+        feature = int(self.feature[rule])
+        return self._by_bin(rule).take(self.bins[feature].of_rows(X, feature))
 
     def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
         codes = {j: self.bins[j].of_rows(X, j) for j in np.unique(self.feature).tolist()}
         out = np.zeros(X.shape[0])
-        for number, weight in enumerate(weights):
-            out = out + weight * self._by_bin(number).take(codes[int(self.feature[number])])
+        for rule, weight in enumerate(weights):
+            out = out + weight * self._by_bin(rule).take(codes[int(self.feature[rule])])
             yield out
 
 
 def _with_steps(bins: FeatureBins, first: Indices) -> FeatureBins:
-    """Return bins in order of which those up to the next first one are one."""
+    """Return ordered bins merged into ranges that begin at the first bins."""
     if bins.categories is None:
         return FeatureBins(bins.thresholds[first - 1], bins.special)
     group = np.searchsorted(first, np.arange(bins.n_values), side="right")
-    known = np.append(group, -1)[bins.categories]
-    return FeatureBins(special=bins.special, categories=known, ordered=True)
+    categories = np.append(group, -1)[bins.categories]
+    return FeatureBins(special=bins.special, categories=categories, ordered=True)
 
 
 @dataclass(frozen=True, eq=False)
 class StepFunction:
-    """What a model adds to the score for each bin of a feature.
+    """The addition to the score of each bin of a feature.
 
     Attributes
     ----------
@@ -272,10 +271,10 @@ class StepFunction:
     bins : FeatureBins
         Its bins.
     values : ndarray of shape (n_bins,)
-        What each adds.
+        The addition of each.
     is_neutral : bool
         Whether the last of them, that of missing values, is the mean over the other training rows
-        because training taught none.
+        because training has too few missing values.
 
     Examples
     --------
@@ -312,30 +311,30 @@ class StepTable:
     def __init__(self, steps: Sequence[StepFunction]) -> None:
         self.steps = steps
         self.features = np.array([step.feature for step in steps], dtype=np.intp)
-        is_plain = [one.bins.categories is None and not len(one.bins.special) for one in steps]
+        is_plain = [step.bins.categories is None and not len(step.bins.special) for step in steps]
         self._plain = np.flatnonzero(is_plain)
-        self._others = np.flatnonzero(np.logical_not(is_plain)).tolist()
-        plain = [steps[number] for number in self._plain.tolist()]
-        # A feature of which only missing values tell has a threshold that none exceeds.
+        self._not_plain = np.flatnonzero(np.logical_not(is_plain)).tolist()
+        plain = [steps[index] for index in self._plain.tolist()]
+        # A feature with a stump of missing values alone has a threshold that no value exceeds.
         tables = [
-            (one.bins.thresholds, one.values)
-            if len(one.bins.thresholds)
-            else (np.array([np.inf]), np.insert(one.values, 1, 0.0))
-            for one in plain
+            (step.bins.thresholds, step.values)
+            if len(step.bins.thresholds)
+            else (np.array([np.inf]), np.insert(step.values, 1, 0.0))
+            for step in plain
         ]
-        self.thresholds = np.concatenate([np.zeros(0), *(one for one, _ in tables)])
-        self._values = np.concatenate([np.zeros(0), *(one for _, one in tables)])
-        self._width = np.array([len(one) for one, _ in tables], dtype=np.intp)
+        self.thresholds = np.concatenate([np.zeros(0), *(thresholds for thresholds, _ in tables)])
+        self._values = np.concatenate([np.zeros(0), *(values for _, values in tables)])
+        self._width = np.array([len(thresholds) for thresholds, _ in tables], dtype=np.intp)
         self._start = np.cumsum(self._width) - self._width
 
     def score_few(self, X: Floats) -> Floats:
         """Return the scores of few rows, from all comparisons at once."""
-        found = np.zeros((X.shape[0], len(self.steps) + 1))
-        found[:, self._plain] = self._look_up(X)
-        for number in self._others:
-            found[:, number] = self.steps[number](X[:, self.steps[number].feature])
+        values = np.zeros((X.shape[0], len(self.steps) + 1))
+        values[:, self._plain] = self._look_up(X)
+        for index in self._not_plain:
+            values[:, index] = self.steps[index](X[:, self.steps[index].feature])
         # A running sum adds one after the other, as for many rows; `sum` would not.
-        return np.asarray(np.cumsum(found, axis=1)[:, -1])
+        return np.asarray(np.cumsum(values, axis=1)[:, -1])
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""

@@ -1,4 +1,4 @@
-"""Stumps as a model: their parameters, which speak of single features, and what these mean."""
+"""Stumps as a model: their parameters, many by feature, and the constraints that these are."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["Stumps"]
 Positions = tuple[int, ...]
 
 ROWS_BY_LEVEL = 3.0
-"""Rows that a category needs for each category of its feature, where bins have a smallest size."""
+"""Rows that a category needs for each category of its feature, where bins have a minimum size."""
 
 ROWS_OF_LEVEL, SHARE_OF_LEVEL = 10.0, 0.02
-"""Rows that a category needs where bins have none, or that share of all rows if it is less."""
+"""Rows that a category needs otherwise, or that share of all rows if it is less."""
 
 _NO_CATEGORIES: Mapping[int, Any] = {}
 
@@ -59,51 +59,51 @@ _DICT = "None or a dict from names or indices of features to "
 
 
 def by_position(
-    owner: str, parameter: str, given: Mapping[Any, Any], names: Values | None, n_features: int
+    owner: str, parameter: str, by_feature: Mapping[Any, Any], names: Values | None, n_features: int
 ) -> dict[int, Any]:
-    """Return a dict with features as keys with their positions as keys."""
-    known: dict[Any, int] = {} if names is None else {one: j for j, one in enumerate(names)}
-    known.update({j: j for j in range(n_features)})
+    """Return a dict by feature, name or index, with positions as keys."""
+    positions: dict[Any, int] = {} if names is None else {name: j for j, name in enumerate(names)}
+    positions.update({j: j for j in range(n_features)})
     # True and False are equal to 1 and 0, but name no features.
-    unknown = [one for one in given if np.asarray(one).dtype.kind == "b" or one not in known]
+    unknown = [k for k in by_feature if np.asarray(k).dtype.kind == "b" or k not in positions]
     if unknown:
         raise ValueError(
             f"{parameter} of {owner} has {unknown}, which are neither feature names nor indices "
             f"below {n_features}."
         )
-    found = {known[one]: value for one, value in given.items()}
-    if len(found) < len(given):
-        raise ValueError(f"{parameter} of {owner} has a feature twice. Got {list(given)}.")
-    return found
+    values = {positions[key]: value for key, value in by_feature.items()}
+    if len(values) < len(by_feature):
+        raise ValueError(f"{parameter} of {owner} has a feature twice. Got {list(by_feature)}.")
+    return values
 
 
 def check_monotonic(
-    owner: str, given: Any, names: Values | None, n_features: int, categorical: Positions
+    owner: str, monotonic_cst: Any, names: Values | None, n_features: int, categorical: Positions
 ) -> Positions | None:
     """Return the monotonic constraint of each feature, -1, 0 or 1; None for None."""
-    if given is None:
+    if monotonic_cst is None:
         return None
-    wanted = given
-    if hasattr(given, "keys"):
-        signs = by_position(owner, "monotonic_cst", given, names, n_features)
-        wanted = [signs.get(j, 0) for j in range(n_features)]
-    found = np.array(wanted, dtype=object)
-    if found.shape != (n_features,) or not all(one in (-1, 0, 1) for one in found):
+    signs = monotonic_cst
+    if hasattr(signs, "keys"):
+        by_feature = by_position(owner, "monotonic_cst", signs, names, n_features)
+        signs = [by_feature.get(j, 0) for j in range(n_features)]
+    signs = np.array(signs, dtype=object)
+    if signs.shape != (n_features,) or not all(sign in (-1, 0, 1) for sign in signs):
         raise ValueError(
             f"monotonic_cst of {owner} must be -1, 0 or 1 for each of the "
-            f"{n_features} features. Got {given!r}."
+            f"{n_features} features. Got {monotonic_cst!r}."
         )
-    if any(found[number] for number in categorical):
+    if any(signs[j] for j in categorical):
         raise ValueError(
             f"monotonic_cst of {owner} must be 0 for categories, which have "
-            f"no order. Got {given!r}, and categorical features {list(categorical)}."
+            f"no order. Got {monotonic_cst!r}, and categorical features {list(categorical)}."
         )
-    return tuple(found.astype(int).tolist())
+    return tuple(signs.astype(int).tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class StumpConstraints:
-    """What stumps may be; features are column numbers.
+    """Constraints on stumps; features are columns.
 
     Attributes
     ----------
@@ -139,8 +139,8 @@ class StumpConstraints:
     def settings(self) -> dict[str, Any]:
         """The constraints by parameter of `Stumps`, as plain values that can be compared."""
 
-        def plain(given: Mapping[int, Floats]) -> dict[int, list[float]]:
-            return {j: values.tolist() for j, values in sorted(given.items())}
+        def plain(by_feature: Mapping[int, Floats]) -> dict[int, list[float]]:
+            return {j: values.tolist() for j, values in sorted(by_feature.items())}
 
         return {
             "monotonic_cst": dict(self.monotonic),
@@ -168,16 +168,16 @@ class StumpConstraints:
         )
 
     def bin_sizes(self, rows: FitRows) -> BinSizes:
-        """Return the least that a bin must weigh, of these training rows."""
+        """Return the least weight of a bin of these training rows."""
         weight = rows.weight
         events = weight * rows.rows.y[rows.order]
         total = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
-        one_row = total / number_of_rows(weight, rows)
-        least, of_level = self.min_bin_size * total, ROWS_BY_LEVEL * one_row
-        if least == 0:
-            of_level = min(ROWS_OF_LEVEL * one_row, SHARE_OF_LEVEL * total)
+        weight_of_row = total / number_of_rows(weight, rows)
+        least_weight, least_level = self.min_bin_size * total, ROWS_BY_LEVEL * weight_of_row
+        if least_weight == 0:
+            least_level = min(ROWS_OF_LEVEL * weight_of_row, SHARE_OF_LEVEL * total)
         least_events = self.min_bin_events * (1 - SIZE_ROUNDING)
-        return BinSizes(weight, events, least, least_events, rows, of_level)
+        return BinSizes(weight, events, least_weight, least_events, rows, least_level)
 
 
 class Stumps(BaseEstimator):
@@ -303,7 +303,7 @@ class Stumps(BaseEstimator):
         monotonic_cst: Any = None,
         booster: str = "",
     ) -> StumpConstraints:
-        """Return the parameters as constraints on features of some names.
+        """Return the parameters as constraints on columns.
 
         Parameters
         ----------
@@ -314,23 +314,24 @@ class Stumps(BaseEstimator):
         categories : dict of int to ndarray
             The categories of each categorical feature by their codes.
         orders : dict of int to list
-            The levels of those that have an order by the type of their column.
+            The levels of features whose type of column orders them.
         monotonic_cst : array-like, dict or None
             The parameter of the booster.
         booster : str
             Its class, for messages.
         """
         owner, categorical = type(self).__name__, tuple(categories)
-        called = [*range(n_features)] if names is None else [repr(str(one)) for one in names]
-        bins = self._category_bins(names, called, categories, orders)
+        labels = [*range(n_features)] if names is None else [repr(str(name)) for name in names]
+        bins = self._category_bins(names, labels, categories, orders)
         has_no_order = tuple(j for j in categorical if j not in bins or not bins[j].ordered)
         signs = check_monotonic(booster, monotonic_cst, names, n_features, has_no_order)
 
         def numbers(parameter: str) -> dict[int, Floats]:
-            given = getattr(self, parameter) or {}
+            by_feature = getattr(self, parameter) or {}
+            by_column = by_position(owner, parameter, by_feature, names, n_features)
             return {
-                j: _check_numbers(owner, parameter, called[j], values, j in categorical)
-                for j, values in by_position(owner, parameter, given, names, n_features).items()
+                j: _check_numbers(owner, parameter, labels[j], values, j in categorical)
+                for j, values in by_column.items()
             }
 
         return StumpConstraints(
@@ -340,7 +341,7 @@ class Stumps(BaseEstimator):
             numbers("thresholds"),
             float(self.min_bin_size),
             float(self.min_bin_events),
-            {j: len(known) for j, known in categories.items()},
+            {j: len(levels) for j, levels in categories.items()},
             numbers("special_values"),
             bins,
         )
@@ -348,43 +349,43 @@ class Stumps(BaseEstimator):
     def _category_bins(
         self,
         names: Values | None,
-        called: Sequence[Any],
+        labels: Sequence[Any],
         categories: Mapping[int, Values],
         orders: Mapping[int, Any],
     ) -> dict[int, FeatureBins]:
         """Return the first bins of categorical features in an order or in groups."""
-        owner, found = type(self).__name__, {}
+        owner, bins = type(self).__name__, {}
         for parameter in ("category_order", "category_groups"):
-            given = getattr(self, parameter) or {}
-            for j, levels in by_position(owner, parameter, given, names, len(called)).items():
+            by_feature = getattr(self, parameter) or {}
+            by_column = by_position(owner, parameter, by_feature, names, len(labels))
+            for j, levels in by_column.items():
                 if j not in categories:
                     raise ValueError(
-                        f"{parameter} of {owner} is for categorical features. Feature {called[j]} "
+                        f"{parameter} of {owner} is for categorical features. Feature {labels[j]} "
                         "is not one of them."
                     )
-                if j in found:
+                if j in bins:
                     raise ValueError(
-                        f"Feature {called[j]} is in category_order and in category_groups of "
+                        f"Feature {labels[j]} is in category_order and in category_groups of "
                         f"{owner}: lists of levels in category_order are groups."
                     )
-                found[j] = category_bins(owner, parameter, str(called[j]), levels, categories[j])
-        for j in set(orders) - set(found):
-            found[j] = category_bins(
-                owner, "category_order", str(called[j]), orders[j], categories[j]
-            )
-        return found
+                bins[j] = category_bins(owner, parameter, str(labels[j]), levels, categories[j])
+        for j in set(orders) - set(bins):
+            settings = owner, "category_order", str(labels[j])
+            bins[j] = category_bins(*settings, orders[j], categories[j])
+        return bins
 
     def on_rows(self, rows: FitRows) -> StumpColumns:
         """Return the stumps on the training rows."""
-        known: StumpConstraints | None = rows.constraints
-        found = self.constraints(rows.X.shape[1]) if known is None else known
-        binned = self._binned(rows, found)
+        allowed: StumpConstraints | None = rows.constraints
+        allowed = self.constraints(rows.X.shape[1]) if allowed is None else allowed
+        binned = self._binned(rows, allowed)
         subsets = Subsets.of(rows.earlier, binned.bins)
-        if not (found.monotonic or found.max_features or found.max_thresholds):
-            is_free = not any(found.settings.values())
+        if not (allowed.monotonic or allowed.max_features or allowed.max_thresholds):
+            is_free = not any(allowed.settings.values())
             return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
-        largest = [found.max_features, found.max_thresholds]
-        return BoundedStumps(binned, rows, subsets, found.monotonic, largest)
+        largest = [allowed.max_features, allowed.max_thresholds]
+        return BoundedStumps(binned, rows, subsets, allowed.monotonic, largest)
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""
@@ -398,19 +399,18 @@ class Stumps(BaseEstimator):
 
 
 def _check_numbers(
-    owner: str, parameter: str, feature: Any, given: Any, is_categorical: bool
+    owner: str, parameter: str, feature: Any, numbers: Any, is_categorical: bool
 ) -> Floats:
     """Return the thresholds or special codes of a feature that is not categorical, increasing."""
     if is_categorical:
         raise ValueError(
-            f"{parameter} of {owner} are for numbers: feature {feature} is one of categories, "
-            "whose values are no numbers."
+            f"{parameter} of {owner} requires numeric features. Feature {feature} is categorical."
         )
-    values = np.asarray(given) if np.iterable(given) else np.array(None)
+    values = np.asarray(numbers) if np.iterable(numbers) else np.array(None)
     is_empty = values.ndim == 1 and not len(values)
     if values.ndim != 1 or not (is_empty or values.dtype.kind in "iuf"):
         raise ValueError(
-            f"{parameter} of {owner} must be lists of numbers. Feature {feature} has {given!r}."
+            f"{parameter} of {owner} must be lists of numbers. Feature {feature} has {numbers!r}."
         )
     values = values.astype(np.float64) + 0.0  # no negative zero
     if not np.isfinite(values).all():
@@ -430,11 +430,11 @@ def _check_numbers(
 
 
 WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}
-"""Each `Model` of the package by the name that the boosting rankers take as `weak_ranker`."""
+"""Each `Model` of the package by its name as `weak_ranker` of a boosting ranker."""
 
 
 def as_model(weak_ranker: Any) -> Model:
-    """Return the model that a name, an estimator or a model of the user's own stands for."""
+    """Return the model of a name or of an estimator; other models as they are."""
     if isinstance(weak_ranker, str):
         return WEAK_RANKERS[weak_ranker]
     return weak_ranker if hasattr(weak_ranker, "on_rows") else EstimatorModel(weak_ranker)

@@ -45,9 +45,9 @@ def _known_categories(codes: Any) -> dict[int, dict[Any, int]]:
         position: {
             category: code
             for code, category in enumerate(codes.categories[position].tolist())
-            if known[code] and not is_missing(category)
+            if is_learned[code] and not is_missing(category)
         }
-        for position, known in zip(codes.positions, codes.known, strict=True)
+        for position, is_learned in zip(codes.positions, codes.is_learned, strict=True)
     }
 
 

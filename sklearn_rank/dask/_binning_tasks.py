@@ -1,8 +1,8 @@
 """Bins of all rows of a cluster: thresholds of a sample, then the bins of each partition.
 
-The workers read each partition twice, and never hold the values of more partitions than they
-work on: first for its part of the sample, then for its bins. Where most rows of the sample come
-from few partitions, all are read once more.
+The workers read each partition twice: for its rows of the sample, then for its bins. They hold
+the values of only those partitions that they work on. Where most rows of the sample come from few
+partitions, all are read once more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 
 _SPARE = 4
-"""Rows that are kept with their features until the sample is known, as a multiple of its own."""
+"""Rows kept of all partitions together, as a multiple of the sample size."""
 
 
 class Sample(NamedTuple):
@@ -28,13 +28,13 @@ class Sample(NamedTuple):
     Attributes
     ----------
     code : ndarray of shape (n_rows,)
-        Their hashes, rising.
+        Their hashes, in increasing order.
     X : ndarray of shape (n_rows, n_features)
         Their features.
     weight : ndarray of shape (n_rows,)
         Their weights.
     is_all : bool
-        Whether no row is left out.
+        Whether these are all distinct rows.
     """
 
     code: Codes
@@ -48,21 +48,21 @@ def bin_partitions(
 ) -> tuple[list[Any], list[FeatureBins]]:
     """Return futures of each partition with its bins, and the bins.
 
-    The sample is that of `rows_for_thresholds` on one process. Of each partition so many rows are
-    kept as suffice where no partition has far more of them than others; else they are read again.
+    The sample is that of `rows_for_thresholds` on one process. The rows kept of each partition
+    suffice unless a few partitions have most of the sample; then all are read again.
 
     Parameters
     ----------
     tasks : Tasks
-        What runs them.
+        Runs them.
     partitions : Partitions
         The rows.
     binning : Binning
         How values become bins.
     """
     for n_kept in (-(-_SPARE * MOST_ROWS // len(partitions.chunks)), MOST_ROWS):
-        parts = partitions.map(sample_partition, min(n_kept, MOST_ROWS))
-        sample = tasks.keep(tasks.tree(merge_samples, parts))
+        samples = partitions.map(sample_partition, min(n_kept, MOST_ROWS))
+        sample = tasks.keep(tasks.tree(merge_samples, samples))
         if tasks.result(is_enough, sample):
             break
     bins = tasks.result(find_in_sample, binning, sample)
@@ -75,12 +75,13 @@ def sample_partition(rows: Partition, n_kept: int) -> Sample:
     return _sampled(hash_rows(rows.X), rows.X, rows.weight, n_kept)
 
 
-def merge_samples(parts: list[Sample]) -> Sample:
+def merge_samples(samples: list[Sample]) -> Sample:
     """Return the rows that surely have the smallest hashes of several partitions."""
-    code, X, weight = (np.concatenate(some) for some in list(zip(*parts, strict=True))[:3])
+    code, X, weight = (np.concatenate(arrays) for arrays in list(zip(*samples, strict=True))[:3])
     merged = _sampled(code, X, weight, MOST_ROWS)
-    # Rows above the last of a part of which some are left out may be among these.
-    last = [part.code[-1] for part in (*parts, merged) if not part.is_all]
+    # An incomplete sample has left out rows above its last hash: beyond the least of these last
+    # hashes a smaller one may be missing.
+    last = [sample.code[-1] for sample in (*samples, merged) if not sample.is_all]
     if not last:
         return merged
     n = int(np.searchsorted(merged.code, min(last), side="right"))
@@ -90,8 +91,8 @@ def merge_samples(parts: list[Sample]) -> Sample:
 def _sampled(code: Codes, X: Floats, weight: Floats, size: int) -> Sample:
     """Return the distinct rows with the smallest codes."""
     least = least_codes(code, size + 1)
-    some = np.flatnonzero(code <= least[:size].max(initial=0))
-    rows, code, weight = equal_as_one(some, code, weight)
+    sampled = np.flatnonzero(code <= least[:size].max(initial=0))
+    rows, code, weight = equal_as_one(sampled, code, weight)
     return Sample(code, X[rows], weight, len(least) <= size)
 
 
@@ -107,10 +108,12 @@ def find_in_sample(binning: Binning, sample: Sample) -> list[FeatureBins]:
 
 def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
     """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
-    codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(max(one.n_bins for one in bins)))
-    for some in blocks(rows.n_rows, SMALL_BLOCK):
-        lines = np.ascontiguousarray(rows.X[some].T)
-        for one, x, code in zip(bins, lines, codes[:, some], strict=True):
-            code[:] = one.encode(x)
+    most_bins = max(feature_bins.n_bins for feature_bins in bins)
+    codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(most_bins))
+    for block in blocks(rows.n_rows, SMALL_BLOCK):
+        columns = np.ascontiguousarray(rows.X[block].T)
+        for feature_bins, column, code in zip(bins, columns, codes[:, block], strict=True):
+            code[:] = feature_bins.encode(column)
+    # Equal weights take no memory.
     weight = rows.weight if (rows.weight != 1).any() else np.broadcast_to(1.0, rows.n_rows)
     return replace(rows, X=codes, weight=weight)

@@ -1,8 +1,7 @@
 """The AUC of rows on a cluster, exact.
 
-One list is sorted by dividing the scores into ranges: each range is counted on one worker, and
-pairs of different ranges by the weights of their levels of relevance. The client learns those
-weights only.
+The scores of one list are divided into ranges. A worker counts the pairs within a range; the
+client counts those across ranges, from the weight of each level of relevance in each range.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from sklearn_rank.dask._tasks import Tasks
 from sklearn_rank.metrics.scored_rows import NO_PAIR, ScoredRows, count_pairs
 
 _SAMPLE = 1000
-"""Scores of a partition by which the ranges are chosen."""
+"""Scores of a partition that go into the choice of the ranges."""
 
 _MOST_LEVELS = 1000
-"""Most levels of relevance of one list."""
+"""Most levels of relevance of one list: the client holds a weight for each, in each range."""
 
 
 class CountedPairs(NamedTuple):
-    """What is known of the pairs of some rows.
+    """Sums over the pairs of some rows.
 
     Attributes
     ----------
@@ -50,7 +49,7 @@ def cluster_auc(
     Parameters
     ----------
     tasks : Tasks
-        What runs the tasks.
+        Runs the tasks.
     partitions : Partitions
         The rows.
     estimator : estimator
@@ -58,7 +57,7 @@ def cluster_auc(
     heaviest : float
         The largest weight.
     n_ranges : int
-        Into how many ranges the scores are divided.
+        Number of ranges of scores.
     """
     model = delayed(estimator)
     samples = partitions.map(sample_scores, model)
@@ -67,7 +66,7 @@ def cluster_auc(
     )
     pieces = partitions.map(score_pieces, model, splitters, heaviest)
     count = delayed(count_range, pure=False)
-    ranges = [count([one[k] for one in pieces]) for k in range(len(splitters) + 1)]
+    ranges = [count([piece[k] for piece in pieces]) for k in range(len(splitters) + 1)]
     return pooled_auc(tasks.results(ranges))
 
 
@@ -77,7 +76,7 @@ def queries_auc(tasks: Tasks, partitions: Partitions, estimator: Any, heaviest: 
 
 
 def scored(rows: Partition, estimator: Any, heaviest: float = 1.0) -> pd.DataFrame:
-    """Return score, relevance and weight of rows, those that are equal as one, by rising score."""
+    """Return score, relevance and weight of rows by increasing score, equal rows as one."""
     columns: dict[str, Any] = {"score": np.zeros(0), "y": np.zeros(0), "weight": np.zeros(0)}
     if rows.n_rows:
         relevance = estimator.relevance_of(rows.y, rows.weight).astype(np.float64)
@@ -91,25 +90,25 @@ def scored(rows: Partition, estimator: Any, heaviest: float = 1.0) -> pd.DataFra
 
 def sample_scores(rows: Partition, estimator: Any) -> Floats:
     """Return the scores of some rows, evenly spaced."""
-    some = rows.take(slice(None, None, 1 + rows.n_rows // _SAMPLE))
-    return scored(some, estimator)["score"].to_numpy()
+    sample = rows.take(slice(None, None, 1 + rows.n_rows // _SAMPLE))
+    return scored(sample, estimator)["score"].to_numpy()
 
 
 def choose_splitters(sample: Floats, n_ranges: int) -> Floats:
     """Return scores that divide the sample into about equal ranges."""
-    share = np.arange(1, n_ranges) / n_ranges
     if not len(sample):
         return np.zeros(0)
-    return np.unique(np.quantile(sample, share, method="inverted_cdf"))
+    levels = np.arange(1, n_ranges) / n_ranges
+    return np.unique(np.quantile(sample, levels, method="inverted_cdf"))
 
 
 def score_pieces(
     rows: Partition, estimator: Any, splitters: Floats, heaviest: float
 ) -> list[pd.DataFrame]:
     """Return the rows of a partition in each range of scores."""
-    found = scored(rows, estimator, heaviest)
-    cuts = np.searchsorted(found["score"], splitters, side="right")
-    return [found.iloc[start:end] for start, end in pairwise([0, *cuts, len(found)])]
+    frame = scored(rows, estimator, heaviest)
+    cuts = np.searchsorted(frame["score"], splitters, side="right")
+    return [frame.iloc[start:end] for start, end in pairwise([0, *cuts, len(frame)])]
 
 
 def count_range(pieces: list[pd.DataFrame]) -> CountedPairs:
@@ -125,17 +124,17 @@ def count_range(pieces: list[pd.DataFrame]) -> CountedPairs:
 
 def count_queries(rows: Partition, estimator: Any, heaviest: float) -> CountedPairs:
     """Count the pairs of the queries of a partition: none has rows in another."""
-    found = count_pairs_of(scored(rows, estimator, heaviest))
-    return found._replace(levels=found.levels[:0])
+    sums = count_pairs_of(scored(rows, estimator, heaviest))
+    return sums._replace(levels=sums.levels[:0])
 
 
-def count_pairs_of(found: pd.DataFrame) -> CountedPairs:
+def count_pairs_of(frame: pd.DataFrame) -> CountedPairs:
     """Count the pairs of scored rows, in queries if there are any."""
-    levels = found.groupby("y")["weight"].sum()
-    if found.empty:
+    levels = frame.groupby("y")["weight"].sum()
+    if frame.empty:
         return CountedPairs(0.0, 0.0, levels)
-    score, y, weight = (found[name].to_numpy() for name in ("score", "y", "weight"))
-    query = found["query"].to_numpy() if "query" in found else None
+    score, y, weight = (frame[name].to_numpy() for name in ("score", "y", "weight"))
+    query = frame["query"].to_numpy() if "query" in frame else None
     n_queries = 1 if query is None else int(query.max()) + 1
     rows = ScoredRows(y, score, query, weight, np.ones(len(y), dtype=bool), n_queries)
     counts = count_pairs(rows)
@@ -145,13 +144,15 @@ def count_pairs_of(found: pd.DataFrame) -> CountedPairs:
 
 def pooled_auc(ranges: list[CountedPairs]) -> float:
     """Return the AUC of rows in ranges of scores, in increasing order."""
-    here = pd.concat([one.levels for one in ranges], axis=1).sort_index().fillna(0.0).to_numpy()
-    before = np.cumsum(here, axis=1) - here  # weights of lower scores, by level
-    lower = np.cumsum(before, axis=0) - before
-    higher = before.sum(axis=0) - before - lower
-    crossed = float((here * higher).sum())
-    wrong = crossed + sum(one.wrong for one in ranges)
-    total = crossed + float((here * lower).sum()) + sum(one.total for one in ranges)
+    levels = [counts.levels for counts in ranges]
+    weight = pd.concat(levels, axis=1).sort_index().fillna(0.0).to_numpy()  # levels x ranges
+    below = np.cumsum(weight, axis=1) - weight  # weight of lower scores, by level
+    # Of those lower scores, the weight of lower levels (right order) and of higher ones (wrong).
+    lower = np.cumsum(below, axis=0) - below
+    higher = below.sum(axis=0) - below - lower
+    crossed = float((weight * higher).sum())
+    wrong = crossed + sum(counts.wrong for counts in ranges)
+    total = crossed + float((weight * lower).sum()) + sum(counts.total for counts in ranges)
     if not total > 0:
         raise ValueError(NO_PAIR)
     return 1.0 - wrong / total

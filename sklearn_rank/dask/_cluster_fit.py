@@ -18,29 +18,28 @@ from sklearn_rank._core.callbacks import combine
 from sklearn_rank._core.protocols import Observer
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.dask._fit_task import FitPlan, Outcome, run_fit
-from sklearn_rank.dask._mailbox import FitStoppedError, News, exchange, stop_fit
+from sklearn_rank.dask._mailbox import FitStoppedError, RoundMessage, exchange, stop_fit
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
 from sklearn_rank.dask._tracker import TrackerProcess
 from sklearn_rank.dask._xgboost_collective import TIMEOUT, PeerLostError
 
 _PATIENCE = 1.0
-"""Seconds that the client waits for news at a time."""
+"""Seconds that a call of the client waits for messages."""
 
 _PAUSE = 1.0
-"""Seconds between two calls for news, where no round waits for an answer."""
+"""Seconds between two calls of the client where rounds don't wait for an answer."""
 
 _FAREWELL = 240
-"""Seconds after which the tracker of a fit is stopped whose client is gone: the workers notice."""
+"""Seconds until the tracker of a fit without client stops: the workers leave by then (120 s)."""
 
 _FAIR = 1.05
-"""Rows of a worker, by its equal share, from which on partitions move to other workers."""
+"""Rows of a worker, as a multiple of its equal share, above which partitions move elsewhere."""
 
 _MOST_FAILURES = 3
-"""Times in a row that workers may be lost without a new round."""
-
+"""Losses of workers in a row, without a new round, that end the fit."""
 
 _FOLLOW = 10.0
-"""Seconds for the other workers to fail after one has."""
+"""Seconds for the other workers to fail after the first."""
 
 _RETURN = 60.0
 """Seconds for lost workers to come back, and for all to leave a fit."""
@@ -52,7 +51,7 @@ class LostWorkersError(RuntimeError):
 
 @dataclass
 class ClusterFit:
-    """A fit that goes on from the last checkpoint when workers are lost.
+    """A fit that continues from the last checkpoint when workers are lost.
 
     Parameters
     ----------
@@ -60,17 +59,17 @@ class ClusterFit:
         The cluster.
     plan : FitPlan
         What the workers need besides their rows.
-    parts : list of Future
-        The partitions, with the property ``n_rows``.
+    partitions : list of Future
+        The rows, each future of a `Partition`.
     sizes : list of int
-        Their numbers of rows.
+        Number of rows of each partition.
     observe : Observer
-        Told of each round, once.
+        Called once for each round.
     """
 
     client: Any
     plan: FitPlan
-    parts: list[Any]
+    partitions: list[Any]
     sizes: list[int]
     observe: Observer = field(default_factory=combine)
     attributes: dict[str, Any] | None = None
@@ -108,15 +107,15 @@ class ClusterFit:
             # Two fits at once would wait for each other's workers.
             while not self.client.run_on_scheduler(begin_turn, plan.fit, self.client.id):
                 time.sleep(_PAUSE)
-            places = self._placed()
-            if len(places) > 1:
-                tracker = self.client.run_on_scheduler(start_tracker, len(places))
+            by_worker = self._assigned()
+            if len(by_worker) > 1:
+                tracker = self.client.run_on_scheduler(start_tracker, len(by_worker))
                 plan = replace(plan, tracker=tracker)
-            for rank, (address, parts) in enumerate(places.items()):
-                name = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
-                how = {"workers": [address], "retries": 0, "pure": False, "key": name}
-                tasks.append(self.client.submit(run_fit, plan, rank, *parts, **how))
-            self._follow(plan, tasks, list(places))
+            for rank, (address, partitions) in enumerate(by_worker.items()):
+                key = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
+                options = {"workers": [address], "retries": 0, "pure": False, "key": key}
+                tasks.append(self.client.submit(run_fit, plan, rank, *partitions, **options))
+            self._follow(plan, tasks, list(by_worker))
             return self._model_of(tasks)
         finally:
             self._leave(plan, tasks)
@@ -124,32 +123,34 @@ class ClusterFit:
     # While it runs ---------------------------------------------------------------------------
 
     def _follow(self, plan: FitPlan, tasks: list[Any], addresses: list[str]) -> None:
-        """Pass news on until every task has ended, or one has failed."""
-        n_taken, ends = 0, False
+        """Observe rounds until every task has ended, or one has failed."""
+        n_received, ends = 0, False
         while not all(task.status == "finished" for task in tasks):
             if any(task.status in ("error", "lost", "cancelled") for task in tasks):
                 return
             if not set(addresses) <= set(self.client.nthreads()):
                 raise LostWorkersError("A worker of the fit has left the cluster.")
-            for news in self._exchange(plan, n_taken, ends, addresses[0]):
-                n_taken, ends = news.number, self._take(news) or ends
+            for message in self._exchange(plan, n_received, ends, addresses[0]):
+                n_received, ends = message.round, self._take(message) or ends
 
-    def _take(self, news: News) -> bool:
-        """Keep a checkpoint and tell the observer; return whether the fit ends."""
-        if news.attributes is not None:
-            self.attributes, self.n_rounds = news.attributes, news.number
-        if news.number <= self.n_observed:  # rounds after a checkpoint that are done again
+    def _take(self, message: RoundMessage) -> bool:
+        """Keep a checkpoint and call the observer; return whether the fit ends."""
+        if message.attributes is not None:
+            self.attributes, self.n_rounds = message.attributes, message.round
+        if message.round <= self.n_observed:  # rounds after a checkpoint that are done again
             return False
-        self.n_observed = news.number
-        return self.observe(news.number, news.objective)
+        self.n_observed = message.round
+        return self.observe(message.round, message.objective)
 
-    def _exchange(self, plan: FitPlan, n_taken: int, ends: bool, address: str) -> list[News]:
-        """Answer the first worker and return what it tells; nothing where it is not reached."""
+    def _exchange(
+        self, plan: FitPlan, n_received: int, ends: bool, address: str
+    ) -> list[RoundMessage]:
+        """Answer the first worker and return its messages; none if the call does not reach it."""
         with suppress(OSError, ValueError):  # the connection is closed
             pause = 0.0 if plan.waits else _PAUSE
-            arguments = plan.fit, n_taken, ends, _PATIENCE, pause
-            found = self.client.run(exchange, *arguments, workers=[address], on_error="ignore")
-            return list(found.get(address) or ())
+            arguments = plan.fit, n_received, ends, _PATIENCE, pause
+            replies = self.client.run(exchange, *arguments, workers=[address], on_error="ignore")
+            return list(replies.get(address) or ())
         time.sleep(_PATIENCE / 10)
         return []
 
@@ -157,27 +158,28 @@ class ClusterFit:
         """Return the fitted attributes, the same on all workers."""
         wait_until(lambda: all(task.done() for task in tasks), _FOLLOW)
         errors = [task.exception() for task in tasks if task.status == "error"]
+        # Errors of the fit itself come first: the other workers then fail for the loss of a peer.
         own = [error for error in errors if not isinstance(error, PeerLostError | FitStoppedError)]
         if own:
             raise own[0]
         if errors or not all(task.status == "finished" for task in tasks):
             raise LostWorkersError(str(errors[0] if errors else "A worker of the fit was lost."))
         outcomes = [_outcome_of(task) for task in tasks]
-        attributes, _, news, notes = outcomes[0]
+        attributes, _, messages, warnings = outcomes[0]
         if len({digest for _, digest, *_ in outcomes}) > 1:
             raise RuntimeError(
-                "The workers ended the fit with different models, of which none is kept. Please "
-                "report this, with the processors of the workers."
+                "The workers ended the fit with different models, so none is kept. Please report "
+                "this, with the processors of the workers."
             )
-        for one in news:
-            self._take(one)
-        for note in notes:  # here, where they find the line of the user
-            warn(*note)
+        for message in messages:
+            self._take(message)
+        for warning in warnings:  # raised here, they name the user's line
+            warn(*warning)
         assert attributes is not None
         return attributes
 
     def _leave(self, plan: FitPlan, tasks: list[Any]) -> None:
-        """Let every worker leave the fit, and wait until they have."""
+        """Make every worker leave the fit, and wait until they have."""
         is_over = all(task.status == "finished" for task in tasks)
         self.client.cancel(tasks)
         if not is_over:
@@ -187,7 +189,7 @@ class ClusterFit:
                 return not any(running.values())
 
             with suppress(OSError, ValueError):
-                # Those who join still wait for the tracker; others take leave of it.
+                # Joining workers wait for the tracker: it stops after a moment for the others.
                 if not wait_until(are_idle, _PATIENCE):
                     self.client.run_on_scheduler(stop_tracker, plan.fit)
                     wait_until(are_idle, _RETURN)
@@ -196,19 +198,19 @@ class ClusterFit:
 
     # Before it runs --------------------------------------------------------------------------
 
-    def _placed(self) -> dict[str, list[Any]]:
-        """Return the partitions on each worker that has some."""
-        wait_for_tasks(self.client, self.parts, _RETURN)
-        holders = self.client.who_has(self.parts)
-        known = set(self.client.nthreads())
-        held = [[one for one in holders[part.key] if one in known] for part in self.parts]
-        if not all(held):
+    def _assigned(self) -> dict[str, list[Any]]:
+        """Return the partitions of each worker that has any, by its address."""
+        wait_for_tasks(self.client, self.partitions, _RETURN)
+        who_has = self.client.who_has(self.partitions)
+        workers = sorted(self.client.nthreads())
+        holders = [sorted({*who_has[future.key]} & {*workers}) for future in self.partitions]
+        if not all(holders):
             raise LostWorkersError("A partition was lost.")
-        places = place(self.sizes, held, sorted(known))
-        placed: dict[str, list[Any]] = {address: [] for address in sorted(set(places))}
-        for part, address in zip(self.parts, places, strict=True):
-            placed[address].append(part)
-        return placed
+        addresses = assign_workers(self.sizes, holders, workers)
+        by_worker: dict[str, list[Any]] = {address: [] for address in sorted(set(addresses))}
+        for address, future in zip(addresses, self.partitions, strict=True):
+            by_worker[address].append(future)
+        return by_worker
 
     def _wait_for_workers(self, n_workers: int) -> None:
         """Wait until lost workers are back; go on without them after some time."""
@@ -220,8 +222,8 @@ class ClusterFit:
 def _outcome_of(task: Any) -> Outcome:
     """Return the result of a finished task.
 
-    Dask would wait without end for a result that is lost with its worker before it is transferred:
-    it has the task run again, on that worker.
+    Dask would wait without end for a result lost with its worker: the task, bound to that worker,
+    would have to run again.
     """
     while task.status == "finished":
         try:
@@ -234,8 +236,10 @@ def _outcome_of(task: Any) -> Outcome:
     raise LostWorkersError("The model was lost with its worker.")
 
 
-def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[str]) -> list[str]:
-    """Return a worker for each partition: one that holds it, unless that has more than its share.
+def assign_workers(
+    sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[str]
+) -> list[str]:
+    """Return a worker for each partition: a holder, unless it has more than its share of rows.
 
     Parameters
     ----------
@@ -246,55 +250,58 @@ def place(sizes: Sequence[int], holders: Sequence[Sequence[str]], workers: list[
     workers : list of str
         All workers.
     """
-    load = dict.fromkeys(workers, 0)
-    share = _FAIR * sum(sizes) / len(workers)
-    places = [""] * len(sizes)
-    for number in sorted(range(len(sizes)), key=lambda number: -sizes[number]):
-        near = [one for one in holders[number] if one in load]
-        near = [one for one in near if not load[one] or load[one] + sizes[number] <= share]
-        places[number] = min(near or workers, key=load.__getitem__)
-        load[places[number]] += sizes[number]
-    return places
+    n_rows = dict.fromkeys(workers, 0)
+    most = _FAIR * sum(sizes) / len(workers)
+    assigned = [""] * len(sizes)
+    # The largest partitions first: small ones then fill the gaps.
+    for j in sorted(range(len(sizes)), key=lambda j: -sizes[j]):
+        near = [holder for holder in holders[j] if holder in n_rows]
+        near = [
+            holder for holder in near if not n_rows[holder] or n_rows[holder] + sizes[j] <= most
+        ]
+        assigned[j] = min(near or workers, key=n_rows.__getitem__)
+        n_rows[assigned[j]] += sizes[j]
+    return assigned
 
 
 # Beside the scheduler ------------------------------------------------------------------------
 
 _TURN = "sklearn_rank-fit"
-"""Name of the plugin of the fit that runs."""
+"""Name of the scheduler plugin of the running fit; there is at most one."""
 
 
 class Turn(SchedulerPlugin):
-    """The fit that runs, and its tracker; both end when the client leaves the cluster."""
+    """The running fit, and its tracker; both end when the client leaves the cluster."""
 
     def __init__(self, fit: str, client: str) -> None:
         self.fit, self.client = fit, client
         self.tracker: TrackerProcess | None = None
 
     def stop_tracker(self, patience: int = 0) -> None:
-        """Stop the tracker, after some seconds if workers don't take leave of it earlier."""
+        """Stop the tracker, at the latest after some seconds, earlier if all workers left."""
         tracker, self.tracker = self.tracker, None
         if tracker is not None:
             tracker.stop(patience)
 
     def remove_client(self, scheduler: Any, client: str) -> None:
-        """Give the turn up if the client is that of the fit."""
+        """Give up the turn if the client is that of the fit."""
         if client == self.client:
             scheduler.remove_plugin(name=_TURN)
             Thread(target=self.stop_tracker, args=[_FAREWELL], daemon=True).start()
 
 
 def begin_turn(fit: str, client: str, dask_scheduler: Any = None) -> bool:
-    """Return whether it is the turn of a fit; it is if no other fit runs."""
+    """Return whether a fit may run: no other fit does."""
     if _TURN not in dask_scheduler.plugins:
         turn = Turn(fit, client)
         if len(dask_scheduler.workers) > 1:
-            turn.tracker = TrackerProcess()  # now: it takes half a second to import XGBoost
+            turn.tracker = TrackerProcess()  # early: the import of XGBoost takes half a second
         dask_scheduler.add_plugin(turn, name=_TURN)
     return bool(dask_scheduler.plugins[_TURN].fit == fit)
 
 
 async def start_tracker(n_workers: int, dask_scheduler: Any = None) -> dict[str, Any]:
-    """Start XGBoost's tracker and return how workers find it."""
+    """Start XGBoost's tracker and return the arguments with which workers join."""
     address, turn = dask_scheduler.address, dask_scheduler.plugins[_TURN]
     host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
     turn.tracker = turn.tracker or TrackerProcess()
@@ -302,7 +309,7 @@ async def start_tracker(n_workers: int, dask_scheduler: Any = None) -> dict[str,
 
 
 async def stop_tracker(fit: str, *, ends_turn: bool = False, dask_scheduler: Any = None) -> None:
-    """Stop the tracker of a fit, if it is its turn, and perhaps let the next fit run."""
+    """Stop the tracker of a fit, if it is its turn; with `ends_turn` the next fit may run."""
     plugins = dask_scheduler.plugins
     turn = plugins.get(_TURN)
     if turn is not None and turn.fit == fit:

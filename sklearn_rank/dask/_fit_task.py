@@ -23,14 +23,15 @@ from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Collective
 from sklearn_rank._core.warnings import IS_TAKEN
-from sklearn_rank.dask._mailbox import Mailbox, News, mailbox
+from sklearn_rank.dask._mailbox import Mailbox, RoundMessage, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
+from sklearn_rank.dask._partitions import Partition
 from sklearn_rank.dask._xgboost_collective import (
     TIMEOUT,
     PeerLostError,
     XGBoostCollective,
     joined,
-    losses_among_trees,
+    peer_lost_in_trees,
 )
 from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 
@@ -38,10 +39,10 @@ Attributes = dict[str, Any]
 Result = TypeVar("Result")
 
 _LOOK = 0.2
-"""Seconds between two looks at whether the fit is to be left."""
+"""Seconds between two looks at whether the worker must leave the fit."""
 
 _GRACE = 10.0
-"""Seconds for the thread of a fit that is to be left: it looks before each message."""
+"""Seconds for the thread of a fit to end: it looks before each message whether it must."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,21 +52,21 @@ class FitPlan:
     Attributes
     ----------
     estimator : estimator
-        The ranker, unfitted, with what validation of X has told it.
+        The ranker, unfitted, with the attributes that describe X.
     classes : ndarray of shape (2,) or None
         The two classes.
     bins : list of FeatureBins or None
-        The bins of the features, where their values are not held.
+        The bins of the features, where the workers hold no values.
     waits : bool
-        Whether the client answers after each round.
+        Whether each round waits for an answer of the client.
     is_whole : bool
-        Whether the features of a worker are to be one array.
+        Whether the features of a worker must be one array.
     fit : str
         Name of the fit.
     tracker : dict
-        Where XGBoost's tracker listens.
+        Address of XGBoost's tracker.
     earlier : dict or None
-        Fitted attributes from which the fit goes on.
+        Fitted attributes that the fit continues.
     """
 
     estimator: Any
@@ -78,20 +79,19 @@ class FitPlan:
     earlier: Attributes | None = None
 
 
-Outcome = tuple[Attributes | None, str, list[News], list[Any]]
-"""Fitted attributes, from the first worker, their digest, news that were not taken, warnings.
-
-Of a warning it is the message and the category.
+Outcome = tuple[Attributes | None, str, list[RoundMessage], list[Any]]
+"""Fitted attributes (of the first worker only), their digest, pending messages, and warnings, each
+a message and a category.
 """
 
 
-def run_fit(plan: FitPlan, rank: int, *parts: Any) -> Outcome:
+def run_fit(plan: FitPlan, rank: int, *partitions: Partition) -> Outcome:
     """Fit the ranker to the rows of this worker, in lock-step with the others."""
     n_threads = get_worker().state.nthreads
     with mailbox(plan.fit, rank, plan.waits) as box:
         fit = partial(_fit, plan, box, n_threads)
         try:
-            return run_in_thread(plan.tracker, rank, box, fit, parts)
+            return run_in_thread(plan.tracker, rank, box, fit, partitions)
         finally:
             release_unused_memory()
 
@@ -100,108 +100,108 @@ def run_in_thread(
     tracker: dict[str, Any],
     rank: int,
     box: Mailbox,
-    fit: Callable[[Sequence[Any], int], Result],
-    parts: Sequence[Any],
+    fit: Callable[[Sequence[Partition], int], Result],
+    partitions: Sequence[Partition],
 ) -> Result:
-    """Return ``fit(parts, rank)``, called when all workers have joined.
+    """Return ``fit(partitions, rank)``, called when all workers have joined.
 
-    Where a worker is lost, XGBoost may have another one wait without a limit of time: for the one
-    before it, while they join, or for the end of a message. So a worker joins in a thread of its
-    own, in which XGBoost wants the fit to run as well, and this one looks whether the fit is to be
-    left.
+    After a loss XGBoost may let other workers wait without a time limit: while they join, or for
+    the end of a message. So a worker joins and fits in a second thread (XGBoost binds its
+    collective to a thread), while this one looks whether the worker must leave the fit.
 
     Raises
     ------
     FitStoppedError, PeerLostError
-        Where the fit is left. A thread that waits in XGBoost stays behind; if it had joined, with
-        its rows.
+        Where the worker leaves the fit. A thread that waits in XGBoost stays behind; if it had
+        joined, with its rows.
     """
-    kept, has_joined, found = [parts], Event(), [Future[Result]()]
+    # Lists, so that this thread can drop its references.
+    rows, has_joined, futures = [partitions], Event(), [Future[Result]()]
 
     def run() -> None:
         try:
             with joined(tracker, rank):
                 has_joined.set()
-                result = fit(kept.pop(), rank)
-            found[0].set_result(result)
+                result = fit(rows.pop(), rank)
+            futures[0].set_result(result)
         except BaseException as error:  # raised again in the thread of the task
-            found[0].set_exception(error)
+            futures[0].set_exception(error)
 
     Thread(target=run, name=f"sklearn_rank-fit-{rank}", daemon=True).start()
-    end = time.monotonic() + TIMEOUT
+    deadline = time.monotonic() + TIMEOUT
     try:
-        while not wait(found, _LOOK).done:
+        while not wait(futures, _LOOK).done:
             box.check()
-            if time.monotonic() > end and not has_joined.is_set():
+            if time.monotonic() > deadline and not has_joined.is_set():
                 raise PeerLostError(f"The workers have not joined the fit in {TIMEOUT} s.")
     except BaseException:
         box.is_stopped = True
-        kept.clear()
+        rows.clear()
         if has_joined.is_set():
-            wait(found, _GRACE)
+            wait(futures, _GRACE)
         raise
-    # Left in the list, the error would have its traceback, and so the partitions, in a cycle.
-    return found.pop().result()
+    # Popped: else the error's traceback, and with it the partitions, would be in a cycle.
+    return futures.pop().result()
 
 
-def _fit(plan: FitPlan, box: Mailbox, n_threads: int, parts: Sequence[Any], rank: int) -> Outcome:
+def _fit(
+    plan: FitPlan, box: Mailbox, n_threads: int, partitions: Sequence[Partition], rank: int
+) -> Outcome:
     """Fit the ranker, in the thread that has joined the others."""
     collective = XGBoostCollective(box.check)
     if collective.rank != rank:
         raise PeerLostError(f"Worker {rank} of the fit has joined as {collective.rank}.")
     box.agree = collective.agree
     estimator = estimator_on(plan.estimator, n_threads)
-    rows = worker_rows(parts, plan)
+    rows = worker_rows(partitions, plan)
     release_unused_memory()
-    notes: dict[Any, bool] = {}
-    IS_TAKEN.set(lambda *note: notes.setdefault(note, True))  # in this thread, of this fit alone
-    with losses_among_trees():
+    warnings: dict[Any, bool] = {}  # without repeats, in order; of this thread, and so this fit
+    IS_TAKEN.set(lambda *warning: warnings.setdefault(warning, True))
+    with peer_lost_in_trees():
         attributes = fit_rows(estimator, rows, collective, box, plan.earlier)
-    return attributes if rank == 0 else None, digest_of(attributes), box.news(), [*notes]
+    return attributes if rank == 0 else None, digest_of(attributes), box.pending(), [*warnings]
 
 
 def release_unused_memory() -> None:
-    """Return to the system what is free: of pyarrow, after Parquet files, and of the C library."""
+    """Return free memory of pyarrow (after Parquet files) and of the C library to the system."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
     if sys.platform.startswith("linux"):
         c_library = ctypes.CDLL(None)
-        if hasattr(c_library, "malloc_trim"):  # glibc keeps what is free between blocks in use
+        if hasattr(c_library, "malloc_trim"):  # glibc keeps free memory between blocks in use
             c_library.malloc_trim(0)
 
 
 def estimator_on(estimator: Any, n_threads: int) -> Any:
-    """Return the ranker for this worker: with its threads, unless it has a number of its own."""
-    own = deepcopy(estimator)
-    if getattr(own, "n_jobs", 1) is None:
-        own.n_jobs = n_threads
-    return own
+    """Return a copy of the ranker for a worker; ``n_jobs=None`` becomes its number of threads."""
+    copy = deepcopy(estimator)
+    if getattr(copy, "n_jobs", 1) is None:
+        copy.n_jobs = n_threads
+    return copy
 
 
-def worker_rows(parts: Sequence[Any], plan: FitPlan) -> Rows:
+def worker_rows(partitions: Sequence[Partition], plan: FitPlan) -> Rows:
     """Return the rows of several partitions together."""
     X: Any
+    arrays: list[Any] = [partition.X for partition in partitions]  # features, or bins
     if plan.bins is not None:
-        X = BinnedX([part.X for part in parts], plan.bins)
-    elif plan.is_whole:
-        X = np.concatenate([part.X for part in parts])
+        X = BinnedX(arrays, plan.bins)
     else:
-        X = PartitionedMatrix([part.X for part in parts])
-    y = np.concatenate([part.y for part in parts])
-    weight, qid = joined_weights([part.weight for part in parts]), None
-    if parts[0].qid is not None:
-        ids = np.concatenate([part.qid for part in parts])
-        qid = np.unique(ids, return_inverse=True)[1].ravel()
+        X = np.concatenate(arrays) if plan.is_whole else PartitionedMatrix(arrays)
+    y = np.concatenate([partition.y for partition in partitions])
+    weight = joined_weights([partition.weight for partition in partitions])
+    ids = [partition.qid for partition in partitions if partition.qid is not None]
+    qid = np.unique(np.concatenate(ids), return_inverse=True)[1].ravel() if ids else None
     return Rows(X, y, qid, weight, plan.classes)
 
 
-def joined_weights(parts: Sequence[Floats]) -> Floats:
-    """Return the weights of several partitions; weights of one take no memory."""
-    # Dask holds equal numbers as one, whatever their value.
-    if all(not len(part) or (part.strides == (0,) and part[0] == 1) for part in parts):
-        return np.broadcast_to(1.0, sum(map(len, parts)))
-    return np.concatenate(parts)
+def joined_weights(weights: Sequence[Floats]) -> Floats:
+    """Return the weights of several partitions; weights that are all 1 take no memory."""
+    # Dask broadcasts equal numbers of any value: strides of zero.
+    if all(not len(weight) or (weight.strides == (0,) and weight[0] == 1) for weight in weights):
+        return np.broadcast_to(1.0, sum(map(len, weights)))
+    return np.concatenate(weights)
 
 
 def digest_of(attributes: Attributes) -> str:
@@ -229,22 +229,22 @@ def fit_rows(
     Parameters
     ----------
     estimator : estimator
-        The ranker, unfitted, with parameters that were checked; changed by the call.
+        The ranker, unfitted, with checked parameters; the call changes it.
     rows : Rows
         The rows of this process.
     collective : Collective
         The processes.
     observer : Observer or None
-        Told of each round, in every process; it returns the same in all. Its method `begin` gets
-        a function that returns the fitted attributes so far, which all processes call at once.
+        Called after each round in every process; it returns the same in all. Its method `begin`
+        gets a function that returns the fitted attributes so far, which all processes call at once.
     earlier : dict or None
-        Fitted attributes of a fit to the same rows that was interrupted: it goes on there.
+        Fitted attributes of an interrupted fit to the same rows, which this one continues.
     """
     data = replace(rows, collective=collective if collective.size > 1 else None)
     estimator.n_features_in_ = rows.X.shape[1]
     if earlier is not None:
         estimator.set_fitted(dict(earlier))
-        # Trees begin again: further ones would have other bins.
+        # Trees start anew: further ones would have other bins.
         estimator.warm_start = not isinstance(estimator, BoostedTreesRanker)
     with observed(estimator, observer):
         estimator.check_training(data)

@@ -1,4 +1,4 @@
-"""Rows in several arrays, as one matrix that is never put together: of features, or of bins."""
+"""A matrix of features, or of bins, whose rows stay in several arrays."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sklearn_rank._core.protocols import Floats, Indices, Values
 
 
 class PartitionedMatrix:
-    """A matrix whose rows lie in several arrays, for linear models: products, and some rows.
+    """A matrix whose rows lie in several arrays: products with vectors, and slices.
 
     Parameters
     ----------
     parts : sequence of ndarray of shape (n, n_features)
-        The rows, some in each; at least one array, which may have no rows.
+        The rows. At least one array; arrays may be empty.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class PartitionedMatrix:
 
     def __init__(self, parts: Sequence[Values]) -> None:
         self.parts = list(parts)
-        self._start = np.cumsum([0, *map(len, self.parts)])
+        self._start = np.cumsum([0, *map(len, self.parts)])  # first row of each part
         self.shape = int(self._start[-1]), int(self.parts[0].shape[1])
         self.dtype = self.parts[0].dtype
 
@@ -45,8 +45,8 @@ class PartitionedMatrix:
         """Return the number of rows."""
         return self.shape[0]
 
-    def _pieces(self) -> Iterator[tuple[slice, Values]]:
-        """Yield the parts, and which rows they are."""
+    def _slices(self) -> Iterator[tuple[slice, Values]]:
+        """Yield the rows of each part, as a slice of the matrix, and the part."""
         for start, part in zip(self._start[:-1].tolist(), self.parts, strict=True):
             yield slice(start, start + len(part)), part
 
@@ -55,34 +55,33 @@ class PartitionedMatrix:
         return np.concatenate([part @ other for part in self.parts])
 
     def __rmatmul__(self, other: Any) -> Floats:
-        """Return the product with values of the rows, from the left."""
-        total = sum(other[..., rows] @ part for rows, part in self._pieces())
+        """Return the product of values of the rows with the matrix."""
+        total = sum(other[..., rows] @ part for rows, part in self._slices())
         return np.asarray(total)
 
     def __getitem__(self, key: Any) -> Values:
-        """Return some rows, or columns of all rows; a view where the rows lie in one array."""
+        """Return rows, or columns of rows; a view if a slice of rows lies in one array."""
         if isinstance(key, tuple):
             rows, columns = key
             parts = self.parts if rows == slice(None) else [self[rows]]
             return np.concatenate([part[:, columns] for part in parts])
         if isinstance(key, slice) and key.step in (None, 1):
-            return self._stretch(*key.indices(len(self))[:2])
+            first, last, _ = key.indices(len(self))
+            overlaps = [
+                part[max(first - rows.start, 0) : last - rows.start]
+                for rows, part in self._slices()
+                if first < rows.stop and rows.start < last
+            ]
+            if len(overlaps) == 1:
+                return overlaps[0]
+            return np.concatenate([self.parts[0][:0], *overlaps])
         rows = np.arange(len(self))[key]
-        number = np.searchsorted(self._start, rows, side="right") - 1
-        found = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        for which in np.unique(number).tolist():
-            here = number == which
-            found[here] = self.parts[which][rows[here] - self._start[which]]
-        return found
-
-    def _stretch(self, first: int, last: int) -> Values:
-        """Return the rows from `first` to before `last`."""
-        some = [
-            part[max(first - rows.start, 0) : last - rows.start]
-            for rows, part in self._pieces()
-            if first < rows.stop and rows.start < last
-        ]
-        return some[0] if len(some) == 1 else np.concatenate([self.parts[0][:0], *some])
+        part_of_row = np.searchsorted(self._start, rows, side="right") - 1
+        values = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        for j in np.unique(part_of_row).tolist():
+            is_here = part_of_row == j
+            values[is_here] = self.parts[j][rows[is_here] - self._start[j]]
+        return values
 
     def min(self, axis: int | None = None) -> Any:
         """Return the smallest value, or that of each column; inf without rows."""
@@ -94,7 +93,7 @@ class PartitionedMatrix:
 
 
 class BinnedX:
-    """Features of which only the bins are known: stands for X where its values are elsewhere.
+    """The bins of features, in place of X where no process holds its values.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ class BinnedX:
     """
 
     def __init__(self, parts: Sequence[Indices], bins: list[FeatureBins]) -> None:
-        self.numbers = PartitionedMatrix([part.T for part in parts])
+        self.numbers = PartitionedMatrix([part.T for part in parts])  # numbers of bins
         self.bins, self.shape = bins, self.numbers.shape
 
     def __getitem__(self, rows: Any) -> BinnedX:
@@ -113,10 +112,10 @@ class BinnedX:
         return BinnedX([self.codes(rows)], self.bins)
 
     def codes(self, rows: Any) -> Indices:
-        """Return the bins of some rows, one line for each feature."""
+        """Return the bins of some rows, of shape (n_features, n_rows)."""
         codes: Indices = np.empty(
             (self.shape[1], len(np.arange(self.shape[0])[rows])), self.numbers.dtype
         )
-        for number, line in enumerate(codes):  # one at a time: all together would be a copy
-            line[:] = self.numbers[:, number][rows]
+        for j, code in enumerate(codes):  # a feature at a time: all at once would be a copy
+            code[:] = self.numbers[:, j][rows]
         return codes

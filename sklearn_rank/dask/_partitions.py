@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 from uuid import uuid4
 
@@ -34,7 +35,7 @@ class Partition:
     X : ndarray of shape (n_rows, n_features)
         Features.
     y : ndarray of shape (n_rows,)
-        Relevance, or True for the upper class; labels as long as the classes are not known.
+        Relevance, or True for the upper class; labels before the classes are known.
     qid : ndarray of shape (n_rows,) or None
         Query ids.
     weight : ndarray of shape (n_rows,)
@@ -51,32 +52,32 @@ class Partition:
         """Number of rows."""
         return len(self.y)
 
-    def take(self, some: Values | slice) -> Partition:
+    def take(self, rows: Values | slice) -> Partition:
         """Return some of the rows."""
-        qid = None if self.qid is None else self.qid[some]
-        return Partition(self.X[some], self.y[some], qid, self.weight[some])
+        qid = None if self.qid is None else self.qid[rows]
+        return Partition(self.X[rows], self.y[rows], qid, self.weight[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class RowChecks:
-    """What the rows of every partition must be.
+    """Requirements on the rows of every partition.
 
     Attributes
     ----------
     owner : str
         Class of the ranker.
     graded : bool
-        Whether y is relevance, not a class.
+        Whether y is relevance instead of a class.
     allow_nan : bool
         Whether features may be missing.
     n_features : int
         Number of features.
     only_paired : bool
-        Whether queries without a comparable pair are left out. Only where queries are whole.
+        Whether queries without a comparable pair are left out; queries must be whole.
     classes : ndarray of shape (2,) or None
-        The two classes, once they are known.
+        The two classes, as soon as known.
     codes : CategoryCodes or None
-        Those of the features that are categories.
+        Codes of the categorical features.
     """
 
     owner: str
@@ -88,15 +89,14 @@ class RowChecks:
     codes: CategoryCodes | None = None
 
     def rows(self, X: Any, y: Any, qid: Any, weight: Any) -> Partition:
-        """Return the rows of a partition; ValueError where they are not as described."""
-        finite: Any = "allow-nan" if self.allow_nan else True
+        """Return the checked rows of a partition; ValueError where they break a requirement."""
         if self.codes is not None:
             X = self.codes.encode(as_table(X)) if len(X) else np.zeros((0, X.shape[1]))
-        # As in a fit without a cluster: sums of the largest floats overflow.
+        # `check_array` sums the values first, and a sum of the largest floats overflows.
         with np.errstate(over="ignore", invalid="ignore"):
-            X = check_array(
-                X, dtype=np.float64, ensure_all_finite=finite, ensure_min_samples=0, input_name="X"
-            )
+            finite: Any = "allow-nan" if self.allow_nan else True
+            options = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "X"}
+            X = check_array(X, ensure_all_finite=finite, **options)
         if X.shape[1] != self.n_features:
             raise ValueError(
                 f"X has {self.n_features} features by its description. Got {X.shape[1]}."
@@ -106,13 +106,16 @@ class RowChecks:
         if ids is not None:
             refuse_missing_ids(ids, "qid", " of the partition")
         lengths = {"X": len(X), "y": len(y)} | ({} if ids is None else {"qid": len(ids)})
-        what = "The partitions of X, y, qid and sample_weight must hold the same rows"
-        _check_equal(lengths, what)
-        kept = check_some_weights(weight, len(X))
-        rows = Partition(X, self._by_class(y, kept), ids, kept)
-        if not kept.all():
-            rows = rows.take(kept > 0)
-        return _paired(rows) if self.only_paired else rows
+        requirement = "The partitions of X, y, qid and sample_weight must hold the same rows"
+        _check_equal(lengths, requirement)
+        weight = check_some_weights(weight, len(X))
+        rows = Partition(X, self._by_class(y, weight), ids, weight)
+        if not weight.all():
+            rows = rows.take(weight > 0)
+        if self.only_paired and rows.qid is not None and rows.n_rows:
+            code = np.unique(rows.qid, return_inverse=True)[1].ravel()
+            rows = rows.take(Rows(None, rows.y, code, rows.weight).paired_rows())
+        return rows
 
     def _by_class(self, y: Values, weight: Floats) -> Values:
         """Return True for the upper class, if the classes are known."""
@@ -120,31 +123,25 @@ class RowChecks:
             return y
         if not np.isin(y[weight > 0], self.classes).all():
             raise ValueError(
-                f"y changed while {self.owner} was fitted: a partition that was read again has "
-                f"other labels than {self.classes.tolist()}."
+                f"y changed while {self.owner} was fitted: a partition has other labels than "
+                f"{self.classes.tolist()} when it is read again."
             )
         return np.asarray(y == self.classes[1])
 
 
-def _check_equal(numbers: dict[str, int], what: str) -> None:
-    """Raise ValueError for different numbers."""
-    if len(set(numbers.values())) > 1:
-        got = ", ".join(f"{name} has {number}" for name, number in numbers.items())
-        raise ValueError(f"{what}: {got}.")
+def _check_equal(counts: dict[str, int], requirement: str) -> None:
+    """Raise ValueError for different counts."""
+    if len(set(counts.values())) > 1:
+        got = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise ValueError(f"{requirement}: {got}.")
 
 
-def _paired(rows: Partition) -> Partition:
-    """Return the rows of queries with several levels of relevance."""
-    if rows.qid is None or not rows.n_rows:
-        return rows
-    code = np.unique(rows.qid, return_inverse=True)[1].ravel()
-    return rows.take(Rows(None, rows.y, code, rows.weight).paired_rows())
-
-
-def on_rows(function: Any, checks: RowChecks, number: int, chunks: Any, *arguments: Any) -> Any:
-    """Return ``function(rows, *arguments)`` of the checked rows of a partition."""
+def on_rows(
+    function: Callable[..., Any], checks: RowChecks, number: int, chunk: Any, *arguments: Any
+) -> Any:
+    """Return ``function(rows, *arguments)`` of the checked rows of partition `number`."""
     try:
-        rows = checks.rows(*chunks)
+        rows = checks.rows(*chunk)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (partition {number} of the rows)") from error
     return function(rows, *arguments)
@@ -157,22 +154,21 @@ class Partitions:
     Attributes
     ----------
     chunks : list of tuple
-        X, y, qid and weight of each partition, which are delayed, None or a number.
+        X, y, qid and weight of each partition; each is delayed, None or a number.
     checks : RowChecks
-        What the rows must be.
+        Requirements on the rows.
     """
 
     chunks: list[tuple[Any, Any, Any, Any]]
     checks: RowChecks
 
     def with_checks(self, **changes: Any) -> Partitions:
-        """Return the rows with some checks changed, such as the classes once they are known."""
+        """Return the rows with other values of some checks, such as the classes."""
         return replace(self, checks=replace(self.checks, **changes))
 
     def where(self, is_kept: Sequence[bool]) -> Partitions:
         """Return some of the partitions."""
-        pairs = zip(self.chunks, is_kept, strict=True)
-        return replace(self, chunks=[chunk for chunk, kept in pairs if kept])
+        return replace(self, chunks=list(compress(self.chunks, is_kept)))
 
     @property
     def has_queries(self) -> bool:
@@ -181,33 +177,35 @@ class Partitions:
 
     def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return delayed ``function(rows, *arguments)`` of each partition."""
-        run = delayed(on_rows, pure=False)
-        arguments = tuple(delayed(one, traverse=False) for one in arguments)
+        run, checks = delayed(on_rows, pure=False), delayed(self.checks)
+        # Delayed once: all tasks share them.
+        arguments = tuple(delayed(argument, traverse=False) for argument in arguments)
         name = f"{function.__name__}-{uuid4().hex}"
-        shared = (function, delayed(self.checks))
         return [
-            run(*shared, number, list(chunks), *arguments, dask_key_name=f"{name}-{number}")
-            for number, chunks in enumerate(self.chunks)
+            run(function, checks, j, list(chunk), *arguments, dask_key_name=f"{name}-{j}")
+            for j, chunk in enumerate(self.chunks)
         ]
 
 
-# From what the caller passes to partitions ---------------------------------------------------
+# From dask collections to partitions ---------------------------------------------------------
 
 
 def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks) -> Partitions:
-    """Return the partitions of rows that the caller passed.
+    """Return the partitions of the caller's collections.
 
     Raises
     ------
     TypeError
-        Where something is no dask collection.
+        Where an argument is no dask collection.
     ValueError
         Where partitions don't line up.
     """
     by_name = {"X": _delayed(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)}
-    for name, one in {"y": y, "qid": qid, "sample_weight": weight}.items():
-        is_shared = one is None or (name == "sample_weight" and np.isscalar(one))
-        by_name[name] = [one] * len(by_name["X"]) if is_shared else _chunks_of(owner, name, one)
+    for name, column in {"y": y, "qid": qid, "sample_weight": weight}.items():
+        if column is None or (name == "sample_weight" and np.isscalar(column)):
+            by_name[name] = [column] * len(by_name["X"])
+        else:
+            by_name[name] = _chunks_of(owner, name, column)
     n_chunks = {name: len(chunks) for name, chunks in by_name.items()}
     _check_equal(n_chunks, f"The partitions of {owner}'s rows must line up")
     return Partitions(list(zip(*by_name.values(), strict=True)), checks)
@@ -228,14 +226,11 @@ def n_features_of(X: Any, owner: str) -> int:
 
 
 def _delayed(values: Any) -> list[Any]:
-    """Return the delayed partitions of a collection.
-
-    Those of data frames as they are: Dask would read several small files at once where few
-    columns are wanted, so that columns of one table would have other partitions than the rest.
-    What reads a file is then one task for all columns.
-    """
+    """Return the delayed partitions of a collection."""
     if isinstance(values, da.Array):
         return list(values.to_delayed().ravel())
+    # Not optimised: Dask would read several small files at once for few columns, and columns of
+    # one table would differ in their partitions. It would also read each file once per column.
     return list(values.to_delayed(optimize_graph=False))
 
 

@@ -1,4 +1,4 @@
-"""The first look at all rows: what the client learns of each, and queries made whole."""
+"""Summaries of the partitions for the client, categories, and queries brought together."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks
 
 _MOST_LABELS = 100
-"""Most labels of one partition that are reported."""
+"""Labels of a partition sent to the client; more than two are an error, which shows a few."""
 
-_OTHERS = ["y", "qid", "weight"]
+_COLUMNS = ["y", "qid", "weight"]
+"""The columns of a shuffled data frame that are no features."""
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What the client learns of a partition.
+    """A summary of a partition.
 
     Attributes
     ----------
@@ -45,7 +46,8 @@ def summarise(rows: Partition, graded: bool) -> Summary:
     """Return a summary of a partition."""
     labels = None
     if not graded:
-        kinds = {isinstance(one, str) for one in rows.y} if rows.y.dtype.kind == "O" else set()
+        # Strings and numbers can't be sorted together: `find_classes` refuses the mixture.
+        kinds = {isinstance(y, str) for y in rows.y} if rows.y.dtype.kind == "O" else set()
         labels = (rows.y if len(kinds) > 1 else np.unique(rows.y))[:_MOST_LABELS]
     return Summary(rows.n_rows, labels, float(rows.weight.max(initial=-np.inf)))
 
@@ -55,9 +57,9 @@ def find_categories(
 ) -> CategoryCodes | None:
     """Return the codes of the categories of all rows of positive weight; None without rows."""
     find = delayed(categories_of, pure=False)
-    parts = [find(X, weight, positions) for X, _, _, weight in partitions.chunks]
-    found: CategoryCodes | None = tasks.results([tasks.tree(merge_categories, parts)])[0]
-    return found
+    codes = [find(X, weight, positions) for X, _, _, weight in partitions.chunks]
+    merged: CategoryCodes | None = tasks.results([tasks.tree(merge_categories, codes)])[0]
+    return merged
 
 
 def categories_of(X: Any, weight: Any, positions: tuple[int, ...]) -> CategoryCodes | None:
@@ -66,14 +68,14 @@ def categories_of(X: Any, weight: Any, positions: tuple[int, ...]) -> CategoryCo
     return CategoryCodes(as_table(X[is_used]), positions) if is_used.any() else None
 
 
-def merge_categories(parts: list[CategoryCodes | None]) -> CategoryCodes | None:
+def merge_categories(codes: list[CategoryCodes | None]) -> CategoryCodes | None:
     """Return the codes of the categories of several partitions."""
-    known = [part for part in parts if part is not None]
-    return CategoryCodes.merged(known) if known else None
+    non_empty = [code for code in codes if code is not None]
+    return CategoryCodes.merged(non_empty) if non_empty else None
 
 
 Queries = tuple[Values, list[Any]]
-"""Distinct ids of the queries of some partitions, and one that is in several, if there is one."""
+"""Distinct query ids of some partitions; at most one id that occurs in several of them."""
 
 
 def find_queries(rows: Partition) -> Queries:
@@ -81,18 +83,19 @@ def find_queries(rows: Partition) -> Queries:
     return np.unique(np.asarray(rows.qid)), []
 
 
-def merge_queries(parts: list[Queries]) -> Queries:
-    """Return the queries of several partitions, and one that is split."""
-    parts = [part for part in parts if len(part[0])] or parts[:1]
-    ids, count = np.unique(np.concatenate([part[0] for part in parts]), return_counts=True)
-    split = [one for _, known in parts for one in known] + ids[count > 1].tolist()
+def merge_queries(groups: list[Queries]) -> Queries:
+    """Return the queries of several groups of partitions, and a split one."""
+    # Ids of empty partitions may have another type, which would decide that of all.
+    groups = [group for group in groups if len(group[0])] or groups[:1]
+    ids, count = np.unique(np.concatenate([ids for ids, _ in groups]), return_counts=True)
+    split = [query for _, queries in groups for query in queries] + ids[count > 1].tolist()
     return ids, split[:1]
 
 
 def with_whole_queries(
     tasks: Tasks, partitions: Partitions, owner: str, *, shuffles: bool
 ) -> Partitions:
-    """Return the rows, shuffled if so wished; ValueError where a query is in several partitions."""
+    """Return the rows, shuffled on request; ValueError where several partitions share a query."""
     if not partitions.has_queries:
         return partitions
     if shuffles:
@@ -109,14 +112,14 @@ def with_whole_queries(
 def shuffled(tasks: Tasks, partitions: Partitions) -> Partitions:
     """Return the same rows, those of weight zero left out, with each query in one partition."""
     frames = partitions.map(as_frame)
-    head = tasks.results([frames[0].head(0)])[0]
-    frame = dd.from_delayed(frames, meta=head, verify_meta=False)
+    meta = tasks.results([frames[0].head(0)])[0]
+    frame = dd.from_delayed(frames, meta=meta, verify_meta=False)
     frame = frame.shuffle("qid", npartitions=len(partitions.chunks))
     chunks = [
-        (one.drop(columns=_OTHERS).to_numpy(), *(one[name].to_numpy() for name in _OTHERS))
-        for one in frame.to_delayed()
+        (chunk.drop(columns=_COLUMNS).to_numpy(), *(chunk[name].to_numpy() for name in _COLUMNS))
+        for chunk in frame.to_delayed()
     ]
-    return replace(partitions, chunks=chunks).with_checks(codes=None)  # they are coded by now
+    return replace(partitions, chunks=chunks).with_checks(codes=None)  # X is encoded by now
 
 
 def as_frame(rows: Partition) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What can be fitted on a cluster, and on which workers; everything else is refused by name."""
+"""Checks of rankers and workers: what a cluster can't fit is refused by name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,8 @@ from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.models import as_model
 
 _RANKERS = (
-    BoostedTreesRanker,
-    KernelPairwiseSGDRanker,
-    ListNetLinear,
-    PNormPushRanker,
-    RankBoost,
-    SmoothMarginRanker,
+    *(BoostedTreesRanker, KernelPairwiseSGDRanker, ListNetLinear),
+    *(PNormPushRanker, RankBoost, SmoothMarginRanker),
 )
 
 _ALLOWED = {
@@ -33,7 +29,7 @@ _ALLOWED = {
     "kernel": ("linear", "its matrix needs all pairs of rows; use 'linear'"),
     "engine": ("xgboost", "only XGBoost trains trees there; use 'xgboost'"),
 }
-"""The one value of some parameters that can be fitted, and why the others can't."""
+"""Parameters with a single value that a cluster can fit, and why it can't fit others."""
 
 
 def check_supported(estimator: Any, has_queries: bool) -> None:
@@ -47,27 +43,27 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
         Whether qid is passed.
     """
     if type(estimator) not in _RANKERS:
-        names = ", ".join(kind.__name__ for kind in _RANKERS)
+        names = ", ".join(ranker.__name__ for ranker in _RANKERS)
         raise TypeError(
             f"DaskRanker fits one of {names} of sklearn_rank. Got {type(estimator).__name__}."
         )
     estimator.check_parameters()
-    for setting, reason in _refused(estimator, has_queries):
+    for setting, reason in _refusals(estimator, has_queries):
         raise ValueError(
             f"DaskRanker can't fit {type(estimator).__name__} with {setting}: {reason}."
         )
 
 
-def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
-    """Yield settings that are refused, and why."""
+def _refusals(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
+    """Yield refused settings, and the reasons."""
     values = ranker.get_params(deep=False)
     for name, (allowed, reason) in _ALLOWED.items():
         if values.get(name, allowed) != allowed:
             yield f"{name}={values[name]!r}", reason
     if values.get("p") == np.inf:
-        yield "p=inf", "it is fitted at one power after the other; use a finite p"
+        yield "p=inf", "its fit takes one power after the other; use a finite p"
     if hasattr(ranker, "solver") and not ranker.solver_in_use.on_cluster:
-        yield f"solver={values['solver']!r}", "its steps are no sums over rows"
+        yield f"solver={values['solver']!r}", "its steps are not sums over rows"
     if "weak_ranker" in values and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield f"weak_ranker={ranker.weak_ranker!r}", "weak rankers there are 'stump' or 'feature'"
     if values.get("loss") == "ndcg":
@@ -77,63 +73,55 @@ def _refused(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
     if isinstance(ranker, ListNetLinear):
         yield "qid=None", "its loss is a sum over queries, each of which one worker holds"
     elif "loss" in values and not _is_additive(ranker.loss):
-        known = ", ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if _is_additive(loss))
+        additive = ", ".join(
+            repr(name) for name, loss in MARGIN_LOSSES.items() if _is_additive(loss)
+        )
         yield (
             f"loss={ranker.loss!r} in one list",
-            "its sum over pairs sorts all rows. With qid, where each query is on one worker, it "
-            f"can; in one list the losses are {known}, and objects with the method `in_processes`",
+            "its sum over pairs sorts all rows. Pass qid, which keeps each query on one worker, or "
+            f"use one of {additive} or an object with the method `in_processes`",
         )
 
 
 def _is_additive(loss: Any) -> bool:
-    """Whether the sum over the pairs of one list is a function of sums over rows.
-
-    That of "auto" is, the logistic or the exponential loss.
-    """
+    """Whether the sum over the pairs of one list is a function of sums over rows."""
     loss = MARGIN_LOSSES.get(loss, loss) if isinstance(loss, str) else loss
+    # "auto" is the logistic or the exponential loss, and both are.
     return loss == "auto" or getattr(loss, "factorises", False) or hasattr(loss, "in_processes")
 
 
 # Workers -------------------------------------------------------------------------------------
 
 _PACKAGES = (
-    "python",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "sklearn-rank",
-    "dask",
-    "distributed",
-    "xgboost",
+    *("python", "numpy", "scipy", "scikit-learn"),
+    *("sklearn-rank", "dask", "distributed", "xgboost"),
 )
-"""Packages whose versions matter."""
+"""Packages whose versions must agree: they compute the sums, or send them."""
 
 
 def check_workers(client: Any) -> None:
-    """Raise RuntimeError where there are no workers, or where they have other versions.
-
-    The scheduler counts as one: the tracker of XGBoost runs beside it.
-    """
-    found = client.get_versions(packages=[*_PACKAGES, "xgboost-cpu"])
-    if not found["workers"]:
+    """Raise RuntimeError without workers, or where versions of packages differ."""
+    reports = client.get_versions(packages=[*_PACKAGES, "xgboost-cpu"])
+    if not reports["workers"]:
         raise RuntimeError("The cluster of DaskRanker has no workers.")
-    own = _versions(found["client"])
-    for where, report in {"the scheduler": found["scheduler"], **found["workers"]}.items():
-        theirs = _versions(report) if report else own
+    own = _versions(reports["client"])
+    # The scheduler too: XGBoost's tracker runs beside it.
+    for machine, report in {"the scheduler": reports["scheduler"], **reports["workers"]}.items():
+        versions = _versions(report) if report else own
         different = [
-            f"{name} {theirs[name] or 'missing'} (client: {own[name]})"
+            f"{name} {versions[name] or 'missing'} (client: {own[name]})"
             for name in _PACKAGES
-            if theirs[name] != own[name]
+            if versions[name] != own[name]
         ]
         if different:
             raise RuntimeError(
                 f"DaskRanker needs the same packages on the client, the scheduler and all "
-                f"workers. On {where}: {', '.join(different)}. "
+                f"workers. On {machine}: {', '.join(different)}. "
                 'pip install "sklearn-rank[dask]" installs them.'
             )
 
 
 def _versions(report: dict[str, Any]) -> dict[str, Any]:
     """Return the versions of the packages that matter."""
-    found = report["packages"]
-    return {name: found.get(name) or found.get(f"{name}-cpu") for name in _PACKAGES}
+    versions = report["packages"]
+    return {name: versions.get(name) or versions.get(f"{name}-cpu") for name in _PACKAGES}

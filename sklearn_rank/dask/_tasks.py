@@ -1,4 +1,4 @@
-"""Delayed functions run on the workers of a cluster, and waiting with a limit of time."""
+"""Tasks on the workers of a cluster, and waiting with a time limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dask import delayed
 from distributed import wait
 
 _LOOK = 1.0
-"""Seconds between two looks at tasks that run."""
+"""Seconds between two looks at running tasks."""
 
 _PATIENCE = 60.0
 """Seconds that a cluster may be without workers."""
 
-_MOST_SECONDS = 60.0
-"""Seconds that running tasks are waited for when one has failed."""
+_CANCELLATION = 60.0
+"""Seconds for cancelled tasks to end."""
 
 
 class Tasks:
@@ -28,7 +28,7 @@ class Tasks:
         self.client = client
 
     def tree(self, merge: Callable[[list[Any]], Any], items: list[Any], width: int = 4) -> Any:
-        """Return the delayed merger of items, a few at a time; `merge` takes a list."""
+        """Return delayed items merged, `width` at a time; `merge` takes a list."""
         step = delayed(merge, pure=False)
         while len(items) > 1:
             items = [step(items[k : k + width]) for k in range(0, len(items), width)]
@@ -46,8 +46,7 @@ class Tasks:
     def start(self, items: list[Any]) -> list[Any]:
         """Return futures of delayed items, which stay on the workers that compute them.
 
-        No worker is prescribed: Dask does not give tasks of a worker that is lost to those that
-        come later.
+        No worker is prescribed: Dask does not move the tasks of a lost worker to a later one.
         """
         return list(self.client.compute(items))
 
@@ -56,32 +55,31 @@ class Tasks:
         return self._gathered(self._finish(self.client.compute(items)))
 
     def _gathered(self, futures: list[Any]) -> list[Any]:
-        """Return the values of futures, which the workers need not keep."""
+        """Return the values of futures and release them."""
         values = list(self.client.gather(futures))
         release(futures)
         return values
 
     def _finish(self, futures: list[Any]) -> list[Any]:
-        """Wait for futures; where one fails, the others are cancelled and the error raised."""
+        """Wait for futures; after a failure cancel all, and raise it."""
         try:
             wait_for_tasks(self.client, futures)
             return futures
         except BaseException:
             self.client.cancel(futures)
-            wait_until(lambda: not self._is_running(futures), _MOST_SECONDS)
+            wait_until(lambda: not self._is_running(futures), _CANCELLATION)
             raise
 
     def _is_running(self, futures: list[Any]) -> bool:
         """Whether a worker still computes one of the futures."""
         keys = {future.key for future in futures}
-        return any(keys & set(some) for some in self.client.processing().values())
+        return any(keys & set(running) for running in self.client.processing().values())
 
 
 def release(futures: list[Any]) -> None:
     """Let the workers forget what no other task needs.
 
-    Not left to the garbage collector, which comes late: where waiting ends with an exception,
-    its traceback holds the futures.
+    The garbage collector would come late: the traceback of an exception holds the futures.
     """
     for future in futures:
         future.release()
@@ -89,7 +87,7 @@ def release(futures: list[Any]) -> None:
 
 
 def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE) -> None:
-    """Wait until all tasks are done; those of workers that are lost run anew on others.
+    """Wait until all tasks are done; tasks of lost workers run again on others.
 
     Parameters
     ----------
@@ -103,9 +101,9 @@ def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE)
     Raises
     ------
     Exception
-        What a task has raised.
+        The error of a task.
     RuntimeError
-        Where no worker has taken work for too long.
+        Where no worker takes work for too long.
     """
     last_seen = time.monotonic()
     while True:
@@ -113,7 +111,7 @@ def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE)
             wait(futures, timeout=_LOOK)
         for future in futures:
             if future.status in ("error", "cancelled"):
-                future.result()  # raises what has happened
+                future.result()  # raises its error
         if all(future.status == "finished" for future in futures):
             return
         if any(client.processing().values()):
@@ -125,11 +123,11 @@ def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE)
             )
 
 
-def wait_until(is_so: Callable[[], bool], timeout: float) -> bool:
-    """Wait for a condition; return whether it has come true in time."""
-    end = time.monotonic() + timeout
-    while not is_so():
-        if time.monotonic() > end:
+def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
+    """Wait for a condition; return whether it came true in time."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.1)
     return True

@@ -1,7 +1,7 @@
-"""XGBoost's tracker, in a process of its own, which this file is as a program.
+"""XGBoost's tracker in a process of its own: the program is this file.
 
-A tracker that loses a worker while that one joins may abort the process it is in, which must not be
-the scheduler. It ends with the process that started it.
+A tracker that loses a joining worker may abort its process, which must not be the scheduler. It
+ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import Any
 
 _NOT_NEEDED = ("sklearn", "pandas", "pyarrow")
-"""What XGBoost would import here: four times what it takes without them."""
+"""Imports of XGBoost that take three quarters of its loading time, and that a tracker can spare."""
 
 _GRACE = 10
-"""Seconds in which a tracker ends after it was to wait for the workers."""
+"""Seconds for a tracker to end after its wait for the workers."""
 
 
 class TrackerProcess:
-    """A process that can be a tracker: it starts at once, and imports XGBoost meanwhile."""
+    """A process for a tracker: it starts at once, and imports XGBoost meanwhile."""
 
     def __init__(self) -> None:
-        # Without the folder of this file among those of modules.
+        # -P: no module is imported from the folder of this file.
         command = [sys.executable, "-P", __file__]
         self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
@@ -44,21 +44,23 @@ class TrackerProcess:
         RuntimeError
             Where it does not start.
         """
-        line = b""
-        # To type checkers what `Popen` has for a pipe may be None.
-        with suppress(OSError, ValueError):  # it has ended, or was stopped
+        answer = b""
+        # To type checkers a pipe of `Popen` may be None.
+        with suppress(OSError, ValueError):  # the process has ended
             self._process.stdin.write(  # type: ignore[union-attr]
                 json.dumps([n_workers, host, timeout]).encode() + b"\n"
             )
             self._process.stdin.flush()  # type: ignore[union-attr]
-            line = self._process.stdout.readline()  # type: ignore[union-attr]
-        found: dict[str, Any] = json.loads(line) if line else {"error": "its process has ended"}
-        if "error" in found:
-            raise RuntimeError(f"XGBoost's tracker does not start: {found['error']}")
-        return found
+            answer = self._process.stdout.readline()  # type: ignore[union-attr]
+        address: dict[str, Any] = (
+            json.loads(answer) if answer else {"error": "its process has ended"}
+        )
+        if "error" in address:
+            raise RuntimeError(f"XGBoost's tracker does not start: {address['error']}")
+        return address
 
     def stop(self, patience: int = 0) -> None:
-        """Stop, after some seconds if the workers don't take leave of it earlier.
+        """Stop, at the latest after some seconds, earlier once all workers have left.
 
         Workers that are about to join get an error.
         """
@@ -74,27 +76,27 @@ class TrackerProcess:
 
 
 def serve() -> None:
-    """Start a tracker, tell how to join it, and end when standard input says so or ends."""
-    for name in _NOT_NEEDED:  # None, which typeshed does not know, forbids an import
+    """Start a tracker, print how to join it, and end on a line, or the end, of standard input."""
+    for name in _NOT_NEEDED:  # None, unknown to typeshed, forbids an import
         sys.modules[name] = None  # type: ignore[assignment]
     from xgboost.tracker import RabitTracker
 
-    line = sys.stdin.readline()
-    if not line:
+    request = sys.stdin.readline()
+    if not request:
         return
-    n_workers, host, timeout = json.loads(line)
+    n_workers, host, timeout = json.loads(request)
     tracker = RabitTracker(n_workers, host, sortby="task", timeout=timeout)
     tracker.start()
     print(json.dumps(tracker.worker_args()), flush=True)
     patience = sys.stdin.readline()
-    with suppress(Exception):  # the time is over, or a worker is lost
+    with suppress(Exception):  # a timeout, or a lost worker
         if patience:
             tracker.wait_for(int(patience))
         tracker.free()  # it may still wait for workers
 
 
 def main() -> None:
-    """Serve, or tell why not."""
+    """Serve, or print the error."""
     try:
         serve()
     except Exception as error:

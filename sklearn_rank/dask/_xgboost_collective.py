@@ -19,9 +19,9 @@ TIMEOUT = 300
 """Seconds that workers wait for each other: until all have joined a fit, and for a message."""
 
 _INLINE = 16
-"""Numbers of each process that travel in the first message of `gather`."""
+"""Values of each process in the first message of `gather`: short arrays need no second one."""
 
-_OF_MESSAGES = re.compile(r"[/\\]collective[/\\]")
+_MESSAGE_SOURCES = re.compile(r"[/\\]collective[/\\]")
 """The folder of XGBoost's sources that send messages."""
 
 _OPERATIONS: dict[np.ufunc, collective.Op] = {
@@ -36,7 +36,7 @@ class PeerLostError(ConnectionError):
 
 
 class XGBoostCollective:
-    """The processes that have joined XGBoost's collective, in the thread that makes this.
+    """The processes that have joined XGBoost's collective, in the thread of the constructor.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class XGBoostCollective:
         self._check()
         if self.size == 1 or not array.size:
             return values
-        with losses():
+        with peer_lost():
             total = collective.allreduce(array.reshape(-1), _OPERATIONS[ufunc])
         return total.reshape(np.shape(values)) if np.ndim(values) else float(total[0])
 
@@ -64,71 +64,71 @@ class XGBoostCollective:
         values = np.asarray(values, dtype=np.float64)
         if self.size == 1:
             return [values]
-        first = np.zeros((self.size, 1 + _INLINE))
-        first[self.rank, 0] = len(values)
-        first[self.rank, 1 : 1 + len(values[:_INLINE])] = values[:_INLINE]
-        first = self.reduce(np.add, first)
-        lengths = first[:, 0].astype(np.intp)
+        # A sum in which each process fills a row of its own: the length, and the first values.
+        message = np.zeros((self.size, 1 + _INLINE))
+        message[self.rank, 0] = len(values)
+        message[self.rank, 1 : 1 + len(values[:_INLINE])] = values[:_INLINE]
+        message = self.reduce(np.add, message)
+        lengths = message[:, 0].astype(np.intp)
         if lengths.max() <= _INLINE:
-            return [row[1 : 1 + n] for row, n in zip(first, lengths, strict=True)]
+            return [row[1 : 1 + n] for row, n in zip(message, lengths, strict=True)]
         end = np.cumsum(lengths)
-        everything = np.zeros(end[-1])
-        everything[end[self.rank] - len(values) : end[self.rank]] = values
-        return np.split(self.reduce(np.add, everything), end[:-1])
+        gathered = np.zeros(end[-1])
+        gathered[end[self.rank] - len(values) : end[self.rank]] = values
+        return np.split(self.reduce(np.add, gathered), end[:-1])
 
     def agree(self, value: Value) -> Value:
         """Return the value of the first process."""
         self._check()
         if self.size == 1:
             return value
-        with losses():
-            # A tuple, because None can't be sent.
+        with peer_lost():
+            # XGBoost can't send None, but a tuple of it.
             return collective.broadcast((value,), 0)[0]
 
 
 @contextmanager
-def losses() -> Iterator[None]:
+def peer_lost() -> Iterator[None]:
     """Raise PeerLostError for an error of XGBoost, inside the block."""
     try:
         yield
     except XGBoostError as error:
-        raise _loss(error) from error
+        raise _peer_lost_error(error) from error
 
 
 @contextmanager
-def losses_among_trees() -> Iterator[None]:
+def peer_lost_in_trees() -> Iterator[None]:
     """Raise PeerLostError where trees can't be grown because a process is lost.
 
-    XGBoost sends messages of its own between the processes while it grows trees. The engine's error
-    then names one of the source files that send them.
+    XGBoost sends messages of its own while it grows trees; its error names their source file.
     """
     try:
         yield
     except ValueError as error:
         cause = error.__cause__
-        if isinstance(cause, XGBoostError) and _OF_MESSAGES.search(str(cause)):
-            raise _loss(cause) from error
+        if isinstance(cause, XGBoostError) and _MESSAGE_SOURCES.search(str(cause)):
+            raise _peer_lost_error(cause) from error
         raise
 
 
-def _loss(error: XGBoostError) -> PeerLostError:
+def _peer_lost_error(error: XGBoostError) -> PeerLostError:
     return PeerLostError(f"A worker of the fit was lost: {str(error).splitlines()[0]}")
 
 
 @contextmanager
 def joined(arguments: dict[str, Any], rank: int) -> Iterator[None]:
-    """Join the collective of a tracker, as process number `rank`, while the block runs.
+    """Join the collective of a tracker as process `rank` while the block runs.
 
     Without arguments the process is alone.
     """
     if not arguments:
         yield
         return
-    with losses():
+    with peer_lost():
         collective.init(**arguments, dmlc_task_id=f"{rank:08d}", dmlc_timeout=TIMEOUT, dmlc_retry=3)
     try:
         yield
     finally:
-        # After an error of the block the others may be gone: then there is no farewell.
+        # After an error in the block the others may be gone, and can't be told.
         with suppress(XGBoostError):
             collective.finalize()

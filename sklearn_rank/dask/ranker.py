@@ -30,10 +30,10 @@ from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 
 
 class DaskRanker(BaseEstimator):
-    """Fits a ranker to rows on a Dask cluster; the model is that of one process.
+    """Fit a ranker to rows on a Dask cluster; the model equals that of one process.
 
-    `BoostedTreesRanker` is the exception unless ``subsample=1`` and ``colsample=1``: each worker
-    draws rows of its own.
+    The exception is `BoostedTreesRanker` with ``subsample`` or ``colsample`` below 1: each worker
+    draws its own rows.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ class DaskRanker(BaseEstimator):
     client : distributed.Client, default=None
         The cluster. None: the client that ``distributed.get_client()`` returns.
     shuffle_queries : bool, default=False
-        Whether queries that are in several partitions are brought together first. Otherwise they
-        are an error.
+        Whether to bring each query into one partition first. Otherwise a query in several
+        partitions is an error.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted ranker. It predicts and unpickles without Dask.
     partial_estimator_ : estimator
-        After a fit that could not go on: the ranker with the rounds so far, if there are any.
+        After an interrupted fit: the ranker with the rounds so far, if any.
 
     Examples
     --------
@@ -97,10 +97,10 @@ class DaskRanker(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            Where the ranker or its parameters can't be fitted on a cluster, where partitions
-            don't line up or a query is split, and where `fit` of the ranker would raise.
+            Where a cluster can't fit the ranker or its parameters, where partitions don't line up
+            or a query is split, and where `fit` of the ranker would raise.
         RuntimeError
-            Where workers have other versions of packages, or are lost again and again.
+            Where workers have other versions of packages, or are lost repeatedly.
         """
         estimator = clone(self.estimator)
         check_supported(estimator, qid is not None)
@@ -122,7 +122,7 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         dask array, dask series or ndarray of shape (n_samples,)
-            As of the fitted ranker. Of dask collections it is lazy, a partition at a time.
+            As of the fitted ranker; lazy for dask collections, a partition at a time.
         """
         check_is_fitted(self)
         return _blockwise(self.estimator_, "predict", X)
@@ -139,7 +139,7 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         dask array, dask series or ndarray of shape (n_samples,)
-            Greater for rows that rank higher. Of dask collections it is lazy.
+            Greater for rows that rank higher; lazy for dask collections.
         """
         check_is_fitted(self)
         return _blockwise(self.estimator_, "decision_function", X)
@@ -183,7 +183,7 @@ class DaskRanker(BaseEstimator):
         return np.asarray(self.estimator_.classes_)
 
     def _client(self) -> Any:
-        """Return the client; ValueError where there is none."""
+        """Return the client; ValueError without one."""
         if self.client is not None:
             return self.client
         try:
@@ -191,7 +191,7 @@ class DaskRanker(BaseEstimator):
         except ValueError as error:
             raise ValueError(
                 "DaskRanker has no client, and none can be found: pass "
-                "client=distributed.Client(...), or make one before."
+                "client=distributed.Client(...), or create one first."
             ) from error
 
     def __sklearn_clone__(self) -> Self:
@@ -201,41 +201,37 @@ class DaskRanker(BaseEstimator):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, the client left out."""
+        """Return the attributes without the client."""
         return {**super().__getstate__(), "client": None}
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has come to its end."""
+        """Whether a fit has ended."""
         return hasattr(self, "estimator_")
 
 
 def _blockwise(estimator: Any, method: str, X: Any) -> Any:
-    """Return the predictions of a method of a fitted ranker; of dask collections lazily."""
+    """Return the predictions of a method of a fitted ranker; lazily for dask collections."""
     is_label = method == "predict" and estimator.relevance == "binary"
-    nothing = np.zeros(0, dtype=estimator.classes_.dtype if is_label else np.float64)
+    empty = np.zeros(0, dtype=estimator.classes_.dtype if is_label else np.float64)
     if isinstance(X, da.Array):
-        options = {"drop_axis": 1, "dtype": nothing.dtype, "meta": nothing}
-        return X.rechunk({1: -1}).map_blocks(_predict_block, estimator, method, nothing, **options)
+        options = {"drop_axis": 1, "dtype": empty.dtype, "meta": empty}
+        return X.rechunk({1: -1}).map_blocks(_predict_block, estimator, method, empty, **options)
     if isinstance(X, dd.DataFrame):
-        meta = pd.Series(nothing)
-        return X.map_partitions(_predict_part, estimator, method, nothing, meta=meta)
+        meta = pd.Series(empty)
+        return X.map_partitions(_predict_block, estimator, method, empty, meta=meta)
     return getattr(estimator, method)(X)
 
 
-def _predict_block(X: Values, estimator: Any, method: str, nothing: Values) -> Values:
-    """Return the predictions of a block."""
-    return np.asarray(getattr(estimator, method)(X)) if len(X) else nothing
-
-
-def _predict_part(X: pd.DataFrame, estimator: Any, method: str, nothing: Values) -> pd.Series:
-    """Return the predictions of a partition, with its index."""
-    return pd.Series(_predict_block(X, estimator, method, nothing), index=X.index)
+def _predict_block(X: Any, estimator: Any, method: str, empty: Values) -> Any:
+    """Return the predictions of a block; of a data frame with its index."""
+    values = np.asarray(getattr(estimator, method)(X)) if len(X) else empty
+    return pd.Series(values, index=X.index) if hasattr(X, "index") else values
 
 
 def _partitions_of(
     estimator: Any, X: Any, y: Any, qid: Any, weight: Any, *, fitted: bool = False
 ) -> Partitions:
-    """Return the partitions, checked as far as it goes without reading them."""
+    """Return the partitions after the checks that read no rows."""
     owner = type(estimator).__name__
     n_features = n_features_of(X, owner)
     table = X._meta_nonempty if hasattr(X, "columns") else np.empty((1, n_features))
@@ -258,18 +254,19 @@ def _auc_on(client: Any, partitions: Partitions, estimator: Any, shuffle_queries
     tasks = Tasks(client)
     partitions = with_whole_queries(tasks, partitions, "score", shuffles=shuffle_queries)
     summaries = tasks.results(partitions.map(summarise, True))
-    heaviest = max(one.heaviest for one in summaries)
+    heaviest = max(summary.heaviest for summary in summaries)
     if partitions.has_queries:
         return queries_auc(tasks, partitions, estimator, heaviest)
     n_ranges = min(len(partitions.chunks), 4 * len(client.nthreads()))
     return cluster_auc(tasks, partitions, estimator, heaviest, n_ranges)
 
 
-def _known_classes(estimator: Any, summaries: list[Summary]) -> Values | None:
+def _classes_on_cluster(estimator: Any, summaries: list[Summary]) -> Values | None:
     """Return the two classes on the cluster; None with graded relevance."""
     if estimator.relevance == "graded":
         return None
-    labels = [one.labels for one in summaries if one.labels is not None and len(one.labels)]
+    labels = [summary.labels for summary in summaries if summary.labels is not None]
+    labels = [values for values in labels if len(values)]  # an empty array may have another type
     return np.asarray(find_classes(type(estimator).__name__, np.concatenate(labels)))
 
 
@@ -279,15 +276,15 @@ def _fit_on_client(
     owner: DaskRanker,
     client: Any,
     partitions: Partitions,
-    given: tuple[Any, Any],
+    data: tuple[Any, Any],
 ) -> Any:
-    """Fit the estimator and return it."""
-    plan, parts, sizes = _planned(estimator, owner.shuffle_queries, Tasks(client), partitions)
-    # What is refused by now has changed nothing.
+    """Fit the estimator to the collections X and y in `data` and return it."""
+    plan, futures, sizes = _planned(estimator, owner.shuffle_queries, Tasks(client), partitions)
+    # Not earlier: a refused fit must leave the last model as it is.
     for name in ("estimator_", "partial_estimator_"):
         owner.__dict__.pop(name, None)
-    fit = ClusterFit(client, plan, parts, sizes)
-    fit.observe = _client_observer(estimator, fit, given)
+    fit = ClusterFit(client, plan, futures, sizes)
+    fit.observe = _client_observer(estimator, fit, data)
     try:
         estimator.set_fitted(fit.run())
     except BaseException:
@@ -295,40 +292,39 @@ def _fit_on_client(
             owner.partial_estimator_ = _described(clone(estimator), estimator)
             owner.partial_estimator_.set_fitted(dict(fit.attributes))
         raise
-    end_fit_task(estimator, X=given[0], y=given[1])
+    end_fit_task(estimator, X=data[0], y=data[1])
     return estimator
 
 
 def _described(other: Any, estimator: Any) -> Any:
-    """Return another estimator, which knows what validation of X has told this one."""
-    vars(other).update(
-        {name: vars(estimator)[name] for name in DESCRIBED if name in vars(estimator)}
-    )
+    """Return another estimator, with the attributes of this one that describe X."""
+    attributes = vars(estimator)
+    vars(other).update({name: attributes[name] for name in DESCRIBED if name in attributes})
     return other
 
 
 def _planned(
     estimator: Any, shuffle_queries: bool, tasks: Tasks, partitions: Partitions
 ) -> tuple[FitPlan, list[Any], list[int]]:
-    """Return the plan of a fit, the partitions with rows as futures, and their sizes."""
+    """Return the plan of a fit, futures of the partitions that have rows, and their sizes."""
     name, is_graded = type(estimator).__name__, estimator.relevance == "graded"
     if partitions.checks.codes is not None:
         codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
         estimator.category_codes_, partitions = codes, partitions.with_checks(codes=codes)
     partitions = with_whole_queries(tasks, partitions, name, shuffles=shuffle_queries)
-    # Not before: a piece of a split query may have no pair of its own.
+    # Not earlier: a piece of a split query may have no pair of its own.
     partitions = partitions.with_checks(only_paired=is_graded and hasattr(estimator, "binning"))
     summaries = tasks.results(partitions.map(summarise, is_graded))
-    has_rows = [one.n_rows > 0 for one in summaries]
+    has_rows = [summary.n_rows > 0 for summary in summaries]
     if not any(has_rows):
         raise ValueError(f"{name} has no row of positive weight to learn from.")
-    classes = _known_classes(estimator, summaries)
+    classes = _classes_on_cluster(estimator, summaries)
     partitions = partitions.with_checks(classes=classes).where(has_rows)
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
     if binning is None:
-        parts = tasks.start(partitions.map(Partition.take, slice(None)))
+        futures = tasks.start(partitions.map(Partition.take, slice(None)))
     else:
-        parts, bins = bin_partitions(tasks, partitions, binning)
+        futures, bins = bin_partitions(tasks, partitions, binning)
     plan = FitPlan(
         _described(_for_workers(estimator), estimator),
         classes,
@@ -336,26 +332,26 @@ def _planned(
         waits=has_callbacks(estimator),
         is_whole=isinstance(estimator, BoostedTreesRanker),
     )
-    return plan, parts, [one.n_rows for one in summaries if one.n_rows]
+    return plan, futures, [summary.n_rows for summary in summaries if summary.n_rows]
 
 
 def _for_workers(estimator: Any) -> Any:
     """Return the estimator without callbacks, with one seed for all workers."""
-    values = estimator.get_params(deep=False)
-    if values.get("random_state", 0) is None:
-        values["random_state"] = int(check_random_state(None).randint(2**31 - 1))
-    return type(estimator)(**values | {"verbose": 0})
+    parameters = estimator.get_params(deep=False) | {"verbose": 0}
+    if parameters.get("random_state", 0) is None:
+        parameters["random_state"] = int(check_random_state(None).randint(2**31 - 1))
+    return type(estimator)(**parameters)
 
 
-def _client_observer(estimator: Any, fit: ClusterFit, given: tuple[Any, Any]) -> Observer:
-    """Return the observers of rounds at the client: `verbose` and callbacks of the estimator."""
-    values = estimator.get_params(deep=False)
-    unit = "round" if "n_estimators" in values else "iteration"
-    total = values.get("n_estimators", values.get("max_iter"))
+def _client_observer(estimator: Any, fit: ClusterFit, data: tuple[Any, Any]) -> Observer:
+    """Return the observer of rounds at the client: `verbose` and callbacks of the estimator."""
+    parameters = estimator.get_params(deep=False)
+    unit = "round" if "n_estimators" in parameters else "iteration"
+    total = parameters.get("n_estimators", parameters.get("max_iter"))
     return make_observer(
         estimator,
         unit,
         total,
         lambda: dict(fit.attributes or {}),
-        {"X": lambda: given[0], "y": lambda: given[1], "metadata": None},
+        {"X": lambda: data[0], "y": lambda: data[1], "metadata": None},
     )

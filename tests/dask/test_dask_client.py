@@ -13,9 +13,9 @@ from xgboost.core import XGBoostError
 
 from sklearn_rank import RankBoost
 from sklearn_rank.dask import _cluster_fit, _mailbox, _tracker, _xgboost_collective
-from sklearn_rank.dask._cluster_fit import ClusterFit, LostWorkersError, Turn, place
+from sklearn_rank.dask._cluster_fit import ClusterFit, LostWorkersError, Turn, assign_workers
 from sklearn_rank.dask._fit_task import FitPlan
-from sklearn_rank.dask._mailbox import FitStoppedError, Mailbox, News, exchange, stop_fit
+from sklearn_rank.dask._mailbox import FitStoppedError, Mailbox, RoundMessage, exchange, stop_fit
 from sklearn_rank.dask._xgboost_collective import PeerLostError, XGBoostCollective
 
 PLAN = FitPlan(RankBoost(), None, None, waits=False, is_whole=False)
@@ -89,11 +89,11 @@ def test_news_are_taken_once_and_checkpoints_are_kept():
     seen = []
     fit = fit_with()
     fit.observe = lambda number, objective: seen.append((number, objective)) or number == 3
-    assert not fit._take(News(1, 0.5, {"a": 1}))
-    assert not fit._take(News(2, 0.4))
+    assert not fit._take(RoundMessage(1, 0.5, {"a": 1}))
+    assert not fit._take(RoundMessage(2, 0.4))
     assert (fit.attributes, fit.n_rounds, fit.n_observed) == ({"a": 1}, 1, 2)
-    assert not fit._take(News(2, 0.4, {"a": 2}))  # done again after a checkpoint
-    assert fit._take(News(3, 0.3))
+    assert not fit._take(RoundMessage(2, 0.4, {"a": 2}))  # done again after a checkpoint
+    assert fit._take(RoundMessage(3, 0.3))
     assert (fit.attributes, fit.n_rounds) == ({"a": 2}, 2)
     assert seen == [(1, 0.5), (2, 0.4), (3, 0.3)]
 
@@ -107,7 +107,9 @@ def test_news_are_followed_until_all_tasks_have_ended(monkeypatch):
         if len(told) == 3:
             for one in tasks:
                 one.status = "finished"
-        return [[News(1, 0.5)], [News(2, 0.4), News(3, 0.3)], []][len(told) - 1]
+        return [[RoundMessage(1, 0.5)], [RoundMessage(2, 0.4), RoundMessage(3, 0.3)], []][
+            len(told) - 1
+        ]
 
     monkeypatch.setattr(fit, "_exchange", answer)
     fit.observe = lambda number, objective: number == 2
@@ -128,10 +130,10 @@ def test_the_first_worker_is_asked_and_may_not_answer(monkeypatch, waits):
 
     def run(function, *arguments, workers, on_error):
         asked.append((function, arguments, workers, on_error))
-        return {"tcp://a": [News(1, 0.5)]}
+        return {"tcp://a": [RoundMessage(1, 0.5)]}
 
     plan = FitPlan(RankBoost(), None, None, waits=waits, is_whole=False, fit="f")
-    assert fit_with(run=run)._exchange(plan, 4, True, "tcp://a") == [News(1, 0.5)]
+    assert fit_with(run=run)._exchange(plan, 4, True, "tcp://a") == [RoundMessage(1, 0.5)]
     pause = 0.0 if waits else _cluster_fit._PAUSE
     arguments = ("f", 4, True, _cluster_fit._PATIENCE, pause)
     assert asked == [(exchange, arguments, ["tcp://a"], "ignore")]
@@ -151,7 +153,7 @@ def test_the_model_is_that_of_all_workers(monkeypatch):
     fit, seen, warned = fit_with(), [], []
     monkeypatch.setattr(_cluster_fit, "warn", lambda *note: warned.append(note))
     fit.observe = lambda number, objective: bool(seen.append(number))
-    first = {"a": 1}, "digest", [News(7, 0.1)], [("slow", UserWarning)]
+    first = {"a": 1}, "digest", [RoundMessage(7, 0.1)], [("slow", UserWarning)]
     other = None, "digest", [], []
     assert fit._model_of([task(outcome=first), task(outcome=other)]) == {"a": 1}
     assert (seen, warned) == ([7], [("slow", UserWarning)])
@@ -211,17 +213,17 @@ def test_partitions_are_placed_on_workers_that_hold_them(monkeypatch):
     parts = [SimpleNamespace(key=key) for key in "xyz"]
     holders = {"x": ["tcp://b"], "y": ["tcp://a", "gone"], "z": ["tcp://b"]}
     fit = fit_with({"tcp://a": 1, "tcp://b": 1}, who_has=lambda _: holders)
-    fit.parts, fit.sizes = parts, [5, 9, 4]
-    assert fit._placed() == {"tcp://a": [parts[1]], "tcp://b": [parts[0], parts[2]]}
+    fit.partitions, fit.sizes = parts, [5, 9, 4]
+    assert fit._assigned() == {"tcp://a": [parts[1]], "tcp://b": [parts[0], parts[2]]}
     holders["y"] = ["gone"]
     with pytest.raises(LostWorkersError, match="A partition was lost"):
-        fit._placed()
+        fit._assigned()
 
 
 def test_large_partitions_are_placed_first():
     """So that the small ones even the load out, whatever the order of the partitions is."""
     sizes = [1, 1, 1, 1, 4, 4]
-    places = place(sizes, [["a"]] * 6, ["a", "b"])
+    places = assign_workers(sizes, [["a"]] * 6, ["a", "b"])
     load = {one: sum(s for s, p in zip(sizes, places, strict=True) if p == one) for one in "ab"}
     assert load == {"a": 6, "b": 6}
     assert places[4] != places[5]
@@ -253,11 +255,11 @@ def test_a_round_waits_until_the_client_has_taken_it(monkeypatch):
     box.begin(lambda: {"n": 1})
     started, check = threading.Event(), box.check
     monkeypatch.setattr(box, "check", lambda: (started.set(), check()))
-    client = threading.Thread(target=lambda: (started.wait(10), box.hear(1, True)))
+    client = threading.Thread(target=lambda: (started.wait(10), box.acknowledge(1, True)))
     client.start()
     assert box(1, 0.5)  # the client has ended the fit
     client.join()
-    assert box.news() == []
+    assert box.pending() == []
 
 
 def test_news_stay_until_they_are_taken():
@@ -265,13 +267,13 @@ def test_news_stay_until_they_are_taken():
     box.begin(lambda: {"n": 1})
     for number in (1, 2, 3):
         assert not box(number, 1 / number)
-    assert [one.number for one in box.news()] == [1, 2, 3]
-    assert sum(one.attributes is not None for one in box.news()) == 1
-    box.hear(2, False)
-    assert [one.number for one in box.news()] == [3]
-    box.hear(1, False)  # an answer that comes late
+    assert [one.round for one in box.pending()] == [1, 2, 3]
+    assert sum(one.attributes is not None for one in box.pending()) == 1
+    box.acknowledge(2, False)
+    assert [one.round for one in box.pending()] == [3]
+    box.acknowledge(1, False)  # an answer that comes late
     assert not box(4, 0.1)
-    assert [one.number for one in box.news()] == [3, 4]
+    assert [one.round for one in box.pending()] == [3, 4]
     box.is_stopped = True
     with pytest.raises(FitStoppedError, match="The client has ended the fit"):
         box.check()
@@ -286,14 +288,14 @@ def test_a_client_that_is_silent_ends_the_fit_on_the_first_worker(monkeypatch):
 
 
 def test_news_for_a_client_that_has_died_are_few(monkeypatch):
-    monkeypatch.setattr(_mailbox, "_MOST_NEWS", 5)
+    monkeypatch.setattr(_mailbox, "_MOST_MESSAGES", 5)
     monkeypatch.setattr(_mailbox, "_BETWEEN_CHECKPOINTS", 0.0)
     box = Mailbox(0, waits=False)
     box.begin(lambda: {"of": "a model"})
     for number in range(1, 21):
         assert not box(number, 1.0)
-    assert [one.number for one in box.news()] == [16, 17, 18, 19, 20]
-    assert sum(one.attributes is not None for one in box.news()) <= 1
+    assert [one.round for one in box.pending()] == [16, 17, 18, 19, 20]
+    assert sum(one.attributes is not None for one in box.pending()) <= 1
 
 
 def test_fits_are_stopped_and_asked_by_their_names():
@@ -302,7 +304,7 @@ def test_fits_are_stopped_and_asked_by_their_names():
         box.begin(dict)
         box(1, 0.5)
         found = asyncio.run(exchange("f", 0, True, 5.0, 0.0))
-        assert [one.number for one in found] == [1]
+        assert [one.round for one in found] == [1]
         assert box(2, 0.4)
         assert stop_fit("f")
         assert (box.is_stopped, other.is_stopped) == (True, False)
@@ -418,5 +420,5 @@ class Exchange:
 
 
 def test_errors_of_messages_are_lost_peers():
-    with pytest.raises(PeerLostError), _xgboost_collective.losses():
+    with pytest.raises(PeerLostError), _xgboost_collective.peer_lost():
         raise XGBoostError("collective/comm.cc: connection closed")

@@ -36,7 +36,7 @@ from sklearn_rank.dask._cluster_fit import ClusterFit
 from sklearn_rank.dask._mailbox import _BOXES
 from sklearn_rank.dask._tasks import wait_for_tasks, wait_until
 from sklearn_rank.dask._tracker import TrackerProcess
-from sklearn_rank.dask._xgboost_collective import PeerLostError, losses_among_trees
+from sklearn_rank.dask._xgboost_collective import PeerLostError, peer_lost_in_trees
 from sklearn_rank.models import Stumps
 from sklearn_rank.objectives import MARGIN_LOSSES
 
@@ -64,7 +64,7 @@ def quick_start():
 def each_round_has_a_checkpoint(monkeypatch):
     """Let the first worker make the model of each round alone, as it does in longer fits."""
     monkeypatch.setattr(_mailbox, "_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr(_mailbox, "_SHARE", np.inf)
+    monkeypatch.setattr(_mailbox, "_CHECKPOINT_SHARE", np.inf)
 
 
 def local_cluster(n_workers, *, processes=False):
@@ -452,11 +452,11 @@ def test_a_killed_worker_changes_no_model(monkeypatch):
     with local_cluster(2, processes=True) as cluster, Client(cluster) as client:
         process, take, seen = max(client.run(os.getpid).values()), ClusterFit._take, []
 
-        def kill_first(fit, news):
+        def kill_first(fit, message):
             if not seen:
                 os.kill(process, signal.SIGKILL)
-            seen.append(news.number)
-            return take(fit, news)
+            seen.append(message.round)
+            return take(fit, message)
 
         monkeypatch.setattr(ClusterFit, "_take", kill_first)
         monkeypatch.setattr(_cluster_fit, "_PAUSE", 0.05)
@@ -660,10 +660,10 @@ def test_losses_of_xgboosts_own_messages_are_told_from_other_errors():
         (r"[02:40:28] C:\src\collective\loop.cc:102: Encountered EOF.", PeerLostError),
         ("[02:40:28] /src/tree/param.h:10: max_depth must be positive", ValueError),
     ):
-        with pytest.raises(expected) as raised, losses_among_trees():
+        with pytest.raises(expected) as raised, peer_lost_in_trees():
             raise ValueError("BoostedTreesRanker: xgboost says") from XGBoostError(text)
         assert type(raised.value) is expected
-    with pytest.raises(ValueError, match="no cause"), losses_among_trees():
+    with pytest.raises(ValueError, match="no cause"), peer_lost_in_trees():
         raise ValueError("no cause")
 
 

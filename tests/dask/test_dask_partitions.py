@@ -41,7 +41,7 @@ from sklearn_rank._pair_sums.margin_losses import (
 from sklearn_rank.dask import DaskRanker
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
-from sklearn_rank.dask._cluster_fit import ClusterFit, place
+from sklearn_rank.dask._cluster_fit import ClusterFit, assign_workers
 from sklearn_rank.dask._fit_task import (
     estimator_on,
     joined_weights,
@@ -354,13 +354,14 @@ def test_tasks_are_waited_for_as_long_as_a_worker_is_busy(is_busy):
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.integers(1, 5))
 def test_partitions_are_placed_evenly(sizes, n_workers):
     workers = [f"w{k}" for k in range(n_workers)]
-    places = place(sizes, [workers[:1]] * len(sizes), workers)
+    places = assign_workers(sizes, [workers[:1]] * len(sizes), workers)
     load = [sum(s for s, p in zip(sizes, places, strict=True) if p == w) for w in workers]
     assert max(load) <= 1.05 * sum(sizes) / n_workers + max(sizes)
     spread = [workers[k % n_workers] for k in range(len(sizes))]
     if len(set(sizes)) == 1:  # what is evenly held stays where it is
         assert (
-            place(sizes, [[one] for one in spread], workers) == spread or len(sizes) < n_workers * 4
+            assign_workers(sizes, [[one] for one in spread], workers) == spread
+            or len(sizes) < n_workers * 4
         )
 
 

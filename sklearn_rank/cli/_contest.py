@@ -30,7 +30,14 @@ from sklearn_rank.cli._tables.dataset import Dataset, training_data
 from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, noting
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking, ranking_scorer
-from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, estimate, in_folds, value
+from sklearn_rank.metrics.held_out import (
+    Comparison,
+    Labels,
+    Measured,
+    estimate,
+    in_folds,
+    metric_value,
+)
 from sklearn_rank.metrics.scorers import scores_of, scoring_method
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 
@@ -75,7 +82,7 @@ def top_metric(names: list[str]) -> str:
 def measure(name: str, rows: Labels, scores: Floats) -> Measured:
     """Return a metric, its values in folds, and its interval; NaN if not defined."""
     folds = in_folds(name, rows, scores)
-    values = np.array(folds or [value(name, rows.y, scores, rows.qid)])
+    values = np.array(folds or [metric_value(name, rows.y, scores, rows.qid)])
     known = values[~np.isnan(values)]
     measured = Measured(float(known.mean()) if known.size else float("nan"), None, folds)
     levels = np.unique(rows.y, return_counts=True)[1]

@@ -11,48 +11,49 @@ from sklearn_rank._core.validation import check_finite, check_floats
 
 
 def check_clicks(owner: str, clicks: Any) -> Mask:
-    """Return whether each row was clicked; raise ValueError for anything but 0, 1 and bools."""
-    found = check_floats(clicks, "clicks")
-    is_wrong = ~np.isin(found, (0.0, 1.0))
+    """Return the mask of clicked rows; ValueError for values other than 0, 1 and booleans."""
+    values = check_floats(clicks, "clicks")
+    is_wrong = ~np.isin(values, (0.0, 1.0))
     if is_wrong.any():
         row = int(np.argmax(is_wrong))
         raise ValueError(
-            f"clicks of {owner} must be 0 or 1 in each row, one row an item shown. Got "
-            f"{found[row]:g} in row {row}."
+            f"clicks of {owner} must be 0 or 1 in each row, one row for each shown item. Got "
+            f"{values[row]:g} in row {row}."
         )
-    return found == 1
+    return values == 1
 
 
 def check_rows(rows: Any, allowed: str, end: int = 2**53, name: str = "row") -> Indices:
-    """Return whole numbers from 0 to before `end`; `allowed` says it, after the name, in errors."""
-    number = check_floats(rows, name)
-    wrong = ~((number >= 0) & (number < end) & (number == np.floor(number)))
-    if wrong.any():
-        raise ValueError(f"{name} of {allowed}. Got {number[np.argmax(wrong)]:g}.")
-    return number.astype(np.intp)
+    """Return whole numbers from 0 to before `end`; errors say `allowed` after the name."""
+    values = check_floats(rows, name)
+    is_wrong = ~((values >= 0) & (values < end) & (values == np.floor(values)))
+    if is_wrong.any():
+        raise ValueError(f"{name} of {allowed}. Got {values[np.argmax(is_wrong)]:g}.")
+    return values.astype(np.intp)
 
 
-def check_chances(
+def check_probabilities(
     owner: str, values: Any, name: str, n_least: int, *, positive: bool = False
 ) -> Floats:
-    """Return probabilities, at least so many."""
-    found = check_finite(values, name)
-    wrong = found[(found <= 0 if positive else found < 0) | (found > 1)]
-    if found.ndim != 1 or len(found) < n_least or len(wrong):
+    """Return at least `n_least` probabilities."""
+    probabilities = check_finite(values, name)
+    is_low = probabilities <= 0 if positive else probabilities < 0
+    wrong = probabilities[is_low | (probabilities > 1)]
+    if probabilities.ndim != 1 or len(probabilities) < n_least or len(wrong):
         low = "above 0" if positive else "at least 0"
-        got = f"{wrong[0]:g}" if len(wrong) else f"shape {found.shape}"
+        got = f"{wrong[0]:g}" if len(wrong) else f"shape {probabilities.shape}"
         raise ValueError(
             f"{name} of {owner} must have one dimension and {n_least} numbers, {low} and at most "
             f"1. Got {got}."
         )
-    return found
+    return probabilities
 
 
 def propensity_of_rows(owner: str, propensity: Any, position: Indices) -> Floats:
-    """Return the propensity of the position, from 1, of each row."""
+    """Return the propensity of the position of each row; positions begin at 1."""
     n_positions = int(position.max())
-    found = check_chances(owner, propensity, "propensity", n_positions, positive=True)
-    return np.asarray(found[position - 1])
+    theta = check_probabilities(owner, propensity, "propensity", n_positions, positive=True)
+    return np.asarray(theta[position - 1])
 
 
 def ranks_in_queries(scores: Floats, code: Indices) -> Indices:

@@ -1,4 +1,4 @@
-"""A click log summed up by group and position, and its propensities by expectation maximisation."""
+"""Counts of a click log by group and position, and propensities by expectation maximisation."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank._core.warnings import warn
 
-_NONE = 1e-300
-"""No impressions, where they divide."""
+_NO_IMPRESSIONS = 1e-300
+"""Divisor in place of zero impressions."""
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Impressions of one query, group and position, summed up.
+class LogCells:
+    """Counts of a click log: a cell is a query, a group and a position.
 
     Attributes
     ----------
     query, group, position : ndarray of shape (n_cells,)
-        Their codes 0, 1, ...
+        Codes 0, 1, ... of each cell.
     shown, clicked : ndarray of shape (n_cells,)
         Number of impressions and of clicks.
     n_queries, n_groups : int
@@ -40,39 +40,39 @@ class Cells:
     n_groups: int
 
     @classmethod
-    def of(cls, clicks: Mask, position: Indices, group: Indices, query: Indices) -> Cells:
-        """Sum up rows of a log."""
+    def of(cls, clicks: Mask, position: Indices, group: Indices, query: Indices) -> LogCells:
+        """Count the rows of a log."""
         sizes = int(query.max()) + 1, int(group.max()) + 1
         n_positions = int(position.max()) + 1
-        # One number for each cell is sorted ten times as fast as three; pairs of codes that there
-        # are come first, for the product of all three sizes could overflow.
+        # One code for each cell sorts ten times as fast as three columns. Pairs come first: the
+        # product of all three sizes could overflow.
         pairs, pair = np.unique(query * sizes[1] + group, return_inverse=True)
-        found, code = np.unique(pair.ravel() * n_positions + position, return_inverse=True)
-        shown: Floats = np.bincount(code.ravel()).astype(np.float64)
-        clicked = np.bincount(code.ravel(), clicks, len(found)).astype(np.float64)
-        of_pair = pairs[found // n_positions]
-        columns = of_pair // sizes[1], of_pair % sizes[1], found % n_positions
+        cells, cell = np.unique(pair.ravel() * n_positions + position, return_inverse=True)
+        shown: Floats = np.bincount(cell.ravel()).astype(np.float64)
+        clicked = np.bincount(cell.ravel(), clicks, len(cells)).astype(np.float64)
+        of_pair = pairs[cells // n_positions]
+        columns = of_pair // sizes[1], of_pair % sizes[1], cells % n_positions
         return cls(*columns, shown, clicked, *sizes)
 
     def by_group(self, weight: Floats, n_positions: int) -> tuple[Floats, Floats]:
         """Return impressions and clicks by group and position, given weights of the queries."""
-        shape = self.n_groups, n_positions
-        cell = self.group * n_positions + self.position
-        of_cell = weight[self.query]
-        shown = np.bincount(cell, of_cell * self.shown, shape[0] * shape[1])
-        clicked = np.bincount(cell, of_cell * self.clicked, shape[0] * shape[1])
-        return np.asarray(shown.reshape(shape)), np.asarray(clicked.reshape(shape))
+        code = self.group * n_positions + self.position
+        of_cell, size = weight[self.query], self.n_groups * n_positions
+        shown: Any = np.bincount(code, of_cell * self.shown, size)
+        clicked: Any = np.bincount(code, of_cell * self.clicked, size)
+        return shown.reshape(-1, n_positions), clicked.reshape(-1, n_positions)
 
 
 Attraction = Callable[[Floats, Floats], Floats]
-"""Maps the expected number of times that each group was attractive, and the number of impressions,
-to the probability of a click on a row of the group that is seen."""
+"""Returns the click probability of an examined row of each group, from the expected number of
+impressions at which the group was attractive, and the number of impressions."""
 
 
 def by_regression(regression: Any, X: Any) -> Attraction:
-    """Return attraction as a function of features: the probability of class 1 by a classifier.
+    """Return the attraction that a classifier predicts from features: the M-step of WangEM2018.
 
-    Each row of X is there twice, as attractive and as not, with the expected numbers as weights.
+    The classifier is fitted to each row of X twice, as attractive and as not, with the expected
+    numbers of both as weights.
 
     Parameters
     ----------
@@ -82,37 +82,38 @@ def by_regression(regression: Any, X: Any) -> Attraction:
         Features of the groups.
     """
 
-    def fitted(liked: Floats, shown: Floats) -> Floats:
+    def predicted(attractive: Floats, shown: Floats) -> Floats:
         rows = np.flatnonzero(shown > 0)
         y = np.repeat([1, 0], len(rows))
-        weight = np.concatenate([liked[rows], np.maximum(shown - liked, 0)[rows]])
-        twice = np.tile(rows, 2)[weight > 0]
-        model = clone(regression).fit(X[twice], y[weight > 0], sample_weight=weight[weight > 0])
-        # Above 0: a click on a row that can't be attractive would have no explanation.
+        weight = np.concatenate([attractive[rows], np.maximum(shown - attractive, 0)[rows]])
+        used = weight > 0
+        model = clone(regression)
+        model.fit(X[np.tile(rows, 2)[used]], y[used], sample_weight=weight[used])
+        # Not 0: a row that is never attractive could not be clicked.
         return np.asarray(np.clip(model.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6))
 
-    return fitted
+    return predicted
 
 
-def maximised(
-    cells: Cells,
+def maximise_likelihood(
+    cells: LogCells,
     weight: Floats,
     n_positions: int,
     max_iter: int,
     tol: float,
     attraction: Attraction | None,
 ) -> Floats:
-    r"""Return the propensities of the largest likelihood of all clicks.
+    r"""Return the maximum-likelihood propensities of all clicks.
 
-    With examined and attractive as hidden variables, whose conditional probabilities without a
-    click are
+    The hidden variables are whether a row was examined, and whether it was attractive. Without a
+    click their conditional probabilities are
 
     .. math:: P(\text{examined}) = \frac{\theta (1 - \gamma)}{1 - \theta \gamma}, \qquad
-        P(\text{attractive}) = \frac{\gamma (1 - \theta)}{1 - \theta \gamma},
+        P(\text{attractive}) = \frac{\gamma (1 - \theta)}{1 - \theta \gamma}.
 
-    each iteration sets :math:`\theta_k` to the mean probability of having been examined over the
-    impressions at position k, and :math:`\gamma` to that of being attractive over those of a group
-    (WangEM2018). It starts in proportion to the clicks at each position.
+    Each iteration sets :math:`\theta_k` to the mean probability of being examined over the
+    impressions at position k, and :math:`\gamma` to the mean probability of being attractive over
+    those of a group (WangEM2018). It starts with the click rate of each position.
 
     Parameters
     ----------
@@ -123,32 +124,35 @@ def maximised(
     n_positions, max_iter, tol
         As in `PositionPropensity`.
     attraction : callable or None
-        How the probabilities of groups follow from those of their impressions: a regression. None:
-        one for each group, the mean.
+        The regression that predicts :math:`\gamma` of all groups; None: the mean of each group.
 
     Returns
     -------
     ndarray of shape (n_positions,)
-        The propensities; NaN at positions that the weights leave without impressions, and at all
+        The propensities; NaN at positions without weighted impressions, and at all positions
         without a click.
     """
     shown, clicked = weight[cells.query] * cells.shown, weight[cells.query] * cells.clicked
     position, group = cells.position, cells.group
     if not clicked.any():
         return np.full(n_positions, np.nan)
-    n_shown = np.maximum(np.bincount(position, shown, n_positions), _NONE)
-    n_group = np.maximum(np.bincount(group, shown, cells.n_groups), _NONE).astype(np.float64)
+    n_shown = np.maximum(np.bincount(position, shown, n_positions), _NO_IMPRESSIONS)
+    n_group = np.maximum(np.bincount(group, shown, cells.n_groups), _NO_IMPRESSIONS).astype(
+        np.float64
+    )
     theta: Floats = np.bincount(position, clicked, n_positions) / n_shown
     theta = np.asarray(np.clip(theta / theta.max(), 1e-6, 1) * 0.9)
     gamma: Floats = np.bincount(group, clicked, cells.n_groups) / n_group
     gamma = np.asarray(np.clip(gamma, 0.01, 0.99))
     for _ in range(max_iter):
-        examined, attractive = theta[position], gamma[group]
-        without = (shown - clicked) / np.maximum(1 - examined * attractive, 1e-12)
-        looked = clicked + without * examined * (1 - attractive)
-        liked = clicked + without * attractive * (1 - examined)
-        former, theta = theta, np.bincount(position, looked, n_positions) / n_shown
-        of_group: Floats = np.bincount(group, liked, cells.n_groups).astype(np.float64)
+        # E-step: the expected numbers of examined, and of attractive, impressions of each cell.
+        theta_of_cell, gamma_of_cell = theta[position], gamma[group]
+        unclicked = (shown - clicked) / np.maximum(1 - theta_of_cell * gamma_of_cell, 1e-12)
+        examined = clicked + unclicked * theta_of_cell * (1 - gamma_of_cell)
+        attractive = clicked + unclicked * gamma_of_cell * (1 - theta_of_cell)
+        # M-step: their means.
+        former, theta = theta, np.bincount(position, examined, n_positions) / n_shown
+        of_group: Floats = np.bincount(group, attractive, cells.n_groups).astype(np.float64)
         gamma = of_group / n_group if attraction is None else attraction(of_group, n_group)
         if np.abs(theta - former).max(initial=0) <= tol * theta.max():
             break
@@ -158,4 +162,4 @@ def maximised(
             f"tol={tol:g}. Increase max_iter.",
             ConvergenceWarning,
         )
-    return np.where(n_shown > _NONE, theta, np.nan)
+    return np.where(n_shown > _NO_IMPRESSIONS, theta, np.nan)

@@ -1,4 +1,4 @@
-"""Estimates of the DCG of a ranker from the clicks on lists of other rankers."""
+"""Estimates of the DCG of a ranker from clicks on the lists of other rankers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sklearn_rank._core.validation import (
     check_qid,
 )
 from sklearn_rank.clicks._click_log import (
-    check_chances,
     check_clicks,
+    check_probabilities,
     check_rows,
     ranks_in_queries,
 )
@@ -39,12 +39,13 @@ _ALLOWED: dict[str, Constraint] = {
     "n_bootstrap": Number(2, integer=True, other=(0,)),
     "random_state": SEED,
 }
-_LEVEL = (0.025, 0.975)
+_LEVELS = (0.025, 0.975)
+"""Levels of the quantiles at the ends of an interval."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClickEstimate:
-    """An estimate of the DCG of a ranker, with what the log can tell about it.
+    """An estimate of the DCG of a ranker, with diagnostics of the log.
 
     Attributes
     ----------
@@ -53,25 +54,25 @@ class ClickEstimate:
     low, high : float
         Ends of the 95 % interval; NaN without bootstrap.
     kind : str
-        "estimate"; "lower bound" where weights were clipped or rows that the log never shows count
-        0; "biased" where clipping leaves a bias of unknown sign, or the self-normalised estimate
-        takes rows that the log never shows for as good as the others, mostly better than they are.
-        A doubly robust estimate with such rows is an "estimate" that is right only if their
-        predictions are.
+        "estimate"; "lower bound" if weights were clipped or unseen rows, which the log never
+        shows, count 0; "biased" if clipping leaves a bias of unknown sign, or if the
+        self-normalised estimate assumes that unseen rows are as good as the others, mostly too
+        good. A doubly robust estimate with unseen rows is an "estimate" that is right only if
+        their predictions are.
     overlap : float
-        Share of the discounts of the ranker's top rows that are of rows in the log.
+        Share of rows in the log in the discounts of the ranker's top rows.
     n_unseen : int
         Number of top rows of the ranker that the log never shows.
     largest_weight : float
         Largest weight of a row in the log, before clipping.
     effective_rows : float
-        Squared sum of the weights of rows shown over the sum of their squares.
+        Squared sum of the weights of shown rows over the sum of their squares.
 
     Examples
     --------
     >>> from sklearn_rank.clicks import ClickEstimate
-    >>> found = ClickEstimate(1.0, 0.9, 1.1, "estimate", 1.0, 0, 4.0, 500.0)
-    >>> str(found)
+    >>> estimate = ClickEstimate(1.0, 0.9, 1.1, "estimate", 1.0, 0, 4.0, 500.0)
+    >>> str(estimate)
     'DCG 1.0000 [0.9000, 1.1000], estimate'
     """
 
@@ -85,7 +86,7 @@ class ClickEstimate:
     effective_rows: float
 
     def __str__(self) -> str:
-        """Say the estimate, its interval and what the log never shows."""
+        """Return the estimate, its interval and the unseen rows as text."""
         text = f"DCG {self.dcg:.4f} [{self.low:.4f}, {self.high:.4f}], {self.kind}"
         if self.n_unseen:
             text += (
@@ -127,49 +128,49 @@ def dcg_from_clicks(
     clicks on d, and :math:`\mathrm{rank}_d` the rank by `y_score`. A click at position k has the
     probability :math:`\alpha_k \gamma_d + \beta_k`, with :math:`\alpha` = `propensity` and
     :math:`\beta` = `offset`: trust in high positions makes :math:`\beta_k > 0`. The gain
-    :math:`\gamma_d` is the probability of a click on a row that is seen, and :math:`r_d` its
-    prediction. :math:`N_q / A_d` is the inverse propensity weight of d, averaged over the
-    impressions; with `clip` c, the denominators are at least :math:`c N_q`.
+    :math:`\gamma_d` is the probability of a click on an examined row, and :math:`r_d` its
+    prediction. :math:`N_q / A_d` is the mean inverse propensity weight of d over the impressions;
+    with `clip` c, the denominators are at least :math:`c N_q`.
 
-    The self-normalised estimate ("snips") divides V by the share of the discounts for which the
-    weights stand, :math:`\sum_q N_q \sum_d \lambda_d A_d / A_d^{clipped}` over the same sum without
-    clip and with the rows that were never shown: as if these were as good as the others.
+    The self-normalised estimate ("snips") divides V by the share of the discounts that the weights
+    cover: :math:`\sum_q N_q \sum_d \lambda_d A_d / A_d^{clipped}` over the same sum without clip
+    and with unseen rows. It assumes that unseen rows are as good as the others.
 
     Parameters
     ----------
     clicks : array-like of shape (n_shown,)
-        1 for rows of the log that were clicked, else 0.
+        1 for clicked rows of the log, else 0.
     position : array-like of shape (n_shown,)
-        Where each was shown: 1 is the top.
+        Position of each row; 1 is the top.
     row : array-like of shape (n_shown,)
-        Which entry of `y_score` it is: 0, 1, ...
+        Its entry of `y_score`: 0, 1, ...
     impression : array-like of shape (n_shown,)
-        The impression of each row: one list that was shown once.
+        Impression of each row: a list, shown once.
     y_score : array-like of shape (n_samples,)
-        Scores by the new ranker of all rows that it could show. Ties are in the order of the rows.
+        Scores of the new ranker for all rows that it could show; ties in the order of the rows.
     qid : array-like of shape (n_samples,)
         Query of each entry of `y_score`.
     propensity : array-like or PositionPropensity
-        Propensities :math:`\alpha` of positions 1, 2, ... They must be chances, not only
-        proportional to them, or V has the same unknown factor. A `PositionPropensity` estimates
-        them from this log, with `row` as groups, and anew in each bootstrap sample, so that the
-        interval holds their uncertainty; its own bootstrap is not used, estimates above 1 count
-        as 1, and where a sample does not tell one it is that of the whole log. It gets no features:
-        the log of one ranker needs numbers, such as those that it was fitted to before with X.
+        Propensities :math:`\alpha` of positions 1, 2, ... They must be probabilities: an unknown
+        factor would be one of V, too. A `PositionPropensity` estimates them from this log, with
+        `row` as groups, and again in each bootstrap sample, so that the interval includes their
+        uncertainty. Its own bootstrap is not used, estimates above 1 count as 1, and where a
+        sample does not identify one, it is that of the whole log. It gets no features: for the log
+        of a single ranker pass numbers, such as ``propensity_`` of an earlier fit with X.
     offset : array-like or None, default=None
         :math:`\beta` of positions 1, 2, ..., in [0, 1]. None: no trust bias.
     method : {"ips", "snips", "dr"}, default="ips"
-        Inverse propensities, the same self-normalised, or doubly robust.
+        Inverse propensity, self-normalised, or doubly robust.
     attraction : array-like of shape (n_samples,) or None, default=None
-        Predictions r in [0, 1], for "dr" only; not fitted to the clicks of this log.
+        Predictions r in [0, 1], only for "dr"; not fitted to the clicks of this log.
     k : int >= 1, default=10
-        Rows of a list that count.
+        Number of rows of a list that count.
     clip : float in (0, 1] or None, default=None
-        Smaller mean propensities of a row are replaced by it, so that no weight is above 1 / clip.
+        Replaces smaller mean propensities of a row, so that no weight is above 1 / clip.
     min_overlap : float in [0, 1], default=0.5
-        The estimate is refused where `ClickEstimate.overlap` is below.
+        Least `ClickEstimate.overlap`; below it no estimate is returned.
     n_bootstrap : int >= 2 or 0, default=200
-        Samples of queries for the interval; 0: no interval.
+        Number of bootstrap samples of queries for the interval; 0: no interval.
     random_state : int, RandomState instance or None, default=None
         Seed of the bootstrap.
 
@@ -186,13 +187,12 @@ def dcg_from_clicks(
 
     Notes
     -----
-    Inverse propensities are unbiased where propensities are right and each row of the new top k
-    was shown. "dr" is so too with rows that were never shown if their predictions are right, but
-    not otherwise. "snips" is not with rows that were never shown: they are mostly worse than the
-    others, and the estimate is then too high.
+    "ips" is unbiased if propensities are right and each row of the new top k was shown. "dr" is
+    unbiased with unseen rows, too, if their predictions are right. "snips" is biased with unseen
+    rows: they are mostly worse than the others, and the estimate is then too high.
 
-    The interval is that of queries drawn anew: with few of them it is too narrow. Its width is zero
-    where all queries give the same, as without a click.
+    The interval is that of the bootstrap over queries: with few of them it is too narrow. Its width
+    is zero if all queries have the same value, as without a click.
 
     References
     ----------
@@ -205,7 +205,7 @@ def dcg_from_clicks(
     >>> from sklearn_rank.clicks import dcg_from_clicks, make_clicks
     >>> y, score, qid = [2, 0, 0, 2], [1.0, 2.0, 1.0, 2.0], [0, 0, 1, 1]
     >>> log = make_clicks(y, score, qid, n_impressions=5000, noise=0.0, random_state=0)
-    >>> found = dcg_from_clicks(
+    >>> estimate = dcg_from_clicks(
     ...     log.click,
     ...     log.position,
     ...     log.row,
@@ -215,39 +215,41 @@ def dcg_from_clicks(
     ...     propensity=[1, 0.5],
     ...     random_state=0,
     ... )
-    >>> round(found.dcg, 1), found.kind  # both queries with the good row on top: 1
+    >>> round(estimate.dcg, 1), estimate.kind  # both queries with the good row on top: 1
     (1.0, 'estimate')
     """
-    given = (method, k, clip, min_overlap, n_bootstrap, random_state)
-    check_parameters(_OWNER, dict(zip(_ALLOWED, given, strict=True)), _ALLOWED)
+    settings = (method, k, clip, min_overlap, n_bootstrap, random_state)
+    check_parameters(_OWNER, dict(zip(_ALLOWED, settings, strict=True)), _ALLOWED)
     log = _read(clicks, position, row, impression, y_score, qid, k)
     predicted = _predictions(method, attraction, log)
     n_positions = int(log.position.max())
     no_trust = np.zeros(n_positions)
-    beta = check_chances(_OWNER, no_trust if offset is None else offset, "offset", n_positions)
+    offset = no_trust if offset is None else offset
+    beta = check_probabilities(_OWNER, offset, "offset", n_positions)
     weights = _draws(check_random_state(random_state), log.n_queries, n_bootstrap)
     if isinstance(propensity, PositionPropensity):
         columns = clicks, position, row, log.query_of_row
-        found = np.minimum(propensity.by_weight(*columns, weights.astype(np.float64)), 1.0)
-        # What a sample does not tell, mostly positions of which it shows nothing, as in the log.
-        propensities = np.where(found > 0, found, found[0])
+        theta = np.minimum(propensity.by_weight(*columns, weights.astype(np.float64)), 1.0)
+        # Mostly at positions without impressions in a sample: the estimate from the whole log.
+        propensities = np.where(theta > 0, theta, theta[0])
     else:
-        found = check_chances(_OWNER, propensity, "propensity", n_positions, positive=True)
-        propensities = found[np.newaxis]
+        theta = check_probabilities(_OWNER, propensity, "propensity", n_positions, positive=True)
+        propensities = theta[np.newaxis]
     overlap = _overlap(log, min_overlap)
-    place = log.position - 1
-    rule = _Rule(method, clip, predicted, beta[place])
-    numbers: Iterator[Floats] = (rule.of_queries(log, alpha[place]) for alpha in propensities)
+    cell = log.position - 1
+    estimator = _GainEstimator(method, clip, predicted, beta[cell])
+    of_queries: Iterator[Floats] = (estimator.sums(log, alpha[cell]) for alpha in propensities)
     if len(propensities) == 1:
-        numbers = repeat(next(numbers))
-    sums = [_value(method, w @ one) for w, one in zip(weights, numbers, strict=False)]
-    low, high = np.quantile(sums[1:], _LEVEL) if n_bootstrap else (np.nan, np.nan)
-    rest = _diagnostics(log, rule, propensities[0, place])
-    return ClickEstimate(sums[0], float(low), float(high), rest[0], overlap, *rest[1:])
+        of_queries = repeat(next(of_queries))
+    values = [estimator.value(w @ sums) for w, sums in zip(weights, of_queries, strict=False)]
+    low, high = np.quantile(values[1:], _LEVELS) if n_bootstrap else (np.nan, np.nan)
+    kind, n_unseen, largest, effective = _diagnostics(log, estimator, propensities[0, cell])
+    interval = float(low), float(high)
+    return ClickEstimate(values[0], *interval, kind, overlap, n_unseen, largest, effective)
 
 
-def _draws(rng: Any, n_queries: int, n_bootstrap: int) -> Indices:
-    """Return how often each query is drawn: once in the log, then in each bootstrap sample."""
+def _draws(rng: np.random.RandomState, n_queries: int, n_bootstrap: int) -> Indices:
+    """Return the counts of the queries: once each in the log, then in each bootstrap sample."""
     if n_bootstrap and n_queries < 2:
         raise ValueError(
             f"{_OWNER} needs two queries for an interval; n_bootstrap=0 goes without. Got 1."
@@ -260,8 +262,8 @@ def _draws(rng: Any, n_queries: int, n_bootstrap: int) -> Indices:
 
 
 @dataclass(frozen=True, eq=False)
-class _Log:
-    """A checked log, summed up by row of `y_score` and position: a cell is a pair of these.
+class _ClickCounts:
+    """Counts of a checked log by cell: a row of `y_score` and a position.
 
     Attributes
     ----------
@@ -270,7 +272,7 @@ class _Log:
     query_of_row : ndarray of shape (n_shown,)
         Query of each row of the log.
     n_clicks, discount, query : ndarray of shape (n_samples,)
-        Of each row of `y_score`; those of queries that the log never shows have discount 0.
+        Of each row of `y_score`; the discount is 0 in queries that the log never shows.
     impressions : ndarray of shape (n_queries,)
         Number of impressions of each query of the log.
     """
@@ -288,47 +290,48 @@ class _Log:
     def n_queries(self) -> int:
         return len(self.impressions)
 
-    def by_row(self, of_cell: Any) -> Floats:
-        """Sum numbers of each cell, times its impressions, by row."""
+    def by_row(self, of_cell: Floats | float) -> Floats:
+        """Sum values of each cell, times its impressions, by row."""
         return np.bincount(self.row, self.shown * of_cell, len(self.discount)).astype(np.float64)
 
 
 def _read(
     clicks: Any, position: Any, row: Any, impression: Any, y_score: Any, qid: Any, k: int
-) -> _Log:
-    """Check the log and count it by row; queries that it never shows are left out."""
-    clicked = check_clicks(_OWNER, clicks)
-    place = check_positions(_OWNER, position, len(clicked))
+) -> _ClickCounts:
+    """Check the log and count it by row and position."""
+    is_clicked = check_clicks(_OWNER, clicks)
+    positions = check_positions(_OWNER, position, len(is_clicked))
     scores = check_finite(y_score, "y_score")
     if scores.ndim != 1:
         raise ValueError(f"y_score of {_OWNER} must have one dimension. Got shape {scores.shape}.")
     last, code = len(scores) - 1, check_qid(qid, len(scores))
     allowed = f"{_OWNER} must be whole numbers from 0 to {last}, entries of y_score"
-    chosen = check_rows(row, allowed, len(scores))
-    check_lengths(clicks=clicked, row=chosen)
-    list_of = check_qid(impression, len(clicked), "impression")
-    first = np.unique(list_of, return_index=True)[1]
-    query_of = code[chosen]
-    if (query_of != query_of[first][list_of]).any():
+    rows = check_rows(row, allowed, len(scores))
+    check_lengths(clicks=is_clicked, row=rows)
+    lists = check_qid(impression, len(is_clicked), "impression")
+    first = np.unique(lists, return_index=True)[1]  # a row of each impression
+    queries = code[rows]
+    if (queries != queries[first][lists]).any():
         raise ValueError(f"impression of {_OWNER} must be of one query each. One has rows of two.")
-    known, query_of_row = np.unique(query_of, return_inverse=True)
+    # Codes without the queries that the log never shows.
+    in_log, query_of_row = np.unique(queries, return_inverse=True)
     rank = ranks_in_queries(scores, code)
     discount = np.where(rank < k, 1 / np.log2(2.0 + rank), 0.0)
-    in_log, n_positions = np.isin(code, known), int(place.max()) + 1
-    cell, shown = np.unique(chosen * n_positions + place, return_counts=True)
-    return _Log(
+    is_in_log, n_positions = np.isin(code, in_log), int(positions.max()) + 1
+    cell, shown = np.unique(rows * n_positions + positions, return_counts=True)
+    return _ClickCounts(
         cell // n_positions,
         cell % n_positions,
         shown.astype(np.float64),
         query_of_row,
-        np.bincount(chosen, clicked, len(scores)).astype(np.float64),
-        np.where(in_log, discount, 0.0),
-        np.where(in_log, np.searchsorted(known, code), 0),
-        np.bincount(query_of_row[first], minlength=len(known)).astype(np.float64),
+        np.bincount(rows, is_clicked, len(scores)).astype(np.float64),
+        np.where(is_in_log, discount, 0.0),
+        np.where(is_in_log, np.searchsorted(in_log, code), 0),
+        np.bincount(query_of_row[first], minlength=len(in_log)).astype(np.float64),
     )
 
 
-def _predictions(method: str, attraction: Any, log: _Log) -> Floats:
+def _predictions(method: str, attraction: Any, log: _ClickCounts) -> Floats:
     if (method == "dr") != (attraction is not None):
         raise ValueError(
             f"attraction of {_OWNER} must be given with method='dr', and with no other. "
@@ -336,67 +339,67 @@ def _predictions(method: str, attraction: Any, log: _Log) -> Floats:
         )
     if attraction is None:
         return np.zeros(len(log.discount))
-    found = check_chances(_OWNER, attraction, "attraction", len(log.discount))
-    check_lengths(y_score=log.discount, attraction=found)
-    return found
+    predicted = check_probabilities(_OWNER, attraction, "attraction", len(log.discount))
+    check_lengths(y_score=log.discount, attraction=predicted)
+    return predicted
 
 
-def _overlap(log: _Log, min_overlap: float) -> float:
+def _overlap(log: _ClickCounts, min_overlap: float) -> float:
     """Return the share of the discounts of rows in the log; ValueError if it is too small."""
     mass = log.discount * log.impressions[log.query]
     overlap = float(mass[log.by_row(1.0) > 0].sum() / mass.sum())
     if not overlap or overlap < min_overlap:
         raise ValueError(
-            f"The log can't tell the DCG of this ranker: rows with {overlap:.0%} of its discounts "
-            f"were shown, min_overlap of {_OWNER} asks for {min_overlap:.0%}. Let another ranker "
-            "or swaps show them."
+            f"The log does not determine the DCG of this ranker: it shows rows with {overlap:.0%} "
+            f"of the discounts, below min_overlap={min_overlap:.0%} of {_OWNER}. Show the other "
+            "rows by another ranker or by swaps."
         )
     return overlap
 
 
 @dataclass(frozen=True, eq=False)
-class _Rule:
-    """How counts become gains."""
+class _GainEstimator:
+    """The estimate of gains from counts; `beta` is that of each cell."""
 
     method: str
     clip: float | None
     predicted: Floats
     beta: Floats
 
-    def of_queries(self, log: _Log, alpha: Floats) -> Floats:
-        """Return by query: sum of gains, number of impressions, discounts weighted, and all."""
-        mean = log.by_row(alpha)
-        clicks = log.n_clicks - log.by_row(self.beta)
-        times = log.impressions[log.query]
-        least = mean if self.clip is None else np.maximum(mean, times * self.clip)
-        is_shown = mean > 0
-        least = np.where(is_shown, least, 1.0)
-        rest = np.where(is_shown, (clicks - mean * self.predicted) / least, 0.0)
-        mass = times * log.discount
-        stands = mass * np.where(is_shown, mean / least, 0.0)
-        sums = [
-            np.bincount(log.query, one, log.n_queries)
-            for one in (mass * (self.predicted + rest), stands, mass)
-        ]
-        return np.column_stack([sums[0], log.impressions, *sums[1:]])
+    def sums(self, log: _ClickCounts, alpha: Floats) -> Floats:
+        """Return by query: gains, impressions, discounts covered by weights, and discounts."""
+        a, clicks = log.by_row(alpha), log.n_clicks - log.by_row(self.beta)  # A_d, C_d - B_d
+        n_impressions = log.impressions[log.query]
+        is_shown = a > 0
+        divisor = np.where(is_shown, np.maximum(a, n_impressions * (self.clip or 0.0)), 1.0)
+        correction = np.where(is_shown, (clicks - a * self.predicted) / divisor, 0.0)
+        discount = n_impressions * log.discount
+        covered = discount * np.where(is_shown, a / divisor, 0.0)
+        gains, *others = (
+            np.bincount(log.query, of_row, log.n_queries)
+            for of_row in (discount * (self.predicted + correction), covered, discount)
+        )
+        return np.column_stack([gains, log.impressions, *others])
+
+    def value(self, sums: Floats) -> float:
+        """Return the estimate V from the sums over all queries."""
+        gains, impressions, covered, discount = sums
+        value = gains / impressions
+        return float(value * discount / covered if self.method == "snips" and covered else value)
 
 
-def _value(method: str, sums: Floats) -> float:
-    gains, impressions, stands, mass = sums
-    value = gains / impressions
-    return float(value * mass / stands if method == "snips" and stands else value)
-
-
-def _diagnostics(log: _Log, rule: _Rule, alpha: Floats) -> tuple[str, int, float, float]:
-    """Return the kind of the estimate, the number of unseen rows, and how large weights are."""
-    mean, counts = log.by_row(alpha), log.discount > 0
-    seen = counts & (mean > 0)
-    n_unseen = int((counts & ~seen).sum())
-    inverse = log.impressions[log.query[seen]] / mean[seen]
-    is_clipped = rule.clip is not None and bool((inverse * rule.clip > 1).any())
+def _diagnostics(
+    log: _ClickCounts, estimator: _GainEstimator, alpha: Floats
+) -> tuple[str, int, float, float]:
+    """Return the kind of estimate, the unseen rows, the largest weight and the effective rows."""
+    a, is_top = log.by_row(alpha), log.discount > 0
+    is_seen = is_top & (a > 0)
+    n_unseen = int((is_top & ~is_seen).sum())
+    inverse = log.impressions[log.query[is_seen]] / a[is_seen]
+    is_clipped = bool((inverse * (estimator.clip or 0.0) > 1).any())
     kind = "estimate"
-    if is_clipped or (n_unseen and rule.method != "dr"):
-        kind = "lower bound" if rule.method == "ips" else "biased"
-    weight, times = log.discount[seen] * inverse, log.by_row(1.0)[seen]
-    effective = (times @ weight) ** 2 / (times @ weight**2)
+    if is_clipped or (n_unseen and estimator.method != "dr"):
+        kind = "lower bound" if estimator.method == "ips" else "biased"
+    weight, n_shown = log.discount[is_seen] * inverse, log.by_row(1.0)[is_seen]
+    effective = (n_shown @ weight) ** 2 / (n_shown @ weight**2)
     return kind, n_unseen, float(inverse.max()), float(effective)

@@ -26,14 +26,20 @@ from sklearn_rank._core.validation import (
     unchanged_on_error,
 )
 from sklearn_rank.clicks._click_log import check_clicks, check_rows
-from sklearn_rank.clicks._harvesting import Interventions, all_pairs, parts
-from sklearn_rank.clicks._maximisation import Attraction, Cells, by_regression, maximised
+from sklearn_rank.clicks._harvesting import Interventions, all_pairs, components
+from sklearn_rank.clicks._maximisation import (
+    Attraction,
+    LogCells,
+    by_regression,
+    maximise_likelihood,
+)
 
-_LEVEL = (0.025, 0.975)
+_LEVELS = (0.025, 0.975)
+"""Levels of the quantiles at the ends of an interval."""
 
 
 class PositionPropensity(BaseEstimator):
-    r"""Propensities of positions in proportion to that of the first, from a log of clicks.
+    r"""Propensities of positions relative to the first, estimated from a click log.
 
     In the position-based model a click on row d at position k of query q has the probability
 
@@ -42,79 +48,77 @@ class PositionPropensity(BaseEstimator):
     where
 
     - :math:`\theta_k` is the probability that a user looks at position k, the propensity;
-    - :math:`\gamma_{qd}` is the probability of a click on a row that is looked at.
+    - :math:`\gamma_{qd}` is the probability of a click on an examined row.
 
-    Only products are seen: the propensities are estimated in proportion to :math:`\theta_1`. What
-    tells them apart from relevance are rows of one relevance at several positions. Such rows have
-    the same `group`: the row and the query, where several rankers or versions of one have shown
-    it at different places (intervention harvesting), or, where an experiment swapped rows at
-    random, the place that a row would have had and the pair of positions that were swapped.
+    The log shows only products, so the propensities are estimated relative to :math:`\theta_1`.
+    Rows of equal relevance at several positions separate them from relevance. Such rows have the
+    same `group`. If several rankers, or versions of one, have shown a row at different positions
+    (intervention harvesting), a group is a query and a row. If an experiment swapped rows at
+    random, it is the rank of a row before the swap and the pair of swapped positions.
 
     Parameters
     ----------
     method : {"auto", "harvesting", "em"}, default="auto"
-        "harvesting": the propensities of the largest likelihood
+        "harvesting": the maximum-likelihood propensities of
 
         .. math:: \sum_{k \ne k'} C_{kk'} \log(\theta_k \gamma_{kk'})
             + (N_{kk'} - C_{kk'}) \log(1 - \theta_k \gamma_{kk'}),
             \qquad \gamma_{kk'} = \gamma_{k'k}
 
-        where for each pair of positions :math:`C_{kk'}` is the number of clicks at k on groups
-        that were shown at both, each group weighted alike at k and k', and :math:`N_{kk'}` that of
-        their impressions. A group with n impressions at k and n' at k' has the weight
-        :math:`n n' / (n + n')`, whatever was clicked. Half an impression without a click is added
-        to each N, so that no probability is 1.
+        where for each pair of positions :math:`C_{kk'}` and :math:`N_{kk'}` are the weighted
+        numbers of clicks and of impressions at k of groups shown at both. A group with n
+        impressions at k and n' at k' has the weight :math:`n n' / (n + n')` at both, whatever was
+        clicked. Half an impression without a click is added to each N, so that no probability is 1.
 
-        "em": the largest likelihood of all clicks, with a :math:`\gamma` for each group, by
-        expectation maximisation. It needs no group at two positions to end, but is only as good as
-        the groups that are. It overestimates low positions, the more so the fewer impressions
-        groups have: few clicks do not tell :math:`\gamma` of a group well, and it is at most 1.
-        With `X` in `fit`, :math:`\gamma` is a function of the features instead, fitted by
-        `regression` in each iteration: rows with like features at several positions then tell
-        positions from relevance, even in the log of a single ranker.
+        "em": maximum likelihood of all clicks, with a :math:`\gamma` for each group, by
+        expectation maximisation. It runs on any log, but only groups at several positions identify
+        the propensities. It overestimates low positions, the more the fewer impressions groups
+        have: few clicks estimate :math:`\gamma` of a group badly, and it is at most 1. With `X` in
+        `fit`, :math:`\gamma` is a function of the features that `regression` fits in each
+        iteration. Rows with similar features at several positions then separate positions from
+        relevance, even in the log of a single ranker.
 
-        "auto": "harvesting" where pairs of positions with clicks connect all positions; "em" where
+        "auto": "harvesting" if pairs of positions with clicks connect all positions; "em" if
         groups were shown at such pairs, but not clicked at both. The log of a single ranker has no
-        group at two positions, and is refused: pass "em" with `X`.
+        group at two positions, which is an error: pass "em" with `X`.
     regression : classifier or None, default=None
-        With `X` in `fit` only: a classifier with `predict_proba`, whose `fit` takes
-        `sample_weight`, such as HistGradientBoostingClassifier, which also takes missing values. It
-        is cloned, and fitted once an iteration to each group as attractive and as not, with the
-        expected numbers of both as weights. None: LogisticRegression. Features that ranked the rows
-        must be among X, and comparable between queries.
+        Only with `X` in `fit`: a classifier with `predict_proba`, whose `fit` takes
+        `sample_weight`, such as HistGradientBoostingClassifier, which also takes missing values. In
+        each iteration a clone is fitted to each group as attractive and as not, with the expected
+        numbers of both as weights. None: LogisticRegression. X must hold the features that ranked
+        the rows, comparable between queries.
     n_bootstrap : int in [2, inf) or 0, default=200
-        Samples of queries for the intervals; 0: none.
+        Number of bootstrap samples of queries for the intervals; 0: none.
     max_iter : int in [1, inf), default=500
-        Iterations of "em" at most.
+        Largest number of iterations of "em".
     tol : float in (0, inf), default=1e-6
-        "em" ends where no propensity changes by more than this part of the largest.
+        "em" ends when no propensity changes by more than this fraction of the largest.
     random_state : int, RandomState instance or None, default=None
         Seed of the bootstrap.
 
     Attributes
     ----------
     propensity_ : ndarray of shape (n_positions,)
-        Of positions 1, 2, ...; the first is 1. Others may exceed 1, if users see them more.
+        Of positions 1, 2, ...; the first is 1. Others exceed 1 if users look at them more.
     interval_ : ndarray of shape (n_positions, 2) or None
-        Ends of the 95 % intervals, quantiles of bootstrap samples of queries. They leave out the
-        bias of "em" without X at low positions, and samples that do not tell the propensity of a
-        position; NaN where none does. None without bootstrap.
+        Ends of the 95 % intervals, quantiles of bootstrap samples of queries. They do not include
+        the bias of "em" without X at low positions. Samples that do not identify the propensity of
+        a position are left out; NaN if none does. None without bootstrap.
     method_ : str
         The method in use.
     n_impressions_ : ndarray of shape (n_positions, n_positions)
-        Number of impressions of groups that were shown at both of two positions.
+        Impressions by pair of positions: at the first, of groups also shown at the second.
 
     Raises
     ------
     ValueError
-        For clicks that are not 0 or 1, positions below 1, positions that nobody was shown or that
-        have no click, and where "harvesting" or "auto" finds no pairs of positions that connect
-        all.
+        For clicks that are not 0 or 1, positions below 1, positions without impressions or clicks,
+        and where no pairs of positions that "harvesting" or "auto" can use connect all.
 
     Notes
     -----
-    It needs that users at a position look as often whatever the list, and that clicks on rows that
-    are looked at do not depend on the position (no trust bias).
+    It assumes that the probability of looking at a position does not depend on the list, and that
+    clicks on examined rows do not depend on the position (no trust bias).
 
     References
     ----------
@@ -178,15 +182,15 @@ class PositionPropensity(BaseEstimator):
         Parameters
         ----------
         clicks : array-like of shape (n_rows,)
-            0 or 1: whether each row shown was clicked.
+            0 or 1: whether each shown row was clicked.
         position : array-like of int of shape (n_rows,)
-            Where it was shown, from 1.
+            Its position, from 1.
         group : array-like of shape (n_rows,)
-            Rows of one id are equally relevant wherever they are shown.
+            Rows of a group are equally relevant at all positions.
         qid : array-like of shape (n_rows,) or None, default=None
-            What the bootstrap redraws: queries or users. None: the groups.
+            The units of the bootstrap: queries or users. None: the groups.
         X : {array-like, sparse matrix} of shape (n_groups, n_features), default=None
-            Features of the groups, for "em" with a regression: groups are then row numbers of X.
+            Features of the groups, for "em" with a regression; groups are then row numbers of X.
 
         Returns
         -------
@@ -197,9 +201,9 @@ class PositionPropensity(BaseEstimator):
             log = self._prepared(clicks, position, group, qid, X)
             random, n_queries = check_random_state(self.random_state), log.cells.n_queries
             drawn = random.poisson(1.0, (self.n_bootstrap, n_queries)).astype(np.float64)
-            found = self._estimates(log, np.vstack([np.ones((1, n_queries)), drawn]))
-            self.propensity_ = found[0]
-            self.interval_ = _interval(found[1:]) if self.n_bootstrap else None
+            propensities = self._estimates(log, np.vstack([np.ones((1, n_queries)), drawn]))
+            self.propensity_ = propensities[0]
+            self.interval_ = _interval(propensities[1:]) if self.n_bootstrap else None
             self.method_, self.n_impressions_ = log.method, log.pairs.n_impressions
         return self
 
@@ -208,8 +212,8 @@ class PositionPropensity(BaseEstimator):
     ) -> Floats:
         """Return the propensities at several weights of the queries, without a bootstrap.
 
-        The log is counted once; each row of weights gives the estimate of a log in which each query
-        is there as often as its weight says.
+        Each row of weights gives the estimate of a log that repeats each query as often as its
+        weight. The log is counted once.
 
         Parameters
         ----------
@@ -221,24 +225,24 @@ class PositionPropensity(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_positions)
-            The propensities in proportion to the first. NaN where the weights leave nothing that
-            tells one: a position without impressions ("em"), or one that no pairs of positions
-            with clicks connect to the first ("harvesting").
+            The propensities relative to the first. NaN for positions that the weights do not
+            identify: without impressions ("em"), or not connected to the first by pairs of
+            positions with clicks ("harvesting").
         """
         return self._estimates(self._prepared(clicks, position, group, qid, None), weights)
 
-    def _prepared(self, clicks: Any, position: Any, group: Any, qid: Any, X: Any) -> _Log:
-        """Return the checked log, summed up, and how its propensities are estimated."""
+    def _prepared(self, clicks: Any, position: Any, group: Any, qid: Any, X: Any) -> _PreparedLog:
+        """Return the counts of the checked log, and the method for its propensities."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
         attraction = self._attraction(group, X)
-        if X is not None:  # the texts of row numbers are sorted otherwise
+        if X is not None:  # as numbers: strings would be sorted differently
             group = check_floats(group, "group")
         cells, n_positions = self._checked(clicks, position, group, qid)
         pairs = Interventions.of(cells, n_positions)
-        return _Log(cells, pairs, self._method_for(pairs), attraction)
+        return _PreparedLog(cells, pairs, self._method_for(pairs), attraction)
 
     def _attraction(self, group: Any, X: Any) -> Attraction | None:
-        """Return the function of features that "em" fits in each iteration; None without one."""
+        """Return the regression that "em" fits in each iteration; None without features."""
         owner = type(self).__name__
         if X is None:
             if self.regression is not None:
@@ -248,10 +252,10 @@ class PositionPropensity(BaseEstimator):
             return None
         if self.method != "em":
             raise ValueError(
-                f"{owner} reads X with method='em' only, the one that has a regression. Got "
+                f"{owner} takes X only with method='em', which has a regression. Got "
                 f"method={self.method!r}."
             )
-        # Whether values may be missing is for the classifier to say.
+        # Missing values pass: the classifier refuses them if it must.
         features = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan")
         model = LogisticRegression() if self.regression is None else self.regression
         n_groups = features.shape[0]
@@ -259,72 +263,69 @@ class PositionPropensity(BaseEstimator):
         rows = np.unique(check_rows(group, allowed, n_groups, "group"))
         return by_regression(model, features[rows])
 
-    def _checked(self, clicks: Any, position: Any, group: Any, qid: Any) -> tuple[Cells, int]:
-        """Return the log summed up by query, group and position, and the number of positions."""
+    def _checked(self, clicks: Any, position: Any, group: Any, qid: Any) -> tuple[LogCells, int]:
+        """Return the counts by query, group and position, and the number of positions."""
         owner = type(self).__name__
         is_clicked = check_clicks(owner, clicks)
-        place = check_positions(owner, position, len(is_clicked)) - 1
-        of_group = check_qid(group, len(place), "group")
-        of_query = of_group if qid is None else check_qid(qid, len(place))
-        check_lengths(clicks=is_clicked, position=place)
-        n_positions = int(place.max()) + 1
-        shown = np.bincount(place, minlength=n_positions)
-        clicked = np.bincount(place, is_clicked, n_positions)
-        for number, what in ((shown, "was shown"), (clicked, "was clicked")):
-            if not number.all():
+        positions = check_positions(owner, position, len(is_clicked)) - 1
+        groups = check_qid(group, len(positions), "group")
+        queries = groups if qid is None else check_qid(qid, len(positions))
+        check_lengths(clicks=is_clicked, position=positions)
+        shown, clicked = np.bincount(positions), np.bincount(positions, is_clicked)
+        for counts, event in ((shown, "was shown"), (clicked, "was clicked")):
+            if not counts.all():
                 raise ValueError(
                     f"{owner} needs rows and clicks at every position up to the largest. Nothing "
-                    f"{what} at position {int(np.argmin(number)) + 1}."
+                    f"{event} at position {int(np.argmin(counts)) + 1}."
                 )
-        return Cells.of(is_clicked, place, of_group, of_query), n_positions
+        return LogCells.of(is_clicked, positions, groups, queries), len(shown)
 
     def _method_for(self, pairs: Interventions) -> str:
         """Return the method in use; raise ValueError where the log has too few groups for it."""
         if self.method == "em":
             return "em"
-        whole = np.ones((1, pairs.cells.n_queries))
-        last_part, last_shown = (int(parts(counts[0]).max()) for counts in pairs.sums(whole))
-        if not last_part:
+        sums = pairs.sums(np.ones((1, pairs.cells.n_queries)))
+        n_by_clicks, n_by_impressions = (int(components(counts[0]).max()) + 1 for counts in sums)
+        if n_by_clicks == 1:
             return "harvesting"
-        if self.method == "auto" and not last_shown:
+        if self.method == "auto" and n_by_impressions == 1:
             return "em"
         raise ValueError(
             f"PositionPropensity(method={self.method!r}) needs groups with clicks at two positions "
-            f"that connect all positions. Got {last_part + 1} parts without such groups between "
-            "them. Let two rankers make lists, swap rows at random, or use method='em' with X, the "
-            "features of the groups: without X it would return numbers, but the log does not "
-            "determine those of positions that no group connects."
+            f"that connect all positions. Got {n_by_clicks} parts without such groups between "
+            "them. Show lists of two rankers, swap rows at random, or use method='em' with X, the "
+            "features of the groups: without X the log does not determine the propensities of "
+            "positions that no group connects."
         )
 
-    def _estimates(self, log: _Log, weights: Floats) -> Floats:
-        """Return the propensities of each row of weights of the queries."""
+    def _estimates(self, log: _PreparedLog, weights: Floats) -> Floats:
+        """Return the propensities for each row of weights of the queries."""
         if log.method == "harvesting":
-            sums = log.pairs.sums(weights)
-            return np.array([all_pairs(*one) for one in zip(*sums, strict=True)])
-        limits = log.pairs.n_positions, self.max_iter, self.tol
-        # Each from its own clicks: from one another they would drift where the likelihood is flat.
-        found = np.array([maximised(log.cells, one, *limits, log.attraction) for one in weights])
-        first = found[:, :1]
-        return found / np.where(first > 0, first, np.nan)
+            return np.array(list(map(all_pairs, *log.pairs.sums(weights))))
+        settings = log.pairs.n_positions, self.max_iter, self.tol, log.attraction
+        # No warm starts between samples: propensities would drift where the likelihood is flat.
+        theta = np.array([maximise_likelihood(log.cells, w, *settings) for w in weights])
+        first = theta[:, :1]
+        return theta / np.where(first > 0, first, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
-class _Log:
-    """A checked log: its counts, its groups at several positions, and how both are used."""
+class _PreparedLog:
+    """The counts of a checked log, its groups at several positions, and the method for both."""
 
-    cells: Cells
+    cells: LogCells
     pairs: Interventions
     method: str
     attraction: Attraction | None
 
 
 def _is_weighted_classifier(value: Any) -> bool:
-    """Whether a value is an estimator that gives probabilities and takes weights of rows."""
+    """Whether a value is an estimator with probabilities whose fit takes weights of rows."""
     can_fit = hasattr(value, "fit") and hasattr(value, "predict_proba")
     return can_fit and has_fit_parameter(value, "sample_weight")
 
 
 def _interval(samples: Floats) -> Floats:
-    """Return the ends of the interval of each position, of the samples that tell its propensity."""
-    known = [one[np.isfinite(one)] for one in samples.T]
-    return np.array([np.quantile(one, _LEVEL) if len(one) else (np.nan,) * 2 for one in known])
+    """Return the ends of the interval of each position, from its finite samples."""
+    finite = [theta[np.isfinite(theta)] for theta in samples.T]
+    return np.array([np.quantile(t, _LEVELS) if len(t) else (np.nan, np.nan) for t in finite])

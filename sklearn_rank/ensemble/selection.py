@@ -166,7 +166,7 @@ class HeldOutLabels:
 
         def gain(scores: Floats) -> float:
             curves = [RocSteps.of(self.y[one], scores[one], self.weight[one]) for one in folds]
-            areas = [[c.found @ c.area_terms(rate)[0] for rate in (_TOP, 1.0)] for c in curves]
+            areas = [[c.relevant @ c.area_terms(rate)[0] for rate in (_TOP, 1.0)] for c in curves]
             return float(np.mean(areas, axis=0) @ [1.0, _AUC_SHARE])
 
         return gain
@@ -246,9 +246,9 @@ class HeldOutLabels:
             positive, weight = self.y[one], self.weight[one]
             steps = RocSteps.of(positive, scores[one], weight)
             term, loss = steps.area_terms(max_fpr)
-            values.append(steps.found @ term)
+            values.append(steps.relevant @ term)
             for part, each in ((positive, term), (~positive, loss)):
-                variances.append(_variance_of_mean(each[steps.place[part]], weight[part]))
+                variances.append(_variance_of_mean(each[steps.step[part]], weight[part]))
         return Estimate(float(np.mean(values)), float(np.sqrt(sum(variances)) / len(values)))
 
 

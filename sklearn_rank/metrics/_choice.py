@@ -1,4 +1,4 @@
-"""The best of several rankings, and how good it is when the choice itself is allowed for."""
+"""The best of several rankings, with estimates that correct for the choice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sklearn_rank.metrics.intervals import (
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 TOP_AND_ALL = {"pauc@0.1": 1.0, "auc": 0.2}
-"""Criterion of two classes in one list: the top of the list, and a little of all of it."""
+"""Criterion of one list of two classes: mostly the top of the list, a little all of it."""
 
 _ALLOWED: dict[str, Constraint] = {
     "confidence": CONFIDENCE,
@@ -41,22 +41,22 @@ _ALLOWED: dict[str, Constraint] = {
 
 @dataclass(frozen=True, eq=False)
 class RankingChoice:
-    """The choice of the best of several rankings, and the same choice in bootstrap samples.
+    """The best of several rankings, and the choice repeated in bootstrap samples.
 
     Attributes
     ----------
     names : list of str
-        The rankings, best first: the first is the one that was chosen.
+        The rankings, best first: the first is the chosen one.
     criterion, metric : ndarray of shape (1 + n_resamples, n_rankings)
-        What is maximised, and what is reported, of each ranking in the order of `names`: observed,
+        The maximised and the reported value of each ranking in the order of `names`: observed,
         then in bootstrap samples.
     chosen : ndarray of int of shape (1 + n_resamples,)
-        Column of the ranking that was chosen, by the same rule in each sample.
+        Column of the chosen ranking, by the same rule in each sample.
     n_drawn : int
-        Number of rows, or of queries, that are drawn.
+        Number of drawn rows, or queries.
     random_order : dict of str to float
-        "criterion" and "metric" of equal scores: those that random order has on average, for parts
-        of the ROC curve in long lists.
+        "criterion" and "metric" of equal scores: the average over random orders (for parts of the
+        ROC curve in long lists).
 
     Examples
     --------
@@ -81,7 +81,7 @@ class RankingChoice:
 
         where :math:`\theta_k` is the metric of ranking k, :math:`\theta^*_{k,b}` that in bootstrap
         sample b, :math:`c_b` the ranking chosen in it, and :math:`\hat\theta` the metric of the
-        one chosen in all rows: the mean of what the choice adds to a metric is taken off. The
+        one chosen in all rows: the estimate subtracts the mean optimism of the choice. The
         interval reaches from :math:`\hat\theta` minus the upper quantile of the :math:`e_b` to
         :math:`\hat\theta` minus the lower one, so that an end may lie beyond the range of a metric.
 
@@ -104,20 +104,19 @@ class RankingChoice:
 
         References
         ----------
-        Tsamardinos2018 (the choice is repeated in bootstrap samples of held-out scores).
+        Tsamardinos2018 (the choice repeated in bootstrap samples of held-out scores).
         """
         return self._pivot(of, None, confidence)
 
     def lead(
         self, over: Iterable[str] | None = None, *, of: str = "metric", confidence: float = 0.95
     ) -> tuple[str, MetricInterval]:
-        """Estimate by how much the chosen ranking is ahead of the best of others.
+        """Estimate the lead of the chosen ranking over the best of others.
 
         Parameters
         ----------
         over : iterable of str, default=None
-            The others, of which the best by the criterion is found again in each bootstrap sample;
-            None: all.
+            The others; each bootstrap sample has its own best of them by the criterion. None: all.
         of : {"metric", "criterion"}, default="metric"
             Which of the two is compared.
         confidence : float in (0, 1), default=0.95
@@ -141,20 +140,20 @@ class RankingChoice:
             raise ValueError(f"RankingChoice.lead: 'over' must name others. Got {sorted(others)}.")
         criterion = self.criterion.copy()
         criterion[np.arange(len(criterion)), self.chosen] = -np.inf
-        # Where the only one of the others is chosen in a sample, it is ahead of the rest.
-        is_left = is_other.sum() > is_other[self.chosen]
-        criterion[is_left[:, np.newaxis] & ~is_other] = -np.inf
+        # A sample that chooses the only one of the others compares it with all rankings.
+        has_rival = is_other.sum() > is_other[self.chosen]
+        criterion[has_rival[:, np.newaxis] & ~is_other] = -np.inf
         rivals = criterion.argmax(axis=1)
         return self.names[rivals[0]], self._pivot(of, rivals, confidence)
 
     def _pivot(self, of: str, rivals: Indices | None, confidence: float) -> MetricInterval:
         check_parameters("RankingChoice", {"confidence": confidence, "of": of}, _ALLOWED)
         values: Floats = getattr(self, of)
-        sample = np.arange(len(values))
-        excess = values[sample, self.chosen] - values[0, self.chosen]
+        samples = np.arange(len(values))
+        excess = values[samples, self.chosen] - values[0, self.chosen]  # e_b
         estimate = float(values[0, self.chosen[0]])
         if rivals is not None:
-            excess -= values[sample, rivals] - values[0, rivals]
+            excess -= values[samples, rivals] - values[0, rivals]
             estimate -= float(values[0, rivals[0]])
         low, high = quantiles(excess[1:], confidence)
         mean = estimate - float(excess[1:].mean())
@@ -176,43 +175,42 @@ def choose_ranking(
 ) -> RankingChoice:
     r"""Choose the best of several rankings of the same held-out rows, and repeat the choice.
 
-    The best of several looks better than it is. So the choice is made again in each bootstrap
-    sample; `RankingChoice.interval` and `RankingChoice.lead` allow for it. Rows of each class and
-    fold are drawn with replacement, with queries whole queries of a fold. The metrics of a sample
-    are those of all rows plus a linear term,
+    The best of several looks better than it is. So each bootstrap sample chooses again, and
+    `RankingChoice.interval` and `RankingChoice.lead` correct for the choice. A sample draws rows
+    of each class and fold with replacement, or whole queries of each fold. Its metrics are those
+    of all rows plus a linear term,
 
     .. math:: \theta^* = \hat\theta + \sum_i (n_i - 1) \frac{\partial \theta}{\partial w_i}
 
-    where row (or query) i was drawn :math:`n_i` times and w are row weights, all 1; for "tpr@a",
-    which has no derivative, the threshold moves as the slope of the ROC curve between a/2 and
-    3a/2 says. With queries the derivative of "auc" is replaced by (n - 1)/n of the difference to
-    the AUC without query i, n being the queries of a fold that have a pair: the same for equal
-    numbers of pairs, and right where a query with many pairs pulls the AUC towards its own.
+    where row (or query) i was drawn :math:`n_i` times and w are row weights, all 1. "tpr@a" has no
+    derivative; there the threshold moves by the slope of the ROC curve between a/2 and 3a/2. With
+    queries (n - 1)/n of the difference to the AUC without query i replaces the derivative of
+    "auc", where n queries of the fold have a pair: the same for equal numbers of pairs, and right
+    where a query with many pairs pulls the AUC towards its own.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Relevance; rows above 0 are relevant.
     scores : mapping of str to array-like of shape (n_samples,)
-        Scores of each ranking by name, greater is better. Of equals the first is chosen.
+        Scores of each ranking by name, greater is better. Of equal rankings the first is chosen.
     criterion : str, mapping of str to float, or None, default=None
-        What is maximised: a metric, or the weighted sum of several. In one list "auc", "pauc@a" and
-        "tpr@a", with queries "auc" and what `ranking_scorer` averages over queries. None: in one
-        list of two classes ``{"pauc@0.1": 1, "auc": 0.2}``, else "auc".
+        The metric, or weighted sum of metrics, to maximise: in one list "auc", "pauc@a" and
+        "tpr@a", with queries "auc" and means over queries of `ranking_scorer`. None: in one list
+        of two classes ``{"pauc@0.1": 1, "auc": 0.2}``, else "auc".
     metric : str, default=None
-        The metric that is reported. None: the criterion.
+        The metric to report. None: the criterion.
     preferred : str or sequence of str, default=None
-        A ranking that is chosen unless another's criterion is higher by more than the standard
-        error of the difference; of several such others the best is chosen. So the choice is stable.
-        Of several names, such as simple models first, the first is chosen that no other leads by
-        more than a standard error, and the last where there is none.
+        A ranking to keep, for a stable choice, unless the best of the others leads it by more than
+        the standard error of the difference. Of several names, such as simple models first, the
+        first is chosen that no other leads by more than a standard error, or else the last.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out; see `auc_interval`.
     group : array-like of shape (n_samples,), default=None
-        Rows that are drawn together, such as those of a customer, or of a row that several
-        repetitions of the folds held out. Not with `qid`, whose queries are drawn.
+        Rows drawn together, such as those of a customer, or the repetitions of a row in repeated
+        cross-validation. Not with `qid`: then queries are drawn.
     n_resamples : int >= 1, default=999
         Number of bootstrap samples.
     random_state : int, RandomState or None, default=None
@@ -232,17 +230,17 @@ def choose_ranking(
 
     See Also
     --------
-    compare_auc, compare_tpr_at_fpr, compare_rankings : Two rankings that were given in advance.
+    compare_auc, compare_tpr_at_fpr, compare_rankings : Two rankings chosen in advance.
 
     Notes
     -----
-    A `group` that holds a large part of the rows pulls the metrics towards its own, so that
-    intervals are too narrow.
+    Intervals are too narrow where one `group` holds a large part of the rows: it pulls the metrics
+    towards its own.
 
     References
     ----------
-    Tsamardinos2018 (the choice is repeated in bootstrap samples of held-out scores; there metrics
-    come from the rows that were not drawn). Efron1993 (intervals by the errors in the samples).
+    Tsamardinos2018 (the choice repeated in bootstrap samples of held-out scores; there metrics
+    come from the rows not drawn). Efron1993 (intervals by the errors in the samples).
 
     Examples
     --------
@@ -252,49 +250,39 @@ def choose_ranking(
     >>> y = rng.random(500) < 0.2
     >>> scores = {name: rng.normal(size=500) for name in "abcdefgh"}
     >>> choice = choose_ranking(y, scores, criterion="auc", random_state=0)
-    >>> found = choice.interval()
-    >>> bool(choice.metric[0, 0] > 0.53), found.low < 0.5 < found.high
+    >>> interval = choice.interval()
+    >>> bool(choice.metric[0, 0] > 0.53), interval.low < 0.5 < interval.high
     (True, True)
     """
     check_resampling("choose_ranking", 0.95, n_resamples, random_state)
     names, n_rows = list(scores), len(y_true)
-    first = [preferred] if isinstance(preferred, str) else list(preferred or ())
-    if not names or not set(first) <= set(names):
-        what = "'preferred' must be one of the names" if names else "'scores' must name a ranking"
-        raise ValueError(f"choose_ranking: {what}. Got {preferred!r} and {names}.")
+    to_keep = [preferred] if isinstance(preferred, str) else list(preferred or ())
+    if not names or not set(to_keep) <= set(names):
+        rule = "'preferred' must be one of the names" if names else "'scores' must name a ranking"
+        raise ValueError(f"choose_ranking: {rule}. Got {preferred!r} and {names}.")
     if group is not None and qid is not None:
         raise ValueError("choose_ranking: with 'qid' queries are drawn, so 'group' must be None.")
     y, fold = check_column(y_true, "y_true"), np.zeros(n_rows) if fold is None else fold
-    qid, group = (None if one is None else check_qid(one, n_rows) for one in (qid, group))
+    qid, group = (None if ids is None else check_qid(ids, n_rows) for ids in (qid, group))
     if criterion is None:
         criterion = TOP_AND_ALL if qid is None and len(np.unique(y)) == 2 else "auc"
-    parts = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
-    if not parts:
+    maximised = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
+    if not maximised:
         raise ValueError("choose_ranking: 'criterion' must name a metric. Got none.")
-    shown = parts if metric is None else {metric: 1.0}
+    reported = maximised if metric is None else {metric: 1.0}
     rows = y, qid, check_qid(fold, n_rows, "fold"), group
-    rankings = [*scores.values(), np.zeros(n_rows)]  # at the end equal scores: random order
-    estimated = {
-        name: [
-            np.array(one)
-            for one in zip(*(influence(name, f, *rows) for f in rankings), strict=True)
-        ]
-        for name in {**parts, **shown}
-    }
-    values, each = (
-        np.array([sum(w * estimated[name][k] for name, w in one.items()) for one in (parts, shown)])
-        for k in (0, 1)
-    )
+    rankings = [*scores.values(), np.zeros(n_rows)]  # equal scores last: random order
+    values, influences = _weighted_sums([maximised, reported], rankings, rows)
     stratum, rng = strata(*rows), check_random_state(random_state)
-    changes = changes_in_samples(each.reshape(-1, len(stratum)), stratum, n_resamples, rng)
+    changes = changes_in_samples(influences.reshape(-1, len(stratum)), stratum, n_resamples, rng)
     samples = np.swapaxes(changes.reshape(n_resamples, *values.shape) + values, 0, 1)
-    aims, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
-    chosen = _choose(aims, [names.index(one) for one in first], isinstance(preferred, str))
-    order = np.argsort(-aims[0], kind="stable")
+    criteria, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
+    chosen = _choose(criteria, [names.index(name) for name in to_keep], isinstance(preferred, str))
+    order = np.argsort(-criteria[0], kind="stable")
     order = np.append(chosen[0], order[order != chosen[0]])
     return RankingChoice(
         [names[k] for k in order],
-        aims[:, order],
+        criteria[:, order],
         metrics[:, order],
         np.argsort(order)[chosen],
         len(stratum),
@@ -302,20 +290,41 @@ def choose_ranking(
     )
 
 
-def _choose(criterion: Floats, preferred: list[int], is_one: bool) -> Indices:
-    """Return the column that is chosen in each row."""
+def _weighted_sums(
+    sums: Sequence[Mapping[Any, float]], rankings: Sequence[Any], rows: tuple[Any, ...]
+) -> tuple[Floats, Floats]:
+    """Return weighted sums of metrics of each ranking, and their influence values."""
+    values, influences = {}, {}
+    for metric in {**sums[0], **sums[1]}:
+        of_rankings = (influence(metric, score, *rows) for score in rankings)
+        values[metric], influences[metric] = map(np.array, zip(*of_rankings, strict=True))
+    weighted = [
+        np.array(
+            [sum(weight * arrays[name] for name, weight in weights.items()) for weights in sums]
+        )
+        for arrays in (values, influences)
+    ]
+    return weighted[0], weighted[1]
+
+
+def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices:
+    """Return the chosen column of each row (sample); `preferred` are columns."""
     chosen = criterion.argmax(axis=1) if not preferred else np.full(len(criterion), preferred[-1])
+    # From the last to the first: the first column that no other leads wins.
     for column in reversed(preferred):
         ahead = criterion - criterion[:, [column]]
         is_ahead = ahead > ahead[1:].std(axis=0)
-        if is_one:
+        if is_single:
             chosen = np.where(is_ahead, criterion, -np.inf).argmax(axis=1)
         chosen = np.where(is_ahead.any(axis=1), chosen, column)
     return chosen
 
 
 def strata(y: Values, qid: Indices | None, fold: Indices, group: Indices | None) -> Indices:
-    """Return the stratum of each draw: fold, and in one list class; groups have none."""
+    """Return the stratum of each draw: of a row fold and class, of a query its fold.
+
+    Groups are all in one stratum.
+    """
     if group is not None:
         return np.zeros(int(group.max()) + 1, dtype=np.intp)
     if qid is not None:
@@ -328,23 +337,19 @@ def influence(
     name: Any, score: Any, y: Values, qid: Indices | None, fold: Indices, group: Indices | None
 ) -> tuple[float, Floats]:
     """Return a metric and its influence values: of each row, query or group."""
-    value, each = _of_rows_or_queries(name, score, y, qid, fold)
-    return value, each if group is None else np.asarray(np.bincount(group, each), dtype=float)
-
-
-def _of_rows_or_queries(
-    name: Any, score: Any, y: Values, qid: Indices | None, fold: Indices
-) -> tuple[float, Floats]:
     if name == "auc":
-        found = auc_influence(y, score, qid, fold, "scores")
-        return found.value, found.each
-    scorer = ranking_scorer(name)
-    if qid is not None:
-        values, mean = scorer.of_queries(y, score, qid=qid), scorer.measure(y, score, qid=qid)
-        known = ~np.isnan(values)
-        return mean, np.where(known, values - mean, 0.0) / known.sum()
-    kind, _, rate = str(name).partition("@")  # a function has no such name
-    if kind not in ("pauc", "tpr"):
-        raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
-    value, score = scorer.measure(y, score, qid=fold), check_floats(score, "scores")
-    return value, curve_influence(kind, float(rate), y > 0, score, fold)
+        auc = auc_influence(y, score, qid, fold, "scores")
+        value, of_draws = auc.value, auc.of_draws
+    elif qid is not None:
+        scorer = ranking_scorer(name)
+        values, value = scorer.of_queries(y, score, qid=qid), scorer.measure(y, score, qid=qid)
+        has_value = ~np.isnan(values)
+        of_draws = np.where(has_value, values - value, 0.0) / has_value.sum()
+    else:
+        scorer, (kind, _, rate) = ranking_scorer(name), str(name).partition("@")
+        if kind not in ("pauc", "tpr"):  # nor is a function's name
+            raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
+        value, score = scorer.measure(y, score, qid=fold), check_floats(score, "scores")
+        of_draws = curve_influence(kind, float(rate), y > 0, score, fold)
+    # A group counts as one draw: its influence is the sum of those of its rows.
+    return value, of_draws if group is None else np.asarray(np.bincount(group, of_draws), float)

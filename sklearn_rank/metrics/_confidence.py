@@ -34,13 +34,14 @@ an end by a (2 + z^2) = 0.028 standard errors, with the acceleration a = 2 / (6 
 Carlo error of 9,999 resamples. Its time is quadratic in the number of values."""
 
 _ENOUGH = 100
-"""With fewer samples all may lie on one side of the mean, which BCa can't correct."""
+"""Samples from which BCa is used: all of fewer may lie on one side of the mean, which it can't
+correct."""
 
 
 # Means over queries ------------------------------------------------------------
 
 
-def _values(values: Any, name: str) -> Floats:
+def _check_finite(values: Any, name: str) -> Floats:
     values = check_floats(values, name)
     if np.isinf(values).any():
         raise ValueError(f"{name} contains infinity.")
@@ -57,17 +58,17 @@ def _check_enough(values: Floats) -> None:
 def bootstrap_interval(
     values: Any, *, confidence: float = 0.95, n_resamples: int = 9999, random_state: Any = None
 ) -> MetricInterval:
-    """Bootstrap the mean of a metric over queries: queries are drawn with replacement.
+    """Bootstrap the mean of a metric over queries, drawn with replacement.
 
-    The interval is bias-corrected and accelerated (BCa) up to 5,000 values. For more values the
-    corrections are as small as the Monte Carlo error and take quadratic time, and fewer than 100
-    samples do not tell them: the interval is then the percentile interval.
+    The interval is bias-corrected and accelerated (BCa). It is the percentile interval for more
+    than 5,000 values, whose corrections take quadratic time and are as small as the Monte Carlo
+    error, and for fewer than 100 samples, too few to estimate them.
 
     Parameters
     ----------
     values : array-like of shape (n_queries,)
-        One value for each query, as the metrics return with ``average=None``. NaN marks
-        queries that were skipped.
+        One value for each query, as the metrics return with ``average=None``; NaN for skipped
+        queries.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true mean.
     n_resamples : int >= 1, default=9999
@@ -87,9 +88,8 @@ def bootstrap_interval(
 
     Notes
     -----
-    With few values the interval is too narrow, most of all if a few of them are far from the
-    others. Where all values are equal its width is zero: no sample differs from them, although new
-    queries may.
+    With few values the interval is too narrow, above all if a few of them are far from the others.
+    Equal values have an interval of width zero, although new queries may differ.
 
     References
     ----------
@@ -98,23 +98,25 @@ def bootstrap_interval(
     Examples
     --------
     >>> from sklearn_rank.metrics import bootstrap_interval
-    >>> found = bootstrap_interval([0.2, 0.9, 0.4, 0.7, 0.8], random_state=0)
-    >>> found.mean, found.low < 0.6 < found.high
+    >>> interval = bootstrap_interval([0.2, 0.9, 0.4, 0.7, 0.8], random_state=0)
+    >>> interval.mean, interval.low < 0.6 < interval.high
     (0.6, True)
     """
     check_resampling("bootstrap_interval", confidence, n_resamples, random_state)
-    values = _values(values, "values")
+    values = _check_finite(values, "values")
     values = values[~np.isnan(values)]
     _check_enough(values)
-    low, high = _interval(values, confidence, n_resamples, check_random_state(random_state))
+    low, high = _bootstrap(values, confidence, n_resamples, check_random_state(random_state))
     return MetricInterval(float(values.mean()), low, high, len(values))
 
 
-def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> tuple[float, float]:
+def _bootstrap(
+    values: Floats, confidence: float, n_resamples: int, rng: Any
+) -> tuple[float, float]:
     """Return the ends of the interval; both are the mean when all values are equal."""
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
-    found = stats.bootstrap(
+    interval = stats.bootstrap(
         (values,),
         np.mean,
         confidence_level=confidence,
@@ -122,8 +124,8 @@ def _interval(values: Floats, confidence: float, n_resamples: int, rng: Any) -> 
         batch=max(1, BATCH_VALUES // len(values)),
         method="BCa" if n_resamples >= _ENOUGH and len(values) <= MANY_VALUES else "percentile",
         random_state=rng,
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    ).confidence_interval
+    return float(interval.low), float(interval.high)
 
 
 def compare_rankings(
@@ -137,15 +139,15 @@ def compare_rankings(
     """Compare two rankings of the same queries by their paired differences.
 
     The interval of the mean difference is that of `bootstrap_interval`. The p-value is that
-    of the permutation test that exchanges the two values of a query: exact when there are at
-    most `n_resamples` permutations, else over random ones. Values with a relative difference
-    of at most 1e-12 count as equal.
+    of the permutation test that exchanges the two values of a query: exact up to `n_resamples`
+    permutations, else over random ones. Values with a relative difference of at most 1e-12 count
+    as equal.
 
     Parameters
     ----------
     values_a, values_b : array-like of shape (n_queries,)
         One value for each query, in the same order, as the metrics return with
-        ``average=None``. Queries that were skipped are NaN in both.
+        ``average=None``; NaN in both for skipped queries.
     confidence : float in (0, 1), default=0.95
         Confidence level: nominal coverage of the true mean difference.
     n_resamples : int >= 1, default=9999
@@ -171,12 +173,12 @@ def compare_rankings(
     Examples
     --------
     >>> from sklearn_rank.metrics import compare_rankings
-    >>> found = compare_rankings([0.5, 0.9, 0.4, 0.7], [0.4, 0.7, 0.1, 0.3], random_state=0)
-    >>> round(found.difference, 3), found.p_value
+    >>> result = compare_rankings([0.5, 0.9, 0.4, 0.7], [0.4, 0.7, 0.1, 0.3], random_state=0)
+    >>> round(result.difference, 3), result.p_value
     (0.25, 0.125)
     """
     check_resampling("compare_rankings", confidence, n_resamples, random_state)
-    a, b = _values(values_a, "values_a"), _values(values_b, "values_b")
+    a, b = _check_finite(values_a, "values_a"), _check_finite(values_b, "values_b")
     if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
         raise ValueError(
             "compare_rankings: both rankings need values of the same queries, with NaN for the "
@@ -188,7 +190,7 @@ def compare_rankings(
     difference = np.where(is_rounding, 0.0, a - b)
     _check_enough(difference)
     rng = check_random_state(random_state)
-    low, high = _interval(difference, confidence, n_resamples, rng)
+    low, high = _bootstrap(difference, confidence, n_resamples, rng)
     p_value = _permutation_test(difference, n_resamples, rng)
     return RankingComparison(float(difference.mean()), low, high, p_value, len(difference))
 
@@ -197,7 +199,7 @@ def _permutation_test(difference: Floats, n_resamples: int, rng: Any) -> float:
     """Return the two-sided p-value of the sign-flip test of the mean difference."""
     if not difference.any():
         return 1.0
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         (difference,),
         np.mean,
         permutation_type="samples",
@@ -206,7 +208,7 @@ def _permutation_test(difference: Floats, n_resamples: int, rng: Any) -> float:
         batch=max(1, BATCH_VALUES // len(difference)),
         random_state=rng,
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 # The AUC -----------------------------------------------------------------------
@@ -237,11 +239,11 @@ def auc_interval(
     numbers of pairs this is the sum above, with a query for r. A query with many pairs pulls the
     AUC towards its own; leaving it out shows how far.
 
-    The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. It uses
-    quantiles of the normal distribution in one list, and with queries those of the t
+    The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. In one
+    list it uses quantiles of the normal distribution, and with queries those of the t
     distribution with :math:`\max(1, \sum_v (1 / \sum_q w_q^2 - 1))` degrees of freedom, where
-    :math:`w_q` is the share of query q in the pairs of fold v: as many as so many queries with
-    equal numbers of pairs have.
+    :math:`w_q` is the share of query q in the pairs of fold v: as if an effective number of
+    queries had equal numbers of pairs.
 
     Parameters
     ----------
@@ -277,25 +279,25 @@ def auc_interval(
     its training rows. With few rows, and near an AUC of 1, it is too narrow. Its width is zero when
     no pair is wrong, and when all rows or queries contribute equally.
 
-    The pairs of a query grow with the square of its rows. Where one query has most of them, the
-    AUC is nearly that of this query alone, and the interval is wide.
+    The pairs of a query grow with the square of its rows. Where one query has most of the pairs,
+    the AUC is nearly the AUC of this query, and the interval is wide.
 
     References
     ----------
     DeLong1988 (one list). LeDell2015 (folds). Obuchowski1997 (rows that are drawn together).
-    EfronStein1981 (the jackknife). BellMcCaffrey2002 (why leaving out corrects for the pull of a
-    unit). Kish1965 (the number of equal units).
+    EfronStein1981 (the jackknife). BellMcCaffrey2002 (why leaving out corrects for the leverage of
+    a unit). Kish1965 (the effective number of units).
 
     Examples
     --------
     >>> from sklearn_rank.metrics import auc_interval
-    >>> found = auc_interval([0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.35, 0.8, 0.9])
-    >>> round(found.mean, 3), found.low < 0.7, found.high < 1
+    >>> interval = auc_interval([0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.6, 0.35, 0.8, 0.9])
+    >>> round(interval.mean, 3), interval.low < 0.7, interval.high < 1
     (0.778, True, True)
     """
     check_parameters("auc_interval", {"confidence": confidence}, {"confidence": CONFIDENCE})
-    found = auc_influence(y_true, y_score, qid, fold, "y_score")
-    return interval_within_unit(found, confidence)
+    auc = auc_influence(y_true, y_score, qid, fold, "y_score")
+    return interval_within_unit(auc, confidence)
 
 
 def compare_auc(
@@ -312,8 +314,8 @@ def compare_auc(
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} (d_r^a - d_r^b)^2
 
     with d and n as in `auc_interval`: errors that both rankings share cancel. With queries it is
-    the jackknife's, of the difference. Interval and p-value come from the normal distribution or,
-    with queries, from the t distribution, as there.
+    the jackknife variance of the difference. Interval and p-value come from the normal
+    distribution or, with queries, from the t distribution of `auc_interval`.
 
     Parameters
     ----------
@@ -352,8 +354,8 @@ def compare_auc(
     Examples
     --------
     >>> from sklearn_rank.metrics import compare_auc
-    >>> found = compare_auc([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [3, 1, 5, 2, 4])
-    >>> round(found.difference, 3), found.p_value > 0.05
+    >>> result = compare_auc([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [3, 1, 5, 2, 4])
+    >>> round(result.difference, 3), result.p_value > 0.05
     (0.0, True)
     """
     check_parameters("compare_auc", {"confidence": confidence}, {"confidence": CONFIDENCE})
@@ -362,26 +364,26 @@ def compare_auc(
     return comparison(a - b, confidence)
 
 
-def interval_within_unit(found: Influence, confidence: float = 0.95) -> MetricInterval:
-    """Return an estimate between 0 and 1 with its interval."""
-    value, error = found.value, found.standard_error()
+def interval_within_unit(estimate: Influence, confidence: float = 0.95) -> MetricInterval:
+    """Return an estimate between 0 and 1 with its interval, symmetric for the logit."""
+    value, error = estimate.value, estimate.standard_error()
     low = high = value
-    # The logit has no value at 0 and 1, where no row says how wide the interval should be.
+    # At 0 and 1 the logit is infinite, and no row contributes to the variance.
     if error > 0 and 0 < value < 1:
-        scaled = error / (value * (1 - value))
-        ends = around(special.logit(value), scaled, found.distribution(), confidence)[:2]
+        logit_error = error / (value * (1 - value))  # delta method
+        ends = around(special.logit(value), logit_error, estimate.distribution(), confidence)[:2]
         low, high = map(float, special.expit(ends))
-    return MetricInterval(value, low, high, found.n_queries)
+    return MetricInterval(value, low, high, estimate.n_queries)
 
 
-def comparison(found: Influence, confidence: float = 0.95) -> RankingComparison:
-    """Return the difference of two estimates with its interval and p-value."""
-    difference = found.value if abs(found.value) > ROUNDING else 0.0
-    ends = around(difference, found.standard_error(), found.distribution(), confidence)
-    return RankingComparison(difference, *ends, found.n_queries)
+def comparison(estimate: Influence, confidence: float = 0.95) -> RankingComparison:
+    """Return an estimated difference with its interval and p-value."""
+    difference = estimate.value if abs(estimate.value) > ROUNDING else 0.0
+    ends = around(difference, estimate.standard_error(), estimate.distribution(), confidence)
+    return RankingComparison(difference, *ends, estimate.n_queries)
 
 
-# The share found at a false positive rate --------------------------------------
+# The true positive rate at a false positive rate --------------------------------
 
 
 def tpr_at_fpr_interval(
@@ -395,11 +397,11 @@ def tpr_at_fpr_interval(
 ) -> MetricInterval:
     r"""Return `tpr_at_fpr_score` with a confidence interval.
 
-    The variance is that of `auc_interval`, with the influence of each row for d: of a relevant one
-    whether it is found, of another one how far it moves the threshold, by the slope of the ROC
-    curve between half and one and a half times `max_fpr`. With queries a whole query is one draw,
-    and the interval is that of the mean of their shares, by the t distribution. It is symmetric
-    for the logit of the share.
+    The variance is that of `auc_interval`, with the influence of each row for d. For a relevant
+    row that is whether it is found; another row moves the threshold, by the slope of the ROC curve
+    between half and one and a half times `max_fpr`. With queries a whole query is one draw, and
+    the interval is that of their mean share, by the t distribution. It is symmetric for the logit
+    of the share.
 
     Parameters
     ----------
@@ -408,7 +410,7 @@ def tpr_at_fpr_interval(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better.
     max_fpr : float in (0, 1], default=0.05
-        False positive rate: the share of the other rows that may stand above.
+        False positive rate: the share of the other rows that may rank above.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
@@ -448,12 +450,13 @@ def tpr_at_fpr_interval(
     --------
     >>> from sklearn_rank.metrics import tpr_at_fpr_interval
     >>> y_true, y_score = [0, 1, 0, 1, 0, 1, 0, 1], [1, 8, 2, 7, 6, 5, 3, 4]
-    >>> found = tpr_at_fpr_interval(y_true, y_score, max_fpr=0.2)
-    >>> found.low < found.mean < found.high
+    >>> interval = tpr_at_fpr_interval(y_true, y_score, max_fpr=0.2)
+    >>> interval.low < interval.mean < interval.high
     True
     """
-    found = _share("tpr_at_fpr_interval", y_true, y_score, max_fpr, qid, fold, confidence)
-    return interval_within_unit(found, confidence)
+    settings = max_fpr, qid, fold, confidence
+    tpr = _tpr_influence("tpr_at_fpr_interval", y_true, y_score, *settings)
+    return interval_within_unit(tpr, confidence)
 
 
 def compare_tpr_at_fpr(
@@ -468,8 +471,9 @@ def compare_tpr_at_fpr(
 ) -> RankingComparison:
     r"""Compare the shares of relevant rows that two rankings find at a false positive rate.
 
-    The influences of a row on both shares are subtracted, so that what both share cancels; the
-    p-value is that of the difference beside its standard error, as in `compare_auc`.
+    The variance is that of the difference of the influences of each row, so that errors of both
+    rankings cancel. The p-value is that of the difference divided by its standard error, as in
+    `compare_auc`.
 
     Parameters
     ----------
@@ -478,7 +482,7 @@ def compare_tpr_at_fpr(
     y_score_a, y_score_b : array-like of shape (n_samples,)
         Scores of the two rankings, greater is better.
     max_fpr : float in (0, 1], default=0.05
-        False positive rate: the share of the other rows that may stand above.
+        False positive rate: the share of the other rows that may rank above.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
@@ -504,13 +508,13 @@ def compare_tpr_at_fpr(
     >>> compare_tpr_at_fpr(y_true, y_score, y_score).difference
     0.0
     """
-    owner, given = "compare_tpr_at_fpr", (max_fpr, qid, fold, confidence)
-    a = _share(owner, y_true, y_score_a, *given, "y_score_a")
-    b = _share(owner, y_true, y_score_b, *given, "y_score_b")
+    owner, settings = "compare_tpr_at_fpr", (max_fpr, qid, fold, confidence)
+    a = _tpr_influence(owner, y_true, y_score_a, *settings, "y_score_a")
+    b = _tpr_influence(owner, y_true, y_score_b, *settings, "y_score_b")
     return comparison(a - b, confidence)
 
 
-def _share(
+def _tpr_influence(
     owner: str,
     y_true: Any,
     y_score: Any,
@@ -520,24 +524,25 @@ def _share(
     confidence: Any,
     name: str = "y_score",
 ) -> Influence:
-    """Return the share of relevant rows found, with the influence of each row or query."""
-    given = {"max_fpr": max_fpr, "confidence": confidence}
-    check_parameters(owner, given, {"max_fpr": MAX_FPR, "confidence": CONFIDENCE})
+    """Return the true positive rate with the influence of each row or query."""
+    settings = {"max_fpr": max_fpr, "confidence": confidence}
+    check_parameters(owner, settings, {"max_fpr": MAX_FPR, "confidence": CONFIDENCE})
     rows = ScoredRows.with_relevance(y_true, y_score, qid, name=name)
     folds = 0 * rows.query if fold is None else check_qid(fold, len(rows.score), "fold")
-    measured: Any = partial(tpr_at_fpr_score, rows.y, rows.score, max_fpr=max_fpr)
+    tpr: Any = partial(tpr_at_fpr_score, rows.y, rows.score, max_fpr=max_fpr)
     if qid is not None:
-        fold_of_queries(folds, rows.query)
-        values = np.asarray(measured(qid=rows.query, average=None))
-        known = ~np.isnan(values)
-        _check_enough(values[known])
-        mean = float(values[known].mean())
-        each = np.where(known, values - mean, 0.0) / known.sum()
-        return Influence(mean, each, np.where(known, 0, -1), float(known.sum() - 1))
-    is_found, stratum = rows.y > 0, np.full(len(folds), -1)
-    for part in with_both_classes(is_found, folds):
-        stratum[part] = 2 * folds[part] + is_found[part]
+        fold_of_queries(folds, rows.query)  # raises an error where a query is in several folds
+        values = np.asarray(tpr(qid=rows.query, average=None))
+        has_value = ~np.isnan(values)
+        n = has_value.sum()
+        _check_enough(values[has_value])
+        mean = float(values[has_value].mean())
+        of_queries = np.where(has_value, values - mean, 0.0) / n
+        return Influence(mean, of_queries, np.where(has_value, 0, -1), float(n - 1))
+    is_relevant, stratum = rows.y > 0, np.full(len(folds), -1)
+    for members in with_both_classes(is_relevant, folds):
+        stratum[members] = 2 * folds[members] + is_relevant[members]
     if (stratum < 0).all():
         raise ValueError("No fold holds both relevant and other rows: there is no share to find.")
-    each = curve_influence("tpr", max_fpr, is_found, rows.score, folds)
-    return Influence(float(measured(qid=folds)), each, stratum)
+    of_rows = curve_influence("tpr", max_fpr, is_relevant, rows.score, folds)
+    return Influence(float(tpr(qid=folds)), of_rows, stratum)

@@ -100,12 +100,12 @@ def ndcg_score(
     mean, ranked = rank_queries("ndcg_score", y_true, y_score, k, **over)
     check_not_negative("ndcg_score", ranked.relevance)
     discounts: Floats = 1.0 / np.log2(2.0 + np.arange(ranked.depth(k)))
-    named = isinstance(gain, str)
-    gains = (_named_gains if named else _own_gains)(ranked.relevance, gain)
+    is_named = isinstance(gain, str)
+    gains = (_named_gains if is_named else _user_gains)(ranked.relevance, gain)
     gains = gains / (gains.max() or 1.0)  # so that sums can't overflow
     best = _best_dcg(ranked, gains, discounts)
     values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
-    return mean.of(values, (ranked.n_relevant > 0) & (named | (best > 0)))
+    return mean.of(values, (ranked.n_relevant > 0) & (is_named | (best > 0)))
 
 
 def _named_gains(relevance: Floats, gain: str) -> Floats:
@@ -122,43 +122,44 @@ def _named_gains(relevance: Floats, gain: str) -> Floats:
     return np.asarray(gains)
 
 
-def _own_gains(relevance: Floats, gain: Any) -> Floats:
-    """Return a user's gains: a function of the levels that occur, or a list by level."""
-    levels, level = np.unique(relevance, return_inverse=True)
+def _user_gains(relevance: Floats, gain: Any) -> Floats:
+    """Return gains from a user's function of the levels, or from a list by level."""
+    levels, level_of_row = np.unique(relevance, return_inverse=True)
     gains = check_floats(gain(levels) if callable(gain) else gain, "gain")
     if not (np.isfinite(gains) & (gains >= 0)).all():
         raise ValueError(f"gain of ndcg_score must be finite and not negative. Got {gains}.")
     if callable(gain):
-        return np.broadcast_to(gains, levels.shape)[level]
+        return np.broadcast_to(gains, levels.shape)[level_of_row]
     if (levels % 1 != 0).any() or levels[-1] >= len(gains):
         raise ValueError(
             f"gain of ndcg_score has the gains of the levels 0 to {len(gains) - 1}, so that y_true "
             f"must hold these whole numbers. Got {levels}."
         )
-    return gains[levels.astype(np.intp)][level]
+    return gains[levels.astype(np.intp)][level_of_row]
 
 
 def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
-    """Sum the mean gain of each tie group times the discounts of the places it takes."""
+    """Sum the mean gain of each tie group times the sum of the discounts of its ranks."""
     k, ties = len(discount), ranked.ties
-    shown = ranked.before < k
-    n, before = ties.length[shown], ranked.before[shown]
-    mean, discounts = gains[ties.start[shown]], discount[before]
-    tied = n > 1
-    if tied.any():
+    in_top = ranked.before < k
+    n, before = ties.length[in_top], ranked.before[in_top]
+    # Most tie groups are single rows, which need no mean and no cumulated discounts.
+    mean_gain, discounts = gains[ties.start[in_top]], discount[before]
+    is_tied = n > 1
+    if is_tied.any():
         upto = np.concatenate([[0.0], np.cumsum(discount)])
-        last = np.minimum(before + n, k)[tied]
-        discounts[tied] = upto[last] - upto[before[tied]]
-        mean[tied] = (ties.reduce(np.add, gains) / ties.length)[shown][tied]
-    first = np.searchsorted(np.flatnonzero(shown), ranked.queries.start)
-    return Groups(first, len(n)).reduce(np.add, mean * discounts)
+        last = np.minimum(before + n, k)[is_tied]
+        discounts[is_tied] = upto[last] - upto[before[is_tied]]
+        mean_gain[is_tied] = (ties.reduce(np.add, gains) / ties.length)[in_top][is_tied]
+    first = np.searchsorted(np.flatnonzero(in_top), ranked.queries.start)
+    return Groups(first, len(n)).reduce(np.add, mean_gain * discounts)
 
 
 def _best_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
     """Return the maximum of the DCG of each query over all orders."""
     query = ranked.query_rows.spread(np.arange(ranked.query_rows.n_groups))
     gains = gains[order_by_score(gains, query)]
-    place = ranked.query_rows.positions
-    shown = np.flatnonzero(place < len(discount))
-    first = np.searchsorted(shown, ranked.query_rows.start)
-    return Groups(first, len(shown)).reduce(np.add, gains[shown] * discount[place[shown]])
+    rank = ranked.query_rows.positions  # from 0
+    top = np.flatnonzero(rank < len(discount))
+    first = np.searchsorted(top, ranked.query_rows.start)
+    return Groups(first, len(top)).reduce(np.add, gains[top] * discount[rank[top]])

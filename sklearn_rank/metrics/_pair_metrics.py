@@ -1,4 +1,4 @@
-"""Metrics of pairs: the AUC, the losses of Rudin2009 that emphasise the top, and its sums."""
+"""Metrics of pairs: the AUC, the losses of Rudin2009 for the top of the list, and its sums."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def auc_score(
     Raises
     ------
     ValueError
-        When no query has rows of different relevance, unless ``average=None``. (scikit-learn's
-        ``roc_auc_score`` warns and returns NaN where there is one class only.)
+        When no query has rows of different relevance, unless ``average=None``. (For a single
+        class scikit-learn's ``roc_auc_score`` warns and returns NaN.)
 
     References
     ----------
@@ -97,8 +97,8 @@ def auc_score(
         return 1.0 - float(weight @ wrong) / counts.pair_weight(weight)
     pairs = np.bincount(rows.query, weight * counts.total, rows.n_queries)
     has_pair, values = pairs > 0, np.full(rows.n_queries, np.nan)
-    lost = np.bincount(rows.query, weight * wrong, rows.n_queries)[has_pair]
-    values[has_pair] = 1.0 - np.minimum(lost / pairs[has_pair], 1.0)
+    wrong_pairs = np.bincount(rows.query, weight * wrong, rows.n_queries)
+    values[has_pair] = 1.0 - np.minimum(wrong_pairs[has_pair] / pairs[has_pair], 1.0)
     if average is None:
         return values
     if not has_pair.any():
@@ -125,8 +125,8 @@ def p_norm_push_loss(
 
     where k runs over the rows that have a row above them in their query, :math:`\ell` is the
     `loss` of a margin and :math:`\theta` the required `margin`. With the zero-one loss
-    :math:`s_k` is the share of the rows above k that are not scored above it. The larger p, the
-    more weight the largest :math:`s_k` have: those of rows near the top of the list.
+    :math:`s_k` is the share of the rows above k that don't have a higher score. A larger p gives
+    more weight to the largest :math:`s_k`: those of rows near the top of the list.
 
     Parameters
     ----------
@@ -167,10 +167,10 @@ def p_norm_push_loss(
 
     Notes
     -----
-    Pairs are not enumerated: a long list of n rows costs O(n) (exponential and logistic loss) or
-    O(n log n), times the logarithm of the number of levels. For the logistic loss the absolute
-    error of :math:`s_k` is then at most 1e-12, so that far smaller values have no correct digits;
-    short lists, and the other losses, are exact up to rounding.
+    Pairs are not enumerated: a long list of n rows takes O(n) (exponential and logistic loss) or
+    O(n log n) time, times the logarithm of the number of levels. The logistic loss then has an
+    absolute error of :math:`s_k` up to 1e-12: far smaller values have no correct digits. Short
+    lists, and the other losses, are exact up to rounding.
 
     References
     ----------
@@ -208,7 +208,7 @@ def p_norm_push_loss(
 
 
 def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None) -> Floats:
-    r"""Count, for each row, the rows of higher relevance that are not scored above it.
+    r"""Count, for each row, the rows of higher relevance without a higher score.
 
     .. math:: h_k = \sum_{i \text{ above } k} w_i 1[f_i \le f_k]
 
@@ -252,7 +252,7 @@ def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = 
 def reverse_heights(
     y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
 ) -> Floats:
-    r"""Count, for each row, the rows of lower relevance that are not scored below it.
+    r"""Count, for each row, the rows of lower relevance without a lower score.
 
     .. math:: r_i = \sum_{k \text{ below } i} w_k 1[f_k \ge f_i]
 
@@ -351,12 +351,12 @@ def max_height_loss(
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
     """Return the ranks of the relevant rows in their queries, last among tied rows."""
     rows = ScoredRows.with_relevance(y_true, y_score, qid)
-    relevant = rows.y > 0
-    if not relevant.any():
+    is_relevant = rows.y > 0
+    if not is_relevant.any():
         raise ValueError("y_true has no relevant row: none is above 0.")
-    order = np.lexsort((relevant, -rows.score, rows.query))
+    order = np.lexsort((is_relevant, -rows.score, rows.query))
     rank = 1.0 + Groups.of_runs(rows.query[order]).positions
-    return np.asarray(rank[relevant[order]])
+    return np.asarray(rank[is_relevant[order]])
 
 
 def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
@@ -365,7 +365,7 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
     .. math:: \sum_{i: y_i > 0} \frac{1}{\mathrm{rank}_i}
 
     where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
-    Among tied rows those that are not relevant come first.
+    Among tied rows relevant ones come last.
 
     Parameters
     ----------
@@ -388,8 +388,8 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
 
     References
     ----------
-    Rudin2009, sec. 7 (AveR). There all relevant rows that tie have the last of their ranks; here
-    they have successive ranks.
+    Rudin2009, sec. 7 (AveR). There tied relevant rows share the last of their ranks; here they
+    have successive ranks.
 
     Examples
     --------
@@ -406,7 +406,7 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
     .. math:: \sum_{i: y_i > 0} \frac{1}{\ln(1 + \mathrm{rank}_i)}
 
     where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
-    Among tied rows those that are not relevant come first.
+    Among tied rows relevant ones come last.
 
     Parameters
     ----------
@@ -429,8 +429,8 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
 
     References
     ----------
-    Rudin2009, sec. 7 (DCG). There all relevant rows that tie have the last of their ranks; here
-    they have successive ranks. `ndcg_score` has another logarithm, gains, and the expected value
+    Rudin2009, sec. 7 (DCG). There tied relevant rows share the last of their ranks; here they
+    have successive ranks. `ndcg_score` has another logarithm, gains, and the expected value
     over ties.
 
     Examples
@@ -450,9 +450,9 @@ def ranking_margin(
 
     .. math:: \min_{i \text{ above } k} (f_i - f_k)
 
-    where i is above k when :math:`y_i > y_k` in one query. It is positive exactly when
-    every pair is in the right order. For the normalised margin of a combination of weak rankers
-    divide it by the sum of their absolute coefficients.
+    where i is above k when :math:`y_i > y_k` in one query. It is positive if and only if every
+    pair is in the right order. Divided by the sum of the absolute coefficients of a combination of
+    weak rankers it is the normalised margin.
 
     Parameters
     ----------
@@ -463,7 +463,7 @@ def ranking_margin(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
-        Multiplicities, non-negative; only whether a weight is zero matters.
+        Multiplicities, non-negative; rows of weight zero are left out, other values don't matter.
 
     Returns
     -------
@@ -507,9 +507,9 @@ class PushSums:
     wrong : ndarray
         Weighted sum of the losses of these pairs, divided by ``exp(log_scale)``.
     weight : ndarray
-        Weight of k, or of several rows with equal sums.
+        Weight of k, or of all rows with the same sum.
     log_scale : float
-        Logarithm of a common factor, so that large exponentials don't overflow.
+        Logarithm of a common factor: large exponentials would overflow.
     """
 
     total: Floats
@@ -522,12 +522,12 @@ class PushSums:
         if float(self.weight @ self.total) < LIGHTEST_PAIRS:
             raise ValueError(TOO_LIGHT)
         share = self.wrong / self.total
-        worst = float(share.max())
-        if worst == 0 or np.isinf(max(worst, p)):
-            return worst * self._scale(1.0)
-        # Relative to the largest share: its power can't underflow.
-        mean = np.average((share / worst) ** p, weights=self.weight)
-        return worst * float(mean) ** (1 / p) * self._scale(1.0)
+        largest = float(share.max())
+        if largest == 0 or np.isinf(max(largest, p)):
+            return largest * self._scale(1.0)
+        # Relative to the largest share, so that its power can't underflow.
+        mean = np.average((share / largest) ** p, weights=self.weight)
+        return largest * float(mean) ** (1 / p) * self._scale(1.0)
 
     def power_sum(self, p: float) -> float:
         """Return ``sum_k w_k sum_k^p``; infinite where it overflows."""
@@ -541,8 +541,10 @@ class PushSums:
             return float(np.exp(p * self.log_scale))
 
 
-def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0) -> PushSums:
-    """Keep the rows that have a row above them."""
+def _sums_of_pairs(
+    total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0
+) -> PushSums:
+    """Return the sums of the rows that have a row above them; ValueError without any."""
     has_pair = total > 0
     if not has_pair.any():
         raise ValueError(NO_PAIR)
@@ -550,25 +552,26 @@ def _of_pairs(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0
 
 
 def _zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
-    """Sum ``1[f_i <= f_k + margin]``."""
+    """Return the sums of ``1[f_i <= f_k + margin]``."""
     y, scores = rows.y, rows.score
     low, high = y.min(), y.max()
     is_high = y == high
     is_plain = rows.qid is None and low < high and bool(np.all(rows.weight == 1))
     if is_plain and np.count_nonzero(y == low) + np.count_nonzero(is_high) == len(y):
-        # Selecting by index is faster than by a mask with short runs.
+        # Indices select faster than a mask with short runs.
         above, below = scores[np.flatnonzero(is_high)], scores[np.flatnonzero(~is_high)]
-        return _bipartite_counts(above, below + margin if margin else below)
+        return _bipartite_sums(above, below + margin if margin else below)
     counts = count_pairs(rows, margin)
     wrong = np.minimum(counts.lower + counts.tied, counts.total)
-    return _of_pairs(counts.total, wrong, rows.weight)
+    return _sums_of_pairs(counts.total, wrong, rows.weight)
 
 
-def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
-    """Return the sums of one bipartite list without weights, by merging the sorted classes.
+def _bipartite_sums(above: Floats, below: Floats) -> PushSums:
+    """Return the sums of one unweighted bipartite list, by merging the sorted classes.
 
-    With fewer rows above, the sums are 0, 1, ... up to the maximum, and the weight of each is
-    the number of rows below that have it. Otherwise there is one sum for each row below.
+    The smaller class is searched in the larger one. If it is that of the rows above, the sums are
+    0, 1, ... up to the maximum, each with the number of rows below as its weight. Otherwise there
+    is one sum for each row below.
     """
     above, below = np.sort(above), np.sort(below)
     if len(above) <= len(below):
@@ -576,8 +579,8 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
         weight = np.empty(len(above) + 1)
         np.subtract(lower[1:], lower[:-1], out=weight[1:-1])
         weight[0], weight[-1] = lower[0], len(below) - lower[-1]
-        worst = len(weight) - int(np.argmax(weight[::-1] > 0))
-        wrong, weight = np.arange(float(worst)), weight[:worst]
+        n_sums = len(weight) - int(np.argmax(weight[::-1] > 0))  # up to the largest that occurs
+        wrong, weight = np.arange(float(n_sums)), weight[:n_sums]
     else:
         wrong = np.searchsorted(above, below, side="right").astype(np.float64)
         weight = np.ones(len(below))
@@ -585,7 +588,7 @@ def _bipartite_counts(above: Floats, below: Floats) -> PushSums:
 
 
 def _exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
-    """Sum ``exp(margin - (f_i - f_k))`` in the log domain."""
+    """Return the sums of ``exp(margin - (f_i - f_k))``, computed in the log domain."""
     preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     scores = rows.score[preferences.order]
     log_sums = ExponentialSums(preferences, 1.0).log_heights(scores) + margin
@@ -593,11 +596,11 @@ def _exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
     if np.isneginf(log_scale):
         raise ValueError(NO_PAIR)
     wrong = np.exp(log_sums - log_scale)
-    return _of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
+    return _sums_of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
 
 
 def push_sums(loss: str | MarginLoss, rows: ScoredRows, margin: float) -> PushSums:
-    """Sum "zero_one" or a margin loss of ``f_i - f_k - margin``."""
+    """Return the sums of the zero-one loss, or of a margin loss, of ``f_i - f_k - margin``."""
     if loss == "zero_one":
         return _zero_one_sums(rows, margin)
     if as_margin_loss(loss).factorises:
@@ -605,4 +608,4 @@ def push_sums(loss: str | MarginLoss, rows: ScoredRows, margin: float) -> PushSu
     preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     pair_loss = PairLoss(preferences, loss)
     f, w = rows.score[preferences.order], preferences.weight
-    return _of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
+    return _sums_of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)

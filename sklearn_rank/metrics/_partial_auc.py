@@ -1,4 +1,4 @@
-"""The left part of the ROC curve: the area under it, and its height at the end."""
+"""The ROC curve up to a false positive rate: its mean height, and its height at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn_rank._core.sums import Groups
 from sklearn_rank._core.validation import Number, check_parameters
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.metrics._ranked import OverQueries, QueryMean, divide, over_queries, rank_rows
-from sklearn_rank.metrics.intervals import part_before
+from sklearn_rank.metrics.intervals import fraction_before
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 MAX_FPR = Number(0, 1, closed="right")
@@ -187,9 +187,9 @@ def _measure(
 ) -> float | Floats:
     """Measure the ROC curve of each query up to `max_fpr`, and average over queries.
 
-    `measure` gets the queries, over tie groups by descending score, and the weights of the
-    relevant rows and of the others in each tie group. It returns a numerator and a denominator
-    for each query; the latter is 0 in queries of one class, which have no curve.
+    `measure` takes the queries (groups of tie groups by descending score), and the weights of the
+    relevant rows and of the others in each tie group. It returns a value for each query and the
+    largest one possible, 0 in queries of one class: they have no curve.
     """
     check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     mean = QueryMean.checked(owner, y_true, **over)
@@ -199,38 +199,37 @@ def _measure(
         warn(f"y_score of {owner} holds classes and y_true scores: y_true comes first.")
     # A curve depends on the shares of each class alone.
     ranked = rank_rows(rows.with_moderate_weights_in(2 * rows.query + (rows.y > 0)))
-    relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
-    found = ranked.ties.reduce(np.add, np.where(relevant, weight, 0.0))
-    other = ranked.ties.reduce(np.add, np.where(relevant, 0.0, weight))
-    part, whole = measure(ranked.queries, found, other, float(max_fpr))
-    share = np.minimum(divide(part, whole), 1.0)
+    is_relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
+    relevant = ranked.ties.reduce(np.add, np.where(is_relevant, weight, 0.0))
+    other = ranked.ties.reduce(np.add, np.where(is_relevant, 0.0, weight))
+    value, largest = measure(ranked.queries, relevant, other, float(max_fpr))
+    share = np.minimum(divide(value, largest), 1.0)
     values = np.full(ranked.rows.n_queries, np.nan)
-    # A query whose rows all weigh nothing is absent: it is not even empty.
-    kept = ranked.rows.query[ranked.order[ranked.query_rows.start]]
-    values[kept] = replace(mean, average=None).of(share, whole > 0)
+    # A query whose rows all have weight zero is absent: `empty` does not apply to it.
+    present = ranked.rows.query[ranked.order[ranked.query_rows.start]]
+    values[present] = replace(mean, average=None).of(share, largest > 0)
     return replace(mean, empty="skip").of(values, ~np.isnan(values))
 
 
 def _height_at(
-    queries: Groups, found: Floats, other: Floats, max_fpr: float
+    queries: Groups, relevant: Floats, other: Floats, max_fpr: float
 ) -> tuple[Floats, Floats]:
-    """Return the height of the curve of each query at `max_fpr`, and where it ends."""
-    n_found, n_other = queries.reduce(np.add, found), queries.reduce(np.add, other)
-    left = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
-    crossed = part_before(left, other, queries.spread(n_other))
-    return queries.reduce(np.add, found * crossed), np.where(n_other > 0, n_found, 0.0)
+    """Return the height of the curve of each query at `max_fpr`, and at its end."""
+    n_relevant, n_other = queries.reduce(np.add, relevant), queries.reduce(np.add, other)
+    room = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
+    fraction = fraction_before(room, other, queries.spread(n_other))
+    return queries.reduce(np.add, relevant * fraction), np.where(n_other > 0, n_relevant, 0.0)
 
 
 def _mean_height(
-    queries: Groups, found: Floats, other: Floats, max_fpr: float
+    queries: Groups, relevant: Floats, other: Floats, max_fpr: float
 ) -> tuple[Floats, Floats]:
-    """Integrate the curve of each query over its tie groups; also return the largest area."""
-    upto_found, upto_other = queries.cumsum(found), queries.cumsum(other)
-    n_found, n_other = upto_found[queries.end - 1], upto_other[queries.end - 1]
+    """Return the area under the curve of each query up to `max_fpr`, and the largest possible."""
+    upto_relevant, upto_other = queries.cumsum(relevant), queries.cumsum(other)
+    n_relevant, n_other = upto_relevant[queries.end - 1], upto_other[queries.end - 1]
     limit = max_fpr * n_other
-    passed = np.clip(queries.spread(limit) - queries.shift(upto_other, 0.0), 0.0, other)
-    height = queries.shift(upto_found, 0.0)
-    # Tied rows are joined by a straight line: over the part that is passed the mean height is that
-    # of its middle.
-    height += found * passed / np.maximum(2 * other, np.finfo(float).tiny)
-    return queries.reduce(np.add, passed * height), limit * n_found
+    width = np.clip(queries.spread(limit) - queries.shift(upto_other, 0.0), 0.0, other)
+    height = queries.shift(upto_relevant, 0.0)
+    # A straight line joins tied rows: its mean height over the width is that of its middle.
+    height += relevant * width / np.maximum(2 * other, np.finfo(float).tiny)
+    return queries.reduce(np.add, width * height), limit * n_relevant

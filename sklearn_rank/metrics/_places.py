@@ -1,4 +1,4 @@
-"""Metrics of the places of relevant rows: precision, recall, average precision, first places."""
+"""Metrics of the ranks of relevant rows: precision, recall, average precision, MRR and ERR."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _K = Number(1, integer=True)
 def _hits(ranked: RankedQueries, k: Indices) -> Floats:
     """Return the expected number of relevant rows among the first k of each query."""
     share = ranked.relevant / ranked.ties.length
-    places = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
-    return ranked.queries.reduce(np.add, share * places)
+    n_in_top = np.clip(ranked.queries.spread(k) - ranked.before, 0, ranked.ties.length)
+    return ranked.queries.reduce(np.add, share * n_in_top)
 
 
 @over_queries
@@ -51,8 +51,8 @@ def precision_at_k(
     k : int >= 1, default=10
         Cut-off.
     divide_by : {"rows", "k"}, default="rows"
-        What is divided by in a query with fewer than k rows: its number of "rows", or "k", so that
-        the value stays below 1. The same in longer queries.
+        Divisor in a query with fewer than k rows: its number of "rows", or "k", which keeps the
+        value below 1. Longer queries always divide by k.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
         one number for each row, the same in all rows of a query. None: 1 for all.
@@ -89,8 +89,8 @@ def precision_at_k(
     allowed: dict[str, Constraint] = {"k": _K, "divide_by": Choice(("rows", "k"))}
     check_parameters("precision_at_k", {"k": k, "divide_by": divide_by}, allowed)
     mean, ranked = rank_queries("precision_at_k", y_true, y_score, **over)
-    places = np.minimum(k, ranked.query_rows.length)
-    values = _hits(ranked, places) / (places if divide_by == "rows" else k)
+    depth = np.minimum(k, ranked.query_rows.length)
+    values = _hits(ranked, depth) / (depth if divide_by == "rows" else k)
     return mean.of(values, ranked.n_relevant > 0)
 
 
@@ -98,7 +98,7 @@ def precision_at_k(
 def recall_at_k(
     y_true: Any, y_score: Any, *, k: int = 10, **over: Unpack[OverQueries]
 ) -> float | Floats:
-    r"""Compute the share of the relevant rows that are among the first k, the mean over queries.
+    r"""Compute the share of the relevant rows among the first k, the mean over queries.
 
     .. math:: \mathrm{recall}_k = \frac{1}{R} \sum_{t \le k} 1[y_{(t)} > 0]
 
@@ -146,8 +146,8 @@ def recall_at_k(
     """
     check_parameters("recall_at_k", {"k": k}, {"k": _K})
     mean, ranked = rank_queries("recall_at_k", y_true, y_score, **over)
-    places = np.minimum(k, ranked.query_rows.length)
-    values = divide(_hits(ranked, places), ranked.n_relevant)
+    depth = np.minimum(k, ranked.query_rows.length)
+    values = divide(_hits(ranked, depth), ranked.n_relevant)
     return mean.of(values, ranked.n_relevant > 0)
 
 
@@ -224,8 +224,8 @@ def average_precision(
     .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
 
     Without ties and cut-off it equals scikit-learn's ``average_precision_score``, which treats tied
-    rows as one step of the curve. At a cut-off XGBoost and LightGBM divide by the smaller of R and
-    k, as by default here, so that the best list has 1; trec_eval's ``map_cut`` divides by R.
+    rows as one step of the curve. At a cut-off it divides by the smaller of R and k, as XGBoost and
+    LightGBM do, so that the best list has 1; trec_eval's ``map_cut`` divides by R.
 
     Parameters
     ----------
@@ -280,16 +280,16 @@ def average_precision(
     mean, ranked = rank_queries("average_precision", y_true, y_score, k, **over)
     ties, r = ranked.ties, ranked.relevant
     running = np.cumsum(r) - r
-    relevant_before = running - ranked.queries.spread(running[ranked.queries.start])
-    t = ties.positions  # 0, 1, ... in each tie group
+    relevant_before = running - ranked.queries.spread(running[ranked.queries.start])  # R_N
+    t = ties.positions  # t - 1 of the formula: 0, 1, ... in each tie group
     precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
     precision += ties.spread(relevant_before + 1)
-    place = ties.spread(ranked.before + 1) + t
-    precision /= place
+    rank = ties.spread(ranked.before + 1) + t
+    precision /= rank
     precision *= ties.spread(r / ties.length)
     n_relevant = ranked.n_relevant
     if k is not None:
-        precision[place > k] = 0.0
+        precision[rank > k] = 0.0
         n_relevant = np.minimum(n_relevant, k) if divide_by == "attainable" else n_relevant
     total = ranked.query_rows.reduce(np.add, precision)
     values = np.minimum(divide(total, n_relevant), 1.0)
@@ -353,6 +353,7 @@ def reciprocal_rank(
     mean, ranked = rank_queries("reciprocal_rank", y_true, y_score, k, **over)
     has_relevant = ranked.n_relevant > 0
     relevant_ties = np.flatnonzero(ranked.relevant)
+    # The first tie group of each query that holds relevant rows.
     first = relevant_ties[np.searchsorted(relevant_ties, ranked.queries.start[has_relevant])]
     values = np.zeros(len(has_relevant))
     if len(first):
@@ -363,20 +364,20 @@ def reciprocal_rank(
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
-    """Return the expected reciprocal place of the first of r relevant among n tied rows.
+    """Return the expected reciprocal rank of the first of r relevant among n tied rows.
 
-    The probability that it comes in place t is a product of ratios of neighbouring
-    probabilities, ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
+    The probability of the t-th place is a product of ratios of successive probabilities:
+    ``P(1) = r / n``, ``P(t + 1) / P(t) = 1 - (r - 1) / (n - t)``.
     """
-    length = n - r + 1  # later than that the first of r relevant rows can't come
+    length = n - r + 1  # the last possible place of the first of r relevant rows
     lists = Groups(np.cumsum(length) - length, int(length.sum()))
     t = lists.positions
     ratio = 1.0 - lists.spread(r - 1) / (lists.spread(n) - t)
     ratio[lists.start] = r / n
-    place = lists.spread(before + 1) + t
-    terms = lists.scan(np.multiply, ratio, 1.0) * ratio / place
+    rank = lists.spread(before + 1) + t
+    terms = lists.scan(np.multiply, ratio, 1.0) * ratio / rank
     if k is not None:
-        terms[place > k] = 0.0
+        terms[rank > k] = 0.0
     return lists.reduce(np.add, terms)
 
 
@@ -460,33 +461,35 @@ def err_score(
 
 
 def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:
-    """Return the expected reciprocal place of the stop, 0 after place k, over all tied orders.
+    """Return the expected reciprocal rank of the stop, 0 after rank k, over all tied orders.
 
-    The stop is in place t of a tie group with probability ``M_(t-1) - M_t``, M_t being the
-    mean over orders of the product of the first t of `unsatisfied`.
+    The stop is at the t-th row of a tie group with probability ``M_(t-1) - M_t``, where M_t is
+    the mean over orders of the product of the first t of `unsatisfied`.
     """
     start, n, before = ranked.ties.start, ranked.ties.length, ranked.before
-    inside = 1.0 - unsatisfied[start]
-    inside /= before + 1
-    inside[before >= k] = 0.0
-    none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
-    # Tie groups of one size are the columns of one matrix: few sizes occur, but many groups.
+    # 1) The terms of a reader who reaches a tie group: in the group of a single row ...
+    term = 1.0 - unsatisfied[start]
+    term /= before + 1
+    term[before >= k] = 0.0
+    # ... and in larger ones. Groups of equal size are columns of one matrix: sizes are few.
     for size in np.unique(n[(n > 1) & (before < k)]):
         groups = np.flatnonzero((n == size) & (before < k))
         rows = unsatisfied[start[groups] + np.arange(size)[:, np.newaxis]]
         means = _symmetric_means(rows, min(int(size), k))
-        place = before[groups] + np.arange(1, len(means))[:, np.newaxis]
-        stops = np.where(place <= k, (means[:-1] - means[1:]) / place, 0.0)
-        inside[groups] = stops.sum(axis=0)
+        rank = before[groups] + np.arange(1, len(means))[:, np.newaxis]
+        stops = np.where(rank <= k, (means[:-1] - means[1:]) / rank, 0.0)
+        term[groups] = stops.sum(axis=0)
+    # 2) The probability of reaching the group.
+    none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
     reached = ranked.queries.scan(np.multiply, none_satisfies, 1.0)
-    return ranked.queries.reduce(np.add, reached * inside)
+    return ranked.queries.reduce(np.add, reached * term)
 
 
 def _symmetric_means(values: Floats, degree: int) -> Floats:
-    """Return the elementary symmetric means of degree t = 0, ..., degree of each column.
+    """Return the elementary symmetric means of degrees t = 0, ..., degree of each column.
 
-    The mean of degree t is that of the products of t of the values. With each further value it
-    becomes a convex combination of two earlier means, without cancellation.
+    The mean of degree t is the mean product of t of the values. Each further value turns it into
+    a convex combination of two earlier means, so that nothing cancels.
     """
     means = np.zeros((degree + 1, values.shape[1]))
     means[0] = 1.0

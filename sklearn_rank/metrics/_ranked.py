@@ -2,15 +2,15 @@
 
 Conventions, stated once
 ------------------------
-- **Relevant** is a row whose relevance is above 0. Metrics that tell relevant rows from others
-  alone warn where rows of several grades are all above it.
+- **Relevant** rows are those with a relevance above 0. Metrics that only distinguish relevant rows
+  from others warn where rows of several grades are all above 0.
 - **Ties**: the value is the exact mean over all orders of the tied rows, so that the order
   of the input does not matter.
 - **Queries without a relevant row** have the same value in any order. They are skipped (NaN
   with ``average=None``), or count 0 or 1: parameter `empty`.
-- **Average**: each query counts once, or as often as `query_weight` says.
+- **Average**: each query counts once, or by its `query_weight`.
 - **No weights of rows**: a place in a list is an integer, so these metrics take no
-  `sample_weight`. `partial_auc_score` and `tpr_at_fpr_score` do, as their axes are shares.
+  `sample_weight`. `partial_auc_score` and `tpr_at_fpr_score` do, because their axes are shares.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def order_by_score(scores: Floats, query: Indices | None) -> Indices:
     order = np.argsort(-scores)
     if query is None:
         return order
-    # Short integers are sorted by counting.
+    # NumPy sorts short integers by counting, in linear time.
     short = query.astype(np.uint16) if query.max() < 1 << 16 else query
     return order[np.argsort(short[order], kind="stable")]
 
@@ -126,7 +126,7 @@ def order_by_score(scores: Floats, query: Indices | None) -> Indices:
 def rank_queries(
     owner: str, y_true: Any, y_score: Any, k: Any = None, /, **over: Unpack[OverQueries]
 ) -> tuple[QueryMean, RankedQueries]:
-    """Check what a metric of places gets, and sort rows by query and descending score."""
+    """Check the arguments of a metric of places, and sort rows by query and descending score."""
     mean = QueryMean.checked(owner, y_true, k, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
     low, high = rows.y.min(), rows.y.max()
@@ -141,7 +141,7 @@ def check_not_negative(owner: str, relevance: Floats) -> None:
     lowest = float(relevance.min())
     if lowest < 0:
         raise ValueError(
-            f"y_true of {owner} must not be negative: a relevance is turned into a gain, "
+            f"y_true of {owner} must not be negative: relevance becomes a gain, "
             f"and 0 means none. Got {lowest:g}."
         )
 
@@ -153,11 +153,11 @@ class QueryMean:
     Attributes
     ----------
     average : "mean" or None
-        None: the values of the queries, not their mean.
+        None: the values of the queries instead of their mean.
     empty : 0, 1 or "skip"
-        The value of queries without one.
+        The value of queries that have none.
     weight : ndarray of shape (n_queries,) or None
-        How often each query counts; None: all once.
+        Weight of each query; None: 1 for all.
     """
 
     average: str | None
@@ -177,32 +177,32 @@ class QueryMean:
         average: str | None = "mean",
         empty: str | int = "skip",
     ) -> QueryMean:
-        """Return the mean for the parameters that the metrics of places share."""
+        """Check the common parameters of the metrics of places, and return the mean."""
         check_parameters(owner, {"average": average, "empty": empty, "k": k}, _ALLOWED)
         if query_weight is None:
             return cls(average, empty)
         if qid is None or average is None:
-            lacking = "qid" if qid is None else "average='mean'"
+            required = "qid" if qid is None else "average='mean'"
             raise ValueError(
-                f"query_weight of {owner} needs {lacking}: it weighs the queries in their mean."
+                f"query_weight of {owner} needs {required}: it weights the queries in their mean."
             )
         codes = check_qid(qid, len(check_column(y_true, "y_true")))
         return cls(average, empty, check_query_weight(query_weight, qid, codes))
 
-    def of(self, values: Floats, counts: Mask) -> float | Floats:
-        """Return the mean of values of the queries; `counts` marks queries that have one."""
-        values = np.where(counts, values, np.nan if self.empty == "skip" else float(self.empty))
+    def of(self, values: Floats, has_value: Mask) -> float | Floats:
+        """Return the mean of the values of the queries that have one."""
+        values = np.where(has_value, values, np.nan if self.empty == "skip" else float(self.empty))
         if self.average is None:
             return values
         present, weight = ~np.isnan(values), self.weight
         if weight is not None:
             present &= weight > 0
         if not present.any():
-            one = "All rows are one query, and y_true has rows of one kind only. "
+            single = "All rows are one query, and y_true has rows of one kind only. "
             raise ValueError(
-                f"{one * (len(values) == 1)}There is no query to average over: none has both a "
-                "relevant row (relevance above 0) and what the metric compares it with"
-                f"{', and a weight' * (weight is not None)}."
+                f"{single if len(values) == 1 else ''}There is no query to average over: none has "
+                "both a relevant row (relevance above 0) and what the metric compares it with"
+                f"{'' if weight is None else ', and a weight'}."
             )
         if weight is None:
             return float(values[present].mean())
@@ -218,7 +218,7 @@ def divide(numerator: Floats, denominator: Floats | Indices) -> Floats:
 
 
 class OverQueries(TypedDict, total=False):
-    """What every metric of places takes by name: the queries, and what their mean is."""
+    """The common keyword parameters of the metrics of places."""
 
     qid: Any
     query_weight: Any
@@ -227,10 +227,10 @@ class OverQueries(TypedDict, total=False):
 
 
 def over_queries(metric: Metric) -> Metric:
-    """Show the names and defaults of `OverQueries` in the signature of a metric that takes them."""
-    shown: Any = inspect.signature(metric)
-    own = [one for one in shown.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    shared = inspect.signature(QueryMean.checked).parameters
-    named = [shared[name] for name in OverQueries.__annotations__]
-    vars(metric)["__signature__"] = shown.replace(parameters=[*own, *named])
+    """Show the names and defaults of `OverQueries` in the signature of a metric."""
+    signature = inspect.signature(metric)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    common = inspect.signature(QueryMean.checked).parameters
+    parameters = [*own, *(common[name] for name in OverQueries.__annotations__)]
+    vars(metric)["__signature__"] = signature.replace(parameters=parameters)
     return metric

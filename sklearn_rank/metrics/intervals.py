@@ -1,8 +1,8 @@
-"""The one machinery of intervals: influence values of independent draws, and what follows.
+"""Intervals of all metrics, from the influence values of independent draws.
 
-An estimate has an influence value for each draw (a row, a query, a fold): its derivative by the
-weight of the draw. Their squares sum to the variance (`Influence`, the jackknife); their sums over
-drawn rows are the changes in bootstrap samples (`changes_in_samples`).
+The influence value of a draw (a row, a query, a fold) is the derivative of an estimate by the
+weight of the draw. The sum of their squares is the variance (`Influence`, the jackknife); their
+sums over the rows of a bootstrap sample are the change of the estimate (`changes_in_samples`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from sklearn_rank.metrics.scored_rows import ScoredRows, count_pairs
 
 CONFIDENCE = Number(0, 1, closed="neither")
 ROUNDING = 1e-12
-"""Estimates, standard errors and differences of shares up to this are taken as zero."""
+"""Estimates, standard errors and differences of shares up to this are rounding: zero."""
 
 BATCH_VALUES = 1 << 22
-"""Counts that are held in memory at a time."""
+"""Counts held in memory at a time: 32 MB."""
 
 _RESAMPLING: dict[str, Constraint] = {
     "confidence": CONFIDENCE,
@@ -92,7 +92,7 @@ class RankingComparison:
 def check_resampling(
     owner: str, confidence: float, n_resamples: int, random_state: Any
 ) -> dict[str, Any]:
-    """Check the settings of a bootstrap, and return them by name."""
+    """Check the settings of a bootstrap and return them by name."""
     settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
     check_parameters(owner, settings, _RESAMPLING)
     return settings
@@ -106,46 +106,44 @@ class Influence:
     ----------
     value : float
         The estimate.
-    each : ndarray of shape (n_units,)
+    of_draws : ndarray of shape (n_draws,)
         Influence value of each row or query: the derivative of the estimate by its weight.
-    stratum : ndarray of int of shape (n_units,)
-        Number of the stratum in which a row or query is drawn; -1 for those without influence.
+    stratum : ndarray of int of shape (n_draws,)
+        Number of the stratum in which a row or query is drawn; -1 without influence.
     freedom : float or None, default=None
         Degrees of freedom of an estimate from queries; None for one from rows.
     """
 
     value: float
-    each: Floats
+    of_draws: Floats
     stratum: Indices
     freedom: float | None = None
 
     def __sub__(self, other: Influence) -> Influence:
         """Return the difference of two estimates from the same draws."""
-        return replace(self, value=self.value - other.value, each=self.each - other.each)
+        of_draws = self.of_draws - other.of_draws
+        return replace(self, value=self.value - other.value, of_draws=of_draws)
 
     def standard_error(self) -> float:
-        """Return the standard error; ValueError for a stratum of one draw.
-
-        A sum of squares around the mean of n draws is too small by (n - 1) / n.
-        """
-        drawn = self.stratum >= 0
-        stratum, each = self.stratum[drawn], self.each[drawn]
+        """Return the standard error; ValueError for a stratum of one draw."""
+        is_drawn = self.stratum >= 0
+        stratum = self.stratum[is_drawn]
         n = np.bincount(stratum)[stratum]
         if (n == 1).any():
-            needed = (
-                "rows of each class are needed, in every fold that has both"
-                if self.freedom is None
-                else "queries with rows of different relevance are needed, in every fold that has "
-                "one"
+            draws = (
+                "queries with rows of different relevance are needed, in every fold that has one"
             )
-            raise ValueError(f"At least two {needed}, to tell how much they differ. Got one.")
-        each = each * np.sqrt(n / (n - 1))
-        error = float(np.sqrt(each @ each))
+            if self.freedom is None:
+                draws = "rows of each class are needed, in every fold that has both"
+            raise ValueError(f"At least two {draws}, to estimate their variance. Got one.")
+        # A sum of squares around the mean of n draws is too small by (n - 1) / n.
+        deviation = self.of_draws[is_drawn] * np.sqrt(n / (n - 1))
+        error = float(np.sqrt(deviation @ deviation))
         return error if error > ROUNDING else 0.0
 
     @property
     def n_queries(self) -> int:
-        """Number of queries with influence; 1 for one list."""
+        """Number of queries in a stratum; 1 for one list."""
         return 1 if self.freedom is None else int(np.sum(self.stratum >= 0))
 
     def distribution(self) -> Any:
@@ -154,93 +152,94 @@ class Influence:
 
 
 def auc_influence(y: Any, score: Any, qid: Any, fold: Any, name: str) -> Influence:
-    """Return the AUC, the mean over folds, with its influence values: of rows, or of queries."""
+    """Return the mean AUC over folds with the influence values of rows, or of queries."""
     rows = ScoredRows.with_relevance(y, score, qid, name=name)
     folds = 0 * rows.query if fold is None else check_qid(fold, len(rows.score), "fold")
     return _auc_by_row(rows, folds) if rows.qid is None else _auc_by_query(rows, folds)
 
 
 def _auc_by_row(rows: ScoredRows, folds: Indices) -> Influence:
-    """Return the AUC and the derivatives by the weights of rows.
+    """Return the mean AUC over folds and its derivatives by the weights of rows.
 
-    Strata are the two classes of a fold. A fold without a pair has no AUC, and its rows have no
-    part in the mean. A graded fold, where a row may be above some rows and below others, counts as
-    one class.
+    The strata are the two classes of each fold, or a whole graded fold: there a row may be above
+    some rows and below others. Folds without a pair have no AUC and do not count.
     """
-    in_fold = replace(rows, qid=folds)  # rows of two folds are not compared
+    in_fold = replace(rows, qid=folds)  # rows of different folds are not compared
     below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
     below.require_pairs()
     wrong_below, wrong_above = below.lower + below.tied / 2, above.lower + above.tied / 2
     pairs = np.bincount(folds, below.total)
     has_auc = pairs > 0
-    wrong = np.bincount(folds, wrong_below) / np.maximum(pairs, 1)
+    wrong = np.bincount(folds, wrong_below) / np.maximum(pairs, 1)  # 1 - AUC of each fold
+    # The pairs of a row have fewer errors than as many pairs of its fold: by this excess.
     excess = wrong[folds] * (below.total + above.total) - wrong_below - wrong_above
-    each = excess / np.maximum(pairs * has_auc.sum(), 1)[folds]
+    of_rows = excess / np.maximum(pairs * has_auc.sum(), 1)[folds]
     is_below, is_above = below.total > 0, above.total > 0
     is_graded = np.bincount(folds, is_above & is_below) > 0
     stratum = np.where(has_auc[folds], 2 * folds + (is_below & ~is_graded[folds]), -1)
-    return Influence(1 - float(wrong[has_auc].mean()), each, stratum)
+    return Influence(1 - float(wrong[has_auc].mean()), of_rows, stratum)
 
 
 def _auc_by_query(rows: ScoredRows, folds: Indices) -> Influence:
-    """Return the AUC and what each query adds to it, by the jackknife.
+    """Return the mean AUC over folds and its jackknife influence values of queries.
 
-    That is (n - 1) / n of the difference to the AUC without the query: of queries with as many
-    pairs as the others the derivative by their weight, but a query with most of the pairs can't
-    hide that the others differ from it. Strata are the folds.
+    Such a value is (n - 1) / n of the difference to the AUC without the query. For queries of
+    equal numbers of pairs that is the derivative; a query with most pairs of its fold has a far
+    larger one, because the others differ from it. The strata are the folds.
     """
     below = count_pairs(rows)
     below.require_pairs()
     pairs = np.bincount(rows.query, below.total, rows.n_queries)
     wrong = np.bincount(rows.query, below.lower + below.tied / 2, rows.n_queries)
-    number = np.flatnonzero(pairs)
-    pairs, wrong, fold = pairs[number], wrong[number], fold_of_queries(folds, rows.query)[number]
+    paired = np.flatnonzero(pairs)  # queries
+    pairs, wrong, fold = pairs[paired], wrong[paired], fold_of_queries(folds, rows.query)[paired]
     fold = np.unique(fold, return_inverse=True)[1].ravel()
-    n, all_pairs, all_wrong = (np.bincount(fold, one) for one in (None, pairs, wrong))
-    error = all_wrong / all_pairs
-    # A fold's only query leaves no pair, and n - 1 = 0.
+    n, all_pairs, all_wrong = (np.bincount(fold, counts) for counts in (None, pairs, wrong))
+    error = all_wrong / all_pairs  # 1 - AUC of each fold
+    # The only query of a fold leaves no pair; its influence is zero, because n - 1 is.
     without = (all_wrong[fold] - wrong) / np.maximum(all_pairs[fold] - pairs, 1)
-    each, stratum = np.zeros(rows.n_queries), np.full(rows.n_queries, -1)
-    each[number] = (1 - 1 / n[fold]) * (without - error[fold]) / len(n)
-    stratum[number] = fold
+    of_queries, stratum = np.zeros(rows.n_queries), np.full(rows.n_queries, -1)
+    of_queries[paired] = (1 - 1 / n[fold]) * (without - error[fold]) / len(n)
+    stratum[paired] = fold
+    # Kish's effective number of queries of each fold.
     n_equal = 1 / np.bincount(fold, (pairs / all_pairs[fold]) ** 2)
     freedom = max(1.0, float((n_equal - 1).sum()))
-    return Influence(1 - float(error.mean()), each, stratum, freedom)
+    return Influence(1 - float(error.mean()), of_queries, stratum, freedom)
 
 
 def fold_of_queries(folds: Indices, query: Indices) -> Indices:
     """Return the fold of each query; ValueError where one lies in several."""
-    found = np.zeros(query.max() + 1, dtype=np.intp)
-    found[query] = folds
-    if (found[query] != folds).any():
+    fold = np.zeros(query.max() + 1, dtype=np.intp)
+    fold[query] = folds
+    is_split = fold[query] != folds
+    if is_split.any():
         raise ValueError(
             "With qid a fold must hold whole queries: a query is one draw. Got "
-            f"{len(np.unique(query[found[query] != folds]))} queries in several folds."
+            f"{len(np.unique(query[is_split]))} queries in several folds."
         )
-    return found
+    return fold
 
 
-def part_before(left: Floats, other: Floats, total: Any) -> Floats:
-    """Return the part of each step, from 0 to 1, that stands before a number of the other rows.
+def fraction_before(room: Floats, other: Floats, total: Floats | float) -> Floats:
+    """Return the fraction of each step of an ROC curve to the left of a false positive rate.
 
     Parameters
     ----------
-    left : ndarray
-        What is left of this number above the step. A product such as 0.29 * 100 may be rounded to
-        less than the whole number that it is.
+    room : ndarray
+        Number of other rows that the rate allows, minus those above the step.
     other : ndarray
-        The other rows of the step; tied rows are joined by a straight line. A step without others
-        that stands just there counts as before.
+        Other rows of the step, joined with its relevant rows by a straight line.
     total : float or ndarray
         All other rows.
 
     Returns
     -------
     ndarray
-        Parts.
+        Fractions from 0 to 1. A vertical step at the rate itself counts as to its left.
     """
-    part = np.asarray(left >= -ROUNDING * total, dtype=np.float64)
-    return np.divide(np.clip(left, 0.0, other), other, out=part, where=other > 0)
+    # Not `room >= 0`: a product such as 0.29 * 100 may be rounded below the whole number.
+    fraction = np.asarray(room >= -ROUNDING * total, dtype=np.float64)
+    return np.divide(np.clip(room, 0.0, other), other, out=fraction, where=other > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,9 +248,9 @@ class RocSteps:
 
     Attributes
     ----------
-    place : ndarray of int of shape (n_rows,)
+    step : ndarray of int of shape (n_rows,)
         Step of each row.
-    found, other : ndarray of shape (n_steps,)
+    relevant, other : ndarray of shape (n_steps,)
         Shares of the relevant rows, and of the others, in each step.
     above : ndarray of shape (n_steps,)
         Share of the others above each step.
@@ -263,18 +262,18 @@ class RocSteps:
     >>> y, score = np.array([True, False, True, False]), np.array([4.0, 3.0, 2.0, 1.0])
     >>> steps = RocSteps.of(y, score)
     >>> term, loss = steps.area_terms(1.0)
-    >>> float(steps.found @ term)  # the AUC
+    >>> float(steps.relevant @ term)  # the AUC
     0.75
     """
 
-    place: Indices
-    found: Floats
+    step: Indices
+    relevant: Floats
     other: Floats
     above: Floats
 
     @classmethod
     def of(cls, is_relevant: Mask, score: Floats, weight: Floats | None = None) -> RocSteps:
-        """Sort the rows of a list that holds both classes.
+        """Return the steps of a list that holds both classes.
 
         Parameters
         ----------
@@ -290,36 +289,36 @@ class RocSteps:
         RocSteps
             The steps.
         """
-        place = np.unique(-score, return_inverse=True)[1]
+        step = np.unique(-score, return_inverse=True)[1]
         weight = np.ones(len(score)) if weight is None else weight
-        found, other = (
-            np.bincount(place, np.where(one, weight, 0.0)) / weight[one].sum()
-            for one in (is_relevant, ~is_relevant)
+        relevant, other = (
+            np.bincount(step, np.where(is_in_class, weight, 0.0)) / weight[is_in_class].sum()
+            for is_in_class in (is_relevant, ~is_relevant)
         )
-        return cls(place, found, other, np.cumsum(other) - other)
+        return cls(step, relevant, other, np.cumsum(other) - other)
 
     def before(self, rate: float) -> Floats:
-        """Return the part of each step, from 0 to 1, that stands before a share of the others.
+        """Return the fraction of each step to the left of a false positive rate.
 
         Parameters
         ----------
         rate : float
-            False positive rate. Steps without other rows that stand just there count as before.
+            False positive rate.
 
         Returns
         -------
         ndarray of shape (n_steps,)
-            Parts.
+            Fractions, as `fraction_before` defines them.
         """
-        return part_before(rate - self.above, self.other, 1.0)
+        return fraction_before(rate - self.above, self.other, 1.0)
 
     def area_terms(self, rate: float) -> tuple[Floats, Floats]:
         r"""Return the terms of the rows of each step in the partial AUC up to a rate a.
 
         The area is the mean over the relevant rows of :math:`(1 - S / a)_+`, where S is the share
-        of the others above the row, those tied with it spread evenly. As that is continuous in S,
-        so are its projections: for a relevant row its term, for another one minus 1/a times the
-        share of the relevant rows below it for which S is at most a.
+        of the others above the row, those tied with it spread evenly. That is continuous in S. Its
+        projection is the term for a relevant row; for another row it is -1/a times the share of
+        the relevant rows below it with S at most a.
 
         Parameters
         ----------
@@ -329,53 +328,50 @@ class RocSteps:
         Returns
         -------
         term, loss : ndarray of shape (n_steps,)
-            Term of a relevant row, and of another row minus its term. ``found @ term`` is the
-            partial AUC; its variance is that of the mean of the terms of the relevant rows plus
-            that of the mean of the losses of the others. At a = 1 this is DeLong's.
+            Term of a relevant row, and minus the projection of another row. ``relevant @ term``
+            is the partial AUC. Its variance is that of the mean term of the relevant rows plus
+            that of the mean loss of the others: at a = 1 DeLong's.
 
         References
         ----------
         DeLong1988 (the projections at a = 1); for a < 1 derived here.
         """
-        part = self.before(rate)
-        term = part * (1 - (self.above + part * self.other / 2) / rate)
-        below = np.cumsum((self.found * part)[::-1])[::-1] - self.found * part
-        return term, (below + self.found * part**2 / 2) / rate
+        fraction = self.before(rate)
+        term = fraction * (1 - (self.above + fraction * self.other / 2) / rate)
+        below = np.cumsum((self.relevant * fraction)[::-1])[::-1] - self.relevant * fraction
+        return term, (below + self.relevant * fraction**2 / 2) / rate
 
 
 def curve_influence(
     kind: str, rate: float, is_relevant: Mask, score: Floats, folds: Indices
 ) -> Floats:
-    """Return the derivatives of "pauc" or "tpr", the mean over folds, by the weights of rows."""
-    each, parts = np.zeros(len(score)), list(with_both_classes(is_relevant, folds))
-    for part in parts:
-        each[part] = _of_curve(kind, rate, is_relevant[part], score[part]) / len(parts)
-    return each
+    """Return the derivatives of the mean "pauc" or "tpr" over folds by the weights of rows."""
+    of_rows, lists = np.zeros(len(score)), list(with_both_classes(is_relevant, folds))
+    for rows in lists:
+        of_rows[rows] = _curve_derivatives(kind, rate, is_relevant[rows], score[rows]) / len(lists)
+    return of_rows
 
 
-def _of_curve(kind: str, rate: float, is_relevant: Mask, score: Floats) -> Floats:
-    """Return the derivatives of the partial AUC, or of the height of the curve, of one list.
-
-    They sum to zero in each class, so that a sample with other numbers of rows of a class, as of
-    groups, adds no constant.
-    """
+def _curve_derivatives(kind: str, rate: float, is_relevant: Mask, score: Floats) -> Floats:
+    """Return the derivatives of the partial AUC, or of the height of the curve, of one list."""
     steps = RocSteps.of(is_relevant, score)
     if kind == "pauc":
         term, loss = steps.area_terms(rate)
-    else:  # the threshold moves as the slope of the curve around the rate says
+    else:  # a row of the others moves the threshold along the curve, whose slope it needs
         left, right = rate / 2, min(1.0, 1.5 * rate)
-        slope = steps.found @ (steps.before(right) - steps.before(left)) / (right - left)
+        slope = steps.relevant @ (steps.before(right) - steps.before(left)) / (right - left)
         term = steps.before(rate)
         loss = slope * term
-    of_found = (term - steps.found @ term) / is_relevant.sum()
+    # Centred in each class: samples with other numbers of its rows then add no constant.
+    of_relevant = (term - steps.relevant @ term) / is_relevant.sum()
     of_other = (steps.other @ loss - loss) / (~is_relevant).sum()
-    return np.where(is_relevant, of_found[steps.place], of_other[steps.place])
+    return np.where(is_relevant, of_relevant[steps.step], of_other[steps.step])
 
 
 def with_both_classes(is_relevant: Mask, folds: Indices) -> Iterator[Indices]:
     """Yield the rows of each fold that holds both classes."""
-    for number in range(int(folds.max()) + 1):
-        rows = np.flatnonzero(folds == number)
+    for fold in range(int(folds.max()) + 1):
+        rows = np.flatnonzero(folds == fold)
         if 0 < is_relevant[rows].sum() < len(rows):
             yield rows
 
@@ -386,10 +382,10 @@ def with_both_classes(is_relevant: Mask, folds: Indices) -> Iterator[Indices]:
 def around(
     value: float, error: float, distribution: Any, confidence: float
 ) -> tuple[float, float, float]:
-    """Return the interval that is symmetric around an estimate, and its p-value for zero.
+    """Return the symmetric interval around an estimate, and its p-value for zero.
 
-    Draws that all contribute alike don't tell the error of an estimate other than zero: all three
-    are NaN.
+    All three are NaN for an estimate other than zero without a standard error: all draws
+    contribute equally.
     """
     is_zero = abs(value) <= ROUNDING
     if error <= ROUNDING and not is_zero:
@@ -400,22 +396,25 @@ def around(
 
 
 def quantiles(values: Floats, confidence: float) -> tuple[float, float]:
-    """Return the two quantiles that hold the middle share `confidence` of some values."""
+    """Return the quantiles that enclose the middle share `confidence` of the values."""
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 
-def changes_in_samples(each: Floats, stratum: Indices, n_resamples: int, rng: Any) -> Floats:
-    """Return the changes of estimates, one a row of influence values, in bootstrap samples."""
-    changes = np.zeros((n_resamples, len(each)))
-    for number in np.unique(stratum):
-        drawn = np.flatnonzero(stratum == number)
-        n, step = len(drawn), max(1, BATCH_VALUES // len(drawn))
-        for start in range(0, n_resamples, step):
-            size = min(step, n_resamples - start)
-            places = np.repeat(np.arange(size), n) * n + rng.randint(n, size=size * n)
-            counts = np.bincount(places, minlength=size * n).reshape(size, n)
-            changes[start : start + size] += (counts - 1) @ each[:, drawn].T
+def changes_in_samples(
+    influences: Floats, strata: Indices, n_resamples: int, rng: np.random.RandomState
+) -> Floats:
+    """Return the changes of estimates (rows of `influences`) in stratified bootstrap samples."""
+    changes = np.zeros((n_resamples, len(influences)))
+    for stratum in np.unique(strata):
+        draws = np.flatnonzero(strata == stratum)
+        n, batch = len(draws), max(1, BATCH_VALUES // len(draws))
+        for start in range(0, n_resamples, batch):
+            size = min(batch, n_resamples - start)
+            # Draw n of n in each sample of the batch, and count by (sample, draw).
+            cells = np.repeat(np.arange(size), n) * n + rng.randint(n, size=size * n)
+            counts = np.bincount(cells, minlength=size * n).reshape(size, n)
+            changes[start : start + size] += (counts - 1) @ influences[:, draws].T
     return changes
 
 
@@ -433,9 +432,9 @@ def over_folds(
 ) -> tuple[float, float, float]:
     """Return the interval of a mean over folds that share training rows, and its p-value for zero.
 
-    The variance of the mean of n values is theirs times 1/n + `ratio`, that of rows tested to rows
-    trained on (NadeauBengio2003); n counts all folds of repeated cross-validation
-    (BouckaertFrank2004).
+    The variance of the mean of n values is their variance times 1/n + `ratio`, with the ratio of
+    tested rows to training rows (NadeauBengio2003); n counts all folds of repeated
+    cross-validation (BouckaertFrank2004).
     """
     mean = float(np.mean(values))
     error = float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + ratio))

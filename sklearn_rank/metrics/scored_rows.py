@@ -19,7 +19,7 @@ from sklearn_rank._core.validation import (
 )
 
 _MODERATE = 100
-"""Binary exponents up to which the largest weight is taken as it is."""
+"""Binary exponents up to which the largest weight stays as it is: products are far from 1e308."""
 
 NO_PAIR = (
     "There is no comparable pair: no query has rows of different relevance, so that no order "
@@ -31,7 +31,7 @@ TOO_LIGHT = (
     "the heaviest one that products of weights underflow."
 )
 LIGHTEST_PAIRS = 1e-250
-"""Weight of all pairs, that of the heaviest row being about one, below which it is rounding."""
+"""Weight of all pairs, for a heaviest row of about 1, below which products underflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class ScoredRows:
     def check(
         cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any, name: str = "y_score"
     ) -> ScoredRows:
-        """Check the arrays and drop the rows of weight zero; `name` is that of the scores."""
+        """Check the arrays and drop rows of weight zero; errors call the scores `name`."""
         y, score = check_column(y_true, "y_true"), check_floats(y_score, name)
         check_lengths(**{"y_true": y, name: score})
         if np.isnan(score).any():
@@ -83,7 +83,7 @@ class ScoredRows:
     def with_relevance(
         cls, y_true: Any, y_score: Any, qid: Any, sample_weight: Any = None, name: str = "y_score"
     ) -> ScoredRows:
-        """Do the same for relevance, which must be finite numbers or booleans."""
+        """Check the arrays as `check` does; relevance must be finite numbers or booleans."""
         relevance = check_relevance(y_true, name="y_true")
         return cls.check(relevance, y_score, qid, sample_weight, name)
 
@@ -95,8 +95,8 @@ class ScoredRows:
     def with_moderate_weights(self) -> ScoredRows:
         """Return the rows with weights whose products neither underflow nor overflow.
 
-        Very small or very large ones are multiplied by a power of two, so that the largest of a
-        row in a pair is about one: for what depends on ratios alone.
+        For measures of ratios of weights: very small or large weights are scaled by a power of
+        two that makes the largest weight of a row in a pair about one.
         """
         heaviest = float(self.weight[self._is_paired].max(initial=0.0)) or self.weight.max()
         exponent = int(np.frexp(heaviest)[1])
@@ -104,11 +104,11 @@ class ScoredRows:
             return self
         with np.errstate(over="ignore", under="ignore"):
             weight = np.ldexp(self.weight, -exponent)
-        # Rows that are far lighter, or in no pair and far heavier, stay positive and finite.
+        # The clip keeps far lighter rows positive, and heavier ones, in no pair, finite.
         return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
 
     def with_moderate_weights_in(self, group: Indices) -> ScoredRows:
-        """Do the same in each group of rows: for what depends on ratios inside a group alone."""
+        """Scale the weights in each group, for measures of ratios of weights within groups."""
         heaviest = np.zeros(int(group.max()) + 1)
         np.maximum.at(heaviest, group, self.weight)
         exponent = np.frexp(heaviest)[1]
@@ -135,16 +135,16 @@ class ScoredRows:
 
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """For each row k, the weight of the rows above it: those of higher relevance in its query.
+    """For each row k, weights of the rows above it: those of higher relevance in its query.
 
     Attributes
     ----------
     total : ndarray of shape (n_rows,)
         Weight of all rows above k.
     lower : ndarray of shape (n_rows,)
-        Weight of those that are scored lower than k.
+        Weight of those with a lower score than k.
     tied : ndarray of shape (n_rows,)
-        Weight of those that have the score of k.
+        Weight of those with the score of k.
     """
 
     total: Floats
@@ -154,23 +154,24 @@ class PairCounts:
     def pair_weight(self, weight: Floats) -> float:
         """Return the weight of all pairs; ValueError when there is none, or it underflows."""
         self.require_pairs()
-        found = float(weight @ self.total)
-        if found < LIGHTEST_PAIRS:
+        total = float(weight @ self.total)
+        if total < LIGHTEST_PAIRS:
             raise ValueError(TOO_LIGHT)
-        return found
+        return total
 
     def require_pairs(self) -> None:
-        """Raise ValueError when there is no pair; a product of weights could underflow."""
+        """Raise ValueError without a pair. Sums are checked, as products could underflow."""
         if not self.total.any():
             raise ValueError(NO_PAIR)
 
 
 def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
-    """Count the rows above each row k by their score, compared with that of k plus the margin.
+    """Count the rows above each row k by their scores, compared with that of k plus the margin.
 
-    Let relevances be numbered by rank. Two of them differ first in one binary digit of their
-    numbers. For each digit the rows of a query that agree in all higher digits form a group,
-    with a 1 above each 0. Thus L levels cost log2(L) sorts, and each pair occurs exactly once.
+    The L levels of relevance have numbers 0, 1, ... in increasing order. Of two numbers, the
+    highest binary digit that differs says which is larger. So for each digit the rows of a query
+    that agree in all higher digits form a group, in which each 1 is above each 0. Each pair occurs
+    in exactly one group, and log2(L) sorts count all pairs.
     """
     counts = PairCounts(*(np.zeros(len(rows.score)) for _ in range(3)))
     level = np.unique(rows.y, return_inverse=True)[1].ravel()
@@ -187,7 +188,7 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
         order = by_key[np.argsort(group[by_key], kind="stable")]
         above = is_above[order]
         ties, groups = nested_runs(group[order], key[order])
-        # Sums over ties first: rows below need them, and there are fewer ties than rows.
+        # Sums over tie groups first: there are fewer of them than rows.
         tied = ties.reduce(np.add, rows.weight[order] * above)
         not_higher = groups.cumsum(tied)
         total = groups.spread(not_higher[groups.end - 1])
@@ -200,7 +201,7 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
 
 
 def _of_two_classes(score: Floats, is_above: Mask, margin: float) -> PairCounts:
-    """Return the counts of one list of two classes without weights, by a sort of one of them."""
+    """Return the counts of one unweighted list of two classes, faster: by a sort of each class."""
     below = np.flatnonzero(~is_above)
     below = below[np.argsort(score[below])]
     above = np.sort(score[is_above])

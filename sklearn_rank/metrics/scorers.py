@@ -42,7 +42,7 @@ _PARAMETERS = {
     "p": ("p", Number(1)),
     "max_fpr": ("a", MAX_FPR),
 }
-"""Parameters that may follow the @ in a name, each with its letter and its values."""
+"""Parameters that may follow the @ in a name: the letter in messages, and the allowed values."""
 
 
 class _Metric(NamedTuple):
@@ -71,15 +71,16 @@ _METRICS = {
 
 
 def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function and the keyword arguments for a name; a function as it is."""
-    if not isinstance(name, partial) and inspect.isroutine(name):  # both from Python 3.14 on
+    """Return the function of a metric and its keyword arguments; a user's function as it is."""
+    # From Python 3.14 on a partial is a routine too.
+    if not isinstance(name, partial) and inspect.isroutine(name):
         return name, {}
-    number = r"[0-9.]+(?:[eE][+-]?[0-9]+)?|inf"
-    found = re.fullmatch(rf"(\w+)(?:@({number}))?", name) if isinstance(name, str) else None
+    decimal = r"[0-9.]+(?:[eE][+-]?[0-9]+)?|inf"
+    match = re.fullmatch(rf"(\w+)(?:@({decimal}))?", name) if isinstance(name, str) else None
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        metric, text = _METRICS[found[1]], found[2]
+        metric, text = _METRICS[match[1]], match[2]
         if text is None and not metric.required:
             return metric.function, {}
         _, allowed = _PARAMETERS[metric.parameter]
@@ -94,29 +95,29 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
 
 
 def _names() -> str:
-    """Return the names that are allowed, for an error."""
+    """Return the allowed names, for an error."""
     forms = []
     for name, metric in _METRICS.items():
         forms += [] if metric.required else [name]
         forms += [f"{name}@{_PARAMETERS[metric.parameter][0]}"] if metric.parameter else []
-    k, p, a = (str(one).replace(" in ", f" {name} in ") for name, one in _PARAMETERS.values())
+    k, p, a = (str(rule).replace(" in ", f" {name} in ") for name, rule in _PARAMETERS.values())
     return f"one of {', '.join(forms)}, with {k}, {p} and {a}, or a function"
 
 
 def scoring_method(estimator: Any) -> str:
     """Return the method of an estimator that scores rows."""
     methods = ("decision_function", "predict_proba", "predict")
-    return next((one for one in methods if hasattr(estimator, one)), "predict")
+    return next((method for method in methods if hasattr(estimator, method)), "predict")
 
 
 def scores_of(estimator: Any, X: Any, **metadata: Any) -> Values:
-    """Return the scores of rows; of two columns, those of two classes, the second."""
+    """Return the scores of rows; of the columns of two classes, the second."""
     scores = np.asarray(getattr(estimator, scoring_method(estimator))(X, **metadata))
     return scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
 
 def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[str, Any]:
-    """Return qid, under its alias if any, for a method with a step that requests it."""
+    """Return qid as metadata, under its alias if any, where a step requests it for a method."""
     if qid is None or not sklearn.get_config()["enable_metadata_routing"]:
         return {}
     names = [alias if isinstance(alias, str) else "qid"]
@@ -125,9 +126,9 @@ def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[
 
 def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = None) -> Floats:
     """Return one score for each row; steps that request qid, under its alias if any, get it."""
-    method, inside = scoring_method(estimator), _without_wrapper(estimator)
-    metadata = requested(inside, method, qid, alias)
-    scores = scores_of(inside if metadata else estimator, X, **metadata)
+    method, wrapped = scoring_method(estimator), _without_wrapper(estimator)
+    metadata = requested(wrapped, method, qid, alias)
+    scores = scores_of(wrapped if metadata else estimator, X, **metadata)
     if scores.ndim != 1:
         raise ValueError(
             f"{owner} needs one score for each row. {method} of "
@@ -139,9 +140,9 @@ def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = Non
 class RankingScorer(BaseEstimator):
     """A scorer, called with an estimator, rows and relevance.
 
-    scikit-learn's ``make_scorer`` is not enough: it passes qid to the metric only. A pipeline
-    with a step that scales within queries needs qid to predict, and scoring a ranker without
-    qid that was fitted with it must be an error.
+    scikit-learn's ``make_scorer`` passes qid only to the metric. But a pipeline that scales within
+    queries needs qid to predict, and scoring a ranker that was fitted with qid without it must be
+    an error.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ class RankingScorer(BaseEstimator):
         A name that `ranking_scorer` takes.
     """
 
-    # Requested by default, so that with metadata routing `qid` is passed only once.
+    # Requested by default: with metadata routing users pass `qid` only once.
     __metadata_request__score: ClassVar[dict[str, Any]] = {
         "estimator": UNUSED,
         "y_true": UNUSED,
@@ -205,11 +206,7 @@ class RankingScorer(BaseEstimator):
     def measure(
         self, relevance: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = None
     ) -> float:
-        """Return the metric of given scores.
-
-        `relevance` holds numbers or booleans and `y_score` scores, greater is better; the other
-        parameters are as in `score`.
-        """
+        """Return the metric of scores, greater is better; `qid` and weights as in `score`."""
         function, options = _parse(self.name)
         if sample_weight is not None:
             if not self.takes("sample_weight"):
@@ -222,27 +219,27 @@ class RankingScorer(BaseEstimator):
         return parameter in inspect.signature(_parse(self.name)[0]).parameters
 
     def of_queries(self, relevance: Any, y_score: Any, *, qid: Any) -> Floats:
-        """Return the metric of given scores in each query, NaN in queries that are left out.
+        """Return the metric of each query in the order of sorted ids; NaN for skipped queries.
 
-        The ids are sorted. Metrics of pairs, and functions without the parameter ``average``, are
-        not means over queries: a ValueError.
+        ValueError for a metric that is no mean over queries: of pairs, or a function without the
+        parameter ``average``.
         """
         if not self.takes("average"):
             raise ValueError(f"{self.label} is not a mean over queries.")
         function, options = _parse(self.name)
         return np.asarray(function(relevance, y_score, qid=qid, average=None, **options))
 
-    # scikit-learn asks every scorer for it while metadata routing is off.
+    # scikit-learn calls it on every scorer while metadata routing is off.
     def _accept_sample_weight(self) -> bool:
         return self.takes("sample_weight")
 
 
 def _without_wrapper(estimator: Any) -> Any:
-    """Return the estimator inside a search or a frozen one: they themselves route no qid."""
+    """Return the estimator inside a search or a frozen estimator, which route no qid."""
     if isinstance(estimator, FrozenEstimator):
         return _without_wrapper(estimator.estimator)
-    found = getattr(estimator, "best_estimator_", None)
-    return estimator if found is None else _without_wrapper(found)
+    best = getattr(estimator, "best_estimator_", None)
+    return estimator if best is None else _without_wrapper(best)
 
 
 def last_step(estimator: Any) -> Any:
@@ -280,8 +277,8 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
           in (0, 1], such as "pauc@0.05" or "tpr@1e-4";
         - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
-          has such a parameter, with ``sample_weight``. A ``functools.partial`` or another
-          object that can be called needs a function around it.
+          has such a parameter, with ``sample_weight``. Wrap a ``functools.partial``, or another
+          callable object, in a function.
 
     Returns
     -------
@@ -294,8 +291,8 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     Raises
     ------
     ValueError
-        When the name is none of these. The scorer raises it for a ranker that was fitted with
-        qid and is scored without.
+        When the name is none of these. The scorer raises it for a ranker fitted with qid and
+        scored without.
 
     Notes
     -----
@@ -314,7 +311,7 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     >>> data = make_queries(random_state=0)
     >>> scoring = {name: ranking_scorer(name) for name in ("auc", "ndcg@10")}
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     found = cross_validate(
+    ...     results = cross_validate(
     ...         RankBoost(relevance="graded", n_estimators=10),
     ...         data.data,
     ...         data.target,
@@ -323,7 +320,7 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     ...         scoring=scoring,
     ...         error_score="raise",
     ...     )
-    >>> sorted(found)
+    >>> sorted(results)
     ['fit_time', 'score_time', 'test_auc', 'test_ndcg@10']
     """
     _parse(name)
@@ -345,6 +342,6 @@ def _is_scoring(value: Any) -> bool:
         return False
 
 
-_SCORING_TEXT = f"None, {_names()}, or what ranking_scorer returned"
+_SCORING_TEXT = f"None, {_names()}, or a scorer of ranking_scorer"
 SCORING = Described(_SCORING_TEXT, _is_scoring, or_none=True)
-"""Constraint of a parameter: None, a name of a metric, or what `ranking_scorer` returned."""
+"""Constraint of a parameter: None, the name of a metric, or a scorer of `ranking_scorer`."""

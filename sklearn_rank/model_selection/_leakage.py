@@ -78,8 +78,8 @@ def check_query_leakage(
 ) -> QueryLeakage:
     """Count the queries with rows on both sides of a split.
 
-    Rows of one query are dependent. When some of them are in the training set, the test score
-    of the others is too optimistic.
+    Rows of one query are dependent. If some of them are training rows, the test score of the others
+    is too optimistic.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def check_query_leakage(
     qid : array-like of shape (n_samples,)
         Query of each row: ints, strings or anything that sorts, in any order.
     groups : array-like of shape (n_samples,), default=None
-        Passed to the splitter when it has no parameter `qid`.
+        Passed to a splitter without a parameter `qid`.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def check_query_leakage(
     Raises
     ------
     ValueError
-        When qid is not as described, or raised by the splitter.
+        When qid is not as described, and from the splitter.
 
     Examples
     --------
@@ -119,9 +119,10 @@ def check_query_leakage(
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     codes = check_qid(qid, n_samples)
     splits = split_queries(check_cv(cv), X, y, qid=qid, groups=groups)
+    # Of each split, the query of each test row whose query is also in the training rows.
     leaks = [codes[test][np.isin(codes[test], codes[train])] for train, test in splits]
-    n_queries, n_rows = [len(np.unique(found)) for found in leaks], map(len, leaks)
+    n_queries, n_rows = [len(np.unique(leak)) for leak in leaks], map(len, leaks)
     first_row = np.unique(codes, return_index=True)[1]
-    ever_leaks = np.unique(np.concatenate([codes[:0], *leaks]))
-    ids = check_names(qid, "qid")[first_row[ever_leaks]].tolist()
+    leaking = np.unique(np.concatenate([codes[:0], *leaks]))
+    ids = check_names(qid, "qid")[first_row[leaking]].tolist()
     return QueryLeakage(tuple(n_queries), tuple(n_rows), tuple(ids))

@@ -27,8 +27,8 @@ __all__ = ["RollingOriginSplit"]
 class RollingOriginSplit(BaseCrossValidator):
     r"""Split the rows into periods; test each on a model of strictly earlier rows.
 
-    The moments at which there are rows, in ascending order, are cut into ``n_splits + 1`` periods
-    of nearly equal numbers of rows. The first one is only trained on. Split k tests period k, and
+    The moments of the rows, in ascending order, form ``n_splits + 1`` periods of nearly equal
+    numbers of rows. The first period is for training only. Split k tests period k, and
 
     .. math:: \text{trains on row } r \quad\Longleftrightarrow\quad s_k - t_r > e
 
@@ -38,18 +38,18 @@ class RollingOriginSplit(BaseCrossValidator):
     - :math:`s_k` is the first moment of period k, for :math:`k = 1, \ldots,` `n_splits`;
     - e is `embargo`.
 
-    Rows of one moment stay together, which `TimeSeriesSplit` of scikit-learn does not ensure. Each
-    row after the first period is tested once, by its own time or, with `qid`, with its whole query
-    in the period of the query's first moment.
+    Rows of one moment stay together, unlike in scikit-learn's `TimeSeriesSplit`. Each row after
+    the first period is tested once; with `qid` its whole query is, in the period of the query's
+    first moment.
 
     Parameters
     ----------
     n_splits : int in [1, inf), default=5
-        Number of periods that are tested.
+        Number of test periods.
     embargo : float in [0, inf), default=0
-        Rows this long before a period, or less, are not trained on: those whose target is not
-        known yet when the period begins. In the unit of the times, where they are dates in days.
-        Of times that are floats, differences up to their rounding don't count.
+        Rows up to this long before a test period are no training rows: their target is not known
+        when the period begins. In the unit of the times; for dates in days. Float times are
+        compared up to rounding.
 
     Raises
     ------
@@ -62,13 +62,13 @@ class RollingOriginSplit(BaseCrossValidator):
 
     Notes
     -----
-    Early periods have fewer training rows than later ones. A figure that falls from the first
-    period to the last does so in spite of that.
+    Early periods have fewer training rows. A score that falls from the first period to the last
+    does so although training rows grow.
 
     References
     ----------
-    Tashman2000 (rolling origins). Rows of one moment, queries and groups are treated as defined
-    here.
+    Tashman2000 (rolling origins). The treatment of rows of one moment, of queries and of groups is
+    defined here.
 
     Examples
     --------
@@ -80,8 +80,8 @@ class RollingOriginSplit(BaseCrossValidator):
     [1 1] [2 2]
     [1 1 2 2] [3 3 4]
 
-    In a search, with metadata routing, ``time`` is passed once; without routing pass the list of
-    splits as ``cv=list(splitter.split(X, time=time))``:
+    In a search with metadata routing, pass ``time`` once. Without routing, pass the list of splits
+    as ``cv=list(splitter.split(X, time=time))``:
 
     >>> import sklearn
     >>> from sklearn.linear_model import LogisticRegression
@@ -93,7 +93,7 @@ class RollingOriginSplit(BaseCrossValidator):
     array([1., 1., 1.])
     """
 
-    # Requested by default, so that with metadata routing each is passed only once.
+    # Requested by default: with metadata routing users pass each only once.
     __metadata_request__split: ClassVar = dict.fromkeys(("time", "qid", "groups"), True)
 
     _allowed: ClassVar[dict[str, Constraint]] = {
@@ -114,14 +114,14 @@ class RollingOriginSplit(BaseCrossValidator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features, of which only the number of rows is used.
+            Features; only the number of rows matters.
         y : object, default=None
             Not used; scikit-learn's tools pass it.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as its customer. Rows of a group that is tested are not
-            trained on in that split.
+            Group of each row, such as its customer. Rows of a tested group are no training rows
+            of that split.
         time : array-like of shape (n_samples,)
-            Time of each row, in any order: numbers or dates, which count to the microsecond.
+            Time of each row, in any order: numbers, or dates with microseconds.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; queries stay whole.
 
@@ -133,8 +133,8 @@ class RollingOriginSplit(BaseCrossValidator):
         Raises
         ------
         ValueError
-            When time is not given, when an array is not as described, when there are too few
-            moments, or when a period has no row to train on.
+            Without time, when an array is not as described, when there are too few moments, or
+            when a period has no training rows.
         """
         if time is None:
             raise ValueError(
@@ -147,20 +147,17 @@ class RollingOriginSplit(BaseCrossValidator):
         times = _check_time(time, n_samples)
         query = np.arange(n_samples) if qid is None else check_qid(qid, n_samples)
         group = None if groups is None else check_qid(groups, n_samples, "groups")
-        moments, at = np.unique(times, return_inverse=True)
+        moments, moment = np.unique(times, return_inverse=True)
+        # The first and the last moment of each query, as positions in `moments`.
         first, last = np.full(query.max() + 1, len(moments)), np.zeros(query.max() + 1, np.intp)
-        np.minimum.at(first, query, at)
-        np.maximum.at(last, query, at)
-        days = np.timedelta64(round(min(self.embargo, 1e7) * 86_400_000_000), "us")
-        # Differences of floats are rounded: a row just so long before may seem to be earlier.
-        is_rounded = times.dtype.kind == "f" and self.embargo > 0
-        slack = 1e-12 * (np.abs(moments) + self.embargo) if is_rounded else 0
-        embargo = days if times.dtype.kind == "M" else self.embargo + slack
+        np.minimum.at(first, query, moment)
+        np.maximum.at(last, query, moment)
+        embargo = self._embargo_at(moments)
         splits, starts = [], self._starts(np.bincount(first[query]))
         for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(moments)], strict=True)):
             is_tested = ((first >= start) & (first < end))[query]
-            early = np.count_nonzero(moments[start] - moments > embargo)
-            is_trained = (last < early)[query]
+            n_early = np.count_nonzero(moments[start] - moments > embargo)
+            is_trained = (last < n_early)[query]
             if group is not None:
                 is_trained &= ~np.isin(group, group[is_tested])
             if not is_trained.any():
@@ -191,21 +188,32 @@ class RollingOriginSplit(BaseCrossValidator):
         """
         return self.n_splits
 
+    def _embargo_at(self, moments: Values) -> Any:
+        """Return the embargo in the unit of the moments, or one for each moment."""
+        if moments.dtype.kind == "M":
+            # At most 27,000 years: microseconds fit 64 bits.
+            return np.timedelta64(round(min(self.embargo, 1e7) * 86_400_000_000), "us")
+        if moments.dtype.kind != "f" or not self.embargo:
+            return self.embargo
+        # A rounded difference of floats may exceed an embargo that it equals.
+        return self.embargo + 1e-12 * (np.abs(moments) + self.embargo)
+
     def _starts(self, n_rows: Indices) -> list[int]:
-        """Return the first moment of each tested period, of moments with so many rows."""
-        places = np.flatnonzero(n_rows)
-        if len(places) <= self.n_splits:
+        """Return the first moment of each test period, given the number of rows of each moment."""
+        moments = np.flatnonzero(n_rows)
+        if len(moments) <= self.n_splits:
             raise ValueError(
                 f"RollingOriginSplit needs at least {self.n_splits + 1} different moments for "
-                f"n_splits={self.n_splits}, one more to train on. Got {len(places)}."
+                f"n_splits={self.n_splits}, one more to train on. Got {len(moments)}."
             )
-        before = (np.cumsum(n_rows) - n_rows)[places]
+        before = (np.cumsum(n_rows) - n_rows)[moments]
         starts, low = [], 1
         for k in range(1, self.n_splits + 1):
-            allowed = before[low : len(places) - self.n_splits + k]
-            wanted = k * n_rows.sum() / (self.n_splits + 1)
-            low += int(np.argmin(np.abs(allowed - wanted))) + 1
-            starts.append(int(places[low - 1]))
+            # The nearest to equal shares that leaves a moment for each later period.
+            candidates = before[low : len(moments) - self.n_splits + k]
+            equal = k * n_rows.sum() / (self.n_splits + 1)
+            low += int(np.argmin(np.abs(candidates - equal))) + 1
+            starts.append(int(moments[low - 1]))
         return starts
 
 
@@ -215,20 +223,20 @@ def _check_time(time: Any, n_samples: int) -> Values:
         time = np.asarray(time, dtype="datetime64[us]")
     times = check_names(time, "time") if hasattr(time, "dtype") else check_column(time, "time")
     if times.dtype.kind == "O" and all(
-        isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in times
+        isinstance(moment, date) and getattr(moment, "tzinfo", None) is None for moment in times
     ):
-        times = np.array([None if is_missing(one) else one for one in times], "datetime64[us]")
+        times = np.array([None if is_missing(t) else t for t in times], "datetime64[us]")
     if times.dtype.kind not in "iufM":
         raise ValueError(
-            "time must hold numbers or dates; pandas.to_datetime makes them of text and of dates "
-            f"with zones. Its dtype is {times.dtype}."
+            "time must hold numbers or dates; pandas.to_datetime converts text, and dates with "
+            f"zones. Its dtype is {times.dtype}."
         )
     check_lengths(X=np.empty(n_samples), time=times)
-    is_known = np.isfinite(times)
-    if not is_known.all():
+    is_finite = np.isfinite(times)
+    if not is_finite.all():
+        row = int(np.argmin(is_finite))
         raise ValueError(
-            "time must be finite and must not have missing values. Row "
-            f"{int(np.argmin(is_known))} has {times[np.argmin(is_known)]}."
+            f"time must be finite and must not have missing values. Row {row} has {times[row]}."
         )
     # Differences of narrow integers would overflow.
     return times.astype({"u": np.float64, "i": np.int64}.get(times.dtype.kind, times.dtype))

@@ -27,29 +27,30 @@ from sklearn_rank._core.validation import (
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
 
-def _counts_and_size(codes: Indices, relevant: Mask) -> tuple[Floats, Floats]:
-    """Return the numbers of rows and of relevant rows of each query, and the sum of its shares."""
-    counts: Floats = np.array([np.bincount(codes), np.bincount(codes, weights=relevant)]).T
+def _counts_and_size(codes: Indices, is_relevant: Mask) -> tuple[Floats, Floats]:
+    """Return the numbers of rows and relevant rows of each query, and its size: their shares."""
+    counts: Floats = np.array([np.bincount(codes), np.bincount(codes, weights=is_relevant)]).T
     return counts, (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
 
 
 def _jittered(size: Floats, random: Any) -> Floats:
-    """Return randomised sizes: one more than twice another stays the greater of the two."""
+    """Return randomised sizes; a size more than twice another one stays the larger."""
     return np.asarray(size * (1 - random.random_sample(len(size)) / 2))
 
 
 def _draw_evenly(size: Floats, n_test: int, random: Any) -> Mask:
     """Mark `n_test` queries by systematic sampling along their order by jittered size."""
-    place = np.arange(len(size) + 1) * n_test / len(size) + random.random_sample()
-    drawn = np.empty(len(size), dtype=bool)
-    drawn[np.argsort(_jittered(size, random))] = np.diff(np.floor(place + 1e-9)) > 0
-    return drawn
+    # Query j is drawn if an integer lies between its ends on a line of length n_test.
+    ends = np.arange(len(size) + 1) * n_test / len(size) + random.random_sample()
+    is_drawn = np.empty(len(size), dtype=bool)
+    is_drawn[np.argsort(_jittered(size, random))] = np.diff(np.floor(ends + 1e-9)) > 0
+    return is_drawn
 
 
 class _QuerySplitter(BaseCrossValidator):
-    """Base class: converts between rows and queries; a subclass splits the queries."""
+    """Base class that converts between rows and queries; a subclass splits the queries."""
 
-    # Requested by default, so that with metadata routing `qid` is passed only once.
+    # Requested by default: with metadata routing users pass `qid` only once.
     __metadata_request__split: ClassVar[dict[str, bool]] = {"qid": True}
 
     _allowed: ClassVar[dict[str, Constraint]]
@@ -64,12 +65,12 @@ class _QuerySplitter(BaseCrossValidator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features, of which only the number of rows is used.
+            Features; only the number of rows matters.
         y : array-like of shape (n_samples,), default=None
             Relevance or class of each row.
         groups : array-like of shape (n_samples,), default=None
-            Must be None: scikit-learn's tools pass `groups` to the splitter alone, not to a
-            ranker and its scorer.
+            Must be None: scikit-learn's tools would pass `groups` to the splitter, but not to
+            the ranker and its scorer.
         qid : array-like of shape (n_samples,), default=None
             Query of each row: ints, strings or anything that sorts, in any order.
 
@@ -85,10 +86,9 @@ class _QuerySplitter(BaseCrossValidator):
             too few queries.
         """
         codes = self._query_codes(X, groups, qid)
-        relevant = _is_relevant(y, codes)
-        # Not a generator itself, so that invalid input is an error here, not at the first split.
-        tested = (is_tested[codes] for is_tested in self._test_queries(codes, relevant))
-        return ((np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in tested)
+        # No generator function: invalid input is an error here, not at the first split.
+        masks = (mask[codes] for mask in self._test_queries(codes, _is_relevant(y, codes)))
+        return ((np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks)
 
     def get_n_splits(
         self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None
@@ -108,7 +108,7 @@ class _QuerySplitter(BaseCrossValidator):
         return self.n_splits
 
     @abstractmethod
-    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+    def _test_queries(self, codes: Indices, is_relevant: Mask) -> Iterator[Mask]:
         """Check the number of queries; return a mask of the test queries for each split."""
 
     def _query_codes(self, X: Any, groups: Any, qid: Any) -> Indices:
@@ -133,9 +133,8 @@ def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> An
 class QueryKFold(_QuerySplitter):
     r"""Split the queries into K folds that keep them whole, balanced in rows and in relevant rows.
 
-    Every query is tested once. The queries are assigned one by one in descending order of size,
-    where a query's size is its share of all rows plus its share of all relevant rows.
-    Each is assigned to the fold f with the smallest
+    Every query is tested once. Queries are assigned in descending order of size: a query's share of
+    all rows plus its share of all relevant rows. Each joins the fold f with the smallest
 
     .. math:: \frac{n_f}{n} \cdot \frac{n_q}{n} + \frac{r_f}{r} \cdot \frac{r_q}{r}
         \qquad\text{among those with}\qquad n_f + n_q \le \min_g n_g + \max_q n_q
@@ -154,9 +153,9 @@ class QueryKFold(_QuerySplitter):
     n_splits : int in [2, inf), default=5
         Number of folds.
     shuffle : bool, default=False
-        Whether to assign the queries in a random order, in which a query still precedes
-        those less than half as large. Without it, or with an int as random_state, the
-        folds do not depend on the order of the rows.
+        Whether to assign the queries in a random order; a query still precedes those less than
+        half as large. Without it, or with an int as random_state, the folds do not depend on the
+        order of the rows.
     random_state : int, RandomState instance or None, default=None
         Seed of `shuffle`; an error without it.
 
@@ -196,7 +195,7 @@ class QueryKFold(_QuerySplitter):
     ['a' 'a' 'c' 'a']
     ['b' 'd' 'd']
 
-    In a search, with metadata routing, ``qid`` is passed once:
+    In a search with metadata routing, pass ``qid`` once:
 
     >>> import sklearn
     >>> from sklearn.model_selection import GridSearchCV
@@ -230,18 +229,18 @@ class QueryKFold(_QuerySplitter):
                 f"Use shuffle=True. Got random_state={random_state!r}."
             )
 
-    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+    def _test_queries(self, codes: Indices, is_relevant: Mask) -> Iterator[Mask]:
         rows = np.bincount(codes)
         if len(rows) < self.n_splits:
             raise ValueError(
                 f"QueryKFold needs at least n_splits={self.n_splits} queries, one for each "
                 f"fold. Got {len(rows)}."
             )
-        counts, size = _counts_and_size(codes, relevant)
+        counts, size = _counts_and_size(codes, is_relevant)
         if self.shuffle:
             size = _jittered(size, check_random_state(self.random_state))
         fold = _assign_folds(counts, np.argsort(-size, kind="stable"), self.n_splits)
-        return (fold == number for number in range(self.n_splits))
+        return (fold == j for j in range(self.n_splits))
 
 
 class QueryShuffleSplit(_QuerySplitter):
@@ -295,17 +294,17 @@ class QueryShuffleSplit(_QuerySplitter):
         self.random_state = random_state
         check_parameters(type(self).__name__, vars(self), self._allowed)
 
-    def _test_queries(self, codes: Indices, relevant: Mask) -> Iterator[Mask]:
+    def _test_queries(self, codes: Indices, is_relevant: Mask) -> Iterator[Mask]:
         n_queries = int(codes.max()) + 1
         if n_queries < 2:
             raise ValueError(
                 "QueryShuffleSplit needs at least 2 queries, one to train and one to test. "
                 f"Got {n_queries}."
             )
-        # Rounding errors: 0.07 * 100 is a little more than 7.
+        # Up to rounding: 0.07 * 100 is a little more than 7.
         n_test = max(min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1), 1)
         random = check_random_state(self.random_state)
-        size = _counts_and_size(codes, relevant)[1]
+        size = _counts_and_size(codes, is_relevant)[1]
         return (_draw_evenly(size, n_test, random) for _ in range(self.n_splits))
 
 
@@ -322,16 +321,15 @@ def _is_relevant(y: Any, codes: Indices) -> Mask:
 
 
 def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:
-    """Return the fold of each query; they are assigned in this order."""
+    """Return the fold of each query, assigned in this order (formula: `QueryKFold`)."""
     fold = np.empty(len(counts), dtype=np.intp)
-    held = np.zeros((n_folds, 2))
+    totals = np.zeros((n_folds, 2))  # rows and relevant rows of each fold
     largest = counts[:, 0].max()
     # Sums of counts are exact, unlike sums of shares, so that equal folds tie.
     scaled = counts / np.maximum(counts.sum(axis=0), 1) ** 2
     for query in order:
-        cost, n_rows = held @ scaled[query], held[:, 0]
+        cost, n_rows = totals @ scaled[query], totals[:, 0]
         cost[n_rows + counts[query, 0] > n_rows.min() + largest] = np.inf
-        chosen = np.argmin(cost)
-        fold[query] = chosen
-        held[chosen] += counts[query]
+        fold[query] = np.argmin(cost)
+        totals[fold[query]] += counts[query]
     return fold

@@ -1,4 +1,4 @@
-"""The head of a list with a bound on the expected share of false alarms."""
+"""Selection of the top of a list with a bound on the expected share of false alarms."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ __all__ = ["ConformalSelector"]
 
 _REFUSED = {
     "qid": (
-        "takes no qid: its bound is for rows that are drawn alike, and within a query they are "
-        "not. Pass one list of rows"
+        "takes no qid: its bound assumes exchangeable rows, which rows of a query are not. Pass "
+        "one list of rows"
     ),
     "sample_weight": (
-        "takes no sample_weight: its bound counts rows, each once. Weigh the classes by a "
+        "takes no sample_weight: its bound counts each row once. Weight the classes by a "
         "parameter of the estimator, or fit the estimator first and pass FrozenEstimator(estimator)"
     ),
 }
 
 
 def _has_scores(value: object) -> bool:
-    """Whether something is an estimator whose scores order rows."""
+    """Whether a value is an estimator whose scores order rows."""
     if isinstance(value, type) or not hasattr(value, "fit"):
         return False
     scores = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
@@ -60,17 +60,17 @@ SCORING_ESTIMATOR = Described(
 
 
 class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
-    r"""Select the longest head of a list whose expected share of false alarms is bounded.
+    r"""Select the longest top of a list with a bound on the expected share of false alarms.
 
-    Among m new rows with scores s, and n calibration rows that the estimator was not fitted to,
+    With m new rows with scores s, and n calibration rows that the estimator was not fitted to,
 
     .. math:: p_j = \frac{1 + \#\{i : y_i = 0,\ s_i \ge s_j\}}{1 + n}, \qquad
         r^* = \max\{r : \#\{j : p_j \le \alpha r / m\} \ge r\}
 
     where i runs over the calibration rows, y = 0 are the negatives (``classes_[0]``) and
-    :math:`\alpha` is `fdr`. The rows with :math:`p_j \le \alpha r^* / m` are selected: the
-    procedure of Benjamini and Hochberg. The expected share of negatives among them, counting 0 for
-    an empty selection, is at most `fdr` if calibration rows and new rows are exchangeable, for any
+    :math:`\alpha` is `fdr`. The selection is the rows with :math:`p_j \le \alpha r^* / m`: the
+    procedure of Benjamini and Hochberg. If calibration rows and new rows are exchangeable, the
+    expected share of negatives among them (0 for an empty selection) is at most `fdr`, for any
     estimator and any number of rows.
 
     Parameters
@@ -78,14 +78,13 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         A ranker, classifier, regressor or pipeline. Scores come from its `decision_function`,
         otherwise from `predict_proba` or `predict`, which it must have before it is fitted (a
-        StackingClassifier has one if its `final_estimator` is given). It is cloned and fitted to
-        the rows that are not used for calibration. To use a fitted estimator, pass
-        ``FrozenEstimator(estimator)``: all rows passed to `fit` then calibrate, and must not be
-        among those that it was fitted to.
+        StackingClassifier does with a `final_estimator`). A clone is fitted to the rows not used
+        for calibration. To use a fitted estimator, pass ``FrozenEstimator(estimator)``: all rows
+        passed to `fit` then calibrate, and must be none of its training rows.
     fdr : float in (0, 1), default=0.1
         Bound on the expected share of false alarms, the false discovery rate.
     calibration_size : float in (0, 1), default=0.25
-        Share of the rows held out for calibration, drawn at random without regard to their class.
+        Share of the rows held out for calibration, a random sample that is not stratified.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of the calibration rows.
 
@@ -106,19 +105,19 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn_rank.metrics.precision_at_k : Measures the share of positives in a given head.
+    sklearn_rank.metrics.precision_at_k : Measures the share of positives among the first k rows.
 
     Notes
     -----
-    There is no `predict`: whether a row is selected depends on the rows it is passed with. A
-    selection from m rows needs at least ``m / (fdr * (n + 1))`` of them, so that with few
-    calibration rows or rare positives it is often empty. Equal scores are selected together;
-    a calibration negative with the same score as a new row counts as above it. The user guide
-    has the proof, and what happens under drift and with several batches.
+    There is no `predict`: whether a row is selected depends on the other rows of its batch. A
+    selection from m rows holds at least ``m / (fdr * (n + 1))`` of them or none, so that with few
+    calibration rows or rare positives it is often empty. Equal scores are selected together; a
+    calibration negative with the score of a new row counts as above it. The user guide has the
+    proof, and the effects of drift and of several batches.
 
-    `fit` takes no `qid` and no `sample_weight`. Other metadata is passed to the estimator's `fit`
-    if its routing requests it; values with one entry per row are passed without the entries of the
-    calibration rows. Validation rows, whose names end in ``_val``, are passed whole.
+    `fit` takes no `qid` and no `sample_weight`. It passes other metadata to the estimator's `fit`
+    if its routing requests them: values with one entry per row without those of the calibration
+    rows, but validation rows (names that end in ``_val``) whole.
 
     References
     ----------
@@ -168,11 +167,11 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Features, of one list.
         y : array-like of shape (n_samples,)
-            Two classes. The greater is the one to find: of strings the one that sorts last, of
-            which a warning tells unless its name is clearly the one to find, such as "fraud".
+            Two classes. The greater one is positive: of strings the one that sorts last, with a
+            warning unless its name is clearly positive, such as "fraud".
         **params : Any
-            Metadata for the estimator's `fit`, by scikit-learn's routing. `qid` and
-            `sample_weight` are refused.
+            Metadata for the estimator's `fit`, by scikit-learn's routing; not `qid` or
+            `sample_weight`.
 
         Returns
         -------
@@ -187,8 +186,8 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            When only the order of the alphabet has chosen the class to find, or when there are too
-            few calibration rows to select any row.
+            When only alphabetical order has chosen the positive class, or when calibration rows
+            are too few to select any row.
         """
         name = type(self).__name__
         check_parameters(name, self.get_params(deep=False), self._allowed)
@@ -212,7 +211,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
                 f"{int(np.ceil(1 / self.fdr)) - 1} calibration rows. Got {len(scores)}.",
                 UserWarning,
             )
-        # Set at the end, and all at once: a fit that fails leaves the last one as it was.
+        # Only set at the end: a fit that fails leaves the last one as it was.
         for attribute in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(attribute, None)
             if hasattr(estimator, attribute):
@@ -224,7 +223,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     def _fit_estimator(
         self, X: Any, y: Any, labels: Values, params: dict[str, Any]
     ) -> tuple[Any, Any, Values]:
-        """Return the estimator, fitted to some rows, and X and labels of the others."""
+        """Return the estimator fitted to some rows, and X and labels of the others."""
         routed = process_routing(self, "fit", **params).estimator.fit
         by_row = {
             key: value
@@ -232,21 +231,22 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
             if not key.endswith("_val") and _n_rows(value) == len(y)
         }
         sizes = {"test_size": self.calibration_size, "random_state": self.random_state}
-        parts = train_test_split(X, y, labels, *by_row.values(), **sizes)
-        lacking = np.setdiff1d(labels, parts[4]).tolist()
-        if lacking:
+        X_fit, X_held, y_fit, _, labels_fit, labels_held, *split = train_test_split(
+            X, y, labels, *by_row.values(), **sizes
+        )
+        absent = np.setdiff1d(labels, labels_fit).tolist()
+        if absent:
             raise ValueError(
-                f"{type(self).__name__} drew {len(parts[4])} rows to fit, none of which is of "
-                f"class {lacking[0]!r}. Pass more rows, or a smaller calibration_size."
+                f"{type(self).__name__} drew {len(labels_fit)} rows to fit, none of which is of "
+                f"class {absent[0]!r}. Pass more rows, or a smaller calibration_size."
             )
-        given = {**routed, **dict(zip(by_row, parts[6::2], strict=True))}
-        return clone(self.estimator).fit(parts[0], parts[2], **given), parts[1], parts[5]
+        metadata = {**routed, **dict(zip(by_row, split[::2], strict=True))}
+        return clone(self.estimator).fit(X_fit, y_fit, **metadata), X_held, labels_held
 
     def p_values(self, X: Any) -> Floats:
         """Return the conformal p-value of each row.
 
-        The probability that a new row is a negative and has a p-value of at most t is at most
-        t.
+        With probability at most t a new row is a negative with a p-value up to t.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            In [1 / (n + 1), 1] with n calibration rows. Small where the score is high.
+            In [1 / (n + 1), 1] with n calibration rows; small for high scores.
         """
         check_is_fitted(self)
         negatives = self.calibration_scores_[~self.calibration_is_positive_]
@@ -264,17 +264,17 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         return conformal_p_values(scores, negatives, len(self.calibration_scores_))
 
     def select(self, X: Any) -> Mask:
-        """Return which rows of a batch to take.
+        """Return the mask of the selected rows of a batch.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Features of all the new rows from which to select.
+            Features of all new rows.
 
         Returns
         -------
         ndarray of bool of shape (n_samples,)
-            True for the rows of the longest head allowed, which may be empty.
+            True for the selected rows, maybe none.
         """
         return select_head(self.p_values(X), self.fdr)
 
@@ -290,7 +290,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's description, the input tags being those of the estimator."""
+        """Return scikit-learn's tags, with the input tags of the estimator."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
@@ -309,26 +309,27 @@ def select_head(p_values: Floats, fdr: float) -> Mask:
     if not len(p_values):
         return np.zeros(0, dtype=bool)
     adjusted = false_discovery_control(p_values, method="bh")
-    return np.asarray(adjusted <= fdr * (1 + 1e-12))  # a head just at the bound is rounded
+    # Rounding must not lose a row whose value equals the bound.
+    return np.asarray(adjusted <= fdr * (1 + 1e-12))
 
 
 def _n_rows(values: Any) -> int | None:
-    """Return the number of entries; None for a text, a number and other single values."""
+    """Return the number of entries; None for a string, a number or another scalar."""
     if isinstance(values, str) or not hasattr(values, "__len__"):
         return None
     return int(values.shape[0]) if getattr(values, "shape", ()) else len(values)
 
 
 def _check_labels(name: str, y: Any) -> Values:
-    """Return labels of one dimension, of at most two classes."""
+    """Return one-dimensional labels of at most two classes."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     check_classification_targets(y)
     labels = check_column(y, "y")
     if len(np.unique(labels)) > 2:
         raise ValueError(
-            f"{name} needs two classes. Got {len(np.unique(labels))}: for graded relevance say "
-            "what is relevant, for example y > 0."
+            f"{name} needs two classes. Got {len(np.unique(labels))}: for graded relevance pass a "
+            "condition, for example y > 0."
         )
     return labels
 

@@ -384,7 +384,7 @@ def test_missing_features_are_left_to_the_regression():
     ("parameters", "options", "message"),
     [
         ({"method": "em", "regression": LogisticRegression()}, {}, "needs X, the features of the"),
-        ({}, {"X": np.ones((5, 2))}, "reads X with method='em' only"),
+        ({}, {"X": np.ones((5, 2))}, "takes X only with method='em'"),
         ({"method": "em"}, {"X": np.ones((4, 2))}, "row numbers of X, 0 to 3.*Got 4"),
         ({"method": "em", "regression": LinearRegression()}, {"X": np.ones((5, 2))}, "classifier"),
         ({"method": "em", "regression": 1}, {"X": np.ones((5, 2))}, "None or a classifier"),

@@ -148,14 +148,17 @@ def make_clicks(
         checked = (examination, "examination", n_shown)
         theta = check_probabilities("make_clicks", *checked, positive=True)[:n_shown]
     random = check_random_state(random_state)
+    # 1) The list of each impression.
     lists = _lists(of_rankers, code, n_shown)
     ranker = random.randint(lists.shape[0], size=n_impressions)
     query = random.randint(lists.shape[1], size=n_impressions)
     rows = group = lists[ranker, query]
+    # 2) The experiment: ranks by the ranker at each position after the swap.
     if swap:
         ranks, other = _swapped(rows, random)
         rows = np.take_along_axis(rows, ranks, axis=1)
         group = other[:, np.newaxis] * n_shown + ranks
+    # 3) The clicks; positions beyond the end of a list have none.
     attraction = _attraction(grades, noise)
     probability = attraction[rows] + (1 - attraction[rows]) * trust / np.arange(1, n_shown + 1)
     clicks = _clicks(np.where(rows >= 0, probability, 0), theta, stop, random)

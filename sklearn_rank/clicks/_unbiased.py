@@ -196,6 +196,7 @@ def click_pairs(
     positions = check_positions(_OWNER, position, len(is_clicked))
     lists, items, rows = _lists_and_items(is_clicked, row, impression)
     theta, least = propensity_of_rows(_OWNER, propensity, positions), clip or 0.0
+    # Products of matrices (lists x rows) sum over the lists that show both rows.
     shape = int(lists.max()) + 1, len(rows)
     shown = csr_array((np.ones(len(lists)), (lists, items)), shape=shape)
     if pool == "click":

@@ -220,6 +220,7 @@ def dcg_from_clicks(
     """
     settings = (method, k, clip, min_overlap, n_bootstrap, random_state)
     check_parameters(_OWNER, dict(zip(_ALLOWED, settings, strict=True)), _ALLOWED)
+    # 1) Counts of the log, and the bootstrap weights of its queries (the first row: all once).
     log = _read(clicks, position, row, impression, y_score, qid, k)
     predicted = _predictions(method, attraction, log)
     n_positions = int(log.position.max())
@@ -227,6 +228,7 @@ def dcg_from_clicks(
     offset = no_trust if offset is None else offset
     beta = check_probabilities(_OWNER, offset, "offset", n_positions)
     weights = _draws(check_random_state(random_state), log.n_queries, n_bootstrap)
+    # 2) Propensities, given or estimated in each sample.
     if isinstance(propensity, PositionPropensity):
         columns = clicks, position, row, log.query_of_row
         theta = np.minimum(propensity.by_weight(*columns, weights.astype(np.float64)), 1.0)
@@ -235,6 +237,7 @@ def dcg_from_clicks(
     else:
         theta = check_probabilities(_OWNER, propensity, "propensity", n_positions, positive=True)
         propensities = theta[np.newaxis]
+    # 3) The estimate in the log and in each sample, from sums over queries.
     overlap = _overlap(log, min_overlap)
     cell = log.position - 1
     estimator = _GainEstimator(method, clip, predicted, beta[cell])
@@ -397,6 +400,7 @@ def _diagnostics(
     n_unseen = int((is_top & ~is_seen).sum())
     inverse = log.impressions[log.query[is_seen]] / a[is_seen]
     is_clipped = bool((inverse * (estimator.clip or 0.0) > 1).any())
+    # Clipping and unseen rows remove gains, which are not negative, from an "ips" estimate.
     kind = "estimate"
     if is_clipped or (n_unseen and estimator.method != "dr"):
         kind = "lower bound" if estimator.method == "ips" else "biased"

@@ -60,11 +60,13 @@ def bin_partitions(
     binning : Binning
         How values become bins.
     """
+    # 1) A sample of few rows of each partition; if they don't suffice, of as many as there may be.
     for n_kept in (-(-_SPARE * MOST_ROWS // len(partitions.chunks)), MOST_ROWS):
         samples = partitions.map(sample_partition, min(n_kept, MOST_ROWS))
         sample = tasks.keep(tasks.tree(merge_samples, samples))
         if tasks.result(is_enough, sample):
             break
+    # 2) Thresholds from the sample, then the bins of all rows.
     bins = tasks.result(find_in_sample, binning, sample)
     release([sample])
     return tasks.start(partitions.map(bin_partition, bins)), bins

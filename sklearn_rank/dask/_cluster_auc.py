@@ -59,11 +59,13 @@ def cluster_auc(
     n_ranges : int
         Number of ranges of scores.
     """
+    # 1) Splitters: quantiles of a sample of scores.
     model = delayed(estimator)
     samples = partitions.map(sample_scores, model)
     splitters = tasks.result(
         choose_splitters, tasks.keep(tasks.tree(np.concatenate, samples)), n_ranges
     )
+    # 2) Pieces of the partitions by range; the pieces of a range are counted together.
     pieces = partitions.map(score_pieces, model, splitters, heaviest)
     count = delayed(count_range, pure=False)
     ranges = [count([piece[k] for piece in pieces]) for k in range(len(splitters) + 1)]

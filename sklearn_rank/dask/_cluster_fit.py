@@ -107,10 +107,13 @@ class ClusterFit:
             # Two fits at once would wait for each other's workers.
             while not self.client.run_on_scheduler(begin_turn, plan.fit, self.client.id):
                 time.sleep(_PAUSE)
+            # 1) Each worker gets partitions that it holds, if it can.
             by_worker = self._assigned()
+            # 2) Several workers join XGBoost's collective through its tracker.
             if len(by_worker) > 1:
                 tracker = self.client.run_on_scheduler(start_tracker, len(by_worker))
                 plan = replace(plan, tracker=tracker)
+            # 3) One long task on each; lost workers end it, as Dask must not run it elsewhere.
             for rank, (address, partitions) in enumerate(by_worker.items()):
                 key = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
                 options = {"workers": [address], "retries": 0, "pure": False, "key": key}
@@ -182,19 +185,17 @@ class ClusterFit:
         """Make every worker leave the fit, and wait until they have."""
         is_over = all(task.status == "finished" for task in tasks)
         self.client.cancel(tasks)
-        if not is_over:
-
-            def are_idle() -> bool:
-                running = self.client.run(stop_fit, plan.fit, on_error="ignore")
-                return not any(running.values())
-
-            with suppress(OSError, ValueError):
-                # Joining workers wait for the tracker: it stops after a moment for the others.
-                if not wait_until(are_idle, _PATIENCE):
-                    self.client.run_on_scheduler(stop_tracker, plan.fit)
-                    wait_until(are_idle, _RETURN)
+        with suppress(OSError, ValueError):
+            # Joining workers wait for the tracker: it stops after a moment for the others.
+            if not is_over and not wait_until(lambda: self._is_idle(plan), _PATIENCE):
+                self.client.run_on_scheduler(stop_tracker, plan.fit)
+                wait_until(lambda: self._is_idle(plan), _RETURN)
         with suppress(OSError):
             self.client.run_on_scheduler(stop_tracker, plan.fit, ends_turn=True)
+
+    def _is_idle(self, plan: FitPlan) -> bool:
+        """Ask all workers to leave the fit; return whether they have."""
+        return not any(self.client.run(stop_fit, plan.fit, on_error="ignore").values())
 
     # Before it runs --------------------------------------------------------------------------
 

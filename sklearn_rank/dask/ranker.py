@@ -272,11 +272,7 @@ def _classes_on_cluster(estimator: Any, summaries: list[Summary]) -> Values | No
 
 @with_callbacks
 def _fit_on_client(
-    estimator: Any,
-    owner: DaskRanker,
-    client: Any,
-    partitions: Partitions,
-    data: tuple[Any, Any],
+    estimator: Any, owner: DaskRanker, client: Any, partitions: Partitions, data: tuple[Any, Any]
 ) -> Any:
     """Fit the estimator to the collections X and y in `data` and return it."""
     plan, futures, sizes = _planned(estimator, owner.shuffle_queries, Tasks(client), partitions)
@@ -308,6 +304,7 @@ def _planned(
 ) -> tuple[FitPlan, list[Any], list[int]]:
     """Return the plan of a fit, futures of the partitions that have rows, and their sizes."""
     name, is_graded = type(estimator).__name__, estimator.relevance == "graded"
+    # 1) A first look at all rows: categories, whole queries, classes and numbers of rows.
     if partitions.checks.codes is not None:
         codes = find_categories(tasks, partitions, partitions.checks.codes.positions)
         estimator.category_codes_, partitions = codes, partitions.with_checks(codes=codes)
@@ -320,6 +317,7 @@ def _planned(
         raise ValueError(f"{name} has no row of positive weight to learn from.")
     classes = _classes_on_cluster(estimator, summaries)
     partitions = partitions.with_checks(classes=classes).where(has_rows)
+    # 2) A second look, which reads features: the workers keep their values or their bins.
     bins, binning = None, estimator.binning() if hasattr(estimator, "binning") else None
     if binning is None:
         futures = tasks.start(partitions.map(Partition.take, slice(None)))

@@ -1,4 +1,4 @@
-"""A generator of loan applications with what tables of lenders have: categories, codes, gaps."""
+"""A generator of loan applications with categories, special codes and missing values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CATEGORIES = {
     "housing": ("own", "rent", "with_parents", "other"),
     "purpose": ("car", "furniture", "repairs", "consolidation", "education", "holiday", "business"),
     "channel": ("branch", "online", "broker"),
-    "region": tuple(f"R{number}" for number in range(1, 13)),
+    "region": tuple(f"R{region}" for region in range(1, 13)),
 }
 KINDS = ("paid", "never_pays", "overstretched", "life_event")
 N_MONTHS = 24
@@ -49,21 +49,21 @@ def make_credit(
 
     - **never_pays**, about a quarter: never intended to pay. They are few and similar: many
       enquiries in a short time, a new address, an application online or through a broker, often
-      without proof of income. A ranker can find them at the top of the list.
+      without proof of income. A ranker can put them at the top of the list.
     - **overstretched**, about half: their instalments and credit lines are high for their income.
-      The risk grows slowly with many features, so that they are spread over the upper half of the
-      list, among many who pay.
+      The risk grows slowly with many features, so that they spread over the upper half of the
+      list, among many good payers.
     - **life_event**, about a quarter: illness, divorce, loss of a job. Hardly any feature predicts
-      them; they are spread over the whole list.
+      them, so that they spread over the whole list.
 
-    A small model can't describe all three. One selected by the AUC spends its terms on the
-    overstretched; one selected for the top of the list, by a larger p or a partial AUC, spends more
+    A small model can't describe all three. Selected by the AUC it spends its terms on the
+    overstretched; selected for the top of the list, by a larger p or a partial AUC, it spends more
     of them on those who never pay.
 
     The columns:
 
-    - *age* in years; *income* a month, missing where it is not proved; *debt_to_income*:
-      instalments in % of income, -998 where no income is proved;
+    - *age* in years; *income* per month, missing without proof; *debt_to_income*: instalments in
+      % of income, -998 without proof of income;
     - *loan_amount* in the currency of the income; *loan_months*: the term; *utilisation*: % of the
       credit lines in use, -999 without one;
     - *enquiries_6m* by lenders, missing without a file at the bureau; *months_since_delinquency*:
@@ -73,11 +73,11 @@ def make_credit(
 
     .. math:: P(\mathrm{bad}) = 1 - \prod_{k=1}^{3} \bigl(1 - h_k(x)\bigr)
 
-    where :math:`h_k(x)` is the probability of the k-th kind. Each is monotone in the
-    features of `monotonic_cst`, and two interactions matter: a new address counts more in
-    applications online, and used credit lines more with high instalments. They depend on neither
-    `group` nor `month`; the features do: B has lower incomes, and the share of online applications
-    grows from about 30 % in the first month to about 60 % in the last.
+    where :math:`h_k(x)` is the probability of the k-th kind. Each is monotone in the features of
+    `monotonic_cst`. There are two interactions: a new address counts more in online applications,
+    and used credit lines count more with high instalments. The probabilities do not depend on
+    `group` or `month`, but features do: group B has lower incomes, and the share of online
+    applications grows from about 30 % in the first month to about 60 % in the last.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def make_credit(
         feature_names, categorical_features : list of str
             All columns; those with categories.
         monotonic_cst : dict
-            Feature to 1 where the risk does not fall, -1 where it does not rise, when the feature
-            grows (special codes and missing values aside).
+            1 for features with increasing risk, -1 for features with decreasing risk (apart from
+            special codes and missing values).
         special_values : dict
-            Feature to the codes that are not values of it.
+            The special codes of each feature that has some.
         group : ndarray of shape (n_samples,)
             "A" or "B", a protected attribute; not a feature.
         month : ndarray of shape (n_samples,)
@@ -122,7 +122,7 @@ def make_credit(
 
     References
     ----------
-    The story and its probabilities are defined here.
+    The model is defined here.
 
     Examples
     --------
@@ -138,9 +138,10 @@ def make_credit(
     check_parameters("make_credit", {"n_samples": n_samples}, _ALLOWED)
     pandas = import_extra("pandas", "cli", "make_credit")
     rng = check_random_state(random_state)
-    table, aside = _draw_applications(rng, int(n_samples))
+    table, group_and_month = _draw_applications(rng, int(n_samples))
     hazards = hazards_of(table)
-    probability = 1.0 - np.prod([1.0 - one for one in hazards], axis=0)
+    probability = 1.0 - np.prod([1.0 - hazard for hazard in hazards], axis=0)
+    # The first kind that happens decides.
     happens = rng.random_sample((len(hazards), n_samples)) < hazards
     kind = np.where(happens.any(axis=0), 1 + np.argmax(happens, axis=0), 0)
     for name, categories in CATEGORIES.items():
@@ -153,26 +154,26 @@ def make_credit(
         categorical_features=list(CATEGORIES),
         monotonic_cst=dict(MONOTONIC),
         special_values={name: list(codes) for name, codes in SPECIAL.items()},
-        **aside,
+        **group_and_month,
         probability=probability,
         kind=np.array(KINDS)[kind],
         DESCR=make_credit.__doc__,
     )
 
 
-def _choose(rng: np.random.RandomState, names: tuple[str, ...], shares: list[Any]) -> Values:
-    """Draw one of the names for each row; each share is a number or an array over rows."""
-    parts = np.cumsum(np.broadcast_arrays(*shares), axis=0)
-    draw = rng.random_sample(parts.shape[1]) * parts[-1]
-    return np.array(names)[(draw >= parts).sum(axis=0)]
+def _draw_names(rng: np.random.RandomState, names: tuple[str, ...], shares: list[Any]) -> Values:
+    """Draw a name for each row; the share of a name is a number or an array over rows."""
+    upto = np.cumsum(np.broadcast_arrays(*shares), axis=0)
+    draw = rng.random_sample(upto.shape[1]) * upto[-1]
+    return np.array(names)[(draw >= upto).sum(axis=0)]
 
 
 def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw features by name, and what is known besides: group and month."""
+    """Draw the features by name, and group and month."""
     group, month = np.where(rng.random_sample(n) < 0.45, "B", "A"), rng.randint(N_MONTHS, size=n)
     age = np.round(18 + 60 * rng.beta(1.5, 2.6, n))
-    strain = rng.standard_normal(n)  # how tight money is
-    swindles = rng.random_sample(n) < 0.025  # applies like those who never pay
+    strain = rng.standard_normal(n)  # lack of money
+    swindles = rng.random_sample(n) < 0.025  # has the features of those who never pay
     employment = _draw_employment(rng, age)
     income, is_proved = _draw_income(rng, age, employment, group, swindles)
     numbers = {
@@ -186,12 +187,12 @@ def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, An
     branch = 1 - online - 0.2
     shares: dict[str, list[Any]] = {
         "housing": [np.where(young, 0.08, 0.5), 0.45, np.where(young, 0.4, 0.02), 0.04],
-        "purpose": [np.full(n, one) for one in (30, 18, 14, 16, 8, 9, 5)],
+        "purpose": [np.full(n, percent) for percent in (30, 18, 14, 16, 8, 9, 5)],
         "channel": [np.where(swindles, 0.05, branch), np.where(swindles, 0.65, online), 0.2],
         "region": [np.full(n, 1 / rank) for rank in range(1, 13)],
     }
-    chosen = {name: _choose(rng, CATEGORIES[name], parts) for name, parts in shares.items()}
-    table = {**numbers, "employment": employment, **chosen}
+    drawn = {name: _draw_names(rng, CATEGORIES[name], share) for name, share in shares.items()}
+    table = {**numbers, "employment": employment, **drawn}
     return table, {"group": group, "month": month}
 
 
@@ -200,13 +201,13 @@ def _draw_employment(rng: np.random.RandomState, age: Floats) -> Values:
     working = 1 - retired
     fixed_term = np.where(age < 30, 0.3, 0.12) * working
     shares = [0.64 * working, fixed_term, 0.12 * working, retired, 0.06 * working]
-    return _choose(rng, CATEGORIES["employment"], shares)
+    return _draw_names(rng, CATEGORIES["employment"], shares)
 
 
 def _draw_income(
     rng: np.random.RandomState, age: Floats, employment: Values, group: Values, swindles: Values
 ) -> tuple[Floats, Values]:
-    """Return incomes and whether they are proved."""
+    """Return incomes and the mask of those with proof."""
     level = 7.75 + 0.012 * np.minimum(age - 18, 30) - 0.14 * (group == "B")
     factor = {"permanent": 0.0, "fixed_term": -0.2, "self_employed": 0.1, "retired": -0.3}
     level += np.select([employment == name for name in factor], list(factor.values()), -0.75)
@@ -263,7 +264,7 @@ def _draw_stability(
 
 
 def hazards_of(table: dict[str, Any]) -> list[Floats]:
-    """Return the probabilities of the three kinds of bad payers."""
+    """Return the probabilities h_k of the three kinds of bad payers."""
     ratio = table["loan_amount"] / np.where(np.isnan(table["income"]), 2500.0, table["income"])
     life_event = np.where(table["employment"] == "fixed_term", 0.024, 0.014)
     return [_never_pays(table, ratio), _overstretched(table, ratio), life_event]
@@ -274,6 +275,7 @@ def _never_pays(table: dict[str, Any], ratio: Floats) -> Floats:
     is_new = np.clip(1 - table["months_at_address"] / 12, 0, 1)
     online, broker = table["channel"] == "online", table["channel"] == "broker"
     logit = -7.9 + 0.9 * np.minimum(enquiries, 6) + 1.2 * is_new + 0.6 * broker
+    # The interaction: a new address counts more in an online application.
     logit += 1.6 * online * is_new + 0.3 * online + 0.15 * np.minimum(ratio, 8)
     logit += 1.3 * np.isnan(table["income"])
     return np.asarray(0.9 * expit(logit))
@@ -283,6 +285,7 @@ def _overstretched(table: dict[str, Any], ratio: Floats) -> Floats:
     used = np.where(table["utilisation"] < 0, 25.0, table["utilisation"]) / 100
     debt = np.where(table["debt_to_income"] < 0, 35.0, table["debt_to_income"]) / 50
     late = table["months_since_delinquency"]
+    # The interaction: used credit lines count more with high instalments.
     logit = -6.2 + 1.3 * used + 1.2 * debt + 1.6 * used * debt + 0.1 * np.minimum(ratio, 8)
     logit += np.select([late == -999, late == -998], [0.0, 1.1], 0.4 + 1.4 * np.exp(-late / 24))
     logit -= 0.6 * np.log(np.where(np.isnan(table["income"]), 1700.0, table["income"]) / 2500)
@@ -291,6 +294,6 @@ def _overstretched(table: dict[str, Any], ratio: Floats) -> Floats:
     logit -= 0.8 * np.minimum(np.nan_to_num(table["months_employed"], nan=0.0), 60) / 60
     effect = {"consolidation": 0.5, "business": 0.7, "holiday": 0.3, "car": -0.2, "repairs": -0.2}
     logit += np.select([table["purpose"] == name for name in effect], list(effect.values()), 0.0)
-    settled = [table["employment"] == "retired", table["housing"] == "own"]
-    logit += np.select(settled, [-0.5, -0.3], 0.0)
+    is_settled = [table["employment"] == "retired", table["housing"] == "own"]
+    logit += np.select(is_settled, [-0.5, -0.3], 0.0)
     return np.asarray(expit(logit))

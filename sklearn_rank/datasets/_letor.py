@@ -19,9 +19,10 @@ from sklearn_rank._core.files import open_binary
 from sklearn_rank._core.protocols import Floats, Indices
 
 _DENSE_SHARE = 0.5
-"""Share of written entries from which on a dense array needs about as little memory."""
+"""Share of entries in the file from which a dense array takes less memory than a sparse one."""
 
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+"""Errors of truncated or damaged gzip data."""
 
 
 def load_letor(
@@ -34,34 +35,34 @@ def load_letor(
     r"""Read a ranking data set in svmlight/LETOR format.
 
     Each line is one row: ``relevance qid:query index:value index:value ... # comment``.
-    Either all lines have ``qid`` or none; entries missing from a line are 0. Where none has it, a
-    file ``path.query`` or ``path.group`` beside, with or without the ``.gz`` of a packed path, may
-    hold the number of rows of each query, one a line, as LightGBM and XGBoost read it.
+    All lines have ``qid``, or none has; entries missing from a line are 0. Without ``qid`` a file
+    ``path.query`` or ``path.group`` (with or without the ``.gz`` of a compressed path) may hold
+    the number of rows of each query, one per line, as for LightGBM and XGBoost.
 
     Parameters
     ----------
     path : str or path-like
-        The file, which may be compressed with gzip.
+        The file, maybe compressed with gzip.
     n_features : int, default=None
-        Number of columns of `data`. The default is the largest index in the file, which
-        for sparse files can differ between the parts of one data set.
+        Number of columns of `data`. None: the largest index in the file, which can differ between
+        the parts of a sparse data set.
     return_comments : bool, default=False
-        Whether to return the text after ``#`` of each line as well.
+        Whether to return the text after ``#`` of each line, too.
     zero_based : bool or "auto", default="auto"
-        Whether indices start at 0. If False they start at 1, as in LETOR. "auto": at 0 if the
-        file has an index 0. Read the other parts of a data set with the `zero_based` of the
-        first: one that never writes index 0 would be shifted by a column.
+        Whether indices start at 0. False: at 1, as in LETOR. "auto": at 0 if the file has an index
+        0. Read the other parts of a data set with the `zero_based` of the first: "auto" would
+        shift a part without index 0 by a column.
 
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
         data : ndarray or CSR matrix of shape (n_rows, n_features)
-            A dense array when at least half of the entries are written in the file
-            (written zeros count), a CSR matrix otherwise.
+            A dense array if the file holds at least half of the entries (zeros in the file
+            count), otherwise a CSR matrix.
         target : ndarray of shape (n_rows,)
             The relevance of each row.
         qid : ndarray of shape (n_rows,) or None
-            The query of each row; None for a file without ``qid`` and without a file beside.
+            The query of each row; None without ``qid`` and without a file of queries.
         zero_based : bool
             Whether indices start at 0.
         comments : list of str
@@ -70,10 +71,10 @@ def load_letor(
     Raises
     ------
     ValueError
-        If the file is empty, a line is malformed, or the file ends in the middle of a
-        row. The message gives the file, the line number (from 1) and the reason. Also if the
-        file has more than `n_features` columns, or the index 0 where `zero_based` is False; or if
-        the file beside does not hold numbers of rows, or not of so many rows.
+        If the file is empty, a line is malformed, or the file ends in the middle of a row. The
+        message gives the file, the line number (from 1) and the reason. Also if the file has more
+        than `n_features` columns, or an index 0 with ``zero_based=False``; or if the file of
+        queries does not hold numbers of rows, or numbers of other rows.
 
     See Also
     --------
@@ -104,19 +105,18 @@ def load_letor(
         raise ValueError(f"{path}: holds no rows.")
     has_zero = bool((matrix.indices == 0).any())
     zero_based = has_zero if zero_based == "auto" else bool(zero_based)
-    if has_zero > zero_based:
-        what = "has the index 0, where indices must start at 1 (zero_based=False)"
-        raise ValueError(f"{path}: {what}.")
+    if has_zero and not zero_based:
+        raise ValueError(f"{path}: has the index 0, where 1 is the first (zero_based=False).")
     matrix = matrix if zero_based or not matrix.nnz else matrix[:, 1:]
     _check_complete(path, matrix, target, qid)
-    n_rows, n_found = matrix.shape
-    if n_features is not None and n_features < n_found:
-        what = f"n_features was set to {n_features}, but the file has {n_found} features"
-        raise ValueError(f"{path}: {what}.")
-    matrix.resize((n_rows, n_features or n_found))
-    dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
-    data = matrix.toarray() if dense else matrix
-    query = qid if len(qid) else _queries_beside(path, n_rows)
+    n_rows, n_in_file = matrix.shape
+    if n_features is not None and n_features < n_in_file:
+        reason = f"n_features was set to {n_features}, but the file has {n_in_file} features"
+        raise ValueError(f"{path}: {reason}.")
+    matrix.resize((n_rows, n_features or n_in_file))
+    is_dense = matrix.nnz >= _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]
+    data = matrix.toarray() if is_dense else matrix
+    query = qid if len(qid) else _queries_from_file(path, n_rows)
     bunch = Bunch(data=data, target=target, qid=query, zero_based=zero_based)
     if return_comments:
         texts = (line.partition(b"#")[2].strip() for _, line in _rows(path))
@@ -124,8 +124,8 @@ def load_letor(
     return bunch
 
 
-def _queries_beside(path: Path, n_rows: int) -> Indices | None:
-    """Return the queries by their numbers of rows in a file beside; None without one."""
+def _queries_from_file(path: Path, n_rows: int) -> Indices | None:
+    """Return the queries of the rows from a file with their sizes; None without one."""
     stems = path, str(path).removesuffix(".gz")
     files = [Path(f"{stem}.{end}") for stem in stems for end in ("query", "group")]
     file = next(filter(Path.is_file, files), None)
@@ -133,7 +133,7 @@ def _queries_beside(path: Path, n_rows: int) -> Indices | None:
         return None
     words = file.read_text(encoding="utf-8", errors="replace").split()
     if not all(word.isdecimal() and word.isascii() for word in words):
-        raise ValueError(f"{file}: must hold the number of rows of each query, one a line")
+        raise ValueError(f"{file}: must hold the number of rows of each query, one per line")
     sizes = np.array(words, dtype=np.intp)
     if sizes.sum() != n_rows:
         raise ValueError(f"{file}: its queries have {sizes.sum()} rows, but {path} has {n_rows}")
@@ -141,12 +141,12 @@ def _queries_beside(path: Path, n_rows: int) -> Indices | None:
 
 
 def _read_svmlight(path: Path) -> tuple[Any, Floats, Indices]:
-    """Read with scikit-learn; on failure raise an error that names the malformed line."""
+    """Read the file with scikit-learn; an error names the malformed line."""
     try:
         with open_binary(path) as file:
             matrix, target, qid = load_svmlight_file(file, query_id=True, zero_based=True)
     except (*_BROKEN_GZIP, ValueError, OverflowError) as error:
-        # The reader does not name the line; a slow loop in Python does.
+        # The reader does not name the line; a slow loop in Python finds it.
         _raise_first_error(path)
         raise ValueError(f"{path}: {error}") from error
     return matrix, target, qid
@@ -156,45 +156,46 @@ def _check_complete(path: Path, matrix: Any, target: Floats, qid: Indices) -> No
     """Raise ValueError for errors that scikit-learn's reader ignores."""
     if len(qid) not in {0, len(target)} or not np.isfinite(target).all():
         _raise_first_error(path)
-    # A file truncated between two entries: every other row has all entries, and the last line
-    # has no line end.
-    written, width = np.diff(matrix.indptr), matrix.indices.max(initial=-1) + 1
-    if len(written) > 1 and written[-1] < width and (written[:-1] == width).all():
-        (number, line) = deque(_rows(path), maxlen=1)[0]
+    # Signs of a file truncated between two entries: every other row has all entries, and the last
+    # line has no line end.
+    n_entries, width = np.diff(matrix.indptr), matrix.indices.max(initial=-1) + 1
+    if len(n_entries) > 1 and n_entries[-1] < width and (n_entries[:-1] == width).all():
+        line_number, line = deque(_rows(path), maxlen=1)[0]
         if not line.endswith(b"\n"):
-            what = f"it has {written[-1]} entries and no line end, every other row has {width}"
-            raise ValueError(f"{path}, line {number}: the file ends inside this row: {what}.")
+            reason = f"it has {n_entries[-1]} entries and no line end, every other row has {width}"
+            where = f"{path}, line {line_number}"
+            raise ValueError(f"{where}: the file ends inside this row: {reason}.")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number, line) of each line that holds a row."""
     with open_binary(path) as file:
-        for number, line in enumerate(file, start=1):
+        for line_number, line in enumerate(file, start=1):
             if line.partition(b"#")[0].strip():
-                yield number, line
+                yield line_number, line
 
 
 def _raise_first_error(path: Path) -> None:
     """Raise a ValueError for the first malformed line; return if there is none."""
-    number, first = 0, None
+    line_number, n_first = 0, None  # n_first: number of query ids in the first row, 0 or 1
     try:
-        for number, line in _rows(path):
+        for line_number, line in _rows(path):
             reason, row = "", BytesIO(line)
             try:
                 _, target, qid = load_svmlight_file(row, query_id=True, zero_based=True)
-                first = len(qid) if first is None else first
+                n_first = len(qid) if n_first is None else n_first
                 if not np.isfinite(target).all():
                     reason = "the relevance must be a finite number"
-                elif len(qid) != first:
+                elif len(qid) != n_first:
                     reason = f"has {'a' if len(qid) else 'no'} qid, unlike the lines above"
             except (ValueError, OverflowError) as error:
                 reason = str(error).rstrip(".")
             if reason:
                 text = line.strip().decode(errors="backslashreplace")
                 raise ValueError(
-                    f"{path}, line {number}: {reason}. A row must read 'relevance qid:query "
-                    f"index:value ...', with indices that grow. Got {text[:60]!r}."
+                    f"{path}, line {line_number}: {reason}. A row must read 'relevance qid:query "
+                    f"index:value ...', with increasing indices. Got {text[:60]!r}."
                 )
     except _BROKEN_GZIP as error:
-        what = f"the gzip data is truncated or damaged ({error})"
-        raise ValueError(f"{path}, line {number + 1}: {what}.") from error
+        reason = f"the gzip data is truncated or damaged ({error})"
+        raise ValueError(f"{path}, line {line_number + 1}: {reason}.") from error

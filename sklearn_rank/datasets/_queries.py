@@ -21,9 +21,9 @@ def make_queries(
     """Generate a ranking data set with graded relevance.
 
     The utility of a row is the sum of a linear function of the features, the product of the
-    first two, and noise. A share of ``2**-g`` of all rows has grade g or higher, so that few rows
-    have high grades. The features of each query are shifted by a random vector that is
-    independent of relevance: they are comparable within a query, not across queries.
+    first two, and noise. A share of ``2**-g`` of all rows has grade g or higher: high grades are
+    rare. A random vector, independent of relevance, shifts the features of each query, so that
+    they are comparable only within a query.
 
     Parameters
     ----------
@@ -63,15 +63,16 @@ def make_queries(
     >>> sorted(set(queries.target.tolist()))
     [0, 1, 2]
     """
-    given = (n_queries, rows_per_query, n_features, n_grades)
-    check_parameters("make_queries", dict(zip(_ALLOWED, given, strict=True)), _ALLOWED)
+    sizes = (n_queries, rows_per_query, n_features, n_grades)
+    check_parameters("make_queries", dict(zip(_ALLOWED, sizes, strict=True)), _ALLOWED)
     rng = check_random_state(random_state)
     qid = np.repeat(np.arange(n_queries), rows_per_query)
-    within = rng.standard_normal((len(qid), n_features))
+    X = rng.standard_normal((len(qid), n_features))
     coefficients = np.linspace(1.0, 0.0, n_features)
-    utility = within @ coefficients + within[:, 0] * within[:, 1]
+    utility = X @ coefficients + X[:, 0] * X[:, 1]
     utility += rng.standard_normal(len(qid))
+    # Half of all rows have grade 1 or higher, a quarter grade 2 or higher, and so on.
     cuts = np.quantile(utility, 1.0 - 0.5 ** np.arange(1, n_grades))
     shift = rng.standard_normal((n_queries, n_features))
     target = np.searchsorted(cuts, utility, side="left")
-    return Bunch(data=within + shift[qid], target=target, qid=qid)
+    return Bunch(data=X + shift[qid], target=target, qid=qid)

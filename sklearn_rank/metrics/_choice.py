@@ -26,17 +26,13 @@ from sklearn_rank.metrics.intervals import (
     check_resampling,
     curve_influence,
     fold_of_queries,
-    quantiles,
 )
 from sklearn_rank.metrics.scorers import ranking_scorer
 
 TOP_AND_ALL = {"pauc@0.1": 1.0, "auc": 0.2}
 """Criterion of one list of two classes: mostly the top of the list, a little all of it."""
 
-_ALLOWED: dict[str, Constraint] = {
-    "confidence": CONFIDENCE,
-    "of": Choice(("metric", "criterion")),
-}
+_ALLOWED: dict[str, Constraint] = {"confidence": CONFIDENCE, "of": Choice(("metric", "criterion"))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +151,8 @@ class RankingChoice:
         if rivals is not None:
             excess -= values[samples, rivals] - values[0, rivals]
             estimate -= float(values[0, rivals[0]])
-        low, high = quantiles(excess[1:], confidence)
+        levels = (1 - confidence) / 2, (1 + confidence) / 2
+        low, high = np.quantile(excess[1:], levels).tolist()
         mean = estimate - float(excess[1:].mean())
         return MetricInterval(mean, estimate - high, estimate - low, self.n_drawn)
 
@@ -266,18 +263,23 @@ def choose_ranking(
     qid, group = (None if ids is None else check_qid(ids, n_rows) for ids in (qid, group))
     if criterion is None:
         criterion = TOP_AND_ALL if qid is None and len(np.unique(y)) == 2 else "auc"
-    maximised = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
-    if not maximised:
+    criterion_weights = dict(criterion) if isinstance(criterion, Mapping) else {criterion: 1.0}
+    if not criterion_weights:
         raise ValueError("choose_ranking: 'criterion' must name a metric. Got none.")
-    reported = maximised if metric is None else {metric: 1.0}
+    metric_weights = criterion_weights if metric is None else {metric: 1.0}
+    # 1) Criterion and metric of each ranking in all rows, with influence values. The last ranking
+    # has equal scores: random order.
     rows = y, qid, check_qid(fold, n_rows, "fold"), group
-    rankings = [*scores.values(), np.zeros(n_rows)]  # equal scores last: random order
-    values, influences = _weighted_sums([maximised, reported], rankings, rows)
+    rankings = [*scores.values(), np.zeros(n_rows)]
+    values, influences = _weighted_sums([criterion_weights, metric_weights], rankings, rows)
+    # 2) Their values in bootstrap samples, below those in all rows.
     stratum, rng = strata(*rows), check_random_state(random_state)
     changes = changes_in_samples(influences.reshape(-1, len(stratum)), stratum, n_resamples, rng)
     samples = np.swapaxes(changes.reshape(n_resamples, *values.shape) + values, 0, 1)
     criteria, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
+    # 3) The choice in all rows, and by the same rule in each sample.
     chosen = _choose(criteria, [names.index(name) for name in to_keep], isinstance(preferred, str))
+    # 4) The chosen ranking first, then the others in descending order.
     order = np.argsort(-criteria[0], kind="stable")
     order = np.append(chosen[0], order[order != chosen[0]])
     return RankingChoice(
@@ -313,6 +315,7 @@ def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices
     # From the last to the first: the first column that no other leads wins.
     for column in reversed(preferred):
         ahead = criterion - criterion[:, [column]]
+        # The standard error of the difference is its standard deviation over the samples.
         is_ahead = ahead > ahead[1:].std(axis=0)
         if is_single:
             chosen = np.where(is_ahead, criterion, -np.inf).argmax(axis=1)

@@ -106,25 +106,24 @@ def bootstrap_interval(
     values = _check_finite(values, "values")
     values = values[~np.isnan(values)]
     _check_enough(values)
-    low, high = _bootstrap(values, confidence, n_resamples, check_random_state(random_state))
+    settings = _settings(values, n_resamples, check_random_state(random_state))
+    low, high = _bootstrap(values, confidence, settings)
     return MetricInterval(float(values.mean()), low, high, len(values))
 
 
-def _bootstrap(
-    values: Floats, confidence: float, n_resamples: int, rng: Any
-) -> tuple[float, float]:
+def _settings(values: Floats, n_resamples: int, rng: np.random.RandomState) -> dict[str, Any]:
+    """Return the common settings of resampling in SciPy."""
+    batch = max(1, BATCH_VALUES // len(values))
+    return {"n_resamples": n_resamples, "batch": batch, "random_state": rng}
+
+
+def _bootstrap(values: Floats, confidence: float, settings: dict[str, Any]) -> tuple[float, float]:
     """Return the ends of the interval; both are the mean when all values are equal."""
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
-    interval = stats.bootstrap(
-        (values,),
-        np.mean,
-        confidence_level=confidence,
-        n_resamples=n_resamples,
-        batch=max(1, BATCH_VALUES // len(values)),
-        method="BCa" if n_resamples >= _ENOUGH and len(values) <= MANY_VALUES else "percentile",
-        random_state=rng,
-    ).confidence_interval
+    use_bca = settings["n_resamples"] >= _ENOUGH and len(values) <= MANY_VALUES
+    method = {"confidence_level": confidence, "method": "BCa" if use_bca else "percentile"}
+    interval = stats.bootstrap((values,), np.mean, **method, **settings).confidence_interval
     return float(interval.low), float(interval.high)
 
 
@@ -186,29 +185,17 @@ def compare_rankings(
             f"{int(np.isnan(b).sum())} of them NaN."
         )
     a, b = a[~np.isnan(a)], b[~np.isnan(a)]
+    # Equal values of two rankings may differ by rounding, which the test must not count.
     is_rounding = np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
     difference = np.where(is_rounding, 0.0, a - b)
     _check_enough(difference)
-    rng = check_random_state(random_state)
-    low, high = _bootstrap(difference, confidence, n_resamples, rng)
-    p_value = _permutation_test(difference, n_resamples, rng)
+    settings = _settings(difference, n_resamples, check_random_state(random_state))
+    low, high = _bootstrap(difference, confidence, settings)
+    p_value = 1.0
+    if difference.any():  # the test flips the sign of each difference
+        flips: dict[str, Any] = {"permutation_type": "samples", "vectorized": True, **settings}
+        p_value = float(stats.permutation_test((difference,), np.mean, **flips).pvalue)
     return RankingComparison(float(difference.mean()), low, high, p_value, len(difference))
-
-
-def _permutation_test(difference: Floats, n_resamples: int, rng: Any) -> float:
-    """Return the two-sided p-value of the sign-flip test of the mean difference."""
-    if not difference.any():
-        return 1.0
-    test = stats.permutation_test(
-        (difference,),
-        np.mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=n_resamples,
-        batch=max(1, BATCH_VALUES // len(difference)),
-        random_state=rng,
-    )
-    return float(test.pvalue)
 
 
 # The AUC -----------------------------------------------------------------------

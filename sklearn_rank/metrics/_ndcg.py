@@ -103,6 +103,7 @@ def ndcg_score(
     is_named = isinstance(gain, str)
     gains = (_named_gains if is_named else _user_gains)(ranked.relevance, gain)
     gains = gains / (gains.max() or 1.0)  # so that sums can't overflow
+    # At most 1: rounding may put the DCG of a best order above the maximum.
     best = _best_dcg(ranked, gains, discounts)
     values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
     return mean.of(values, (ranked.n_relevant > 0) & (is_named | (best > 0)))

@@ -541,9 +541,7 @@ class PushSums:
             return float(np.exp(p * self.log_scale))
 
 
-def _sums_of_pairs(
-    total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0
-) -> PushSums:
+def _paired_sums(total: Floats, wrong: Floats, weight: Floats, log_scale: float = 0.0) -> PushSums:
     """Return the sums of the rows that have a row above them; ValueError without any."""
     has_pair = total > 0
     if not has_pair.any():
@@ -563,7 +561,7 @@ def _zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
         return _bipartite_sums(above, below + margin if margin else below)
     counts = count_pairs(rows, margin)
     wrong = np.minimum(counts.lower + counts.tied, counts.total)
-    return _sums_of_pairs(counts.total, wrong, rows.weight)
+    return _paired_sums(counts.total, wrong, rows.weight)
 
 
 def _bipartite_sums(above: Floats, below: Floats) -> PushSums:
@@ -596,16 +594,18 @@ def _exponential_sums(rows: ScoredRows, margin: float) -> PushSums:
     if np.isneginf(log_scale):
         raise ValueError(NO_PAIR)
     wrong = np.exp(log_sums - log_scale)
-    return _sums_of_pairs(preferences.paired_weight(), wrong, preferences.weight, log_scale)
+    return _paired_sums(preferences.paired_weight(), wrong, preferences.weight, log_scale)
 
 
 def push_sums(loss: str | MarginLoss, rows: ScoredRows, margin: float) -> PushSums:
     """Return the sums of the zero-one loss, or of a margin loss, of ``f_i - f_k - margin``."""
     if loss == "zero_one":
         return _zero_one_sums(rows, margin)
+    # A loss that factorises: exp(-(f_i - f_k)) is a product of a term of each row.
     if as_margin_loss(loss).factorises:
         return _exponential_sums(rows, margin)
+    # Any other loss: the sums of the objectives, exact for short lists.
     preferences = Preferences.from_labels(rows.y, rows.qid, rows.weight)
     pair_loss = PairLoss(preferences, loss)
     f, w = rows.score[preferences.order], preferences.weight
-    return _sums_of_pairs(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)
+    return _paired_sums(preferences.paired_weight(), pair_loss.heights(f, w, margin=margin), w)

@@ -17,6 +17,7 @@ from sklearn_rank.metrics.intervals import fraction_before
 from sklearn_rank.metrics.scored_rows import ScoredRows
 
 MAX_FPR = Number(0, 1, closed="right")
+_Curve = Callable[[Groups, Floats, Floats, float], tuple[Floats, Floats]]
 
 
 @over_queries
@@ -93,7 +94,7 @@ def partial_auc_score(
     0.75
     """
     arrays = y_true, y_score, sample_weight
-    return _measure("partial_auc_score", _mean_height, max_fpr, *arrays, **over)
+    return _measure("partial_auc_score", _mean_height, max_fpr, arrays, **over)
 
 
 @over_queries
@@ -172,17 +173,14 @@ def tpr_at_fpr_score(
     0.5
     """
     arrays = y_true, y_score, sample_weight
-    return _measure("tpr_at_fpr_score", _height_at, max_fpr, *arrays, **over)
+    return _measure("tpr_at_fpr_score", _height_at, max_fpr, arrays, **over)
 
 
 def _measure(
     owner: str,
-    measure: Callable[[Groups, Floats, Floats, float], tuple[Floats, Floats]],
-    max_fpr: Any,
-    y_true: Any,
-    y_score: Any,
-    sample_weight: Any,
-    /,
+    measure: _Curve,
+    max_fpr: float,
+    arrays: tuple[Any, ...],
     **over: Unpack[OverQueries],
 ) -> float | Floats:
     """Measure the ROC curve of each query up to `max_fpr`, and average over queries.
@@ -192,6 +190,7 @@ def _measure(
     largest one possible, 0 in queries of one class: they have no curve.
     """
     check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
+    y_true, y_score, sample_weight = arrays
     mean = QueryMean.checked(owner, y_true, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"), sample_weight)
     are_classes = np.isin(rows.score, (0, 1)).all() and np.ptp(rows.score) == 1

@@ -282,6 +282,7 @@ def average_precision(
     running = np.cumsum(r) - r
     relevant_before = running - ranked.queries.spread(running[ranked.queries.start])  # R_N
     t = ties.positions  # t - 1 of the formula: 0, 1, ... in each tie group
+    # The numerator R_N + 1 + (t - 1) (r - 1) / (n - 1), then the other factors, in place.
     precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
     precision += ties.spread(relevant_before + 1)
     rank = ties.spread(ranked.before + 1) + t
@@ -455,6 +456,7 @@ def err_score(
     top = highest if max_relevance is None else float(max_relevance)
     if highest > top:
         raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
+    # 1 - q, with 2^y and 1 both divided by 2^top: neither overflows.
     unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
     values = _expected_reciprocal_stop(ranked, unsatisfied, ranked.depth(k))
     return mean.of(values, ranked.n_relevant > 0)

@@ -89,13 +89,16 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
 
     ValueError where the metric has no interval.
     """
+    # 1) Dependent rows: the folds are the draws.
     if rows.ratio is not None:
         return _over_folds(name, rows, *scores)
     is_interval = len(scores) == 1
+    # 2) Repeated rows: those that repeat one another are a draw.
     if rows.drawn_with is not None:
         draws: Any = rows.y, None, rows.fold, rows.drawn_with
         drawn = [Influence(*influence(name, score, *draws), strata(*draws)) for score in scores]
         return interval_within_unit(drawn[0]) if is_interval else comparison(drawn[0] - drawn[1])
+    # 3) Rows, or queries, are the draws.
     if name == "auc":
         of_auc = metrics.auc_interval if is_interval else metrics.compare_auc
         return of_auc(rows.y, *scores, qid=rows.qid, fold=rows.fold)

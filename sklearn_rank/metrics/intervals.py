@@ -89,13 +89,9 @@ class RankingComparison:
     n_queries: int
 
 
-def check_resampling(
-    owner: str, confidence: float, n_resamples: int, random_state: Any
-) -> dict[str, Any]:
-    """Check the settings of a bootstrap and return them by name."""
-    settings = {"confidence": confidence, "n_resamples": n_resamples, "random_state": random_state}
-    check_parameters(owner, settings, _RESAMPLING)
-    return settings
+def check_resampling(owner: str, *settings: Any) -> None:
+    """Check confidence, n_resamples and random_state of a bootstrap."""
+    check_parameters(owner, dict(zip(_RESAMPLING, settings, strict=True)), _RESAMPLING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,12 +389,6 @@ def around(
     half = error * float(distribution.ppf((1 + confidence) / 2))
     p_value = 1.0 if is_zero else 2 * float(distribution.sf(abs(value) / error))
     return value - half, value + half, p_value
-
-
-def quantiles(values: Floats, confidence: float) -> tuple[float, float]:
-    """Return the quantiles that enclose the middle share `confidence` of the values."""
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
 
 
 def changes_in_samples(

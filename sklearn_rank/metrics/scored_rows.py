@@ -174,12 +174,14 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
     in exactly one group, and log2(L) sorts count all pairs.
     """
     counts = PairCounts(*(np.zeros(len(rows.score)) for _ in range(3)))
+    # 1) Number the levels of relevance.
     level = np.unique(rows.y, return_inverse=True)[1].ravel()
     if level.max() == 1 and rows.query.max() == 0 and np.all(rows.weight == 1):
         return _of_two_classes(rows.score, level == 1, margin)
     by_key = np.argsort(rows.score, kind="stable")
     n_digits = max(1, int(level.max()).bit_length())
     for digit in range(n_digits):
+        # 2) Groups of rows that agree in all higher digits, each in ascending order of scores.
         is_above, key = (level >> digit) & 1, rows.score
         if margin:
             key = np.where(is_above == 1, rows.score, rows.score + margin)
@@ -188,10 +190,12 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
         order = by_key[np.argsort(group[by_key], kind="stable")]
         above = is_above[order]
         ties, groups = nested_runs(group[order], key[order])
-        # Sums over tie groups first: there are fewer of them than rows.
+        # 3) The weight of ones with a score up to that of each tie group. Sums over tie groups come
+        # first: there are fewer of them than rows.
         tied = ties.reduce(np.add, rows.weight[order] * above)
         not_higher = groups.cumsum(tied)
         total = groups.spread(not_higher[groups.end - 1])
+        # 4) Each zero counts the ones of its group.
         below = np.flatnonzero(above == 0)
         row, tie = order[below], ties.spread(np.arange(ties.n_groups))[below]
         counts.total[row] += total[tie]

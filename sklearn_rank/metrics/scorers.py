@@ -126,6 +126,7 @@ def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[
 
 def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = None) -> Floats:
     """Return one score for each row; steps that request qid, under its alias if any, get it."""
+    # The wrapper routes no metadata, so that its inner estimator scores rows that need qid.
     method, wrapped = scoring_method(estimator), _without_wrapper(estimator)
     metadata = requested(wrapped, method, qid, alias)
     scores = scores_of(wrapped if metadata else estimator, X, **metadata)

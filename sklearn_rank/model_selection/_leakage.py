@@ -11,8 +11,6 @@ from sklearn.model_selection import check_cv
 from sklearn_rank._core.validation import check_names, check_qid
 from sklearn_rank.model_selection._splitters import split_queries
 
-__all__ = ["QueryLeakage", "check_query_leakage"]
-
 
 @dataclass(frozen=True)
 class QueryLeakage:

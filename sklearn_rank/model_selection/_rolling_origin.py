@@ -21,8 +21,6 @@ from sklearn_rank._core.validation import (
     is_missing,
 )
 
-__all__ = ["RollingOriginSplit"]
-
 
 class RollingOriginSplit(BaseCrossValidator):
     r"""Split the rows into periods; test each on a model of strictly earlier rows.
@@ -155,6 +153,7 @@ class RollingOriginSplit(BaseCrossValidator):
         embargo = self._embargo_at(moments)
         splits, starts = [], self._starts(np.bincount(first[query]))
         for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(moments)], strict=True)):
+            # Tested: queries that begin in the period. Training: those that end early enough.
             is_tested = ((first >= start) & (first < end))[query]
             n_early = np.count_nonzero(moments[start] - moments > embargo)
             is_trained = (last < n_early)[query]

@@ -24,8 +24,6 @@ from sklearn_rank._core.validation import (
     check_qid,
 )
 
-__all__ = ["QueryKFold", "QueryShuffleSplit"]
-
 
 def _counts_and_size(codes: Indices, is_relevant: Mask) -> tuple[Floats, Floats]:
     """Return the numbers of rows and relevant rows of each query, and its size: their shares."""

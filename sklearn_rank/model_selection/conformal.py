@@ -195,6 +195,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         for refused, reason in _REFUSED.items():
             if params.get(refused) is not None:
                 raise ValueError(f"{name} {reason}.")
+        # All rows calibrate a fitted estimator; else some rows fit it first.
         if isinstance(self.estimator, FrozenEstimator):
             estimator, X_held, y_held = self.estimator, X, labels
         else:
@@ -224,6 +225,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         self, X: Any, y: Any, labels: Values, params: dict[str, Any]
     ) -> tuple[Any, Any, Values]:
         """Return the estimator fitted to some rows, and X and labels of the others."""
+        # Metadata with a value for each row is split with the rows.
         routed = process_routing(self, "fit", **params).estimator.fit
         by_row = {
             key: value

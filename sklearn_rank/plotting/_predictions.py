@@ -1,4 +1,4 @@
-"""Displays of labels and scores: their base class, checks of labels, rows of pipelines."""
+"""Base class of displays of labels and scores, with checks of labels and rows of pipelines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn_rank.plotting.drawing import import_matplotlib
 
 
 class PredictionsDisplay(ABC):
-    """A display of labels and scores, given directly or computed by an estimator."""
+    """A display of labels and scores; an estimator may compute the scores."""
 
     @classmethod
     @abstractmethod
@@ -28,34 +28,34 @@ class PredictionsDisplay(ABC):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any
     ) -> Self:
-        """Score rows with a fitted estimator and draw.
+        """Score rows with a fitted estimator, and draw.
 
         Parameters
         ----------
         estimator : object
-            A fitted ranker or any other scikit-learn estimator, pipelines and searches included.
-            The score is its ``decision_function``, else the probability of ``classes_[1]``, else
+            A fitted ranker or any other scikit-learn estimator, also a pipeline or a search. The
+            score is its ``decision_function``, else the probability of ``classes_[1]``, else
             ``predict``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Relevance, or classes of which ``classes_[1]`` should rank first.
+            Relevance, or two classes; ``classes_[1]`` should rank first.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         **options : Any
-            For `from_predictions`. A `qid` also goes, with metadata routing, to the steps of a
-            pipeline that request it. Without a `name` the legend has the class of the estimator,
-            of a pipeline or search that of the ranker at its end.
+            For `from_predictions`. With metadata routing steps of a pipeline that request `qid`
+            get it, too. Without a `name` the legend shows the class of the estimator, or of the
+            ranker at the end of a pipeline or search.
 
         Returns
         -------
         self : object
-            The display, drawn.
+            The drawn display.
 
         Raises
         ------
         ValueError
-            When the ranker was fitted with `qid`, and it is not passed.
+            When the ranker was fitted with `qid`, and `qid` is not passed.
         """
         import_matplotlib(cls.__name__)
         qid = options.get("qid")
@@ -78,7 +78,7 @@ def classes_of(owner: str, labels: Values) -> Values:
     try:
         classes: Values = np.unique(labels)
     except TypeError as error:
-        raise ValueError(f"{owner} needs labels of one kind, with an order. {error}") from error
+        raise ValueError(f"{owner} needs labels of one kind that can be sorted. {error}") from error
     if any(map(is_missing, classes)):
         raise ValueError(f"{owner} needs a label for each row. Some are missing.")
     return classes
@@ -90,7 +90,7 @@ def is_upper_class(owner: str, labels: Values) -> Mask:
     if len(classes) > 2:
         raise ValueError(
             f"{owner} needs two classes. The labels have {len(classes)} values: for graded "
-            "relevance say what is relevant, for example y > 0."
+            "relevance pass a condition, for example y > 0."
         )
     if len(classes) < 2:
         raise ValueError(
@@ -101,24 +101,24 @@ def is_upper_class(owner: str, labels: Values) -> Mask:
 
 
 def _labels(estimator: Any, y: Any, sample_weight: Any) -> Values:
-    """Return labels, for a classifier whether they are `classes_[1]`."""
+    """Return labels; those of a classifier as a mask of `classes_[1]`."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "classes_"):
         return check_column(y, "y")
     owner, classes = type(estimator).__name__, estimator.classes_
     if len(classes) != 2:
         raise ValueError(
-            f"{owner} was fitted with {len(classes)} classes; a list is ordered by the score of "
-            "one class against one other."
+            f"{owner} was fitted with {len(classes)} classes; a list needs the score of one class "
+            "against one other."
         )
     return is_upper_label(owner, y, classes, sample_weight)
 
 
 def ranker_and_rows(estimator: Any, X: Any = None, qid: Any = None) -> tuple[Any, Any, Any]:
-    """Return the ranker at the end of a search or a pipeline, the rows it gets, and their names.
+    """Return the ranker at the end of a search or pipeline, its rows, and their feature names.
 
-    Transformers that request `qid` get it. The names are those that the ranker has seen, else
-    those that the transformers before it give, else None.
+    Transformers that request `qid` get it. The names are those of the ranker's training rows, else
+    those of the transformers before it, else None.
     """
     check_is_fitted(estimator)
     names = None
@@ -131,7 +131,7 @@ def ranker_and_rows(estimator: Any, X: Any = None, qid: Any = None) -> tuple[Any
                 X = estimator[:-1].transform(X, **requested(estimator[:-1], "transform", qid))
             try:
                 names = estimator[:-1].get_feature_names_out(names)
-            except (AttributeError, ValueError):  # a transformer that gives no names
+            except (AttributeError, ValueError):  # a transformer without names
                 names = None
         estimator = estimator.steps[-1][1]
     return estimator, X, getattr(estimator, "feature_names_in_", names)

@@ -19,10 +19,10 @@ from sklearn_rank.plotting._predictions import (
     rows_of_queries,
 )
 
-_SAME = 1e-9
-"""Relative difference up to which two cut-offs count as equal."""
-_CELLS = 800
-"""Maximum number of cells of the strip; a longer list is averaged."""
+_SAME_CUT = 1e-9
+"""Difference of two equal cut-offs, relative to the longest list: sums of weights are rounded."""
+_MOST_CELLS = 800
+"""Cells of the strip: more than a screen shows. A longer list is averaged."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -32,10 +32,10 @@ class RankedListDisplay(PredictionsDisplay):
     .. math:: \mathrm{precision}(k) = \frac{R(k)}{\min(k, n)}, \qquad
         \mathrm{recall}(k) = \frac{R(k)}{R(n)}
 
-    where R(k) is the weight of the relevant rows among the first k, weights being multiplicities,
-    and n that of all rows. Tied rows count as the mean over their orders. With queries all curves
-    are means over the queries that have a relevant row, as `sklearn_rank.metrics.precision_at_k`
-    and `sklearn_rank.metrics.recall_at_k` are; after the end of a query both stay as they are.
+    where R(k) is the weight (multiplicity) of the relevant rows among the first k, and n that of
+    all rows. Tied rows count as the mean over their orders. With queries all curves are means over
+    the queries with a relevant row, like `sklearn_rank.metrics.precision_at_k` and
+    `sklearn_rank.metrics.recall_at_k`; after the end of a query its values stay constant.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class RankedListDisplay(PredictionsDisplay):
     precision, recall : ndarray of shape (n_cuts,)
         At each cut-off.
     grade : ndarray of shape (n_cuts,)
-        Mean relevance of the rows between a cut-off and the one before.
+        Mean relevance of the rows between the previous cut-off and this one.
     levels : tuple of two floats, default=(0.0, 1.0)
-        Minimum and maximum relevance: the lightest and the darkest shade.
+        Minimum and maximum relevance, drawn in the lightest and the darkest shade.
     name : str or None, default=None
         Title of the legend.
 
@@ -72,7 +72,7 @@ class RankedListDisplay(PredictionsDisplay):
     >>> ranker = RankBoost(n_estimators=5).fit(X[::2], y[::2])
     >>> _ = RankedListDisplay.from_estimator(ranker, X[1::2], y[1::2])
 
-    Grades, of which 2 and more are relevant:
+    Grades; rows of grade 2 and higher are relevant:
 
     >>> display = RankedListDisplay.from_predictions(
     ...     [0, 3, 1, 2], [0.1, 0.9, 0.5, 0.5], relevant_above=1
@@ -110,8 +110,8 @@ class RankedListDisplay(PredictionsDisplay):
         y_score : array-like of shape (n_samples,)
             Scores, greater is better.
         relevant_above : float, default=None
-            Rows with a greater label are relevant. None: with two classes the rows of the
-            greater one, else 0.
+            Rows with a greater label are relevant. None: 0, or with two classes the rows of the
+            greater one.
         qid : array-like of shape (n_samples,), default=None
             Query of each row.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -130,17 +130,17 @@ class RankedListDisplay(PredictionsDisplay):
         """
         rows = ScoredRows.check(y_true, y_score, qid, sample_weight)
         if relevant_above is None and len(classes_of(cls.__name__, rows.y)) <= 2:
-            relevant = is_upper_class(cls.__name__, rows.y)
-            grade = check_relevance(relevant)
+            is_relevant = is_upper_class(cls.__name__, rows.y)
+            grade = check_relevance(is_relevant)
         else:
             grade = check_relevance(rows.y, name="y_true")
-            relevant = grade > (relevant_above or 0.0)
-        if not relevant.any():
+            is_relevant = grade > (relevant_above or 0.0)
+        if not is_relevant.any():
             raise ValueError(
                 f"{cls.__name__} needs a relevant row: no label is above {relevant_above or 0.0:g}."
             )
         levels = float(grade.min()), float(grade.max())
-        curves = _mean_over_queries(rows, grade, relevant)
+        curves = _mean_over_queries(rows, grade, is_relevant)
         return cls(**curves, levels=levels, name=name).plot(ax, max_k=max_k)
 
     def plot(self, ax: Any = None, *, name: str | None = None, max_k: float | None = None) -> Self:
@@ -151,9 +151,9 @@ class RankedListDisplay(PredictionsDisplay):
         ax : matplotlib Axes, default=None
             Where to draw. None: a new figure.
         name : str, default=None
-            Title of the legend, instead of the display's own.
+            Title of the legend, in place of that of the display.
         max_k : float, default=None
-            Last cut-off shown. None: the whole list.
+            Largest cut-off to draw. None: all.
 
         Returns
         -------
@@ -162,18 +162,16 @@ class RankedListDisplay(PredictionsDisplay):
         """
         if max_k is not None and not max_k > 0:
             raise ValueError(f"{type(self).__name__}: max_k must be above 0. Got {max_k!r}.")
-        ax = drawing.one_axes(type(self).__name__, ax, (7.0, 4.0))
+        ax = drawing.single_axes(type(self).__name__, ax, (7.0, 4.0))
         last = float(self.k[-1]) if max_k is None else min(float(max_k), float(self.k[-1]))
         lines = []
-        for number, label in enumerate(("precision", "recall")):
-            colour, dashes = drawing.COLOURS[1 + number], drawing.DASHES[number]
+        styles = drawing.COLOURS[1:], drawing.DASHES  # the first colour is that of the strip
+        for label, colour, dashes in zip(("precision", "recall"), *styles, strict=False):
             style = {"color": colour, "linestyle": dashes, "linewidth": 2.0}
             lines += ax.plot(self.k, getattr(self, label), label=label, **style)
         self.precision_line_, self.recall_line_ = lines
         self._draw_strip(ax, last)
-        ax.set_xlim(0, last)
-        ax.set_ylim(-0.17, 1.03)
-        ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        ax.set(xlim=(0, last), ylim=(-0.17, 1.03), yticks=[0, 0.25, 0.5, 0.75, 1])
         drawing.show_percent(ax.yaxis, type(self).__name__)
         ax.set_xlabel("cut-off k: rows from the top of the list")
         ax.set_ylabel("precision and recall at k")
@@ -187,9 +185,9 @@ class RankedListDisplay(PredictionsDisplay):
         edges, grade = np.append(0.0, self.k), self.grade
         n_visible = int(np.searchsorted(self.k, last)) + 1
         edges, grade = edges[: n_visible + 1], grade[:n_visible]
-        if len(grade) > _CELLS:
+        if len(grade) > _MOST_CELLS:
             total = np.append(0.0, np.cumsum(grade * np.diff(edges)))
-            wide = np.linspace(0.0, edges[-1], _CELLS + 1)
+            wide = np.linspace(0.0, edges[-1], _MOST_CELLS + 1)
             edges, grade = wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
         ends = [drawing.LIGHT, drawing.DARK]
         shades = colours.LinearSegmentedColormap.from_list("relevance", ends)
@@ -214,19 +212,21 @@ class RankedListDisplay(PredictionsDisplay):
         drawing.legend_above(ax, 4, handles=handles, title=name, alignment="left", handlelength=2.6)
 
 
-def _mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[str, Floats]:
+def _mean_over_queries(rows: ScoredRows, grade: Floats, is_relevant: Mask) -> dict[str, Floats]:
     """Return cut-offs with precision, recall and grade, the means over queries."""
-    queries = [one for one in rows_of_queries(rows) if relevant[one].any()]
-    lists = [_running_sums(rows, one, grade, relevant) for one in queries]
+    queries = [query_rows for query_rows in rows_of_queries(rows) if is_relevant[query_rows].any()]
+    lists = [_running_sums(rows, query_rows, grade, is_relevant) for query_rows in queries]
+    # The cut-offs of all queries, without those that differ only by rounding.
     k = np.unique(np.concatenate([cuts for cuts, *_ in lists]))
-    k = k[np.append(np.diff(k) > _SAME * k[-1], True)]
+    k = k[np.append(np.diff(k) > _SAME_CUT * k[-1], True)]
     precision, recall, graded, length = (np.zeros(len(k)) for _ in range(4))
-    for _, at, upto_relevant, upto_grade in lists:
-        found_here = np.interp(k, at, upto_relevant)
-        precision += found_here / np.minimum(k, at[-1])
-        recall += found_here / upto_relevant[-1]
-        graded += np.diff(np.interp(k, at, upto_grade), prepend=0.0)
-        length += np.diff(np.minimum(k, at[-1]), prepend=0.0)
+    # Sums over queries at each cut-off; after its end a query keeps its last value.
+    for _, cut, upto_relevant, upto_grade in lists:
+        n_relevant = np.interp(k, cut, upto_relevant)
+        precision += n_relevant / np.minimum(k, cut[-1])
+        recall += n_relevant / upto_relevant[-1]
+        graded += np.diff(np.interp(k, cut, upto_grade), prepend=0.0)
+        length += np.diff(np.minimum(k, cut[-1]), prepend=0.0)
     return {
         "k": k,
         "precision": np.minimum(precision / len(lists), 1.0),
@@ -236,14 +236,14 @@ def _mean_over_queries(rows: ScoredRows, grade: Floats, relevant: Mask) -> dict[
 
 
 def _running_sums(
-    rows: ScoredRows, of_query: Indices, grade: Floats, relevant: Mask
+    rows: ScoredRows, query_rows: Indices, grade: Floats, is_relevant: Mask
 ) -> list[Floats]:
-    """Return the cut-offs of a list and running sums, from 0 on, at the ends of its tie groups.
+    """Return the cut-offs of a list, and running sums from 0 at the ends of its tie groups.
 
-    Within a tie group the expected sum is linear in the cumulative weight.
+    Within a tie group the expected sums are linear in the cumulative weight.
     """
-    order = of_query[np.argsort(-rows.score[of_query], kind="stable")]
+    order = query_rows[np.argsort(-rows.score[query_rows], kind="stable")]
     score, weight = rows.score[order], rows.weight[order]
     last, cuts = Groups.of_runs(score).end - 1, np.cumsum(weight)
-    sums = (cuts, np.cumsum(weight * relevant[order]), np.cumsum(weight * grade[order]))
-    return [cuts, *(np.append(0.0, one[last]) for one in sums)]
+    sums = (cuts, np.cumsum(weight * is_relevant[order]), np.cumsum(weight * grade[order]))
+    return [cuts, *(np.append(0.0, running[last]) for running in sums)]

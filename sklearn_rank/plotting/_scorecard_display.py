@@ -17,9 +17,12 @@ _BAR, _TITLE_ROOM = 0.21, 0.62
 """Heights of a bin and of a title in inches."""
 
 _FONT = 8.0
-_LONGEST_LABEL, _LONGEST_TITLE = 34, 48
+"""Size of the font in points."""
 
-_COUNT_PLACE, _RATE_PLACE = 42, 98
+_LONGEST_LABEL, _LONGEST_TITLE = 34, 48
+"""Numbers of letters that fit beside the axes, and above them."""
+
+_COUNT_END, _RATE_END = 42, 98
 """Right ends of the columns of text, in points to the right of the axes."""
 
 
@@ -84,7 +87,7 @@ class ScorecardDisplay:
         ----------
         scorecard : object
             An object with a `card_`, such as a fitted Scorecard, or a pipeline or search that ends
-            in one. Where the card has no names of its own, those of the transformers are drawn.
+            in one. A card without feature names shows those of the transformers.
         variables : sequence of str, default=None
             Names of the variables to draw. None: all, in the order of the card.
         ax : array of matplotlib Axes, default=None
@@ -117,15 +120,15 @@ class ScorecardDisplay:
             variable.name if names is None else str(names[variable.column]): variable.listed()
             for variable in card.variables
         }
-        wanted = list(by_name) if variables is None else list(variables)
-        if not wanted or not set(wanted) <= set(by_name):
+        shown = list(by_name) if variables is None else list(variables)
+        if not shown or not set(shown) <= set(by_name):
             raise ValueError(
                 f"{cls.__name__} draws variables of the card, at least one of {list(by_name)}. "
-                f"Got {wanted}."
+                f"Got {shown}."
             )
-        bins = [by_name[name] for name in wanted]
+        bins = [by_name[name] for name in shown]
         display = cls(
-            names=wanted,
+            names=shown,
             labels=[[line.label for line in lines] for lines in bins],
             points=[np.array([line.points for line in lines]) for lines in bins],
             counts=[np.array([line.count for line in lines]) for lines in bins],
@@ -134,7 +137,7 @@ class ScorecardDisplay:
         return display.plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_columns: int = 2, **bar_options: Any) -> Self:
-        """Draw a panel for each variable, all with one scale of points.
+        """Draw a panel for each variable, all with the same scale of points.
 
         Parameters
         ----------
@@ -142,7 +145,7 @@ class ScorecardDisplay:
             One for each variable, about 5 inches wide, on a figure with
             ``layout="constrained"``. None: a new figure.
         n_columns : int in [1, inf), default=2
-            Panels side by side.
+            Number of panels side by side.
         **bar_options : Any
             For matplotlib's ``barh``.
 
@@ -161,73 +164,61 @@ class ScorecardDisplay:
             len(n_bins),
             n_columns=n_columns,
             size=(5.2, 0.0),
-            row_heights=[_TITLE_ROOM + _BAR * number for number in tallest],
+            row_heights=[_TITLE_ROOM + _BAR * n_bars for n_bars in tallest],
         )
         ends = np.concatenate([[0], *self.points])
-        room = 0.17 * (np.ptp(ends) or 1)
+        margin = 0.17 * (np.ptp(ends) or 1)
         self.bars_: list[Any] = []
-        for number, panel in enumerate(self.axes_):
-            # Without given axes every panel of a row is as tall as the longest of them.
-            n_lines = n_bins[number] if ax is not None else tallest[number // n_columns]
+        for j, panel in enumerate(self.axes_):
+            # New panels of a row are all as tall as the tallest of them.
+            n_lines = n_bins[j] if ax is not None else tallest[j // n_columns]
             step = 1 if ax is None else _label_step(panel, n_lines)
-            self._draw_variable(panel, number, step, bar_options)
-            panel.set_xlim(ends.min() - room, ends.max() + room)
-            panel.set_ylim(n_lines - 0.4, -0.6)
+            self._draw_variable(panel, j, step, bar_options)
+            panel.set(xlim=(ends.min() - margin, ends.max() + margin), ylim=(n_lines - 0.4, -0.6))
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
-    def _draw_variable(
-        self, panel: Any, number: int, step: int, bar_options: dict[str, Any]
-    ) -> None:
-        points = np.asarray(self.points[number])
-        places = np.arange(len(points))
+    def _draw_variable(self, panel: Any, j: int, step: int, bar_options: dict[str, Any]) -> None:
+        """Draw the bars of the j-th variable, with text beside each `step`-th one."""
+        points = np.asarray(self.points[j])
+        bins = np.arange(len(points))
         colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in points]
-        bars = panel.barh(places, points, **{"height": 0.72, "color": colours, **bar_options})
+        bars = panel.barh(bins, points, **{"height": 0.72, "color": colours, **bar_options})
         texts = [f"{value:+d}" if value else "0" for value in points]
-        shown = [text if place % step == 0 else "" for place, text in enumerate(texts)]
-        panel.bar_label(bars, shown, padding=3, fontsize=_FONT)
+        texts = [text if bin_ % step == 0 else "" for bin_, text in enumerate(texts)]
+        panel.bar_label(bars, texts, padding=3, fontsize=_FONT)
         self.bars_.append(bars)
         panel.axvline(0.0, color="0.4", linewidth=1.0)
-        labels = [shortened(label, _LONGEST_LABEL) for label in self.labels[number]]
-        panel.set_yticks(places[::step], labels[::step], fontsize=_FONT, parse_math=False)
-        title = shortened(self.names[number], _LONGEST_TITLE)
+        labels = [shortened(label, _LONGEST_LABEL) for label in self.labels[j]]
+        panel.set_yticks(bins[::step], labels[::step], fontsize=_FONT, parse_math=False)
+        title = shortened(self.names[j], _LONGEST_TITLE)
         panel.set_title(title, fontsize=_FONT + 2, loc="left", pad=14, parse_math=False)
         panel.tick_params(left=False, bottom=False, labelbottom=False)
         panel.spines[:].set_visible(False)
-        for place in places[::step]:
-            self._write_numbers(panel, number, int(place))
-        if np.isfinite(self.counts[number]).any():
-            _write_beside(panel, _COUNT_PLACE, "count")
-            _write_beside(panel, _RATE_PLACE, "event rate")
-
-    def _write_numbers(self, panel: Any, number: int, place: int) -> None:
-        """Write count and event rate to the right of a bar."""
-        count, rate = self.counts[number][place], self.event_rates[number][place]
-        if np.isfinite(count):
-            text = f"{count:,.6g}" if count < 1e6 else f"{count:.3g}"
-            _write_beside(panel, _COUNT_PLACE, text, place)
-        if np.isfinite(rate):
-            _write_beside(panel, _RATE_PLACE, f"{100 * rate:.1f} %", place)
+        for bin_ in bins[::step].tolist():
+            count, rate = self.counts[j][bin_], self.event_rates[j][bin_]
+            if np.isfinite(count):
+                text = f"{count:,.6g}" if count < 1e6 else f"{count:.3g}"
+                _write_beside(panel, _COUNT_END, text, bin_)
+            if np.isfinite(rate):
+                _write_beside(panel, _RATE_END, f"{100 * rate:.1f} %", bin_)
+        if np.isfinite(self.counts[j]).any():
+            _write_beside(panel, _COUNT_END, "count")
+            _write_beside(panel, _RATE_END, "event rate")
 
 
-def _write_beside(panel: Any, right: int, text: str, place: int | None = None) -> None:
-    """Write a text to the right of the axes, beside a bin or above the first one."""
-    where = (1.0, 1.0) if place is None else (1.0, place)
-    panel.annotate(
-        text,
-        where,
-        (right, 2 if place is None else 0),
-        xycoords="axes fraction" if place is None else panel.get_yaxis_transform(),
-        textcoords="offset points",
-        ha="right",
-        va="bottom" if place is None else "center_baseline",
-        fontsize=_FONT,
-        color="0.4" if place is None else "black",
-        annotation_clip=False,
-    )
+def _write_beside(panel: Any, right: int, text: str, bin_: int | None = None) -> None:
+    """Write text to the right of the axes: beside a bin, or as a heading above the first one."""
+    position: dict[str, Any] = {"xy": (1.0, 1.0), "xycoords": "axes fraction"}
+    style: dict[str, Any] = {"xytext": (right, 2), "va": "bottom", "color": "0.4"}
+    if bin_ is not None:
+        position = {"xy": (1.0, bin_), "xycoords": panel.get_yaxis_transform()}
+        style = {"xytext": (right, 0), "va": "center_baseline", "color": "black"}
+    style |= {"textcoords": "offset points", "ha": "right", "annotation_clip": False}
+    panel.annotate(text, **position, **style, fontsize=_FONT)
 
 
 def _label_step(panel: Any, n_lines: int) -> int:
-    """Return how many bins of given axes share one label, so that labels do not overlap."""
+    """Return the number of bins that share a label on the user's axes: labels must not overlap."""
     height = panel.get_position().height * panel.figure.get_figheight() * 72
     return max(1, math.ceil(1.3 * _FONT * n_lines / max(height, 1.0)))

@@ -25,9 +25,9 @@ class ShapeFunctionDisplay:
         s_j(v) = \sum_{t:\, j_t = j} \alpha_t 1[v > \theta_t]
 
     where :math:`j_t`, :math:`\theta_t` and :math:`\alpha_t` are feature, threshold and
-    coefficient of round t and b is `offset_` in binary mode, else 0. Missing values and special
-    codes are marked at the right; categories are drawn in the order of their values. This is
-    the complete model.
+    coefficient of round t and b is `offset_` in binary mode, else 0. Markers at the right show
+    missing values and special codes; categories are in the order of their values. This is the
+    complete model.
 
     Parameters
     ----------
@@ -40,27 +40,27 @@ class ShapeFunctionDisplay:
     functions : list of StepFunction
         The step function of each.
     has_missing : ndarray of shape (n_shown,)
-        Whether missing values were seen in training or in X.
+        Whether training rows or X have missing values.
     ranges : ndarray of shape (n_shown, 2)
-        Minimum and maximum value to draw.
+        Minimum and maximum feature value to draw.
     intercept : float, default=0.0
         b.
     codes : CategoryCodes or None, default=None
-        The codes of categories, of a model that has categorical features.
+        The codes of the categories, if the model has categorical features.
 
     Attributes
     ----------
     thresholds : list of ndarray of shape (n_thresholds,)
         Thresholds at which each function jumps, increasing; none for categorical features.
     values : list of ndarray of shape (n_values,)
-        Values of each function up to the first threshold, between two, and above the last; or
-        of each group of categories.
+        Values of each function up to the first threshold, between thresholds, and above the last;
+        or of each group of categories.
     missing : ndarray of shape (n_shown,)
         Value of each function for a missing value.
     steps_ : list of matplotlib StepPatch
         The functions.
     marks_ : list of list of matplotlib Line2D
-        Markers of the missing values and the special codes, which their labels name.
+        Markers of missing values and special codes, with these as their labels.
     axes_ : ndarray of matplotlib Axes
         One for each feature.
     ax_, figure_ : matplotlib Axes and Figure
@@ -92,9 +92,9 @@ class ShapeFunctionDisplay:
     codes: CategoryCodes | None = None
 
     def __post_init__(self) -> None:
-        self.thresholds = [one.bins.thresholds for one in self.functions]
-        self.values = [one.values[: one.bins.n_values] for one in self.functions]
-        self.missing = np.array([one.values[-1] for one in self.functions])
+        self.thresholds = [function.bins.thresholds for function in self.functions]
+        self.values = [function.values[: function.bins.n_values] for function in self.functions]
+        self.missing = np.array([function.values[-1] for function in self.functions])
 
     @classmethod
     def from_estimator(
@@ -113,16 +113,15 @@ class ShapeFunctionDisplay:
         Parameters
         ----------
         estimator : object
-            The ranker, or a pipeline or search that ends in one. The features drawn are those
-            that the ranker gets, under the names that the transformers give them.
+            The ranker, or a pipeline or search that ends in one. The display shows the features
+            that the ranker gets, with their names by the transformers.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows that set the range of each feature, for a pipeline as they go into it. None:
-            the thresholds with a margin.
+            Rows that set the range of each feature; the input of a pipeline. None: the thresholds
+            with a margin.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row of X, for the steps of a pipeline that with metadata routing request
-            it.
+            Query of each row of X, for the steps of a pipeline that request it (metadata routing).
         features : str or sequence of int or str, default=None
-            Columns or their names. None: those that the model uses.
+            Columns or their names. None: those used by the model.
         max_features : int in [1, inf) or None, default=6
             Maximum number of features, the most important first. None: all.
         ax : array of matplotlib Axes, default=None
@@ -152,10 +151,11 @@ class ShapeFunctionDisplay:
         if names is None:
             names = np.array([f"x{j}" for j in range(estimator.n_features_in_)])
         chosen = _choose_features(cls.__name__, estimator, list(names), features, max_features)
-        found = {one.feature: one for one in estimator.step_functions_}
-        nothing = [StepFunction(j, FeatureBins(), np.zeros(2)) for j in chosen.tolist()]
-        functions = [found.get(one.feature, one) for one in nothing]
-        has_missing = np.array([one.values[-1] != 0 and not one.is_neutral for one in functions])
+        # A requested feature that the model does not use has a function of zero.
+        by_feature = {function.feature: function for function in estimator.step_functions_}
+        zeros = [StepFunction(j, FeatureBins(), np.zeros(2)) for j in chosen.tolist()]
+        functions = [by_feature.get(zero.feature, zero) for zero in zeros]
+        has_missing = np.array([f.values[-1] != 0 and not f.is_neutral for f in functions])
         columns = None
         if X is not None:
             columns = estimator.check_rows(X)[:, chosen].T
@@ -173,14 +173,14 @@ class ShapeFunctionDisplay:
         return display.plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_columns: int = 3, **step_options: Any) -> Self:
-        """Draw a panel for each feature, all with one scale of the score.
+        """Draw a panel for each feature, all with the same scale of the score.
 
         Parameters
         ----------
         ax : array of matplotlib Axes, default=None
             One for each feature. None: a new figure.
         n_columns : int in [1, inf), default=3
-            Panels side by side.
+            Number of panels side by side.
         **step_options : Any
             For matplotlib's ``stairs``.
 
@@ -194,96 +194,98 @@ class ShapeFunctionDisplay:
         self.axes_ = drawing.panels(owner, ax, n_shown, n_columns=n_columns, size=(3.0, 2.5))
         self.steps_: list[Any] = []
         self.marks_: list[list[Any]] = []
-        for number, panel in enumerate(self.axes_):
-            self._draw_feature(panel, number, step_options)
+        for j, panel in enumerate(self.axes_):
+            self._draw_feature(panel, j, step_options)
         for panel in self.axes_[::n_columns]:
             panel.set_ylabel("added to the score")
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
-    def _draw_feature(self, panel: Any, number: int, step_options: dict[str, Any]) -> None:
+    def _draw_feature(self, panel: Any, j: int, step_options: dict[str, Any]) -> None:
+        """Draw the j-th of the shown features."""
         style = {"baseline": None, "color": drawing.COLOURS[0], "linewidth": 2.0, **step_options}
         panel.axhline(0.0, color="0.6", linewidth=1.0, zorder=1)
-        if self.functions[number].bins.categories is None:
-            shown, edges = self._visible_steps(number)
-            low, high = self.ranges[number]
+        if self.functions[j].bins.categories is None:
+            values, edges = self._visible_steps(j)
+            low, high = self.ranges[j]
         else:
-            shown, edges = self._draw_categories(panel, number)
+            values, edges = self._draw_categories(panel, j)
             low, high = edges[0], edges[-1]
-        self.steps_.append(panel.stairs(shown, edges, **style))
-        end = self._draw_marks(panel, number, high, high - low)
+        self.steps_.append(panel.stairs(values, edges, **style))
+        end = self._draw_marks(panel, j, high, high - low)
         panel.set_xlim(low - 0.03 * (high - low), end)
-        panel.set_xlabel(self.names[number], parse_math=False)
-        panel.set_title(
-            f"importance {100 * self.importances[number]:.0f} %", fontsize="small", loc="left"
-        )
+        panel.set_xlabel(self.names[j], parse_math=False)
+        title = f"importance {100 * self.importances[j]:.0f} %"
+        panel.set_title(title, fontsize="small", loc="left")
         drawing.use_light_frame(panel)
 
-    def _visible_steps(self, number: int) -> tuple[Floats, Floats]:
-        """Return the values in the range to draw, and their ends."""
-        low, high = self.ranges[number]
-        thresholds = self.thresholds[number]
-        inside = (thresholds > low) & (thresholds < high)
+    def _visible_steps(self, j: int) -> tuple[Floats, Floats]:
+        """Return the values in the range to draw, and the edges of the steps."""
+        low, high = self.ranges[j]
+        thresholds = self.thresholds[j]
+        is_inside = (thresholds > low) & (thresholds < high)
         first = int(np.searchsorted(thresholds, low, "right"))
-        edges = np.concatenate([[low], thresholds[inside], [high]])
-        return self.values[number][first : first + len(edges) - 1], edges
+        edges = np.concatenate([[low], thresholds[is_inside], [high]])
+        return self.values[j][first : first + len(edges) - 1], edges
 
-    def _draw_categories(self, panel: Any, number: int) -> tuple[Floats, Floats]:
-        """Label the groups of categories, by value; return their values and ends."""
-        values = self.values[number]
+    def _draw_categories(self, panel: Any, j: int) -> tuple[Floats, Floats]:
+        """Label the groups of categories by increasing value; return their values and edges."""
+        values = self.values[j]
         order = np.argsort(values, kind="stable")
-        groups = self.functions[number].bins.categories
+        groups = self.functions[j].bins.categories
         assert self.codes is not None and groups is not None
-        names = self.codes.categories[self.functions[number].feature]
-        members = [
-            [str(name) for name, group in zip(names, groups, strict=False) if group == one]
-            for one in order
-        ]
-        labels = [drawing.shortened(", ".join(one)) for one in members]
+        names = self.codes.categories[self.functions[j].feature]
+        members: list[list[str]] = [[] for _ in values]
+        for name, group in zip(names, groups, strict=False):
+            members[group].append(str(name))
+        labels = [drawing.shortened(", ".join(members[group])) for group in order]
         style: dict[str, Any] = {"rotation": 30, "ha": "right", "fontsize": "small"}
         panel.set_xticks(np.arange(len(order)), labels, parse_math=False, **style)
         return values[order], np.arange(len(order) + 1) - 0.5
 
-    def _draw_marks(self, panel: Any, number: int, high: float, room: float) -> float:
-        """Mark missing values and special codes beside the steps; return the right end."""
-        bins, values = self.functions[number].bins, self.functions[number].values
+    def _draw_marks(self, panel: Any, j: int, high: float, width: float) -> float:
+        """Mark missing values and special codes to the right of the steps; return the right end.
+
+        The steps end at `high` and have the given width.
+        """
+        bins, values = self.functions[j].bins, self.functions[j].values
         labels = [f"{code:g}" for code in bins.special]
         heights = [*values[bins.n_values : bins.n_values + len(labels)]]
-        if self.has_missing[number]:
+        if self.has_missing[j]:
             labels, heights = ["missing", *labels], [values[-1], *heights]
-        places = high + room * (0.12 + 0.14 * np.arange(len(labels)))
+        x = high + width * (0.12 + 0.14 * np.arange(len(labels)))
         marks: list[Any] = []
-        for place, label, height, shape in zip(places, labels, heights, cycle("Dosv^*")):
+        for x_mark, label, height, shape in zip(x, labels, heights, cycle("Dosv^*")):
             style = {"linestyle": "none", "marker": shape, "label": label}
-            marks += panel.plot([place], [height], color=drawing.COLOURS[1], **style)
+            marks += panel.plot([x_mark], [height], color=drawing.COLOURS[1], **style)
             below = {"transform": panel.get_xaxis_transform(), "ha": "center", "va": "top"}
-            panel.text(place, -0.03, label, rotation=90, fontsize="small", **below)
+            panel.text(x_mark, -0.03, label, rotation=90, fontsize="small", **below)
         self.marks_.append(marks)
         if not marks:
-            return high + 0.03 * room
+            return high + 0.03 * width
         if bins.categories is None:
             panel.set_xticks([tick for tick in panel.get_xticks() if tick <= high])
-        end = places[-1] + 0.07 * room
-        panel.axvspan(high + 0.05 * room, end, color="0.93", zorder=0)
+        end = x[-1] + 0.07 * width
+        panel.axvspan(high + 0.05 * width, end, color="0.93", zorder=0)
         return float(end)
 
 
 def _choose_features(
     owner: str, ranker: Any, names: Sequence[str], features: Any, max_features: int | None
 ) -> Indices:
-    """Return columns, the most important first."""
+    """Return the columns to draw, the most important first."""
     if max_features is not None:
         drawing.check_count(owner, max_features=max_features)
     if features is None:
         chosen = np.unique(ranker.weak_rankers_.feature)
     else:
-        named = [features] if isinstance(features, str) else features
-        columns = [names.index(one) if one in names else one for one in named]
-        index = Number(0, len(names) - 1, integer=True)  # which the values of a mask are not
-        unknown = [one for one in columns if not index.allows(one)]
+        features = [features] if isinstance(features, str) else features
+        columns = [names.index(name) if name in names else name for name in features]
+        index = Number(0, len(names) - 1, integer=True)  # no boolean: a mask is refused
+        unknown = [column for column in columns if not index.allows(column)]
         if unknown:
-            known = f"A feature is a column's name or {index}."
-            raise ValueError(f"{owner}: features not known to the ranker: {unknown}. {known}")
+            rule = f"A feature is a column's name or {index}."
+            raise ValueError(f"{owner}: features not known to the ranker: {unknown}. {rule}")
         chosen = np.unique(np.array(columns, dtype=np.intp))
     by_importance = np.argsort(-ranker.feature_importances_[chosen], kind="stable")
     chosen = chosen[by_importance][:max_features]
@@ -295,16 +297,16 @@ def _choose_features(
 
 
 def _drawn_ranges(functions: list[StepFunction], columns: Floats | None) -> Floats:
-    """Return the range to draw: that of the rows, or of the thresholds with a margin."""
+    """Return the ranges to draw: those of the rows, or of the thresholds with a margin."""
     ranges = []
-    for number, function in enumerate(functions):
-        seen = function.bins.thresholds
+    for j, function in enumerate(functions):
+        values = function.bins.thresholds
         if columns is not None:
-            x = columns[number]
-            seen = x[np.isfinite(x) & ~np.isin(x, function.bins.special)]
-        low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 0.0)
-        room = 0.1 * (high - low) if columns is None else 0.0
-        if high - low + room == 0:
-            room = max(1.0, abs(low) * 0.1)
-        ranges.append((low - room, high + room))
+            x = columns[j]
+            values = x[np.isfinite(x) & ~np.isin(x, function.bins.special)]
+        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+        margin = 0.1 * (high - low) if columns is None else 0.0
+        if high - low + margin == 0:
+            margin = max(1.0, abs(low) * 0.1)
+        ranges.append((low - margin, high + margin))
     return np.array(ranges)

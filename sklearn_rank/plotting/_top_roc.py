@@ -11,11 +11,7 @@ from sklearn.metrics import auc, roc_curve
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting import drawing
-from sklearn_rank.plotting._predictions import (
-    PredictionsDisplay,
-    is_upper_class,
-    rows_of_queries,
-)
+from sklearn_rank.plotting._predictions import PredictionsDisplay, is_upper_class, rows_of_queries
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -23,13 +19,13 @@ class TopROCDisplay(PredictionsDisplay):
     r"""Plot the left end of the ROC curve: the top of the list.
 
     Each cut-off of the list is a point of the curve: the shares of the negatives and of the
-    positives above it. With queries it is the mean of the queries' curves,
+    positives above it. With queries the curve is the mean of their curves,
 
     .. math:: \mathrm{TPR}(x) = \frac{\sum_q m_q \mathrm{TPR}_q(x)}{\sum_q m_q}
 
-    where x is the share of the negatives and :math:`m_q` the weight of the pairs of query q, so
-    that the area under it is `sklearn_rank.metrics.auc_score`. Queries of one class have no
-    curve and are left out.
+    where x is the share of the negatives and :math:`m_q` the weight of the pairs of query q: the
+    area under it is `sklearn_rank.metrics.auc_score`. Queries of one class have no curve and do
+    not count.
 
     Parameters
     ----------
@@ -91,7 +87,7 @@ class TopROCDisplay(PredictionsDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            Two classes, of which the greater should rank first.
+            Two classes; the greater one should rank first.
         y_score : array-like of shape (n_samples,)
             Scores, greater is better. Infinite scores are allowed, NaN is not.
         qid : array-like of shape (n_samples,), default=None
@@ -130,14 +126,14 @@ class TopROCDisplay(PredictionsDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes, which several displays may share. None: a new figure.
+            Axes; several displays may share them. None: a new figure.
         name : str, default=None
-            Name in the legend, instead of the display's own.
+            Name in the legend, in place of that of the display.
         max_fpr : float in (0, 1], default=0.1
             Right end of the axis, as a share of the negatives.
         xscale : {"linear", "log"}, default="linear"
-            "log" starts at the first negative and gives each decade the same width. Of several
-            displays on the same axes it starts at the least of their first negatives.
+            "log" starts at the first negative and gives each decade the same width. Several
+            displays on the same axes start at the least of their first negatives.
         **line_options : Any
             For matplotlib's ``plot``.
 
@@ -154,29 +150,28 @@ class TopROCDisplay(PredictionsDisplay):
         low = 0.0 if xscale == "linear" else float(np.min(self.fpr[self.fpr > 0]))
         if low >= max_fpr:
             raise ValueError(
-                f"{owner}: on a log axis the first negative is at {low:g}, which max_fpr="
-                f"{max_fpr:g} leaves out. Use xscale='linear' or a larger max_fpr."
+                f"{owner}: on a log axis the first negative is at {low:g}, beyond max_fpr="
+                f"{max_fpr:g}. Use xscale='linear' or a larger max_fpr."
             )
-        ax = drawing.one_axes(owner, ax)
+        ax = drawing.single_axes(owner, ax)
         name = self.name if name is None else name
         area = None if self.roc_auc is None else f"AUC {self.roc_auc:.3f}"
         label = f"{name} ({area})" if name and area else name or area or "_curve"
         style = {**drawing.next_style(ax), "linewidth": 2.0, "label": label}
-        shown = _visible(self.fpr, self.tpr, low, max_fpr)
-        (self.line_,) = ax.plot(*shown, **{**style, **line_options})
+        points = _visible(self.fpr, self.tpr, low, max_fpr)
+        (self.line_,) = ax.plot(*points, **{**style, **line_options})
         if xscale == ax.get_xscale() == "log" and not ax.get_autoscalex_on():
-            low = min(low, ax.get_xlim()[0])  # that of a curve drawn before
+            low = min(low, ax.get_xlim()[0])  # of an earlier curve
         self._format_axes(ax, low, max_fpr, xscale)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _format_axes(self, ax: Any, low: float, max_fpr: float, xscale: str) -> None:
-        ax.set_xscale(xscale)
-        ax.set_xlim(low, max_fpr)
+        ax.set(xscale=xscale, xlim=(low, max_fpr))
         ax.autoscale(axis="y")
         ax.set_ylim(bottom=0.0)
-        ax.set_xlabel("share of negatives above the cut")
-        ax.set_ylabel("share of positives above the cut")
+        shares = "share of negatives above the cut", "share of positives above the cut"
+        ax.set(xlabel=shares[0], ylabel=shares[1])
         for axis in (ax.xaxis, ax.yaxis):
             drawing.show_percent(axis, type(self).__name__)
         drawing.use_light_frame(ax)
@@ -186,40 +181,43 @@ class TopROCDisplay(PredictionsDisplay):
 
 def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats, Floats]:
     """Return the points of a curve between two shares, dense enough for a log axis."""
-    extra = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
-    extra = extra[~np.isin(extra, fpr)]
-    x, y = np.append(fpr, extra), np.append(tpr, np.interp(extra, fpr, tpr))
+    # On a log axis a straight part of the curve is bent: 200 points draw it.
+    added = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
+    added = added[~np.isin(added, fpr)]
+    x, y = np.append(fpr, added), np.append(tpr, np.interp(added, fpr, tpr))
     order = np.argsort(x, kind="stable")
     order = order[(x[order] >= low) & (x[order] <= high)]
     return x[order], y[order]
 
 
 def _mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
-    """Return the ROC curve of rows whose `y` is a mask: the mean of queries, by their pairs."""
-    # Ranks instead of scores: infinite scores are allowed.
+    """Return the mean ROC curve of queries, weighted by pairs; `y` of the rows is a mask."""
+    # Ranks instead of scores: scores may be infinite.
     rank = np.unique(rows.score, return_inverse=True)[1].ravel()
     curves, pairs = [], []
-    for of_query in rows_of_queries(rows):
-        is_above, weight = rows.y[of_query], rows.weight[of_query]
-        pairs_here = float(weight[is_above].sum() * weight[~is_above].sum())
-        if pairs_here > 0:
-            # All cut-offs: on a log axis a straight part is no straight line.
-            every = {"sample_weight": weight, "drop_intermediate": False}
-            curves.append(roc_curve(is_above, rank[of_query], **every)[:2])
-            pairs.append(pairs_here)
+    for query_rows in rows_of_queries(rows):
+        is_above, weight = rows.y[query_rows], rows.weight[query_rows]
+        n_pairs = float(weight[is_above].sum() * weight[~is_above].sum())
+        if n_pairs > 0:
+            # All cut-offs: the parts between them may be straight, but not on a log axis.
+            options = {"sample_weight": weight, "drop_intermediate": False}
+            curves.append(roc_curve(is_above, rank[query_rows], **options)[:2])
+            pairs.append(n_pairs)
     if not curves:
         raise ValueError(f"{owner} needs a query with rows of both classes.")
     if len(curves) == 1:
         return curves[0][0], curves[0][1]
+    # The mean at the false positive rates of all curves: at each the limits from both sides.
     grid = np.unique(np.concatenate([fpr for fpr, _ in curves]))
-    tpr = np.zeros((len(grid), 2))
-    for (fpr_here, tpr_here), share in zip(curves, np.array(pairs) / sum(pairs), strict=True):
-        tpr += share * _limits(fpr_here, tpr_here, grid)
-    return np.repeat(grid, 2), np.minimum(np.maximum.accumulate(tpr.ravel()), 1.0)
+    mean = np.zeros((len(grid), 2))
+    for (fpr, tpr), share in zip(curves, np.array(pairs) / sum(pairs), strict=True):
+        mean += share * _limits(fpr, tpr, grid)
+    # Rounding must neither turn the curve down nor take it above 1.
+    return np.repeat(grid, 2), np.minimum(np.maximum.accumulate(mean.ravel()), 1.0)
 
 
 def _limits(fpr: Floats, tpr: Floats, x: Floats) -> Floats:
     """Return the left and right limits of a curve, which may jump."""
     between = np.interp(x, fpr, tpr)
-    places = np.searchsorted(fpr, x, "left"), np.searchsorted(fpr, x, "right") - 1
-    return np.column_stack([np.where(fpr[at] == x, tpr[at], between) for at in places])
+    ends = np.searchsorted(fpr, x, "left"), np.searchsorted(fpr, x, "right") - 1
+    return np.column_stack([np.where(fpr[j] == x, tpr[j], between) for j in ends])

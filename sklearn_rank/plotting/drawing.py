@@ -10,8 +10,8 @@ import numpy as np
 from sklearn_rank._core.imports import import_extra
 from sklearn_rank._core.validation import Number, check_parameters
 
-# Okabe and Ito's colours, distinguishable with any colour vision, by descending contrast with
-# white. Dashes distinguish lines in grey.
+# Okabe and Ito's colours, distinguishable with any colour vision, in descending order of contrast
+# with white. Dashes distinguish lines printed in grey.
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", (0, (6, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1)))
 LIGHT, DARK = "#f2f2f2", "#0072b2"
@@ -23,12 +23,12 @@ def import_matplotlib(owner: str, module: str = "pyplot") -> Any:
 
 
 def check_count(owner: str, **counts: Any) -> None:
-    """Raise ValueError where a number of columns, rows or features is not one from 1."""
+    """Raise ValueError where a number of columns, rows or features is no positive integer."""
     check_parameters(owner, counts, dict.fromkeys(counts, Number(1, integer=True)))
 
 
-def one_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> Any:
-    """Return the axes to draw on, by default those of a new figure."""
+def single_axes(owner: str, ax: Any, figsize: tuple[float, float] = (6.4, 4.2)) -> Any:
+    """Return `ax`, or the axes of a new figure."""
     pyplot = import_matplotlib(owner)
     return pyplot.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
@@ -42,54 +42,54 @@ def panels(
     size: tuple[float, float],
     row_heights: Sequence[float] | None = None,
 ) -> Any:
-    """Return an array of axes, new ones or those passed.
+    """Return the axes `ax` as an array, or new axes, each of a width and a height `size`.
 
-    New ones share their vertical axis, unless the rows of the grid have heights of their own: the
-    second number of `size` is that of all others.
+    With `row_heights` each row of the grid has its own height. Otherwise new axes share their
+    vertical axis.
     """
     pyplot = import_matplotlib(owner)
     if ax is not None:
-        passed = np.asarray(ax, dtype=object).ravel()
-        if len(passed) != n_panels:
-            raise ValueError(f"{owner} draws {n_panels} panels, each on axes. Got {len(passed)}.")
-        return passed
+        axes = np.asarray(ax, dtype=object).ravel()
+        if len(axes) != n_panels:
+            raise ValueError(f"{owner} draws {n_panels} panels, each on axes. Got {len(axes)}.")
+        return axes
     n_columns = min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
     heights = [size[1]] * n_rows if row_heights is None else list(row_heights)
     figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)), layout="constrained")
     grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
-    made = grid.subplots(sharey=row_heights is None, squeeze=False).ravel()
-    for unused in made[n_panels:]:
+    axes = grid.subplots(sharey=row_heights is None, squeeze=False).ravel()
+    for unused in axes[n_panels:]:
         unused.remove()
-    return made[:n_panels]
+    return axes[:n_panels]
 
 
 def shortened(text: str, longest: int = 16) -> str:
-    """Return a text on one line, its middle left out if it is long."""
-    text = "".join(one if one.isprintable() else "\ufffd" for one in text)
+    """Return a text on one line, without its middle if it is long."""
+    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
     half = (longest - 1) // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 
 
 def next_style(ax: Any) -> dict[str, Any]:
-    """Return colour and dashes of one more line beside those that the legend names."""
-    number = len(ax.get_legend_handles_labels()[0])
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number % len(DASHES)]}
+    """Return colour and dashes for a line next to those in the legend."""
+    n_lines = len(ax.get_legend_handles_labels()[0])
+    return {"color": COLOURS[n_lines % len(COLOURS)], "linestyle": DASHES[n_lines % len(DASHES)]}
 
 
 def use_light_frame(ax: Any) -> None:
-    """Draw a light grid, and no frame at the top and on the right."""
+    """Draw a light grid, without a frame at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
 
 
 def legend_above(ax: Any, n_columns: int = 1, **options: Any) -> None:
-    """Put the legend above the axes, its texts as they are: a name may hold two dollar signs."""
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
-    legend = ax.legend(**{**place, "frameon": False, "handlelength": 3.5, **options})
+    """Put the legend above the axes."""
+    position = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
+    legend = ax.legend(**{**position, "frameon": False, "handlelength": 3.5, **options})
     for text in (*legend.get_texts(), legend.get_title()):
-        text.set_parse_math(False)  # else Matplotlib reads what is between them as mathematics
+        text.set_parse_math(False)  # matplotlib reads text between two dollar signs as mathematics
 
 
 def show_percent(axis: Any, owner: str) -> None:

@@ -1,8 +1,8 @@
 """Constants, bounds and step sizes from the theorems of the papers.
 
 Arguments outside of the documented ranges raise a ValueError. Bounds and constants are floats, in
-units of loss unless the function says otherwise. Derivations, verdicts and corrections stand in the
-guide, "Theory in practice".
+units of loss unless the function says otherwise. The guide "Theory in practice" has the
+derivations, an assessment of each bound, and the corrections of the papers.
 """
 
 from sklearn_rank.theory._chen import (

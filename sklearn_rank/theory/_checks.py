@@ -1,4 +1,4 @@
-"""The values that the arguments of theorems may have, each name once."""
+"""Allowed values of the arguments of theorems, by name."""
 
 from __future__ import annotations
 
@@ -39,24 +39,25 @@ _ALLOWED: dict[str, Constraint] = {
 }
 
 
-def check_limit(owner: str, name: str, value: float, limit: float, what: str) -> None:
-    """Check that an argument is at most a limit that depends on others."""
+def check_limit(owner: str, name: str, value: float, limit: float, text: str) -> None:
+    """Check that an argument is at most a limit that depends on others; errors say its `text`."""
     if value > limit:
         raise ValueError(
-            f"The {name!r} parameter of {owner} must be at most {what}. Got {value!r} instead."
+            f"The {name!r} parameter of {owner} must be at most {text}. Got {value!r} instead."
         )
 
 
-def checked(**special: Constraint) -> Callable[[Function], Function]:
-    """Check the arguments of a function, by name; `special` holds where it differs from others."""
+def checked(**own: Constraint) -> Callable[[Function], Function]:
+    """Check the arguments of a function by name; `own` are constraints of this function alone."""
 
     def decorate(function: Function) -> Function:
-        parameters, known = signature(function), _ALLOWED | special
-        allowed = {name: known[name] for name in parameters.parameters if name in known}
+        call_signature, constraints = signature(function), _ALLOWED | own
+        names = [name for name in call_signature.parameters if name in constraints]
+        allowed = {name: constraints[name] for name in names}
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            bound = parameters.bind(*args, **kwargs)
+            bound = call_signature.bind(*args, **kwargs)
             bound.apply_defaults()
             check_parameters(function.__name__, bound.arguments, allowed)
             for name, value in bound.arguments.items():

@@ -6,7 +6,7 @@ The descent is :math:`f_1 = 0` and, over the pairs of m positive and n negative 
     \phi'_-(f_t(x_i) - f_t(x_k)) (K_{x_i} - K_{x_k}), \qquad \eta_t = \eta_0 t^{-\theta}
 
 where the paper's lambda is alpha, of the penalty :math:`\frac{\alpha}{2} \|f\|_K^2`, and the
-least-squares loss is :math:`(1 - t)^2`. The guide has what is corrected, and the derivations.
+least-squares loss is :math:`(1 - t)^2`. The guide has the corrections and the derivations.
 """
 
 from __future__ import annotations
@@ -96,9 +96,8 @@ def growth_constant(loss: Loss) -> int:
 
 
 def _growth(owner: str, loss: Loss) -> tuple[int, int]:
-    """Return the exponent and the constant of a loss."""
-    growth: tuple[int, int] = require(as_margin_loss(loss, owner), "growth", owner)
-    return growth
+    """Return the growth exponent and the growth constant of a loss."""
+    return require(as_margin_loss(loss, owner), "growth", owner)
 
 
 @checked(loss=GROWING_LOSS, theta=_THETA)
@@ -330,7 +329,7 @@ def chen_schedule(
     """
     check_gamma("chen_schedule", loss, theta, gamma)
     total = float(n_pos) + float(n_neg)
-    size = n_pos / total * (n_neg / math.sqrt(total))
+    size = n_pos / total * (n_neg / math.sqrt(total))  # products of weights could overflow
     try:
         steps = float(size) ** float(s)
     except OverflowError as error:
@@ -338,12 +337,12 @@ def chen_schedule(
             f"The 's' parameter of chen_schedule must be smaller with n_pos={n_pos!r} and "
             f"n_neg={n_neg!r}: the number of steps is too large for a float. Got {s!r} instead."
         ) from error
-    # Rounding errors: 125.00000000000001 is 125 steps.
+    # Up to rounding: 125.00000000000001 is 125 steps.
     n_steps = max(math.ceil(steps * (1 - 1e-12)), 1)
     alpha = n_steps ** -float(gamma)
     eta0 = alpha ** max(growth_exponent(loss) - 2, 0) / step_divisor(loss, kappa)
-    found = {"loss": loss, "max_iter": n_steps, "alpha": alpha, "eta0": eta0}
-    return found | {"theta": theta, "tol": 0.0, "solver": "gd"}
+    parameters = {"loss": loss, "max_iter": n_steps, "alpha": alpha, "eta0": eta0}
+    return parameters | {"theta": theta, "tol": 0.0, "solver": "gd"}
 
 
 def check_gamma(owner: str, loss: Loss, theta: float, gamma: float) -> None:

@@ -41,7 +41,7 @@ def slope_lipschitz_bound(
     slope_at_zero: float,
     near_zero: float,
 ) -> float:
-    r"""Bound `slope_lipschitz_constant` for a loss of which only the growth is known.
+    r"""Bound `slope_lipschitz_constant` of a loss by its growth.
 
     .. math:: M \le \sup_{0 < |t| \le 1} \frac{|\phi'_-(t) - \phi'_-(0)|}{|t|} + |\phi'(0)| +
         2^{q-1} C_0 \max\Bigl(1, \frac{4 \kappa^2 |\phi'(0)|}{\alpha}\Bigr)^{\max(q-2, 0)}
@@ -130,7 +130,7 @@ def rate_exponent(
 def sample_error_bound(
     n_pos: float, n_neg: float, loss: Loss, kappa: float, alpha: float, *, delta: float = 0.05
 ) -> float:
-    r"""Bound what a sample adds to the difference of two expected losses.
+    r"""Bound the sample error of the difference of two expected losses.
 
     .. math:: \sup_{f, g} \; (\mathcal E_S - \mathcal E)(f) + (\mathcal E - \mathcal E_S)(g) \le
         8 L \kappa r \Bigl(\frac{1}{\sqrt m} + \frac{1}{\sqrt n}\Bigr) +
@@ -182,7 +182,7 @@ def iterate_error_bound(
     max_iter: int,
     delta: float = 0.05,
 ) -> float:
-    r"""Bound the squared distance of the last iterate from the minimiser with penalty.
+    r"""Bound the squared distance of the last iterate from the regularised minimiser.
 
     With probability at least :math:`1 - \delta`, :math:`\|f_{T+1} - f_\alpha\|_K^2 \le D_{T+1}`,
 
@@ -223,13 +223,13 @@ def iterate_error_bound(
     True
     """
     error = sample_error_bound(n_pos, n_neg, loss, kappa, alpha, delta=delta)
-    longest = Number(0, safe_step(loss, kappa, alpha) * (1 + 1e-12), closed="right")
-    check_parameters("iterate_error_bound", {"eta0": eta0}, {"eta0": longest})
+    allowed = Number(0, safe_step(loss, kappa, alpha) * (1 + 1e-12), closed="right")
+    check_parameters("iterate_error_bound", {"eta0": eta0}, {"eta0": allowed})
     phi, radius = as_margin_loss(loss), norm_bound(loss, kappa, alpha)
     steepest = float(np.abs(phi.derivative(np.array([-2.0, 2.0]) * kappa * radius)).max())
     gradient = 2 * kappa * (steepest + phi.slope_at_zero)
     distance = min(2 * float(phi.value(np.zeros(1))[0]) / alpha, radius**2)
-    for t in range(1, max_iter + 1):
+    for t in range(1, max_iter + 1):  # Prop. 3.8, step by step
         eta = eta0 * t**-theta
         distance = (1 - eta * alpha) * distance + (eta * gradient) ** 2 + 2 * eta * error
     return distance

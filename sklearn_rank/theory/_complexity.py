@@ -1,8 +1,8 @@
 r"""Covering numbers and Rademacher complexities of linear rankers (Tewari2015).
 
 A query has m rows, n queries are drawn independently, and the loss of a query changes by at most G
-times the maximum change of a score. The losses of linear rankers are then covered as well as the
-scores on m n rows are.
+times the maximum change of a score. A cover of the scores on m n rows is then one of the losses of
+linear rankers.
 
 Dudley's integral bounds the Rademacher complexity of functions of root mean square at most D
 (Tewari2015, eq. 5):
@@ -153,10 +153,10 @@ def rademacher_bound(
     """
     scale = lipschitz * max_norm * row_norm
     largest = scale if max_loss is None else min(scale, max_loss)
-    slack = scale * math.sqrt(math.log2(3 * n_rows * n_queries) / n_queries)
-    if largest < 2.5 * slack:
+    c = scale * math.sqrt(math.log2(3 * n_rows * n_queries) / n_queries)
+    if largest < 2.5 * c:  # Dudley's infimum is at the largest loss itself
         return largest
-    return min(largest, 10 * slack * math.log(6 * largest / (5 * slack)))
+    return min(largest, 10 * c * math.log(6 * largest / (5 * c)))
 
 
 @checked()
@@ -205,11 +205,11 @@ def l1_rademacher_bound(
     scale = lipschitz * max_norm * row_norm
     largest = scale if max_loss is None else min(scale, max_loss)
     bits = math.log2(2 * n_features) / n_queries
-    slack = scale * math.sqrt(2 * math.log(2 * n_rows * n_queries) * bits)
-    if largest < 2.5 * slack:
+    c = scale * math.sqrt(2 * math.log(2 * n_rows * n_queries) * bits)
+    if largest < 2.5 * c:
         return largest
-    rest = 10 * largest * math.sqrt(bits)
-    return min(largest, 10 * slack * math.log(2 * math.e * largest / (5 * slack)) + rest)
+    second_term = 10 * largest * math.sqrt(bits)
+    return min(largest, 10 * c * math.log(2 * math.e * largest / (5 * c)) + second_term)
 
 
 @checked()
@@ -260,7 +260,7 @@ def smooth_rademacher_bound(
     >>> round(large / small, 6)
     2.0
     """
-    total = n_queries * largest_loss
+    total = n_queries * largest_loss  # no loss of a query exceeds the sum of all
     root = math.sqrt(total if max_loss is None else min(total, max_loss))
     logarithm = math.log2(3 * n_rows * n_queries)
     c = 5 * math.sqrt(3) * max_norm * row_norm * math.sqrt(smoothness * logarithm / n_queries)

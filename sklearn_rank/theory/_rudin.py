@@ -1,7 +1,7 @@
 r"""Bounds of the p-norm push (Rudin2009).
 
 In all functions one list has I rows of the upper class and K rows of the lower class. The height
-of a lower row k is the number of upper rows that are not scored above it,
+of a lower row k is the number of upper rows without a higher score,
 :math:`h_k = \sum_i 1[f_i \le f_k]`, and :math:`R_{\max} = \max_k h_k`.
 """
 
@@ -112,7 +112,7 @@ def push_tail_bound(
     log_cover: float = 0.0,
     min_risk: float = 0.0,
 ) -> float:
-    r"""Bound the probability that some ranker's push loss is far larger than on the sample.
+    r"""Bound the probability that the push loss of any ranker far exceeds that on the sample.
 
     .. math:: & P\bigl(\exists f \in F: R_p(f) \ge \hat R_{p, \theta}(f) + \epsilon\bigr)
         \\ & \le 2 N \Bigl( \exp\Bigl[-2 K \max\Bigl\{\frac{\epsilon^2}{16} \, \rho^{2 (p - 1)},
@@ -134,14 +134,14 @@ def push_tail_bound(
     n_above, n_below : int in [1, inf)
         Numbers I of upper and K of lower rows.
     log_cover : float in [0, inf), default=0.0
-        Natural logarithm of N, see `combination_cover`; 0 for one ranker chosen beforehand.
+        Natural logarithm of N, see `combination_cover`; 0 for a ranker chosen in advance.
     min_risk : float in [0, 1], default=0.0
         :math:`\rho`; a lower bound on :math:`R_1`, which is 1 - AUC, serves for every p.
 
     Returns
     -------
     float
-        The bound; above 1 it says nothing.
+        The bound; without information above 1.
 
     References
     ----------
@@ -156,14 +156,15 @@ def push_tail_bound(
     >>> f"{push_tail_bound(0.2, 2, **rows, min_risk=0.3):.0e}"
     '2e-02'
     """
+    # The exponents of Theorem 3 and of Theorem 2, which needs no lower bound of the risk.
     squared = max(epsilon**2 / 16 * min_risk ** (2 * (p - 1)), (epsilon / 4) ** (2 * p))
-    above = _log_tail_of_the_upper_rows(epsilon, n_above, n_below)
-    log_bound = math.log(2) + log_cover + float(np.logaddexp(-2 * n_below * squared, above))
+    upper_term = _log_upper_term(epsilon, n_above, n_below)
+    log_bound = math.log(2) + log_cover + float(np.logaddexp(-2 * n_below * squared, upper_term))
     return math.exp(log_bound) if log_bound < _LOG_LARGEST else math.inf
 
 
-def _log_tail_of_the_upper_rows(epsilon: float, n_above: int, n_below: int) -> float:
-    """Return the exponent of the term of Theorem 3 that does not depend on p."""
+def _log_upper_term(epsilon: float, n_above: int, n_below: int) -> float:
+    """Return the exponent of the term of Theorem 3 for the upper rows, which has no p."""
     return -(epsilon**2) / 8 * n_above + math.log(n_below)
 
 
@@ -177,7 +178,7 @@ def largest_p(
     log_cover: float = 0.0,
     min_risk: float = 0.0,
 ) -> float:
-    r"""Return the largest p for which the sample suffices by Theorems 2 and 3 of Rudin2009.
+    r"""Return the largest p for which the sample is large enough for Theorems 2 and 3.
 
     .. math:: p = \max\Bigl\{\frac{\ln x}{2 \ln(\epsilon / 4)}, \;
         1 + \frac{\ln(16 x / \epsilon^2)}{2 \ln \rho}\Bigr\}, \qquad
@@ -195,14 +196,14 @@ def largest_p(
     delta : float in (0, 1), default=0.05
         Probability :math:`\delta` that the guarantee fails.
     log_cover : float in [0, inf), default=0.0
-        Natural logarithm of N, see `combination_cover`; 0 for one ranker chosen beforehand.
+        Natural logarithm of N, see `combination_cover`; 0 for a ranker chosen in advance.
     min_risk : float in [0, 1], default=0.0
         Lower bound :math:`\rho` on 1 - AUC of every ranker of the class in the population.
 
     Returns
     -------
     float
-        The largest p; 0.0 when the rows do not suffice for p = 1, inf for :math:`\rho = 1`.
+        The largest p; 0.0 if p = 1 needs more rows, inf for :math:`\rho = 1`.
 
     References
     ----------
@@ -216,13 +217,13 @@ def largest_p(
     >>> [round(largest_p(0.2, n, n, min_risk=0.16), 2) for n in (10_000, 100_000, 1_000_000)]
     [1.71, 2.34, 2.97]
     """
-    log_double_cover = math.log(2) + log_cover
-    spent = log_double_cover + _log_tail_of_the_upper_rows(epsilon, n_above, n_below)
-    log_share = spent - math.log(delta)
+    log_2n, log_delta = math.log(2) + log_cover, math.log(delta)
+    # The share of delta that the upper term takes, and the logarithm of the rest.
+    log_share = log_2n + _log_upper_term(epsilon, n_above, n_below) - log_delta
     if log_share >= 0:
         return 0.0
-    log_left = math.log(delta) + math.log1p(-math.exp(log_share))
-    x = (log_double_cover - log_left) / (2 * n_below)
+    log_rest = log_delta + math.log1p(-math.exp(log_share))
+    x = (log_2n - log_rest) / (2 * n_below)
     excess = math.log(16 * x / epsilon**2)
     if excess > 0:  # p = 1 needs more rows
         return 0.0
@@ -269,7 +270,7 @@ def combination_cover(radius: float, n_weak_rankers: int, *, max_norm: float = 1
 
 @checked()
 def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
-    r"""Compute the Bregman distance of which the p-norm push is the dual.
+    r"""Compute the Bregman distance dual to the p-norm push.
 
     .. math:: B(a, b) = \sum_{ik} a_{ik} \ln \frac{a_{ik} \, B_k^{(p - 1) / p}}
         {b_{ik} \, A_k^{(p - 1) / p}} - \frac1p \sum_{ik} (a_{ik} - b_{ik}), \qquad
@@ -309,18 +310,18 @@ def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
     >>> round(push_distance([[1.0], [3.0]], [[2.0], [2.0]], p=1), 4)
     0.5232
     """
-    first, second = _pair_masses("a", a), _pair_masses("b", b)
-    if first.shape != second.shape:
+    a, b = _pair_masses("a", a), _pair_masses("b", b)
+    if a.shape != b.shape:
         raise ValueError(
             "The 'b' parameter of push_distance must have the shape of 'a', "
-            f"{first.shape}. Got {second.shape} instead."
+            f"{a.shape}. Got {b.shape} instead."
         )
-    if np.any((second == 0) & (first > 0)):
+    if np.any((b == 0) & (a > 0)):
         return math.inf
-    of_pairs = xlogy(first, first).sum() - xlogy(first, second).sum()
-    sums, other_sums = first.sum(axis=0), second.sum(axis=0)
-    of_sums = xlogy(sums, sums).sum() - xlogy(sums, other_sums).sum()
-    return float(of_pairs - (p - 1) / p * of_sums - (sums - other_sums).sum() / p)
+    of_pairs = xlogy(a, a).sum() - xlogy(a, b).sum()
+    a_sums, b_sums = a.sum(axis=0), b.sum(axis=0)  # A_k, B_k
+    of_sums = xlogy(a_sums, a_sums).sum() - xlogy(a_sums, b_sums).sum()
+    return float(of_pairs - (p - 1) / p * of_sums - (a_sums - b_sums).sum() / p)
 
 
 def _pair_masses(name: str, values: ArrayLike) -> Floats:

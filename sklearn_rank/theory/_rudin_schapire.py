@@ -1,8 +1,8 @@
 r"""Margins, steps and the F-skew (RudinSchapire2009).
 
 Along a weak ranker h with values 0 and 1, :math:`d_+, d_-, d_0` are the shares of the exponential
-mass of the pairs that h orders rightly, orders wrongly and ties, and :math:`r = d_+ - d_-` is its
-edge. The smooth margin is :math:`G = -\ln F / \|\lambda\|_1` with F the sum of
+mass of the pairs that h orders correctly, orders incorrectly and ties, and :math:`r = d_+ - d_-` is
+its edge. The smooth margin is :math:`G = -\ln F / \|\lambda\|_1` with F the sum of
 :math:`e^{-m}` over the pairs.
 """
 
@@ -29,16 +29,16 @@ from sklearn_rank.theory._checks import check_limit, checked
 def margin_bound(
     n_rows: int, n_weak_rankers: int, theta: float, *, pair_share: float = 0.25, delta: float = 0.05
 ) -> float:
-    r"""Bound the share of misranked pairs by that of the pairs with a small margin.
+    r"""Bound the share of misranked pairs by the share of pairs with a small margin.
 
-    With probability :math:`1 - \delta` over a sample of m rows, every combination f of the weak
-    rankers with coefficients that are not negative and sum to one has
+    With probability :math:`1 - \delta` over a sample of m rows, every convex combination f of the
+    weak rankers satisfies
 
     .. math:: P(m \le 0) \le \hat P(m \le \theta) + \epsilon, \qquad \epsilon = \sqrt{
         \frac{4}{m E^2} \Bigl(\frac{8 \ln |H|}{\theta^2}
         \ln \frac{4 m E^2 \theta^2}{\ln |H|} + 2 \ln \frac{2}{\delta}\Bigr)}
 
-    where the probabilities are over pairs in the population and over those of the sample.
+    where P is over the pairs in the population and :math:`\hat P` over those of the sample.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def margin_bound(
     theta : float in (0, inf)
         The margin :math:`\theta`.
     pair_share : float in (0, 0.5], default=0.25
-        E, the probability that of two rows drawn one after the other the first belongs above the
-        second: q (1 - q) for two classes with shares q and 1 - q, at most 1/2.
+        E, the probability that of two random rows the first belongs above the second: q (1 - q)
+        for two classes with shares q and 1 - q, at most 1/2.
     delta : float in (0, 1), default=0.05
         Probability :math:`\delta` that the guarantee fails.
 
     Returns
     -------
     float
-        :math:`\epsilon`; 1.0, which says nothing, where the formula gives more, and for
+        :math:`\epsilon`; 1.0 (no information) if the formula gives more, and for
         :math:`4 m E^2 \theta^2 \le e^2 \ln |H|`, where its proof does not apply.
 
     References
@@ -127,7 +127,7 @@ def tied_limit(edge: float) -> float:
 
     .. math:: d_0 < \tfrac23 (1 - r) (1 - r^2)
 
-    where r is the edge and :math:`d_0` the share. The limit is greatest possible as r tends to 0.
+    where r is the edge and :math:`d_0` the share. No larger limit holds as r tends to 0.
 
     Parameters
     ----------
@@ -205,11 +205,11 @@ def f_skew(
     Returns
     -------
     float
-        The F-skew; positive when the positives' loss is the larger one.
+        The F-skew; positive if the loss of the positives is the larger one.
 
     References
     ----------
-    RudinSchapire2009, sec. 5 (F-skew), Theorem 10 (what follows when it vanishes).
+    RudinSchapire2009, sec. 5 (F-skew), Theorem 10 (the consequence of a vanishing F-skew).
 
     Examples
     --------
@@ -226,20 +226,20 @@ def f_skew(
     levels = np.unique(y)
     if len(levels) != 2:
         raise ValueError(f"y_true of f_skew must have two different values. Got {len(levels)}.")
-    counts = weight > 0  # 0 times infinity is NaN
-    sign = np.where(y == levels[1], 1.0, -1.0)[counts]
-    return float(sign @ (weight[counts] * np.exp(-sign * scores[counts])))
+    positive = weight > 0  # 0 times infinity is NaN
+    sign = np.where(y == levels[1], 1.0, -1.0)[positive]
+    return float(sign @ (weight[positive] * np.exp(-sign * scores[positive])))
 
 
 @checked()
 def rankboost_loss(exponential_loss: float, f_skew: float) -> float:
-    r"""Return RankBoost's loss, given AdaBoost's and the F-skew.
+    r"""Return RankBoost's loss from AdaBoost's loss and the F-skew.
 
     .. math:: \sum_{ik} e^{-(f_i - f_k)} = F_+ F_- = \frac{F^2 - (F_+ - F_-)^2}{4}, \qquad
         F = F_+ + F_-
 
-    where the F-skew vanishes, both have one minimum: the infimum of F over all offsets of a ranker
-    is :math:`2 \sqrt{F_+ F_-}`.
+    where F is AdaBoost's loss. Where the F-skew vanishes, both losses have the same minimum: the
+    infimum of F over all offsets of a ranker is :math:`2 \sqrt{F_+ F_-}`.
 
     Parameters
     ----------

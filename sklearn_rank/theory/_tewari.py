@@ -60,7 +60,7 @@ def lipschitz_constant(
     """
     if loss == "rank_svm":
         return float(int(n_rows) ** 2 // 2)
-    return _ask(loss, "lipschitz", sigma, max_relevance)
+    return _constant(loss, "lipschitz", sigma, max_relevance)
 
 
 @checked(loss=_LOSSES)
@@ -98,13 +98,13 @@ def smoothness_constant(loss: _Loss, *, sigma: float = 1.0, max_relevance: float
     >>> smoothness_constant("smoothed_dcg", max_relevance=2, sigma=0.5)
     24.0
     """
-    return math.inf if loss == "rank_svm" else _ask(loss, "smoothness", sigma, max_relevance)
+    return math.inf if loss == "rank_svm" else _constant(loss, "smoothness", sigma, max_relevance)
 
 
-def _ask(loss: _Loss, what: str, sigma: float, max_relevance: float) -> float:
-    """Return a constant that a listwise loss states."""
-    constant = require(as_listwise_loss(loss, sigma), what, "The theory of Tewari2015")
-    return float(constant(max_relevance))
+def _constant(loss: _Loss, name: str, sigma: float, max_relevance: float) -> float:
+    """Return a constant of a listwise loss by the name of its method."""
+    method = require(as_listwise_loss(loss, sigma), name, "The theory of Tewari2015")
+    return float(method(max_relevance))
 
 
 @checked()

@@ -47,7 +47,7 @@ _ALLOWED: dict[str, Constraint] = {
 
 
 _OF_GRADES = ("ndcg_score", "err_score")
-"""Metrics to which relevant rows are not all the same."""
+"""Metrics that use the grades of relevant rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +131,8 @@ def rank_queries(
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
     low, high = rows.y.min(), rows.y.max()
     if 0 < low < high and owner not in _OF_GRADES:  # classes 1 and 2, or grades from 1 on
-        counted = f"To {owner} every row is relevant, as y_true runs from {low:g} to {high:g}"
-        warn(f"{counted}: all orders have the same value. Relevant are rows above 0.")
+        reason = f"To {owner} every row is relevant, as y_true runs from {low:g} to {high:g}"
+        warn(f"{reason}: all orders have the same value. Relevant are rows above 0.")
     return mean, rank_rows(rows)
 
 

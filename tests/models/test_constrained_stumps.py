@@ -402,8 +402,14 @@ WRONG = [
     ({"thresholds": {9: [1.0]}}, r"has \[9\], which are neither feature names nor indices below 4"),
     ({"thresholds": {True: [1.0]}}, r"has \[True\]"),
     ({"thresholds": [1.0]}, "'thresholds' parameter of Stumps must be None or a dict"),
-    ({"thresholds": {3: [1.0]}, "categorical_features": [3]}, "requires numeric features. Feature 3 is categorical"),
-    ({"special_values": {3: [1.0]}, "categorical_features": [3]}, "requires numeric features. Feature 3 is categorical"),
+    (
+        {"thresholds": {3: [1.0]}, "categorical_features": [3]},
+        "requires numeric features. Feature 3 is categorical",
+    ),
+    (
+        {"special_values": {3: [1.0]}, "categorical_features": [3]},
+        "requires numeric features. Feature 3 is categorical",
+    ),
     ({"special_values": {0: [np.nan]}}, "special_values of Stumps must be finite.*NaN"),
     ({"special_values": {0: ["a"]}}, "must be lists of numbers"),
     ({"special_values": {0: [True]}}, "must be lists of numbers"),

@@ -1,4 +1,8 @@
-"""Types of arrays, and blocks of their rows."""
+"""Types of arrays and of other values, and blocks of rows.
+
+`Any` stands here alone, each time under a name that says what it is: the libraries that it
+comes from have no types, or NumPy's are too narrow.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
-Indices = NDArray[np.integer[Any]]
+Floats = NDArray[np.floating[Any]]  # type: ignore[explicit-any]
+Indices = NDArray[np.integer[Any]]  # type: ignore[explicit-any]
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.uint64]
-Values = NDArray[Any]
+Values = NDArray[Any]  # type: ignore[explicit-any]
 """Values of any type; those of a weak ranker h are a mask when h is 0/1, else floats."""
 
+Numbers = Any  # type: ignore[explicit-any]
+"""A float or an array of floats; a function of it returns the same kind."""
+
+Matrix = Any  # type: ignore[explicit-any]
+"""Checked features: an array, SciPy's sparse matrix, or rows that are read where they lie."""
+
+Table = Any  # type: ignore[explicit-any]
+"""What a user passes as an array: a list, an array, a sparse matrix, a data frame, a column."""
+
+Ability = Any  # type: ignore[explicit-any]
+"""A part, or its method, that its protocol does not promise: see `require`."""
+
+Estimator = Any  # type: ignore[explicit-any]
+"""An estimator of this package or of another; scikit-learn's base classes have no types."""
+
+Setting = Any  # type: ignore[explicit-any]
+"""A parameter, a fitted attribute or another value that is passed on as it is."""
 
 SMALL_BLOCK = 15_000
 """Rows handled at a time where an array of a float a row should need no new pages of memory."""
@@ -23,7 +44,7 @@ _BLOCK = 1 << 15
 """Rows handled at a time elsewhere: their numbers stay in the second-level cache."""
 
 
-def blocks(stop: int, size: int = 0, start: int = 0) -> Iterator[slice]:
+def blocks(stop: int, size: int = 0, start: int = 0) -> Iterator[slice[int, int, None]]:
     """Yield slices of the rows from `start` to before `stop`; of a process without rows none.
 
     `size` is the maximum of their lengths; 0: as many rows as stay in the cache.

@@ -11,33 +11,33 @@ Conventions
 - An estimator is an objective, a model and a solver. An objective is a function of scores
   and never sees X. A model maps coefficients to scores and gradients back. A solver moves
   the coefficients. Siblings never import each other: they meet inside an estimator.
-- What only some parts can do is a method that the others don't have. Who needs it calls
-  `require`, whose error says in one sentence what is missing.
+- An optional ability is a method that only some parts have. Its caller gets it from `require`,
+  whose error names the part and the missing method.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Codes, Floats, Indices, Mask, Values
+from sklearn_rank._core.arrays import Ability, Codes, Floats, Indices, Mask, Matrix, Setting, Values
 from sklearn_rank._core.rows import FitRows
 
 if TYPE_CHECKING:
     from sklearn_rank._core.parallel import ThreadPool
 
-__all__ = ["Codes", "Floats", "Indices", "Mask", "Values"]  # for other modules
+__all__ = ["Ability", "Codes", "Floats", "Indices", "Mask", "Matrix", "Setting", "Values"]
 
 
-def require(part: object, method: str, user: str) -> Any:
+def require(part: object, name: str, user: str) -> Ability:
     """Return a method of a part, or raise ValueError: "`user` needs ..., which ... lacks"."""
-    found = getattr(part, method, None)
-    if found is None:
-        raise ValueError(f"{user} needs {method}, which {type(part).__name__} lacks.")
-    return found
+    ability = getattr(part, name, None)
+    if ability is None:
+        raise ValueError(f"{user} needs {name}, which {type(part).__name__} lacks.")
+    return ability
 
 
 # Objectives --------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class PairShares:
-    """The shares of the exponential mass of the pairs that a 0/1 weak ranker h orders.
+    """The shares of the pairs' exponential mass that a 0/1 weak ranker h orders or ties.
 
     Attributes
     ----------
@@ -168,8 +168,8 @@ class Candidate:
     curvature : float or None
         Bound of the second derivative of the objective along h, where the search found it.
     masses : tuple of two ndarrays or None
-        Sums of all masses of the state where h is 1 and where it is 0, which a state with more
-        than those of its gradient adds (`with_masses`).
+        Sums of all masses of the state where h is 1 and where it is 0, if the state has more
+        masses than its gradient (`with_masses`).
     """
 
     index: int
@@ -192,10 +192,16 @@ class Gain(Protocol):
     ) -> Floats:
         """Return the gain of each weak ranker, zero where no step is allowed.
 
-        `above` holds the sums of the gradient times h, of shape (n_groups, ...), `totals`
-        those of the gradient, of shape (n_groups,), `curvature`, of shape (...), bounds
-        of the second derivatives along each h, where they are known, and `limits` the steps
-        along each h, where not all are allowed.
+        Parameters
+        ----------
+        above : ndarray of shape (n_groups, ...)
+            Sums of the gradient times each h.
+        totals : ndarray of shape (n_groups,)
+            Sums of the gradient.
+        curvature : ndarray of shape (...) or None
+            Bounds of the second derivatives along each h, where they are known.
+        limits : tuple of two ndarrays or None
+            The steps along each h, where not all are allowed.
         """
 
 
@@ -216,10 +222,10 @@ class Rules(Protocol):
       `StepFunction`, one for each feature that has rules.
     """
 
-    def scores(self, X: Any, weights: Floats, threads: ThreadPool) -> Floats:
+    def scores(self, X: Matrix, weights: Floats, threads: ThreadPool) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
 
-    def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
+    def staged_scores(self, X: Matrix, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
 
     def equal(self, other: object) -> bool:
@@ -238,14 +244,14 @@ class WeakRankers(Protocol):
     - ``n_coordinates``, ``scores(coefficients)`` (``H @ coefficients``) and
       ``pull_back(gradient)`` (``H.T @ gradient``), for solvers that move all coefficients;
     - ``step_limits(candidate)``, the smallest and the largest step along a weak ranker, and
-      ``take(candidate, step)``, which is told of every step, also of those of a warm start:
-      where what may be chosen depends on the coefficients so far;
+      ``take(candidate, step)``, called after every step (with a warm start, the earlier ones
+      too): for constraints that depend on the coefficients so far;
     - ``search(gradient, gain, excluded)``, which leaves out some coordinates, for solvers that
       choose each weak ranker once;
     - ``at_rows(rows, weight)``: the same weak rankers on some of the rows, for bags;
     - ``mean_contributions(indices, weights)``: the weighted mean over the training rows of
-      `contributions` of the rules of these coordinates, where it is known without a pass
-      over the rows for each feature.
+      `contributions` of the rules of these coordinates, without a pass over the rows for each
+      feature.
     """
 
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
@@ -261,12 +267,11 @@ class WeakRankers(Protocol):
 class Model(Protocol):
     """A family of weak rankers, which ``weak_ranker`` takes besides names and estimators.
 
-    A parameter of an estimator, so it is not changed by a fit: `on_rows` returns an object
-    of its own for the training rows.
+    A fit does not change it, as it is a parameter of an estimator: `on_rows` returns a new object.
     """
 
     name: str
-    """Its name in messages; a warm start goes on with a model of the same name."""
+    """Its name in messages; a warm start continues only a model of the same name."""
 
     allow_nan: bool
     """Whether X may have missing values."""
@@ -348,7 +353,7 @@ class Solution:
     residual : float
         Distance from meeting the conditions of a minimum, where the solver knows it.
     average : ndarray or None
-        The averaged iterate, of solvers that average.
+        The averaged iterate, if the solver has one.
     credit : ndarray or None
         Decrease of the objective credited to each coefficient, where the solver knows it.
     """
@@ -374,4 +379,4 @@ class Observer(Protocol):
     """An observer of every iteration of a fit: printed lines, progress bars, callbacks."""
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
-        """Take note of an iteration, counted from 1; return True to end the fit after it."""
+        """Observe an iteration, counted from 1; return True to end the fit after it."""

@@ -18,15 +18,17 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Floats, Indices, Mask, Values
+from sklearn_rank._core.arrays import Floats, Indices, Mask, Numbers, Setting, Values
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
-Functions = Mapping[str, Callable[..., Any]]
+Function = Callable[..., Setting]
+Functions = Mapping[str, Function]
+"""Functions by name that all processes call together: see `Sums.lead`."""
 
 IDENTITY: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum: np.inf}
 """The neutral elements of reductions."""
@@ -196,10 +198,10 @@ class Block(Groups):
     """
 
     offset: int
-    groups: slice
+    groups: slice[int, int, None]
 
     @property
-    def items(self) -> slice:
+    def items(self) -> slice[int, int, None]:
         """The block's items in the larger division."""
         return slice(self.offset, self.offset + self.n_items)
 
@@ -260,7 +262,7 @@ class shared_property(cached_property[Value]):  # noqa: N801
     processes are threads of one interpreter, each would wait for the others in it.
     """
 
-    def __init__(self, function: Callable[[Any], Value]) -> None:
+    def __init__(self, function: Callable[[Setting], Value]) -> None:
         super().__init__(function)
         vars(self)["lock"] = nullcontext()
 
@@ -281,7 +283,7 @@ class Collective(Protocol):
     rank: int
     size: int
 
-    def reduce(self, ufunc: np.ufunc, values: Any) -> Any:
+    def reduce(self, ufunc: np.ufunc, values: Numbers) -> Numbers:
         """Return the sum (np.add), maximum or minimum over the processes, item by item.
 
         `values`, a number or an array of floats, has one shape on all; the result has the same
@@ -304,16 +306,16 @@ class Sums:
         The processes that hold the rows; None where all rows are here.
     """
 
-    collective: Any = None
+    collective: Collective | None = None
 
     def __init__(self, collective: Collective | None = None) -> None:
         self.collective = collective
 
-    def total(self, values: Any) -> Any:
+    def total(self, values: Numbers) -> Numbers:
         """Return the sum over all rows, item by item, given that over the rows here."""
         return values if self.collective is None else self.collective.reduce(np.add, values)
 
-    def totals(self, *values: Any) -> tuple[Any, ...]:
+    def totals(self, *values: Numbers) -> tuple[Numbers, ...]:
         """Return `total` of several numbers and arrays, with one message."""
         if self.collective is None:
             return values
@@ -325,15 +327,15 @@ class Sums:
             for part, one in zip(parts, values, strict=True)
         )
 
-    def largest(self, values: Any) -> Any:
+    def largest(self, values: Numbers) -> Numbers:
         """Return the maximum over all rows, item by item, given that over the rows here."""
         return values if self.collective is None else self.collective.reduce(np.maximum, values)
 
-    def smallest(self, values: Any) -> Any:
+    def smallest(self, values: Numbers) -> Numbers:
         """Return the minimum over all rows, item by item, given that over the rows here."""
         return values if self.collective is None else self.collective.reduce(np.minimum, values)
 
-    def log_total(self, values: Any) -> Any:
+    def log_total(self, values: Numbers) -> Numbers:
         """Return `total` for logarithms: the logarithm of the sum of the exponentials."""
         if self.collective is None:
             return values
@@ -350,13 +352,11 @@ class Sums:
             return values
         if values.dtype == np.bool_:
             bits = np.append(np.packbits(values).astype(np.float64), len(values))
-            parts = [
-                np.unpackbits(part[:-1].astype(np.uint8), count=int(part[-1]))
-                for part in self.collective.gather(bits)
-            ]
-        else:
-            parts = self.collective.gather(values.astype(np.float64, copy=False))
-        return np.concatenate(parts).astype(values.dtype, copy=False)
+            parts = self.collective.gather(bits)
+            masks = [np.unpackbits(p[:-1].astype(np.uint8), count=int(p[-1])) for p in parts]
+            return np.concatenate(masks).astype(np.bool_)
+        arrays = self.collective.gather(values.astype(np.float64, copy=False))
+        return np.concatenate(arrays).astype(values.dtype, copy=False)
 
     def agree(self, value: Value) -> Value:
         """Return the value of the first process."""
@@ -379,7 +379,7 @@ class Sums:
         if self.collective.rank == 0:
             return _lead(self.collective, solve, functions)
         while True:
-            asked: tuple[str, tuple[Any, ...]] = ("", ())
+            asked: tuple[str, tuple[Setting, ...]] = ("", ())
             name, arguments = self.collective.agree(asked)
             if name == "raise":
                 raise arguments[0]
@@ -399,8 +399,8 @@ def _lead(
     """Run `solve`, and tell the other processes of every call."""
     shared_errors: list[Exception] = []
 
-    def called(name: str) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
+    def called(name: str) -> Function:
+        def call(*arguments: Setting) -> Setting:
             collective.agree((f".{name}", arguments))
             try:
                 return functions[name](*arguments)

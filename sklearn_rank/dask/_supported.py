@@ -62,7 +62,7 @@ def _refusals(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
             yield f"{name}={values[name]!r}", reason
     if values.get("p") == np.inf:
         yield "p=inf", "its fit takes one power after the other; use a finite p"
-    if hasattr(ranker, "solver") and not ranker.solver_in_use.on_cluster:
+    if hasattr(ranker, "solver") and not ranker.solver_in_use.traits.on_cluster:
         yield f"solver={values['solver']!r}", "its steps are not sums over rows"
     if "weak_ranker" in values and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield f"weak_ranker={ranker.weak_ranker!r}", "weak rankers there are 'stump' or 'feature'"

@@ -781,7 +781,7 @@ class BoostedTreesRanker(RoundsRanker):
             values = np.array(descent.values[:n_rounds])
             fitted["objective_curve_"] = self._after("objective_curve_", n_before, values)
         if descent.stopping is not None:
-            fitted |= self.validation_curves(descent.stopping.curve, descent.stopping.losses)
+            fitted |= descent.stopping.curves()
         if descent.offset is not None:
             scores = descent.scores
             if n_rounds < descent.n_rounds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,8 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.callbacks import Follower, no_hook
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.protocols import Floats, Indices, IterateHook, Solution, require
+from sklearn_rank._core.protocols import Floats, Indices, require
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import (
     FLAG,
@@ -31,7 +30,6 @@ from sklearn_rank._core.validation import (
     largest_size,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank._pair_sums.listed_pairs import mean_loss
 from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSS_CHOICE, MarginLoss, as_margin_loss
 from sklearn_rank.estimators._stream_ranker import (
     StreamRanker,
@@ -41,9 +39,10 @@ from sklearn_rank.estimators._stream_ranker import (
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.models.rules import linear_contributions
-from sklearn_rank.objectives import ListedPairLoss, PairLoss, error_cut
+from sklearn_rank.objectives import error_cut
 from sklearn_rank.solvers import KERNEL_SOLVERS, FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers._solver import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
+from sklearn_rank.solvers.function_space import KernelProblem, Progress
 
 _NOT_NEGATIVE = frozenset({"chi2", "additive_chi2"})
 _WITH_GAMMA = frozenset({"rbf", "poly", "polynomial", "sigmoid", "laplacian", "chi2"})
@@ -52,90 +51,6 @@ _SPARSE_KERNELS = (_WITH_GAMMA - {"chi2"}) | {"linear", "cosine"}
 
 _LARGEST_FEATURE, _THETA = 1e152, 0.5
 _EPSILON = float(np.finfo(np.float64).eps)
-
-
-@dataclass(eq=False)
-class Progress:
-    """The steps so far. A warm start continues them; stored as a plain dict.
-
-    Attributes
-    ----------
-    settings : dict
-        Settings that a warm start must not change.
-    coefficients : ndarray
-        Of the last function, in the order of the training data; empty before a fit.
-    average : ndarray or None
-        The averaged iterate, in fit order.
-    n_averaged : int
-        Number of iterates in it.
-    values : list of float
-        The objective after each step.
-    """
-
-    settings: dict[str, Any]
-    coefficients: Floats = field(default_factory=lambda: np.zeros(0))
-    average: Floats | None = None
-    n_averaged: int = 0
-    values: list[float] = field(default_factory=list)
-
-    def add(self, solution: Solution) -> Floats:
-        """Add the steps of gradient descent; return the average with those before."""
-        average = solution.average
-        assert average is not None
-        n_steps = len(solution.values)
-        if self.average is not None:
-            share = n_steps / (n_steps + self.n_averaged)
-            average = share * average + (1 - share) * self.average
-        self.average = average
-        self.n_averaged += n_steps
-        self.values += solution.values
-        return average
-
-
-@dataclass(frozen=True, eq=False)
-class KernelProblem:
-    """The minimisation problem, mean pair loss plus ridge, as a `KernelSolver` sees it.
-
-    Attributes
-    ----------
-    model : LinearModel or KernelModel
-        The functions, over rows in fit order.
-    preferences : Preferences
-        The comparable pairs.
-    loss : MarginLoss
-        The loss of a margin.
-    alpha, tol : float
-        Ridge, and tolerance.
-    max_iter : int
-        Maximum number of iterations.
-    on_iterate : IterateHook
-        Called after each iteration.
-    eta0, theta : float
-        Step t of gradient descent is ``eta0 * t**-theta``.
-    batch_size : int or None
-        Number of pairs drawn for a step; None for all.
-    average : bool
-        Whether the averaged iterate is the solution.
-    seed : int
-        Seed of the pairs.
-    """
-
-    model: LinearModel | KernelModel
-    preferences: Preferences
-    loss: MarginLoss
-    alpha: float
-    tol: float
-    max_iter: int
-    on_iterate: IterateHook
-    eta0: float = 0.0
-    theta: float = 0.5
-    batch_size: int | None = None
-    average: bool = False
-    seed: int = 0
-
-    def mean_loss(self) -> PairLoss | ListedPairLoss:
-        """Return the mean loss over all pairs, a function of scores."""
-        return mean_loss(self.preferences, self.loss)
 
 
 class KernelPairwiseSGDRanker(StreamRanker):
@@ -375,7 +290,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
     def _not_online(self) -> str:
         if self.kernel != "linear":
             return f"kernel='linear'. Got kernel={self.kernel!r}."
-        if not self.solver_in_use.has_steps:
+        if not self.solver_in_use.traits.has_steps:
             return f"solver='gd': solver={self.solver!r} needs all rows at once."
         return ""
 
@@ -408,18 +323,18 @@ class KernelPairwiseSGDRanker(StreamRanker):
     def _check_combination(self) -> None:
         loss, solver = as_margin_loss(self.loss), self.solver_in_use
         shown = f"solver={KERNEL_SOLVERS.name_of(solver)!r}"
-        if solver.has_steps and self.eta0 == "auto":
+        if solver.traits.has_steps and self.eta0 == "auto":
             require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")
-        if solver.needs_smooth and not loss.is_smooth:
+        if solver.traits.needs_smooth and not loss.is_smooth:
             require(loss, "rounded", f"{shown} of KernelPairwiseSGDRanker")
-        if solver.has_steps and loss.factorises and self.eta0 == "auto":
+        if solver.traits.has_steps and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
                 "number as eta0: the largest step that is certain to converge is too small to be "
                 "useful. Got eta0='auto'."
             )
         for setting, is_set in self._descent_settings.items():
-            if is_set and not solver.has_steps:
+            if is_set and not solver.traits.has_steps:
                 raise ValueError(
                     f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got {shown}."
                 )
@@ -474,7 +389,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
             known = self._collect(data, model, order, f)
-            if self.kernel == "linear" and not solver.has_steps:
+            if self.kernel == "linear" and not solver.traits.has_steps:
                 # What a fit that was interrupted goes on from.
                 so_far = {"coefficients": known["coef_"], "values": list(progress.values)}
                 known["_progress_"] = {**vars(progress), **so_far}
@@ -484,7 +399,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
         follower = Follower(self._make_observer(*watched))
         settings = self.alpha, self.tol, self.max_iter
         problem = KernelProblem(model, preferences, loss, *settings, follower)
-        if solver.has_steps:
+        if solver.traits.has_steps:
             fitted["eta0_"] = self._first_step(model, data)
             problem = self._with_steps(problem, fitted["eta0_"])
         start = np.zeros(model.n_coordinates)
@@ -617,7 +532,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     def _warn(self, reason: str) -> None:
         """Warn of a reason for which `tol` was not reached."""
-        is_descent = self.solver_in_use.has_steps
+        is_descent = self.solver_in_use.traits.has_steps
         advice = {
             OUT_OF_ITERATIONS: "raise max_iter" + ", or use solver='lbfgs'" * is_descent,
             DIVERGED: "the last function with finite values is kept; take a smaller eta0, 'auto' "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn_rank._core.callbacks import Follower, no_hook
 from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, IterateHook
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.sums import ALL_HERE, Queries, Sums
+from sklearn_rank._core.sums import Queries
 from sklearn_rank._core.validation import (
     FLAG,
     Choice,
@@ -37,8 +36,8 @@ from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import LINEAR_SOLVERS, LinearSolver
 from sklearn_rank.solvers._solver import STOPPED
-from sklearn_rank.solvers.list_solvers import OnlineDescent
-from sklearn_rank.solvers.regularisers import REGULARISERS, Regulariser
+from sklearn_rank.solvers.list_solvers import ListProblem, OnlineDescent
+from sklearn_rank.solvers.regularisers import REGULARISERS
 
 _LARGEST_FEATURE = 1e70
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
@@ -145,49 +144,6 @@ class BlockwiseObjective:
         varies = self._sum_of_blocks(changes, np.zeros(len(unsure))) > 0
         variance[unsure] = np.where(varies, least[unsure], 0.0)
         return variance
-
-
-@dataclass(eq=False)
-class ListProblem:
-    """A mean listwise loss of linear scores, plus a penalty, in a ball.
-
-    Attributes
-    ----------
-    function : BlockwiseObjective
-        The loss.
-    regulariser : Regulariser
-        Penalty and ball.
-    start : ndarray of shape (n_features,)
-        The first coefficients.
-    max_iter : int
-        Maximum number of iterations.
-    tol : float
-        Tolerance.
-    on_iterate : IterateHook
-        Called after each iteration.
-    scale : float
-        By which the scores are divided in the loss.
-    descent : OnlineDescent or None
-        The state of online descent, which is moved.
-    rate : callable
-        Maps the number of a step of online descent to its size.
-    random_state : int, RandomState or None
-        Seed for the order of the queries.
-    rows : Sums
-        Sums over all rows, if they are not all here.
-    """
-
-    function: BlockwiseObjective
-    regulariser: Regulariser
-    start: Floats
-    max_iter: int
-    tol: float
-    on_iterate: IterateHook
-    scale: float = 1.0
-    descent: OnlineDescent | None = None
-    rate: Callable[[int], float] = float
-    random_state: Any = None
-    rows: Sums = ALL_HERE
 
 
 def _offset(data: Rows, coefficients: Floats) -> float:
@@ -401,7 +357,7 @@ class ListNetLinear(StreamRanker):
         self.verbose = verbose
 
     def _not_online(self) -> str:
-        if not self.solver_in_use.is_online:
+        if not self.solver_in_use.traits.is_online:
             return f"solver='ogd': solver={self.solver!r} needs all queries at once."
         if self.eta0 == "auto":
             return (
@@ -423,11 +379,11 @@ class ListNetLinear(StreamRanker):
             raise ValueError(
                 f"sigma={self.sigma:g} of {name} needs loss='smoothed_dcg'. Got loss={self.loss!r}."
             )
-        if self.eta0 != "auto" and not self.solver_in_use.is_online:
+        if self.eta0 != "auto" and not self.solver_in_use.traits.is_online:
             raise ValueError(
                 f"eta0={self.eta0:g} of {name} needs solver='ogd'. Got solver={self.solver!r}."
             )
-        if self.solver_in_use.is_online and self.eta0 == "auto":
+        if self.solver_in_use.traits.is_online and self.eta0 == "auto":
             if self.max_norm is None:
                 raise ValueError(
                     f"eta0='auto' of {name} with solver={self.solver!r} needs max_norm, on "
@@ -481,7 +437,7 @@ class ListNetLinear(StreamRanker):
     def _solve(self, data: Rows, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
         """Return the coefficients that the solver finds."""
         solver = self.solver_in_use
-        watched = data, "pass" if solver.is_online else "iteration", self.max_iter
+        watched = data, "pass" if solver.traits.is_online else "iteration", self.max_iter
         observer = self._make_observer(*watched, lambda: self._collect(data, follower.x))
         follower = Follower(observer)
         problem = self._make_problem(data, X, function, follower, go_on=self.warm_start)
@@ -509,7 +465,7 @@ class ListNetLinear(StreamRanker):
             random_state=self.random_state,
             rows=data,
         )
-        if self.solver_in_use.is_online:
+        if self.solver_in_use.traits.is_online:
             problem.descent = self._open_descent(X.shape[1], go_on=go_on)
             problem.rate = self._make_rate(X, function.n_queries * self.max_iter)
         return problem

@@ -17,11 +17,11 @@ from sklearn_rank._core.protocols import Objective
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import Choice, Constraint, Number
 from sklearn_rank._pair_sums.margin_losses import MARGIN_LOSS_CHOICE, as_margin_loss
-from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._boosting.problem import SELECTIONS, BoostingProblem, History, Posing
+from sklearn_rank.estimators._boosting.boosting_ranker import SELECTIONS, BoostingRanker
+from sklearn_rank.estimators._boosting.problem import BoostingConfig, BoostingProblem, History
 from sklearn_rank.models import as_model
 from sklearn_rank.objectives import PUSHES, make_push
-from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver
+from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver, SolverTraits
 
 
 class PNormPushRanker(BoostingRanker):
@@ -372,26 +372,27 @@ class PNormPushRanker(BoostingRanker):
         """The solver that the parameter `solver` stands for."""
         return BOOSTING_SOLVERS.made(self.solver)
 
-    def _posing(self, threads: ThreadPool) -> Posing:
+    def _config(self, threads: ThreadPool) -> BoostingConfig:
         loss: Any = as_margin_loss(self.loss)
-        if not self.solver_in_use.needs_smooth and hasattr(loss, "with_curvature"):
+        traits = self.solver_in_use.traits
+        if not traits.needs_smooth and hasattr(loss, "with_curvature"):
             loss = loss.with_curvature()
         if hasattr(loss, "in_threads"):
             loss = loss.in_threads(threads)
         is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
         return replace(
-            super()._posing(threads),
+            super()._config(threads),
             make_objective=partial(self._objective, loss=loss, threads=threads),
             power=1.0 if self.push == "ir" else float(self.p),  # the IR push has no power
             selection="steepest" if is_steep else self.selection,
-            learning_rate=self.learning_rate if self.solver_in_use.has_learning_rate else 1.0,
+            learning_rate=self.learning_rate if traits.has_learning_rate else 1.0,
             alpha=0.0 if self.alpha == "auto" else float(self.alpha),
         )
 
     def _make_problem(self, data: Rows, history: History, threads: ThreadPool) -> BoostingProblem:
         problem = super()._make_problem(data, history, threads)
-        moves_all = self.solver_in_use.has_ridge and self.solver_in_use.moves_all
-        if self.alpha != "auto" or np.isinf(self.p) or not moves_all:
+        traits = self.solver_in_use.traits
+        if self.alpha != "auto" or np.isinf(self.p) or not (traits.has_ridge and traits.moves_all):
             return problem
         loss: Any = as_margin_loss(self.loss)
         loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
@@ -402,7 +403,7 @@ class PNormPushRanker(BoostingRanker):
                 f"{type(loss).__name__} lacks. Use a number."
             )
         alpha = problem.auto_ridge(objective)
-        return replace(problem, posing=replace(problem.posing, alpha=alpha))
+        return replace(problem, config=replace(problem.config, alpha=alpha))
 
     def _objective(
         self, preferences: Preferences, loss: Any, threads: ThreadPool | None = None
@@ -427,7 +428,7 @@ class PNormPushRanker(BoostingRanker):
                     f"loss={self.loss!r}."
                 )
         loss = as_margin_loss(self.loss)
-        needs_smooth = self.solver_in_use.needs_smooth
+        needs_smooth = self.solver_in_use.traits.needs_smooth
         if needs_smooth and not (loss.is_smooth or hasattr(loss, "rounded")):
             raise ValueError(
                 f"solver={self.solver!r} of PNormPushRanker needs a smooth loss, or one with "
@@ -456,17 +457,18 @@ class PNormPushRanker(BoostingRanker):
                 self._require_solver(setting, attrgetter(ability))
         self._require_solver(
             f"weak_ranker={self.weak_ranker!r}",
-            lambda kind: (
-                model == "stump"
-                or not (kind.needs_stumps or (kind.moves_all and model == "estimator"))
+            lambda traits: (
+                self._has_stumps
+                or not (traits.needs_stumps or (traits.moves_all and model == "estimator"))
             ),
         )
 
-    def _require_solver(self, setting: str, is_able: Callable[[Any], bool]) -> None:
+    def _require_solver(self, setting: str, is_able: Callable[[SolverTraits], bool]) -> None:
         """Raise ValueError if the solver lacks what a setting needs; name those that have it."""
-        if is_able(self.solver_in_use):
+        if is_able(self.solver_in_use.traits):
             return
-        names = [repr(name) for name, kind in BOOSTING_SOLVERS.named.items() if is_able(kind)]
+        solvers = BOOSTING_SOLVERS.named.items()
+        names = [repr(name) for name, solver in solvers if is_able(solver.traits)]
         raise ValueError(
             f"{setting} of PNormPushRanker needs solver={' or '.join(names)}. Got "
             f"solver={self.solver!r}."
@@ -474,7 +476,7 @@ class PNormPushRanker(BoostingRanker):
 
     def _refused_by(self) -> str:
         known = super()._refused_by()
-        return known or (f"solver={self.solver!r}" if self.solver_in_use.moves_all else "")
+        return known or (f"solver={self.solver!r}" if self.solver_in_use.traits.moves_all else "")
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         uses_score = self._watches(data) and self.scoring is None
@@ -487,7 +489,7 @@ class PNormPushRanker(BoostingRanker):
     def check_training(self, data: Rows) -> None:
         """Raise ValueError for rows that nothing can be learned from."""
         super().check_training(data)
-        if data.held_out is not None and not self.solver_in_use.has_stages:
+        if data.held_out is not None and not self.solver_in_use.traits.has_stages:
             raise ValueError(
                 "X_val of PNormPushRanker needs solver='coordinate', which has a model after each "
                 f"round. Got solver={self.solver!r}."

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.validation import Choice, Constraint, Number
-from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._boosting.problem import SELECTIONS, Posing
+from sklearn_rank.estimators._boosting.boosting_ranker import SELECTIONS, BoostingRanker
+from sklearn_rank.estimators._boosting.problem import BoostingConfig
 
 
 class RankBoost(BoostingRanker):
@@ -273,6 +273,6 @@ class RankBoost(BoostingRanker):
         self.selection = selection
         self.n_bags = n_bags
 
-    def _posing(self, threads: ThreadPool) -> Posing:
+    def _config(self, threads: ThreadPool) -> BoostingConfig:
         selection = "steepest" if self.selection == "auto" else self.selection
-        return replace(super()._posing(threads), selection=selection)
+        return replace(super()._config(threads), selection=selection)

@@ -14,8 +14,7 @@ from sklearn_rank._core.protocols import Candidate, ObjectiveState, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._boosting.boosting_ranker import BoostingRanker
-from sklearn_rank.estimators._boosting.problem import BoostingProblem, Posing
-from sklearn_rank.estimators._boosting.record import Coefficients
+from sklearn_rank.estimators._boosting.problem import BoostingConfig, BoostingProblem, Coefficients
 from sklearn_rank.solvers.coordinate_descent import PushStep, smooth_margin_root
 
 
@@ -239,9 +238,9 @@ class SmoothMarginRanker(BoostingRanker):
     True
     """
 
-    def _posing(self, threads: ThreadPool) -> Posing:
+    def _config(self, threads: ThreadPool) -> BoostingConfig:
         # The step needs the whole slope along h.
-        return replace(super()._posing(threads), is_first_order=True)
+        return replace(super()._config(threads), is_first_order=True)
 
     def _make_step_rule(
         self, problem: BoostingProblem, coefficients: Coefficients

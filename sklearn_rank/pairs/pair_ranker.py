@@ -221,7 +221,8 @@ def _check_supported(ranker: Any) -> None:
     refused = [name for name, one in _ALLOWED.items() if values.get(name, one) != one]
     refused += ["push"] * (values.get("push") == "ir")
     refused += ["loss"] * (is_listwise(values.get("loss")) or values.get("loss") == "ndcg")
-    refused += ["solver"] * getattr(getattr(ranker, "solver_in_use", None), "needs_stumps", False)
+    solver = getattr(ranker, "solver_in_use", None)
+    refused += ["solver"] * (solver is not None and solver.traits.needs_stumps)
     if refused:
         raise ValueError(
             f"PairRanker can't fit {type(ranker).__name__} with "

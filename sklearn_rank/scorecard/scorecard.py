@@ -532,8 +532,8 @@ class Scorecard(Predictor):
 
 def _has_ridge(ranker: Any) -> bool:
     """Whether a ranker takes a ridge for the stumps that it chooses one by one."""
-    solver: Any = ranker.solver_in_use
-    return getattr(solver, "has_ridge", False) and not solver.moves_all
+    traits = ranker.solver_in_use.traits
+    return traits.has_ridge and not traits.moves_all
 
 
 def _check_weights(data: Rows) -> None:

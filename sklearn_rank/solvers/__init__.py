@@ -2,8 +2,8 @@
 
 from sklearn_rank._core.validation import KindChoice
 from sklearn_rank.solvers._lbfgs import LBFGS
-from sklearn_rank.solvers._solver import BoostingSolver, Solver
-from sklearn_rank.solvers.coordinate_descent import Coordinate, Round
+from sklearn_rank.solvers._solver import BoostingSolver, Round, Solver, SolverTraits
+from sklearn_rank.solvers.coordinate_descent import Coordinate
 from sklearn_rank.solvers.corrective import Corrective
 from sklearn_rank.solvers.function_space import FunctionSpaceLBFGS, GradientDescent, KernelSolver
 from sklearn_rank.solvers.list_solvers import LinearSolver, OnlineGradientDescent, RegularisedLBFGS
@@ -25,6 +25,7 @@ __all__ = [
     "RegularisedLBFGS",
     "Round",
     "Solver",
+    "SolverTraits",
 ]
 
 BOOSTING_SOLVERS = KindChoice(

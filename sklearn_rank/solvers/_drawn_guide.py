@@ -1,32 +1,35 @@
-"""A first step and a metric for L-BFGS, from some pairs drawn at random."""
+"""A start and a metric for L-BFGS, from some pairs drawn at random."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
 from sklearn_rank._core.arrays import blocks
-from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.protocols import Ability, Floats, Matrix
+
+if TYPE_CHECKING:
+    from sklearn_rank.solvers.function_space import KernelProblem
 
 _ROWS_PER_PAIR, _FEWEST_PAIRS, _MOST_PAIRS = 4, 4096, 32_768
-"""One pair is drawn for so many rows. With fewer pairs a fit is fast anyway; more add little."""
+"""Rows for each drawn pair; with fewer pairs a fit is fast anyway, and more add little."""
 
 _PAIRS_PER_FEATURE, _MOST_FEATURES = 64, 200
-"""Pairs that a matrix needs for each feature, and its most features; of more it is diagonal."""
+"""A full matrix needs so many pairs for each feature, and at most so many features."""
 
 _BLOCK = 4096
-"""Pairs of which a copy is made at a time."""
+"""Pairs whose weighted differences are copied at a time."""
 
-_NEWTON_STEPS, _HALVINGS, _NEAR = 20, 20, 1e-5
-"""Most Newton steps; halvings of one; decrease of the last step, relative to the value."""
+_NEWTON_STEPS, _HALVINGS, _NEWTON_TOL = 20, 20, 1e-5
+"""Maximum of steps, and of halvings of a step; relative decrease of the last one."""
 
 
 class Guide(NamedTuple):
-    r"""Where the minimum is, about, and the second derivatives H there.
+    r"""An approximate minimum, and the second derivatives H there.
 
     Attributes
     ----------
@@ -40,18 +43,19 @@ class Guide(NamedTuple):
     solve: Callable[[Floats], Floats]
 
 
-def drawn_guide(problem: Any) -> Guide | None:
-    r"""Return a guide to the minimum of mean pair loss plus ridge; None where none is to be had.
+def drawn_guide(problem: KernelProblem) -> Guide | None:
+    r"""Return the minimum over a sample of the pairs; None with too few pairs, or abilities.
 
     With d the differences of the features of m drawn pairs, Newton's method minimises
 
     .. math:: \frac1m \sum_j \phi(d_j \cdot w) + \frac\alpha2 \|w\|^2
 
-    whose minimum and second derivatives are those over all pairs, but for the error of the sample.
+    which has the minimum and second derivatives of all pairs, up to the error of the sample.
     A fit that begins there needs a third of the passes over X, or less where features are
     correlated or have different scales. The minimum over all pairs does not depend on it.
     """
-    model, rows, loss = problem.model, problem.preferences, problem.loss
+    model: Ability = problem.model
+    rows, loss = problem.preferences, problem.loss
     n_pairs = min(rows.n_rows // _ROWS_PER_PAIR, _MOST_PAIRS)
     loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
     is_able = hasattr(model, "differences") and hasattr(loss, "second_derivative")
@@ -60,11 +64,11 @@ def drawn_guide(problem: Any) -> Guide | None:
     differences = model.differences(*rows.draws()(n_pairs, np.random.RandomState(0)))
     is_wide = model.n_coordinates > min(_MOST_FEATURES, n_pairs // _PAIRS_PER_FEATURE)
     find = _diagonal if is_wide else _newton
-    with np.errstate(over="ignore", invalid="ignore"):  # then there is no guide
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no guide
         return find(differences, loss, problem.alpha)
 
 
-def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
+def _diagonal(differences: Matrix, loss: Ability, alpha: float) -> Guide | None:
     """Return the diagonal of the second derivatives at zero coefficients."""
     if issparse(differences):
         square = np.asarray(differences.multiply(differences).sum(axis=0)).ravel()
@@ -75,29 +79,29 @@ def _diagonal(differences: Any, loss: Any, alpha: float) -> Guide | None:
     return Guide(None, lambda lines: lines / curvature) if np.isfinite(curvature).all() else None
 
 
-def _newton(differences: Any, loss: Any, alpha: float) -> Guide | None:
-    """Return the minimum and the second derivatives there; None where numbers overflow."""
+def _newton(differences: Matrix, loss: Ability, alpha: float) -> Guide | None:
+    """Return the minimum by Newton's method, and the derivatives there; None on overflow."""
     d: Floats = differences.toarray() if issparse(differences) else differences
     w, margin = np.zeros(d.shape[1]), np.zeros(len(d))
     for _ in range(_NEWTON_STEPS):
         losses, slopes = loss.value_and_derivative(margin)
         value = losses.mean() + alpha / 2 * (w @ w)
         second = loss.second_derivative(margin)[:, None]
-        hessian = sum((d[some] * second[some]).T @ d[some] for some in blocks(len(d), _BLOCK))
+        hessian = sum((d[pairs] * second[pairs]).T @ d[pairs] for pairs in blocks(len(d), _BLOCK))
         try:
             factor = cho_factor(hessian / len(d) + alpha * np.eye(len(w)))
         except (LinAlgError, ValueError):  # not positive definite, or not finite
             return None
         step = cho_solve(factor, -(slopes @ d / len(d) + alpha * w))
-        along = d @ step
+        change = d @ step
         for share in 0.5 ** np.arange(_HALVINGS):
-            new, new_margin = w + share * step, margin + share * along
+            new, new_margin = w + share * step, margin + share * change
             decrease = value - loss.value(new_margin).mean() - alpha / 2 * (new @ new)
             if decrease >= 0:
                 break
         else:
             break
         w, margin = new, new_margin
-        if decrease <= _NEAR * value:
+        if decrease <= _NEWTON_TOL * value:
             break
     return Guide(w, lambda lines: cho_solve(factor, lines.T).T) if np.isfinite(w).all() else None

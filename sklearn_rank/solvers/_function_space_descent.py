@@ -1,34 +1,26 @@
-"""Descent in a function space, by steps of given sizes or by L-BFGS with its inner product."""
+"""Descent in a function space: gradient steps of fixed sizes, or L-BFGS in its inner product."""
 
 from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy.optimize import line_search
 
 from sklearn_rank._core.protocols import Floats, FunctionSpace, IterateHook, Objective, Solution
-from sklearn_rank._core.sums import Sums
+from sklearn_rank._core.sums import Functions, Sums
+from sklearn_rank._core.tolerances import INDEFINITE_NORM, NORM_ROUNDING, STALLED_NORM
 from sklearn_rank.solvers._solver import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 
 _MEMORY = 20
-
-_ROUNDING = 1e-10
-"""Relative to a squared norm at the start, a negative one that rounding can explain."""
-
-_STALLED = 1e-6
-"""Relative to a squared norm at the start, one at which a line search should still find a step."""
+"""Moves from which L-BFGS estimates curvature, and steps without decrease that end a descent."""
 
 _BISECTIONS, _DECREASE, _FLATTER = 100, 1e-4, 0.9
-"""Of a line search: its number of steps, and the weak Wolfe conditions, as SciPy has them."""
-
-_NOISE = 1e-13
-"""Squared norm of a gradient, relative to the sizes of its terms, that rounding can explain."""
+"""Of a line search: maximum of steps, and SciPy's c1 and c2 of the Wolfe conditions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +36,7 @@ class SpaceFunction:
     alpha : float
         The ridge.
     rows : Sums
-        Sums over all rows; of several processes the first chooses directions and steps.
+        Sums over all rows. Of several processes the first chooses directions and steps.
     """
 
     space: FunctionSpace
@@ -80,8 +72,12 @@ class Iterate:
         return cls(f, scores, *function.objective.value_and_gradient(scores))
 
 
+Direction = tuple[Floats, bool]
+"""A direction, and whether it is more than minus the gradient."""
+
+
 class GivenSteps:
-    """Steps along the gradient, whose sizes `step_size` gives by their number, from 0 on."""
+    """Steps along the gradient, of size `step_size(number)`; numbers start at 0."""
 
     def __init__(self, step_size: Callable[[int], float]) -> None:
         self._step_size, self._number = step_size, 0
@@ -90,7 +86,7 @@ class GivenSteps:
         """Return None: processes have nothing to agree on."""
 
     def move(
-        self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Any
+        self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Direction | None
     ) -> Iterate:
         """Return the iterate one step along the gradient."""
         step = self._step_size(self._number)
@@ -99,18 +95,16 @@ class GivenSteps:
 
 
 class QuasiNewtonSteps:
-    """L-BFGS: SciPy's has only the inner product of R^n.
+    """L-BFGS in the inner product of the function space; SciPy's has only that of R^n.
 
-    In the coefficients of a kernel the problem is as ill-conditioned as the square of
-    the kernel matrix; in the inner product of the function space it is not. A step
-    costs one product with the kernel matrix: scores are linear in f, so that
-    the line search needs none.
+    In the coefficients of a kernel the problem is as ill-conditioned as the square of the kernel
+    matrix; in the inner product of the function space it is not. A step costs one product with the
+    kernel matrix, and a line search none: scores are linear in f.
 
     Parameters
     ----------
     solve : callable or None
-        Maps an element by the inverse of what stands for the second derivatives before any step
-        has told of them; None: a multiple of the inner product.
+        Maps an element by the inverse of the initial Hessian; None: a multiple of the identity.
     """
 
     def __init__(self, solve: Callable[[Floats], Floats] | None = None) -> None:
@@ -118,11 +112,8 @@ class QuasiNewtonSteps:
         self._memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
         self._last: tuple[Floats, Floats] | None = None  # the last move, and the gradient before it
 
-    def direction(self, gradient: Floats) -> tuple[Floats, bool]:
-        """Return the direction, and whether it is more than minus the gradient.
-
-        Of several processes all take that of the first.
-        """
+    def direction(self, gradient: Floats) -> Direction:
+        """Return the direction, after the last move has joined the memory."""
         if self._last is not None:
             move, change = self._last[0], gradient - self._last[1]
             curvature = float(move[0] @ change[1])
@@ -133,9 +124,10 @@ class QuasiNewtonSteps:
         return -self._preconditioned(gradient), is_more
 
     def move(
-        self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Any
+        self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Direction | None
     ) -> Iterate | None:
-        """Return the end of a line search, the second one along the gradient."""
+        """Return the end of a line search; without a step, of one along minus the gradient."""
+        assert direction is not None
         along, is_more = direction
         line = _Line(function, at, along)
         # A kernel of large values moves the scores much further than the function.
@@ -148,7 +140,10 @@ class QuasiNewtonSteps:
         return self.move(function, at, gradient, again) if is_more else None
 
     def _preconditioned(self, gradient: Floats) -> Floats:
-        """Return the inverse Hessian, as far as the last moves tell, times the gradient."""
+        """Return the inverse Hessian, estimated from the memory, times the gradient.
+
+        The two loops over the memory are Algorithm 7.4 of Nocedal and Wright (2006).
+        """
         out, shares = gradient.copy(), []
         for move, change, curvature in reversed(self._memory):
             share = float(move[0] @ out[1]) / curvature
@@ -177,37 +172,43 @@ class _Line:
             [direction[0] @ direction[1], 2 * (f[0] @ direction[1]), f[0] @ f[1]]
         )
         # No cache of a method: a circle of references would keep all lines and their scores.
-        self._known: dict[float, Iterate] = {}
+        self._iterates: dict[float, Iterate] = {}
 
     def longest(self) -> float:
-        """Return the largest change of a score that a step of 1 brings."""
+        """Return the largest change of a score by a step of 1."""
         return float(self._function.rows.largest(np.abs(self._along).max(initial=0.0)))
 
     def at(self, step: float) -> Iterate:
         """Return the iterate at a step."""
-        if step not in self._known:
+        if step not in self._iterates:
             scores = self._start.scores + step * self._along
-            found = self._function.objective.value_and_gradient(scores)
             f = self._start.f + step * self._direction
-            self._known[step] = Iterate(f, scores, *found)
-        return self._known[step]
+            value_and_slopes = self._function.objective.value_and_gradient(scores)
+            self._iterates[step] = Iterate(f, scores, *value_and_slopes)
+        return self._iterates[step]
 
     def search(self, first: float) -> float | None:
-        """Return a step that satisfies the strong Wolfe conditions, None without one."""
+        """Return a step that satisfies the strong Wolfe conditions, None without one.
 
-        def search(functions: Mapping[str, Callable[..., Any]]) -> float | None:
+        The first step that is tried is `first`.
+        """
+
+        def search_here(functions: Functions) -> float | None:
             return self._search(first, cache(functions["evaluate"]))
 
-        return self._function.rows.lead(search, {"evaluate": self._evaluate})
+        return self._function.rows.lead(search_here, {"evaluate": self._evaluate})
 
-    def _search(self, first: float, evaluate: Callable[[float], Any]) -> float | None:
+    def _search(
+        self, first: float, evaluate: Callable[[float], tuple[float, float]]
+    ) -> float | None:
         """Return the step, given the objective and its slope at any step."""
 
         def at(share: float) -> tuple[float, float]:
             step = first * share
             value, slope = evaluate(step)
-            ridge, bend = np.polyval(self._ridge, step), np.polyval(np.polyder(self._ridge), step)
-            return float(value + ridge), float(first * (slope + bend))
+            ridge = np.polyval(self._ridge, step)
+            ridge_slope = np.polyval(np.polyder(self._ridge), step)
+            return float(value + ridge), float(first * (slope + ridge_slope))
 
         if at(0.0)[1] >= 0:  # rounding: no descent
             return None
@@ -225,10 +226,10 @@ class _Line:
 
 
 def _past_a_kink(line: Callable[[float], tuple[float, float]]) -> float | None:
-    """Return a step with the weak Wolfe conditions by bisection; None where rounding hides them.
+    """Return a step with the weak Wolfe conditions, by bisection; None where rounding hides them.
 
-    Beside a kink that is rounded narrowly SciPy does not find the slopes near zero that it asks
-    for. `line` returns value and slope at a step.
+    Near a narrowly rounded kink SciPy does not find the small slopes that it requires. `line`
+    returns value and slope at a step.
     """
     (start, steepest), low, high, step = line(0.0), 0.0, np.inf, 1.0
     for _ in range(_BISECTIONS):
@@ -260,9 +261,9 @@ class Path:
         return STOPPED if self._on_iterate(f, self.values) else ""
 
     def is_level(self) -> bool:
-        """Whether the last steps have brought no decrease that rounding shows."""
-        late = self.values[-1 - _MEMORY :]
-        return len(late) > _MEMORY and late[-1] >= late[0]
+        """Whether the last steps have not lowered the objective."""
+        last_values = self.values[-1 - _MEMORY :]
+        return len(last_values) > _MEMORY and last_values[-1] >= last_values[0]
 
     def ends(self, message: str, value: float | None = None) -> Solution:
         """Return the solution; without a step, `value` is the objective."""
@@ -283,14 +284,14 @@ def minimise_in_space(
 ) -> Solution:
     r"""Minimise a convex function in a function space.
 
-    With steps of given sizes
+    Gradient steps are those of Chen2012, eq. 1.5,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K_{x_n}
 
-    with g the gradient of the objective by the scores (Chen2012, eq. 1.5). Ends after
-    `max_iter` steps, when the norm of the gradient is at most `tol`, if `is_relative` times
-    that at zero, or when the next function is not finite. `x` and `average` of the solution
-    are elements of the space. Of several processes the first decides when it ends.
+    with g the gradient of the objective by the scores. Ends after `max_iter` steps, when the norm
+    of the gradient is at most `tol` (if `is_relative`, times that at zero), or when the next
+    function is not finite. `x` and `average` of the solution are elements of the space. Of several
+    processes the first decides when it ends.
     """
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
@@ -300,21 +301,25 @@ def minimise_in_space(
         limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, at.slopes, gradient)
         for number in range(max_iter):
+            # 1. The gradient in the space: sum_n g_n K_{x_n} + alpha f_t.
             if number > 0:
                 gradient = space.representer(at.slopes)
             gradient += function.alpha * at.f
+            # 2. Its squared norm, which a kernel that is not positive semi-definite makes negative.
             square = float(gradient[0] @ gradient[1])
-            # Beside a kink that is rounded narrowly the gradient stays large.
+            # Near a narrowly rounded kink the gradient stays large.
             is_level = not is_relative and path.is_level()
             is_met = square <= limit or abs(scale) <= noise or is_level
-            is_indefinite = square < -max(_ROUNDING * abs(scale), noise)
-            known = is_met, is_indefinite, steps.direction(gradient)
-            is_met, is_indefinite, direction = rows.agree(known)
+            is_indefinite = square < -max(INDEFINITE_NORM * abs(scale), noise)
+            is_met, is_indefinite, direction = rows.agree(
+                (is_met, is_indefinite, steps.direction(gradient))
+            )
             if is_met or is_indefinite:
                 return path.ends(INDEFINITE if is_indefinite else "", value)
+            # 3. f_{t+1}: f_t - eta_t times the gradient, or the end of a line search.
             moved = steps.move(function, at, gradient, direction)
             if moved is None:
-                is_far = is_relative and square > _STALLED * abs(scale)
+                is_far = is_relative and square > STALLED_NORM * abs(scale)
                 return path.ends(NO_STEP if is_far else "", value)
             at = moved
             message = path.moves_to(at.f, at.value + function.ridge(at.f))
@@ -331,13 +336,14 @@ def _square_at_zero(function: SpaceFunction, f: Floats, gradient: Floats) -> flo
 
 
 def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Floats) -> float:
-    """Return which squared norm of a gradient may be rounding, given that by the scores.
+    """Return a bound of the rounding in the squared norm of a gradient, given that by the scores.
 
-    The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``, which cancels where
-    all rows are equal: then every function has the same order, and zero is the minimum. Of a
-    linear kernel it is a sum of squares, and rounding a part of each root.
+    The squared norm is a sum of ``slopes[i] * slopes[j] * K(x_i, x_j)``. It cancels where all rows
+    are equal: then all functions order them alike, and zero is the minimum. With a linear kernel
+    it is a sum of squares, each with the rounding of its root.
     """
     rows = function.rows
     largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
     total = float(rows.total(np.abs(slopes).sum()))
-    return (_NOISE**2 if np.array_equal(*gradient) else _NOISE) * float(largest) * (total * total)
+    rounding = NORM_ROUNDING**2 if np.array_equal(*gradient) else NORM_ROUNDING
+    return rounding * float(largest) * (total * total)

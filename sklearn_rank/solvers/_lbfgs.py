@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_rank._core.protocols import (
-    Floats,
-    IterateHook,
-    LinearScores,
-    Objective,
-    Solution,
-    require,
-)
+from sklearn_rank._core.arrays import Ability, Floats
+from sklearn_rank._core.protocols import IterateHook, LinearScores, Objective, Solution, require
+from sklearn_rank._core.sums import Functions
+from sklearn_rank._core.tolerances import FLAT_SLOPE, RUNAWAY
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.solvers._solver import STOPPED, BoostingSolver
+from sklearn_rank.solvers._solver import STOPPED, BoostingSolver, Problem, Record, SolverTraits
 
-_NO_STEP, _FLAT = 2, 1e-6
-"""SciPy's status when its line search fails; relative slope at which that means a minimum."""
-
-_RUNAWAY = -1e8
-"""An objective below this has no minimum: stop before its scores overflow."""
+_NO_STEP = 2
+"""SciPy's status when its line search fails."""
 
 Function = Callable[[Floats], tuple[float, Floats]]
 """Maps coefficients to a value and its gradient."""
@@ -86,7 +78,7 @@ def credit_of(before: Floats, after: Floats, change: Floats, decrease: float) ->
 
 
 class _Trace:
-    """Record of the iterations: values, and the decrease credited to each coefficient."""
+    """The iterations: their values, and the decrease credited to each coefficient."""
 
     def __init__(
         self,
@@ -99,7 +91,7 @@ class _Trace:
         self.x = start.copy()
         self.value, self.gradient = objective(start)
         self._latest = self._lowest = start, self.value, self.gradient
-        self.flat = _FLAT * max(1.0, float(np.max(np.abs(self.gradient))))
+        self.flat = FLAT_SLOPE * max(1.0, float(np.max(np.abs(self.gradient))))
         self.values: list[float] = []
         self.credit = np.zeros_like(start)
         self.is_stopped = self.is_unbounded = False
@@ -115,8 +107,8 @@ class _Trace:
 
     def note(self, intermediate_result: OptimizeResult) -> None:
         """Record an iteration; SciPy requires this name of the parameter."""
-        x, (seen, _, gradient) = intermediate_result.x.copy(), self._latest
-        if not np.array_equal(x, seen):  # the accepted point was not the last one tried
+        x, (last_tried, _, gradient) = intermediate_result.x.copy(), self._latest
+        if not np.array_equal(x, last_tried):
             gradient = self._objective(x)[1]
         self._move(x, float(intermediate_result.fun), gradient)
         if self.is_over:
@@ -140,23 +132,22 @@ class _Trace:
             self.is_stopped = self._on_iterate(x, self.values)
         if self._is_minimum is not None:
             self.is_met = self._is_minimum(x, gradient)
-        self.is_unbounded = self._is_minimum is None and value < _RUNAWAY
+        self.is_unbounded = self._is_minimum is None and value < RUNAWAY
 
 
-def _is_early(found: OptimizeResult, flat: float, is_unsure: bool) -> bool:
-    """Whether a run has ended where one from a fresh start may go on.
+def _is_early(result: OptimizeResult, flat: float, may_be_cramped: bool) -> bool:
+    """Whether a run has ended where another, from a fresh start, may continue.
 
-    A line search that ends without a step has met rounding at a flat point, and failed elsewhere. A
-    bound or a bend that is near can leave it no room: then it ends too early with status 0.
+    At a flat point a line search without a step has met rounding; elsewhere it has failed. A near
+    bound or bend can leave it no room: then the run ends too early with status 0.
     """
-    is_steep = bool(np.max(np.abs(found.jac)) > flat)
-    return is_steep if found.status == _NO_STEP else found.status == 0 and is_unsure
+    is_steep = bool(np.max(np.abs(result.jac)) > flat)
+    return is_steep if result.status == _NO_STEP else result.status == 0 and may_be_cramped
 
 
 def minimise(
     objective: Function,
     start: Floats,
-    *,
     max_iter: int,
     tol: float,
     on_iterate: IterateHook | None = None,
@@ -165,13 +156,13 @@ def minimise(
 ) -> Solution:
     """Minimise a smooth function from `start`, within bounds if there are any.
 
-    Ends when the relative decrease of an iteration is at most `tol` or, with a
-    `residual`, when that is at most `tol`; or after `max_iter` iterations.
-    `on_iterate` is called after each; a solution that it stopped has the message `STOPPED`.
+    Ends when the relative decrease of an iteration, or the `residual` if there is one, is at most
+    `tol`, or after `max_iter` iterations. `on_iterate` is called after each; a solution that it
+    stopped has the message `STOPPED`.
     """
     is_minimum = None if residual is None else lambda x, gradient: residual(x, gradient) <= tol
     trace = _Trace(objective, start, on_iterate, is_minimum)
-    if trace.is_met or max_iter < 1:  # SciPy would do one
+    if trace.is_met or max_iter < 1:  # SciPy would do one iteration
         message = "" if trace.is_met else "no iterations left"
         return Solution(start.copy(), [], 0, message, credit=trace.credit)
     options = {
@@ -186,15 +177,18 @@ def minimise(
         left = {"maxiter": max_iter - len(trace.values)}
         return minimize(trace.evaluate, x, **same, options=options | left)
 
-    result, unsure, settled = run(start), bounds is not None, False
-    while not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, unsure):
-        before, unsure = trace.value, True
+    # Restart from the last point, with an empty memory, until that brings no decrease.
+    result, is_cramped, settled = run(start), bounds is not None, False
+    while (
+        not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, is_cramped)
+    ):
+        before, is_cramped = trace.value, True
         trace.take_lowest()
         if trace.is_over or len(trace.values) >= max_iter:
             break
         result = run(trace.x)
-        settled = not before - trace.value > tol * abs(before)  # which NaN is as well
-    is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, unsure)
+        settled = not before - trace.value > tol * abs(before)  # also where the value is NaN
+    is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, is_cramped)
     at_end = result.status == 0 or (result.status == _NO_STEP and is_end)
     converged = at_end if residual is None else trace.is_met
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)
@@ -219,86 +213,70 @@ class LBFGS(BoostingSolver):
     True
     """
 
-    on_cluster = True
-    needs_smooth = True
-    has_ridge = True
-    has_path = True
-    moves_all = True
+    traits = SolverTraits(
+        on_cluster=True, needs_smooth=True, has_ridge=True, has_path=True, moves_all=True
+    )
 
-    def solve(self, problem: Any, record: Any) -> None:
+    def solve(self, problem: Problem, record: Record) -> None:
         """Minimise; of several processes the first does, and the others evaluate with it."""
-        weak_rankers, owner = problem.weak_rankers, problem.posing.owner
+        H: Ability = problem.weak_rankers
         for ability in ("n_coordinates", "scores", "pull_back"):
-            require(weak_rankers, ability, f"solver='lbfgs' of {owner}")
-        start = record.coefficients.dense(weak_rankers.n_coordinates)
-        history, n_before = record.history, len(record.history.objective)
-        earlier = np.zeros_like(start)
-        earlier[history.coordinates] = history.decreases
+            require(H, ability, f"solver='lbfgs' of {problem.owner}")
+        start, earlier_credit = np.zeros((2, H.n_coordinates))
+        coordinates, start[coordinates], earlier_credit[coordinates] = record.model()
+        n_before = len(record.objective)
 
-        def on_iterate(x: Floats, values: list[float]) -> bool:
-            return _replace(record, x, earlier, values[-1])
+        def report(w: Floats, credit: Floats, value: float | None = None) -> bool:
+            used = np.flatnonzero(w)
+            return record.replace(used, w[used], credit[used], value)
 
-        solution = self._minimise(problem, start, record, on_iterate)
+        def function(objective: Objective) -> CoefficientObjective:
+            return CoefficientObjective(objective, H, problem.alpha)
+
+        make_path: Ability = getattr(problem.objective, "smooth_path", None)
+        path = [problem.objective] if make_path is None else make_path()
+        stages = [function(objective) for objective in path]
+
+        def minimise_here(functions: Functions) -> Solution:
+            served = [partial(functions["stage"], number) for number in range(len(stages))]
+            tol, hook = problem.tol, functions["on_iterate"]
+            if make_path is None:
+                return minimise(served[0], start, record.n_left, tol, hook)
+            n_iterations = record.n_iterations
+            return minimise_along(served, functions["target"], start, n_iterations, tol, hook)
+
+        functions: Functions = {
+            "stage": lambda number, w: stages[number](w),
+            "target": function(problem.objective).value,
+            "on_iterate": lambda w, values: report(w, earlier_credit, values[-1]),
+        }
+        solution = problem.preferences.lead(minimise_here, functions)
         if solution.message not in ("", STOPPED):
             warn(
-                f"{owner} with solver='lbfgs' stopped before tol={problem.tol:g} was "
+                f"{problem.owner} with solver='lbfgs' stopped before tol={problem.tol:g} was "
                 f"reached ({solution.message}). Data that can be ranked without error need "
                 "alpha > 0; otherwise raise n_estimators.",
                 ConvergenceWarning,
             )
-        history.objective[n_before:] = solution.values
+        # Of a path the values are those of the iterate with the lowest target so far.
+        record.objective[n_before:] = solution.values
         assert solution.credit is not None
-        _replace(record, solution.x, earlier + solution.credit)
-
-    @staticmethod
-    def _minimise(
-        problem: Any, start: Floats, record: Any, on_iterate: Callable[[Floats, list[float]], bool]
-    ) -> Solution:
-        """Minimise the objective, or the smooth ones of its path."""
-
-        def function(objective: Any) -> CoefficientObjective:
-            return CoefficientObjective(objective, problem.weak_rankers, problem.alpha)
-
-        exact, make_path = problem.objective, getattr(problem.objective, "smooth_path", None)
-        path = [function(one) for one in ([exact] if make_path is None else make_path())]
-
-        def solve(served: Mapping[str, Callable[..., Any]]) -> Solution:
-            stages = [partial(served["stage"], number) for number in range(len(path))]
-            options = {"tol": problem.tol, "on_iterate": served["on_iterate"]}
-            if make_path is None:
-                return minimise(stages[0], start, max_iter=record.n_left, **options)
-            n_iterations = record.n_iterations
-            return minimise_along(stages, served["target"], start, max_iter=n_iterations, **options)
-
-        functions: dict[str, Callable[..., Any]] = {
-            "stage": lambda number, coefficients: path[number](coefficients),
-            "target": function(exact).value,
-            "on_iterate": on_iterate,
-        }
-        return problem.preferences.lead(solve, functions)
-
-
-def _replace(record: Any, x: Floats, credit: Floats, value: float | None = None) -> bool:
-    """Note the coefficients that are not zero; return whether the fit ends."""
-    used = np.flatnonzero(x)
-    return bool(record.replace(used, x[used], credit[used], value))
+        report(solution.x, earlier_credit + solution.credit)
 
 
 def minimise_along(
     path: Iterable[Function],
     target: Callable[[Floats], float],
     start: Floats,
-    *,
     max_iter: int,
     tol: float,
-    on_iterate: Callable[[Floats, list[float]], bool],
+    on_iterate: IterateHook,
 ) -> Solution:
     """Minimise smooth functions one after the other; keep the best iterate of the target.
 
-    Each is minimised from the last iterate of the
-    one before, in at most `max_iter` iterations, so that the solution is never worse than that
-    of the first. `values` are the lowest values of the target so far, which `on_iterate` is
-    given after each iteration.
+    Each starts at the last iterate of the one before and takes at most `max_iter` iterations. The
+    solution is the iterate with the lowest target, so never worse than `start`; its `values` are
+    the lowest targets so far, which `on_iterate` gets after each iteration.
     """
     best, least = start, target(start)
     values: list[float] = []
@@ -313,7 +291,7 @@ def minimise_along(
 
     x, credit, message = start, np.zeros_like(start), ""
     for function in path:
-        stage = minimise(function, x, max_iter=max_iter, tol=tol, on_iterate=keep_best)
+        stage = minimise(function, x, max_iter, tol, keep_best)
         assert stage.credit is not None
         x, credit, message = stage.x, credit + stage.credit, stage.message
         if message == STOPPED:

@@ -1,11 +1,17 @@
-"""What `solver` of a ranker takes: names, and objects that hold the settings of a solver."""
+"""What `solver` of a ranker takes, and the contract between a solver and a boosting fit."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
+
+from sklearn_rank._core.arrays import Floats, Indices, Values
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import Candidate, Gain, Objective, ObjectiveState, WeakRankers
 
 OUT_OF_ITERATIONS = "max_iter came before tol"
 DIVERGED = "the steps diverge"
@@ -14,34 +20,16 @@ NO_STEP = "no step lowers the objective"
 STOPPED = "an observer ended the fit"
 
 
-class Solver(BaseEstimator, ABC):
-    """Base class of the solvers: what one needs and what it offers are attributes of its class.
-
-    The parameters of ``__init__`` are settings that searches can change: ``solver__share``.
+@dataclass(frozen=True)
+class SolverTraits:
+    """What a solver needs, and what it offers.
 
     Attributes
     ----------
     on_cluster : bool
-        Whether several processes, each with a part of the rows, find the same model with it.
+        Whether several processes, each with some of the rows, find the same model with it.
     needs_smooth : bool
         Whether it needs an objective with a gradient everywhere. Kinks are then rounded.
-
-    Examples
-    --------
-    >>> from sklearn_rank.solvers import SOLVERS
-    >>> list(SOLVERS["boosting"])
-    ['coordinate', 'corrective', 'lbfgs']
-    """
-
-    on_cluster: ClassVar[bool] = False
-    needs_smooth: ClassVar[bool] = False
-
-
-class BoostingSolver(Solver):
-    """Base class of solvers that find the coefficients of weak rankers, as boosting does.
-
-    Attributes
-    ----------
     has_stages : bool
         Whether each iteration is a step of one coefficient, so that there is a model after
         each: `staged_predict`, `n_iter_no_change`, `X_val`.
@@ -54,44 +42,190 @@ class BoostingSolver(Solver):
     has_selection : bool
         Whether it takes ``selection="optimal"``: it searches with the gain of the problem.
     has_path : bool
-        Whether it takes ``p=inf``, of which only smooth objectives that approach it are known.
+        Whether it takes ``p=inf``, an objective known only as the limit of smooth ones.
     needs_stumps : bool
-        Whether it needs 0/1 weak rankers and a search that leaves some of them out.
+        Whether it needs 0/1 weak rankers and a search that can exclude coordinates.
     moves_all : bool
         Whether it moves the coefficients of all weak rankers at once, which must be known
         beforehand. Stumps are then free of constraints.
+    has_steps : bool
+        Whether it takes `eta0`, `theta`, `batch_size` and `average` (of kernel rankers).
+    is_online : bool
+        Whether it takes one step for each query (of linear rankers), so that there are `eta0` and
+        `partial_fit`, which needs ``take_pass(problem, order)``.
 
     Examples
     --------
     >>> from sklearn_rank.solvers import SOLVERS
-    >>> [name for name, solver in SOLVERS["boosting"].items() if solver.has_stages]
+    >>> [name for name, solver in SOLVERS["boosting"].items() if solver.traits.has_stages]
     ['coordinate']
     """
 
-    has_stages: ClassVar[bool] = False
-    fits_bags: ClassVar[bool] = False
-    has_ridge: ClassVar[bool] = False
-    has_learning_rate: ClassVar[bool] = False
-    has_selection: ClassVar[bool] = False
-    has_path: ClassVar[bool] = False
-    needs_stumps: ClassVar[bool] = False
-    moves_all: ClassVar[bool] = False
+    on_cluster: bool = False
+    needs_smooth: bool = False
+    has_stages: bool = False
+    fits_bags: bool = False
+    has_ridge: bool = False
+    has_learning_rate: bool = False
+    has_selection: bool = False
+    has_path: bool = False
+    needs_stumps: bool = False
+    moves_all: bool = False
+    has_steps: bool = False
+    is_online: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """A round of boosting: a step of one coefficient.
+
+    Attributes
+    ----------
+    index : int
+        Coordinate of the weak ranker.
+    step : float
+        What was added to its coefficient.
+    decrease : float
+        By how much the objective fell.
+    h : ndarray of shape (n_rows,)
+        The weak ranker on the training rows, in fit order.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import Round
+    >>> Round(index=3, step=0.5, decrease=0.1, h=[True, False]).step
+    0.5
+    """
+
+    index: int
+    step: float
+    decrease: float
+    h: Values
+
+
+StepRule = Callable[[ObjectiveState, Candidate, Values], float]
+"""Returns the signed step along a weak ranker."""
+
+
+class Problem(Protocol):
+    """What a `BoostingSolver` minimises: an objective of scores ``H @ w``, with a ridge."""
+
+    @property
+    def weak_rankers(self) -> WeakRankers:
+        """The columns of H: the weak rankers on the training rows."""
+
+    @property
+    def preferences(self) -> Preferences:
+        """The comparable pairs of the training rows, and sums over all processes."""
+
+    @property
+    def objective(self) -> Objective:
+        """The objective, of scores in the order of the preferences."""
+
+    @property
+    def gain(self) -> Gain:
+        """The quantity that a search maximises."""
+
+    @property
+    def alpha(self) -> float:
+        """Strength of the ridge."""
+
+    @property
+    def tol(self) -> float:
+        """Relative decrease of the objective at which a fit ends; 0: it goes on."""
+
+    @property
+    def longest_step(self) -> float:
+        """The largest absolute step of boosting along a 0/1 weak ranker."""
+
+    @property
+    def owner(self) -> str:
+        """Class of the ranker, for messages."""
+
+    def state(self, scores: Floats) -> ObjectiveState:
+        """Return the objective at some scores."""
+
+    def search(self, state: ObjectiveState) -> Candidate | None:
+        """Return the weak ranker with the largest gain at a state; None if none has an edge."""
+
+    def at(self, preferences: Preferences) -> Problem:
+        """Return the same problem of other rows."""
+
+
+class Record(Protocol):
+    """What a `BoostingSolver` reports to. `add` and `replace` return True to end the fit."""
+
+    @property
+    def objective(self) -> list[float]:
+        """The objective after each iteration so far; a solver may correct its own."""
+
+    @property
+    def n_iterations(self) -> int:
+        """Maximum number of iterations."""
+
+    @property
+    def n_left(self) -> int:
+        """Number of iterations to go."""
+
+    def model(self) -> tuple[list[int], Floats, Floats]:
+        """Return the model so far: its coordinates, steps or coefficients, and their credit."""
+
+    def scores(self) -> Floats:
+        """Return the scores of the training rows by the model so far, in fit order."""
+
+    def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
+        """Return the step of boosting along h, and whether constraints cut it short."""
+
+    def add(self, done: Round, state: ObjectiveState) -> bool:
+        """Take a step of one coefficient."""
+
+    def replace(
+        self, coordinates: Indices, coefficients: Floats, credit: Floats, value: float | None = None
+    ) -> bool:
+        """Take a model as a whole: after an iteration, if its objective `value` is given.
+
+        `credit` is the decrease of the objective that each weak ranker brought.
+        """
+
+
+class Solver(BaseEstimator, ABC):
+    """Base class of the solvers.
+
+    The parameters of ``__init__`` are settings that searches can change: ``solver__share``.
+
+    Attributes
+    ----------
+    traits : SolverTraits
+        What the solver needs, and what it offers: an attribute of its class.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> list(SOLVERS["boosting"])
+    ['coordinate', 'corrective', 'lbfgs']
+    """
+
+    traits: ClassVar[SolverTraits] = SolverTraits()
+
+
+class BoostingSolver(Solver):
+    """Base class of solvers that find the coefficients of weak rankers, as boosting does.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> [name for name, solver in SOLVERS["boosting"].items() if solver.traits.has_ridge]
+    ['corrective', 'lbfgs']
+    """
 
     @abstractmethod
-    def solve(self, problem: Any, record: Any) -> None:
-        """Find coefficients, and tell the record of each iteration.
+    def solve(self, problem: Problem, record: Record) -> None:
+        """Find coefficients, and report each iteration.
 
         Parameters
         ----------
-        problem : BoostingProblem
-            `weak_rankers`, `objective` and `preferences` on the training rows; `gain`, what
-            a search maximises; `alpha` and `tol`; ``state(scores)``, the objective at some
-            scores; ``search(state)``, the best weak ranker there; ``at(preferences)``, the
-            same problem of other rows.
+        problem : Problem
+            The objective and the weak rankers.
         record : Record
-            ``scores()`` of the model so far; ``step(state, candidate, h)``, the step of
-            boosting and whether constraints cut it short; `n_left`, the number of iterations
-            to go; ``add(round, state)``, a step of one coefficient, and
-            ``replace(coordinates, coefficients, credit, value)``, a model as a whole. Both
-            return True to end the fit.
+            The model so far, which the solver extends.
         """

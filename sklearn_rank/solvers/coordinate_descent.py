@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rank._core.protocols import (
-    Candidate,
-    Floats,
-    Limits,
-    ObjectiveState,
-    PairShares,
-    Values,
-)
+from sklearn_rank._core.arrays import Floats, Values
+from sklearn_rank._core.protocols import Candidate, Limits, ObjectiveState, PairShares
 from sklearn_rank._core.sums import ALL_HERE, Sums
-from sklearn_rank.solvers._solver import BoostingSolver
+from sklearn_rank.solvers._solver import BoostingSolver, Problem, Record, Round, SolverTraits
 
 REFRESH_PERIOD = 50
 """Rounds after which a state that is moved in place is computed anew."""
@@ -32,9 +25,6 @@ _TOLERANCE = 1e-12
 _FIRST_BRACKET = 1 / 16
 """Share of the longest step that is tried first: most steps are far shorter."""
 
-
-StepRule = Callable[[ObjectiveState, Candidate, Values], float]
-"""Returns the signed step along a weak ranker."""
 
 Slope = Callable[[float], float]
 """The derivative of the objective along a line, as a function of the step."""
@@ -74,7 +64,7 @@ def second_order_step(slope: float, curvature: float, p: float) -> float:
     return float(-np.sign(slope) * np.log1p(ratio) / p)
 
 
-def step_to_slope(slope: Callable[[float], float], target: float, bound: float) -> float:
+def step_to_slope(slope: Slope, target: float, bound: float) -> float:
     """Return a in [-bound, bound] where an increasing `slope` reaches `target`.
 
     With target 0 this minimises a convex function along a line. Where the slope does
@@ -166,34 +156,6 @@ def smooth_margin_root(shares: PairShares, g: float) -> float:
     return float(np.log(2 * (1 - g) * shares.right / denominator))
 
 
-@dataclass(frozen=True, eq=False)
-class Round:
-    """What one round did.
-
-    Attributes
-    ----------
-    index : int
-        Coordinate of the weak ranker.
-    step : float
-        What was added to its coefficient.
-    decrease : float
-        By how much the objective fell.
-    h : ndarray of shape (n_rows,)
-        The weak ranker on the training rows, in fit order.
-
-    Examples
-    --------
-    >>> from sklearn_rank.solvers import Round
-    >>> Round(index=3, step=0.5, decrease=0.1, h=[True, False]).step
-    0.5
-    """
-
-    index: int
-    step: float
-    decrease: float
-    h: Values
-
-
 class Coordinate(BoostingSolver):
     """Coordinate descent over weak rankers: boosting, one step of one coefficient a round.
 
@@ -213,37 +175,44 @@ class Coordinate(BoostingSolver):
     5
     """
 
-    on_cluster = True
-    has_stages = True
-    fits_bags = True
-    has_learning_rate = True
-    has_selection = True
+    traits = SolverTraits(
+        on_cluster=True, has_stages=True, fits_bags=True, has_learning_rate=True, has_selection=True
+    )
 
-    def solve(self, problem: Any, record: Any) -> None:
-        """Run the rounds; it sees the rows only through `weak_rankers` and the state."""
-        weak_rankers, rows = problem.weak_rankers, problem.preferences
-        state: ObjectiveState = problem.state(record.scores())
-        for number in range(record.n_left):
-            if state.needs_refresh and number and number % REFRESH_PERIOD == 0:
-                state.refresh(record.scores())
-            candidate = rows.agree(weak_rankers.search(state.gradient, problem.gain))
+    def solve(self, problem: Problem, record: Record) -> None:
+        """Run RankBoost (Freund2003, Figure 1) or, at p > 1, the push (Rudin2009, Figure 2).
+
+        With i above k, the distribution over pairs is d(i, k) ~ w_i w_k exp(-(f_i - f_k)), at p > 1
+        the d~ of Figure 2. It is never built: a state has its sums over pairs, by row.
+        """
+        # Initialise f = 0, or as an earlier fit has left it; d_1 = d(f).
+        d = problem.state(record.scores())
+        for t in range(record.n_left):
+            if t > 0 and t % REFRESH_PERIOD == 0 and d.needs_refresh:
+                d.refresh(record.scores())
+            # Get the weak ranking h, 3(a): it maximises |r|, r = sum d (h_i - h_k), or another
+            # gain of the same sums.
+            candidate = problem.search(d)
             if candidate is None:
                 return
-            h = weak_rankers.values(candidate)
-            if hasattr(state, "with_masses"):
-                candidate = state.with_masses(candidate, h)
-            before = state.value
-            step, is_cut_short = record.step(state, candidate, h)
-            if step != 0:
-                step = state.advance(candidate, h, step)
-            if step == 0:
+            h = problem.weak_rankers.values(candidate)
+            if hasattr(d, "with_masses"):
+                candidate = d.with_masses(candidate, h)
+            # Choose alpha_t, 3(b): the minimum of Z(alpha) = sum d exp(-alpha (h_i - h_k)), which
+            # is (1) of Rudin2009, times the learning rate and within the constraints.
+            alpha, is_cut_short = record.step(d, candidate, h)
+            # Update, 3(d) and 3(e): d_{t+1} = d exp(-alpha (h_i - h_k)) / Z.
+            before = d.value
+            alpha = d.advance(candidate, h, alpha) if alpha != 0 else 0.0
+            if alpha == 0:
                 return
-            decrease = before - state.value
-            if record.add(Round(candidate.index, step, decrease, h), state):
+            # Output f = sum alpha_t h_t, 3(c).
+            decrease = before - d.value
+            if record.add(Round(candidate.index, alpha, decrease, h), d):
                 return
             # A step that was cut short tells nothing about the next one.
-            is_small = decrease <= problem.tol * max(abs(before), abs(state.value), 1.0)
-            if problem.tol > 0 and not is_cut_short and rows.agree(is_small):
+            is_small = decrease <= problem.tol * max(abs(before), abs(d.value), 1.0)
+            if problem.tol > 0 and not is_cut_short and problem.preferences.agree(is_small):
                 return
 
 

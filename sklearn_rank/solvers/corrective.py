@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.arrays import Ability, Floats, Indices, Mask, blocks
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.protocols import Candidate, Floats, Indices, Mask, RowGradient, Solution
-from sklearn_rank._core.sums import shared_property
+from sklearn_rank._core.protocols import Candidate, RowGradient, Solution
+from sklearn_rank._core.sums import Functions, shared_property
 from sklearn_rank.solvers._lbfgs import CoefficientObjective, minimise
-from sklearn_rank.solvers._solver import BoostingSolver
+from sklearn_rank.solvers._solver import BoostingSolver, Problem, Record, SolverTraits
 
-_OPTIONS: dict[str, Any] = {"max_iter": 200, "tol": 1e-10}
-"""Iterations of a refit at most; relative decrease in one of them that ends it."""
+_REFIT_ITERATIONS, _REFIT_TOL = 200, 1e-10
+"""Maximum of iterations of a refit; relative decrease of the objective in the last one."""
 
 _BLOCK = 2**14
 """Cells whose columns are copied as floats at a time."""
@@ -42,30 +41,26 @@ class Corrective(BoostingSolver):
     True
     """
 
-    on_cluster = True
-    fits_bags = True
-    has_ridge = True
-    has_selection = True
-    needs_stumps = True
+    traits = SolverTraits(
+        on_cluster=True, fits_bags=True, has_ridge=True, has_selection=True, needs_stumps=True
+    )
 
-    def solve(self, problem: Any, record: Any) -> None:
-        """Choose stumps, round by round."""
-        descent = _Descent(problem)
-        history, tol = record.history, problem.tol
-        if history.steps:
-            credit = np.array(history.decreases)
-            descent.start_from(history.coordinates, np.array(history.steps), credit)
+    def solve(self, problem: Problem, record: Record) -> None:
+        """Choose a stump and refit the coefficients of all chosen ones, round by round."""
+        descent, tol = _Descent(problem), problem.tol
+        coordinates, coefficients, credit = record.model()
+        if coordinates:
+            descent.start_from(coordinates, coefficients, credit)
         for _ in range(record.n_left):
             decrease = descent.add()
             if decrease is None:
                 break
-            model, value = descent.model, descent.model.value
-            if record.replace(model.coordinates, model.coefficients, model.credit, value):
+            value = descent.model.value
+            if record.replace(*descent.model.parts(), value):
                 return
             if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
                 break
-        model = descent.model
-        record.replace(model.coordinates, model.coefficients, model.credit)
+        record.replace(*descent.model.parts())
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +87,17 @@ class _Model:
     columns: ChosenColumns
     value: float
 
-    def keep(self, places: Indices) -> _Model:
+    def parts(self) -> tuple[Indices, Floats, Floats]:
+        """Return coordinates, coefficients and credit."""
+        return np.array(self.coordinates, dtype=np.intp), self.coefficients, self.credit
+
+    def keep(self, columns: Indices) -> _Model:
         """Return some of the weak rankers, with the value of all of them."""
         return _Model(
-            [self.coordinates[place] for place in places],
-            self.coefficients[places],
-            self.credit[places],
-            self.columns.keep(places),
+            [self.coordinates[column] for column in columns],
+            self.coefficients[columns],
+            self.credit[columns],
+            self.columns.keep(columns),
             self.value,
         )
 
@@ -114,34 +113,34 @@ class _Model:
 
 
 class _Descent:
-    """The model so far, and what may be done to it.
+    """The model so far, and its growth by a column.
 
     Parameters
     ----------
-    problem : BoostingProblem
+    problem : Problem
         The problem, of weak rankers with ``search(gradient, gain, excluded)``, which leaves
         coordinates out.
 
     Attributes
     ----------
     model : _Model
-        What has been chosen.
+        The chosen weak rankers.
     """
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._weak_rankers = problem.weak_rankers
-        self._longest = problem.push_step().longest
-        none, empty = ChosenColumns.none(problem), np.zeros(0)
-        self.model = _Model([], empty, empty, none, self._value(none, empty))
+        self._weak_rankers: Ability = problem.weak_rankers
+        columns, empty = ChosenColumns.none(problem), np.zeros(0)
+        self.model = _Model([], empty, empty, columns, self._value(columns, empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
         model = self.model
         for coordinate in coordinates:
-            model = model.extended(coordinate, self._values(coordinate))
-        model = replace(model, coefficients=coefficients, credit=credit)
-        self._become(replace(model, value=self._value(model.columns, coefficients)))
+            h = self._weak_rankers.values(Candidate(coordinate, 0.0))
+            model = model.extended(coordinate, h)
+        value = self._value(model.columns, coefficients)
+        self._set_model(replace(model, coefficients=coefficients, credit=credit, value=value))
 
     def add(self) -> float | None:
         """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
@@ -153,7 +152,7 @@ class _Descent:
         after = self._refit(before.extended(candidate.index, h))
         if not after.value < before.value:
             return None
-        self._become(after)
+        self._set_model(after)
         return before.value - after.value
 
     def _search(self) -> Candidate | None:
@@ -162,11 +161,12 @@ class _Descent:
         gradient = columns.to_rows(columns.problem.state(columns.scores(c)).gradient)
         excluded = list(self.model.coordinates)
         while True:
-            best = self._weak_rankers.search(gradient, self._problem.gain, excluded)
-            found: Candidate | None = self._problem.preferences.agree(best)
-            if found is None or not columns.is_chosen(self._weak_rankers.values(found)):
-                return found
-            excluded.append(found.index)
+            best: Candidate | None = self._problem.preferences.agree(
+                self._weak_rankers.search(gradient, self._problem.gain, excluded)
+            )
+            if best is None or not columns.is_chosen(self._weak_rankers.values(best)):
+                return best
+            excluded.append(best.index)
 
     def _refit(self, model: _Model) -> _Model:
         """Return the model at the minimum over its coefficients, without those that are 0.
@@ -175,21 +175,22 @@ class _Descent:
         """
         if not model.coordinates:
             return model
-        start, bounds = model.coefficients, self._bounds(model.coordinates)
+        bounds = self._bounds(model.coordinates)
 
-        def solve(functions: Mapping[str, Any]) -> Solution:
-            return minimise(functions["objective"], start, bounds=bounds, **_OPTIONS)
+        def refit(functions: Functions) -> Solution:
+            start, limits = model.coefficients, (_REFIT_ITERATIONS, _REFIT_TOL)
+            return minimise(functions["objective"], start, *limits, bounds=bounds)
 
         objective = self._function(model.columns)
-        found: Solution = self._problem.preferences.lead(solve, {"objective": objective})
-        assert found.credit is not None
-        credit = model.credit + found.credit
-        model = replace(model, coefficients=found.x, credit=credit, value=found.values[-1])
-        used = np.flatnonzero(found.x)
-        return model if len(used) == len(found.x) else model.keep(used)
+        solution = self._problem.preferences.lead(refit, {"objective": objective})
+        assert solution.credit is not None
+        x, credit = solution.x, model.credit + solution.credit
+        refitted = replace(model, coefficients=x, credit=credit, value=solution.values[-1])
+        used = np.flatnonzero(x)
+        return refitted if len(used) == len(x) else refitted.keep(used)
 
-    def _become(self, model: _Model) -> None:
-        """Make a model the present one, and tell weak rankers that keep count of it."""
+    def _set_model(self, model: _Model) -> None:
+        """Set the model, also in weak rankers whose constraints depend on the coefficients."""
         if hasattr(self._weak_rankers, "set_coefficients"):
             pairs = zip(model.coordinates, model.coefficients.tolist(), strict=True)
             self._weak_rankers.set_coefficients(dict(pairs))
@@ -200,11 +201,8 @@ class _Descent:
         low, high = np.full((2, len(coordinates)), [[-np.inf], [np.inf]])
         if hasattr(self._weak_rankers, "coefficient_limits"):
             low, high = self._weak_rankers.coefficient_limits(np.array(coordinates))
-        low, high = np.maximum(low, -self._longest), np.minimum(high, self._longest)
-        return list(zip(low, high, strict=True))
-
-    def _values(self, coordinate: int) -> Mask:
-        return self._weak_rankers.values(Candidate(coordinate, 0.0))
+        longest = self._problem.longest_step
+        return list(zip(np.maximum(low, -longest), np.minimum(high, longest), strict=True))
 
     def _value(self, columns: ChosenColumns, c: Floats) -> float:
         """Return the objective at some coefficients, the same in all processes."""
@@ -223,7 +221,7 @@ class ChosenColumns:
 
     Parameters
     ----------
-    problem : BoostingProblem
+    of_rows : Problem
         The problem of all rows.
     cell : ndarray of shape (n_rows,)
         The cell of each row. Their numbers rise with the segment.
@@ -231,11 +229,11 @@ class ChosenColumns:
         The columns.
     """
 
-    def __init__(self, problem: Any, cell: Indices, values: Mask) -> None:
-        self.of_rows, self.cell, self.values = problem, cell, values
+    def __init__(self, of_rows: Problem, cell: Indices, values: Mask) -> None:
+        self.of_rows, self.cell, self.values = of_rows, cell, values
 
     @classmethod
-    def none(cls, problem: Any) -> ChosenColumns:
+    def none(cls, problem: Problem) -> ChosenColumns:
         """Return no columns: each segment is a cell."""
         rows = problem.preferences
         n_segments = rows.segments.n_groups
@@ -247,7 +245,7 @@ class ChosenColumns:
         return self.of_rows.preferences.merged(self.cell)
 
     @shared_property
-    def problem(self) -> Any:
+    def problem(self) -> Problem:
         """The problem of the cells."""
         return self.of_rows.at(self.preferences)
 
@@ -263,16 +261,17 @@ class ChosenColumns:
 
     def keep(self, columns: Indices) -> ChosenColumns:
         """Return some of the columns, on the same cells."""
-        found = copy(self)
-        found.values = self.values[:, columns]
-        return found
+        kept = copy(self)
+        kept.values = self.values[:, columns]
+        return kept
 
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen one, or one minus it."""
-        one = np.bincount(self.cell, h, len(self.values))
+        n_ones = np.bincount(self.cell, h, len(self.values))
         size = np.bincount(self.cell, minlength=len(self.values))
-        inside, is_whole = one == size, bool(((one == size) | (one == 0)).all())
-        same = (self.values == inside[:, None])[size > 0]  # cells may have their rows elsewhere
+        inside, is_whole = n_ones == size, bool(((n_ones == size) | (n_ones == 0)).all())
+        # Cells without rows here have them in other processes.
+        same = (self.values == inside[:, None])[size > 0]
         is_equal = is_whole & np.stack([same.all(axis=0), ~same.any(axis=0)])
         return bool(self.of_rows.preferences.smallest(is_equal.astype(np.float64)).any())
 
@@ -302,7 +301,7 @@ class ChosenColumns:
         shares: Floats = (values / self.preferences.weight).take(self.cell)
         return shares if rows.has_unit_weights else shares * rows.weight
 
-    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+    def _blocks(self) -> Iterator[tuple[slice[int, int, None], Floats]]:
         """Yield cells and their columns as floats."""
         for cells in blocks(len(self.values), _BLOCK):
             yield cells, self.values[cells].astype(np.float64)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sklearn_rank._core.protocols import Floats, Indices, RowSpace, Solution, require
+from sklearn_rank._core.arrays import Floats, Indices, Setting
+from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.protocols import IterateHook, Objective, RowSpace, Solution, require
+from sklearn_rank._pair_sums.listed_pairs import mean_loss
+from sklearn_rank._pair_sums.margin_losses import MarginLoss
 from sklearn_rank.solvers._drawn_guide import drawn_guide
 from sklearn_rank.solvers._function_space_descent import (
     GivenSteps,
@@ -18,47 +21,127 @@ from sklearn_rank.solvers._function_space_descent import (
     SpaceFunction,
     minimise_in_space,
 )
-from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS, Solver
+from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS, Solver, SolverTraits
 
 _WIDEST, _NARROWEST, _RATIO = 0.1, (1e-9, 1e-8), 0.1
-"""First width over which a kink is rounded, limits of the last one, and the ratio of two."""
+"""Widths, in margins, over which a kink is rounded: first, limits of the last, ratio of two."""
 
 _LARGEST_WIDTH = 0.5
-"""However large `tol` times the objective: the hinge loss is rounded over less than one."""
+"""Margin; however large `tol` times the objective, the hinge loss is rounded over less than one."""
+
+KernelSolution = tuple[Solution, Floats]
+"""A solution, and the coefficients of the last iterate: other ones if it is an average."""
 
 _WINDOW = 100
 """Stochastic steps whose mean objective is compared with that of the steps before."""
 
 
-class KernelSolver(Solver):
-    """Base class of solvers that find a function of a Hilbert space.
+@dataclass(eq=False)
+class Progress:
+    """The iterations so far, which a warm start continues; stored as a plain dict.
 
     Attributes
     ----------
-    has_steps : bool
-        Whether it takes `eta0`, `theta`, `batch_size` and `average`.
+    settings : dict
+        Settings that a warm start must not change.
+    coefficients : ndarray
+        Those of the last function, in the order of the training data; empty before a fit.
+    average : ndarray or None
+        The averaged iterate, in fit order.
+    n_averaged : int
+        Number of iterates in it.
+    values : list of float
+        The objective after each iteration.
+    """
+
+    settings: dict[str, Setting]
+    coefficients: Floats = field(default_factory=lambda: np.zeros(0))
+    average: Floats | None = None
+    n_averaged: int = 0
+    values: list[float] = field(default_factory=list)
+
+    def add(self, solution: Solution) -> Floats:
+        """Add the steps of gradient descent; return the average with those before."""
+        average = solution.average
+        assert average is not None
+        n_steps = len(solution.values)
+        if self.average is not None:
+            share = n_steps / (n_steps + self.n_averaged)
+            average = share * average + (1 - share) * self.average
+        self.average = average
+        self.n_averaged += n_steps
+        self.values += solution.values
+        return average
+
+
+@dataclass(frozen=True, eq=False)
+class KernelProblem:
+    """What a `KernelSolver` minimises: mean pair loss plus ridge, over a function space.
+
+    Attributes
+    ----------
+    model : RowSpace
+        The functions, over rows in fit order.
+    preferences : Preferences
+        The comparable pairs.
+    loss : MarginLoss
+        The loss of a margin.
+    alpha, tol : float
+        Ridge, and tolerance.
+    max_iter : int
+        Maximum number of iterations.
+    on_iterate : IterateHook
+        Called after each iteration.
+    eta0, theta : float
+        Step t of gradient descent is ``eta0 * t**-theta``.
+    batch_size : int or None
+        Number of pairs drawn for a step; None for all.
+    average : bool
+        Whether the averaged iterate is the solution.
+    seed : int
+        Seed of the pairs.
+    """
+
+    model: RowSpace
+    preferences: Preferences
+    loss: MarginLoss
+    alpha: float
+    tol: float
+    max_iter: int
+    on_iterate: IterateHook
+    eta0: float = 0.0
+    theta: float = 0.5
+    batch_size: int | None = None
+    average: bool = False
+    seed: int = 0
+
+    def mean_loss(self) -> Objective:
+        """Return the mean loss over all pairs, a function of scores."""
+        return mean_loss(self.preferences, self.loss)
+
+
+class KernelSolver(Solver):
+    """Base class of solvers that find a function of a Hilbert space.
 
     Examples
     --------
     >>> from sklearn_rank.solvers import SOLVERS
-    >>> [name for name, solver in SOLVERS["kernel"].items() if solver.has_steps]
+    >>> [name for name, solver in SOLVERS["kernel"].items() if solver.traits.has_steps]
     ['gd']
     """
 
-    has_steps: ClassVar[bool] = False
-
     @abstractmethod
-    def solve(self, problem: Any, start: Floats, progress: Any) -> tuple[Solution, Floats]:
+    def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
         """Minimise mean pair loss plus ridge.
 
         Parameters
         ----------
         problem : KernelProblem
-            The problem.
+            Loss, ridge, function space and settings.
         start : ndarray
             Coefficients.
         progress : Progress
-            The steps so far, extended here.
+            The iterations so far, which the solver extends.
 
         Returns
         -------
@@ -69,9 +152,9 @@ class KernelSolver(Solver):
         """
 
 
-def _function(problem: Any, loss: Any) -> SpaceFunction:
-    """Return mean pair loss plus ridge, with a loss in place of that of the problem."""
-    return SpaceFunction(problem.model, loss, problem.alpha, problem.preferences)
+def _with_ridge(problem: KernelProblem, mean_loss: Objective) -> SpaceFunction:
+    """Return a mean loss plus the ridge of a problem, as a function of elements."""
+    return SpaceFunction(problem.model, mean_loss, problem.alpha, problem.preferences)
 
 
 class GradientDescent(KernelSolver):
@@ -88,19 +171,19 @@ class GradientDescent(KernelSolver):
     20
     """
 
-    on_cluster = True
-    has_steps = True
+    traits = SolverTraits(on_cluster=True, has_steps=True)
 
-    def solve(self, problem: Any, start: Floats, progress: Any) -> tuple[Solution, Floats]:
+    def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
         """Take the steps."""
-        model, before = problem.model, len(progress.values)
+        model, n_before = problem.model, len(progress.values)
 
         def step_size(number: int) -> float:
-            return float(problem.eta0 * (before + number + 1.0) ** -problem.theta)
+            """Return eta_t = eta_0 t^-theta; `number` is t - 1, without the steps before."""
+            return float(problem.eta0 * (n_before + number + 1.0) ** -problem.theta)
 
         if problem.batch_size is None:
             solution = minimise_in_space(
-                _function(problem, problem.mean_loss()),
+                _with_ridge(problem, problem.mean_loss()),
                 model.element(start),
                 GivenSteps(step_size),
                 max_iter=problem.max_iter,
@@ -108,8 +191,8 @@ class GradientDescent(KernelSolver):
                 on_iterate=problem.on_iterate,
             )
         else:
-            rng = np.random.RandomState([problem.seed, before])
-            drawn = stochastic_descent(problem, start, step_size, rng)
+            rng = np.random.RandomState([problem.seed, n_before])
+            drawn = stochastic_descent(problem, start, step_size, PairSampler(problem, rng))
             assert drawn.average is not None
             average = model.element(drawn.average)
             solution = replace(drawn, x=model.element(drawn.x), average=average)
@@ -131,12 +214,11 @@ class FunctionSpaceLBFGS(KernelSolver):
     True
     """
 
-    on_cluster = True
-    needs_smooth = True
+    traits = SolverTraits(on_cluster=True, needs_smooth=True)
 
-    def solve(self, problem: Any, start: Floats, progress: Any) -> tuple[Solution, Floats]:
-        """Find the minimum, or those of smooth losses that approach it, one from the other."""
-        exact, is_smooth = _function(problem, problem.mean_loss()), problem.loss.is_smooth
+    def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
+        """Minimise the loss or, one after the other, smooth losses that approach it."""
+        exact, is_smooth = _with_ridge(problem, problem.mean_loss()), problem.loss.is_smooth
         progress.average, progress.n_averaged = None, 0
 
         def on_iterate(f: Floats, values: list[float]) -> bool:
@@ -168,13 +250,13 @@ class FunctionSpaceLBFGS(KernelSolver):
 
     @staticmethod
     def _path(
-        problem: Any, exact: SpaceFunction, f: Floats, values: list[float]
+        problem: KernelProblem, exact: SpaceFunction, f: Floats, values: list[float]
     ) -> Iterator[tuple[SpaceFunction, float]]:
-        """Yield the function and its tolerance or, one by one, smooth ones that approach it.
+        """Yield the function, or smooth ones that approach it, each with its tolerance.
 
-        Kinks are rounded over a width that shrinks: a rounded loss is at most half the width
-        below the loss, and the objective at most ||gradient||^2 / (2 alpha) above its minimum.
-        The last width bounds the excess.
+        Kinks are rounded over a shrinking width. The rounded loss is at most half the width below
+        the loss, and an objective at most ||gradient||^2 / (2 alpha) above its minimum, so that
+        the last width bounds the excess.
         """
         if problem.loss.is_smooth:
             yield exact, problem.tol
@@ -186,41 +268,47 @@ class FunctionSpaceLBFGS(KernelSolver):
             least = np.clip(value / 1000, *_NARROWEST)
             target = min(max(problem.tol * value, least), _LARGEST_WIDTH)
             width = max(width, target)
-            yield _function(problem, rounded(width)), (problem.alpha * width / 2) ** 0.5
+            yield _with_ridge(problem, rounded(width)), (problem.alpha * width / 2) ** 0.5
             if width <= target:
                 return
             width *= _RATIO
 
 
 def stochastic_descent(
-    problem: Any, start: Floats, step_size: Callable[[int], float], rng: np.random.RandomState
+    problem: KernelProblem, start: Floats, step_size: Callable[[int], float], draw: PairSampler
 ) -> Solution:
-    """Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
+    r"""Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
 
-    `problem` is a `KernelProblem`; `start` and the solution are coefficients. The objective
-    before a step is estimated from its pairs. Ends after `max_iter` steps, or when the mean
-    estimate of a hundred steps is lower than that of the hundred before by at most `tol` times
-    its size; not with ``tol=0``.
+    Of m pairs (i_j above k_j) with losses phi, as in Chen2012, eq. 1.5, of all pairs,
+
+    .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{m} \sum_j
+        \phi'(f_t(x_{i_j}) - f_t(x_{k_j})) \, (K_{x_{i_j}} - K_{x_{k_j}})
+
+    `start` and the solution are coefficients. The objective before a step is estimated from its
+    pairs. Ends after `max_iter` steps, or when the mean estimate of a hundred steps is lower than
+    that of the hundred before by at most `tol` times its size; with ``tol=0`` never.
     """
-    space: RowSpace = problem.model
-    draw, alpha, tol = PairSampler(problem, rng), problem.alpha, problem.tol
-    path = Path(start, problem.on_iterate)
+    space = problem.model
+    alpha, tol, path = problem.alpha, problem.tol, Path(start, problem.on_iterate)
     square = float(space.element(start)[0] @ space.element(start)[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for number in range(problem.max_iter):
-            rows, place = np.unique(np.concatenate(draw()), return_inverse=True)
-            upper, lower = place.ravel()[: len(place) // 2], place.ravel()[len(place) // 2 :]
+            # 1. The drawn pairs, as positions among their distinct rows.
+            rows, position = np.unique(np.concatenate(draw()), return_inverse=True)
+            upper, lower = np.split(position.ravel(), 2)
+            # 2. phi and phi' at their margins; the gradient by the scores of the rows.
             view = space.at_rows(rows)
             scores = view.scores(path.f)
             losses, slopes = problem.loss.value_and_derivative(scores[upper] - scores[lower])
             by_upper, by_lower = (np.bincount(side, slopes, len(rows)) for side in (upper, lower))
             gradient: Floats = (by_upper - by_lower) / len(upper)
             value = float(losses.mean()) + alpha / 2 * square
+            # 3. f_{t+1}.
             eta = step_size(number)
             shrink = 1 - eta * alpha
             f = shrink * path.f
             view.add_representer(f, -eta * gradient)
-            # The norm of the next function, from what is known at these rows.
+            # 4. ||f_{t+1}||^2, from the scores of these rows alone.
             square = shrink**2 * square - 2 * eta * shrink * float(gradient @ scores)
             square += eta**2 * view.square(gradient)
             message = path.moves_to(f, value)
@@ -232,7 +320,7 @@ def stochastic_descent(
 
 
 def _is_level(values: list[float], tol: float) -> bool:
-    """Whether the mean of the last window is hardly lower than that of the one before."""
+    """Whether the mean of the last window is at most `tol` lower than that of the one before."""
     if len(values) % _WINDOW or len(values) < 2 * _WINDOW:
         return False
     before = float(np.mean(values[-2 * _WINDOW : -_WINDOW]))
@@ -245,12 +333,13 @@ class PairSampler:
     Equal rows are neighbours, so that a row of weight 2 is drawn exactly as the row twice would be.
     """
 
-    def __init__(self, problem: Any, rng: np.random.RandomState) -> None:
+    def __init__(self, problem: KernelProblem, rng: np.random.RandomState) -> None:
         rows = problem.preferences
         segment = rows.spread(np.arange(rows.segments.n_groups))
         # Equal rows have the same score by any element of the space, as by this one.
         scores = problem.model.element_scores(problem.model.representer(rows.weight))
         self._draws = rows.draws(np.lexsort((scores, segment)))
+        assert problem.batch_size is not None
         self._size, self._rng = problem.batch_size, rng
 
     def __call__(self) -> tuple[Indices, Indices]:

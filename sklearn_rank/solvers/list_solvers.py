@@ -3,84 +3,42 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Protocol
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._core.protocols import Floats, Indices, Solution
-from sklearn_rank.solvers._solver import STOPPED, Solver
+from sklearn_rank._core.arrays import Floats, Indices, Setting
+from sklearn_rank._core.protocols import IterateHook, Solution
+from sklearn_rank._core.sums import ALL_HERE, Function, Functions, Sums
+from sklearn_rank.solvers._solver import STOPPED, Solver, SolverTraits
 from sklearn_rank.solvers.regularisers import RegularisedProblem, Regulariser
 
 
-class LinearSolver(Solver):
-    """Base class of solvers that find coefficients of the features.
+class QueryLoss(Protocol):
+    """The mean over queries of a loss of linear scores, as a function of the coefficients."""
 
-    Attributes
-    ----------
-    is_online : bool
-        Whether it takes one step for each query, so that there are `eta0` and `partial_fit`,
-        which needs ``take_pass(problem, order)``.
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
 
-    Examples
-    --------
-    >>> from sklearn_rank.solvers import SOLVERS
-    >>> [name for name, solver in SOLVERS["linear"].items() if solver.is_online]
-    ['ogd']
-    """
+    @property
+    def is_twice_differentiable(self) -> bool:
+        """Whether there is a `hessian`."""
 
-    is_online: ClassVar[bool] = False
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return value and gradient."""
 
-    @abstractmethod
-    def solve(self, problem: Any) -> Solution:
-        """Return the coefficients; the message says how far they are from the tolerance.
+    def hessian(self, w: Floats, used: Indices) -> Floats:
+        """Return the second derivatives by the coefficients `used`."""
 
-        Parameters
-        ----------
-        problem : ListProblem
-            `function`, the mean loss of coefficients, with `variance`, the mean curvature of each,
-            and `query_gradient`; `regulariser`, penalty and ball; `start`, `max_iter`, `tol` and
-            `on_iterate`; `rows`, the sums over all rows.
-        """
+    def query_gradient(self, number: int, w: Floats) -> Floats:
+        """Return the gradient of the loss of one query alone."""
 
-
-class RegularisedLBFGS(LinearSolver):
-    """L-BFGS over all queries, with a ball or kinks projected gradients; Newton for few features.
-
-    Examples
-    --------
-    >>> from sklearn_rank import ListNetLinear
-    >>> from sklearn_rank.datasets import make_queries
-    >>> from sklearn_rank.solvers import RegularisedLBFGS
-    >>> data = make_queries(random_state=0)
-    >>> ranker = ListNetLinear(solver=RegularisedLBFGS(), max_norm=0.5)
-    >>> ranker = ranker.fit(data.data, data.target, qid=data.qid)
-    >>> round(float((ranker.coef_**2).sum() ** 0.5), 6)
-    0.5
-    """
-
-    on_cluster = True
-
-    def solve(self, problem: Any) -> Solution:
-        """Return the minimum; of several processes the first finds it."""
-        function = problem.function
-        curvature = function.variance() / problem.scale**2
-
-        def solve(served: Mapping[str, Any]) -> Solution:
-            settings = problem.regulariser, curvature, problem.max_iter, problem.tol
-            return RegularisedProblem(*settings, **served).minimise(problem.start)
-
-        functions: dict[str, Any] = {"objective": function, "on_iterate": problem.on_iterate}
-        if function.is_twice_differentiable:
-            functions["hessian"] = function.hessian
-        found = problem.rows.lead(solve, functions)
-        if found.message in ("", STOPPED):
-            return found
-        return replace(
-            found, message=f"its error is {found.residual:.3g} times that of zero coefficients"
-        )
+    def variance(self) -> Floats:
+        """Return the mean curvature of each coefficient at w = 0."""
 
 
 @dataclass(eq=False)
@@ -112,11 +70,113 @@ class OnlineDescent:
         return self.total / max(self.n_steps, 1)
 
     def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
-        """Take a step of size `rate`, given the gradient of the next loss at `coefficients`."""
+        """Take step t of size eta_t = `rate`, given the gradient of loss t at w_t."""
+        # w_t joins the average before it moves (Tewari2015, Theorem 5).
         self.total = self.total + self.coefficients
         self.n_steps += 1
-        moved = self.coefficients - rate * gradient
-        self.coefficients = regulariser.proximal(moved, rate)
+        # w_{t+1} = prox(w_t - eta_t gradient)
+        self.coefficients = regulariser.proximal(self.coefficients - rate * gradient, rate)
+
+
+@dataclass(eq=False)
+class ListProblem:
+    """What a `LinearSolver` minimises: a mean listwise loss plus a penalty, in a ball.
+
+    Attributes
+    ----------
+    function : QueryLoss
+        The loss.
+    regulariser : Regulariser
+        Penalty and ball.
+    start : ndarray of shape (n_features,)
+        The first coefficients.
+    max_iter : int
+        Maximum number of iterations.
+    tol : float
+        Tolerance.
+    on_iterate : IterateHook
+        Called after each iteration.
+    scale : float
+        The number by which the loss divides the scores.
+    descent : OnlineDescent or None
+        The state of online descent, which a solver changes.
+    rate : callable
+        Maps the number of a step of online descent, from 1 on, to its size.
+    random_state : int, RandomState or None
+        Seed for the order of the queries.
+    rows : Sums
+        Sums over all rows, if they are not all here.
+    """
+
+    function: QueryLoss
+    regulariser: Regulariser
+    start: Floats
+    max_iter: int
+    tol: float
+    on_iterate: IterateHook
+    scale: float = 1.0
+    descent: OnlineDescent | None = None
+    rate: Callable[[int], float] = float
+    random_state: Setting = None
+    rows: Sums = ALL_HERE
+
+
+class LinearSolver(Solver):
+    """Base class of solvers that find coefficients of the features.
+
+    Examples
+    --------
+    >>> from sklearn_rank.solvers import SOLVERS
+    >>> [name for name, solver in SOLVERS["linear"].items() if solver.traits.is_online]
+    ['ogd']
+    """
+
+    @abstractmethod
+    def solve(self, problem: ListProblem) -> Solution:
+        """Return the coefficients; the message says how far they are from the tolerance.
+
+        Parameters
+        ----------
+        problem : ListProblem
+            Loss, penalty, ball and settings.
+        """
+
+
+class RegularisedLBFGS(LinearSolver):
+    """L-BFGS over all queries; projected gradients with a ball or kinks; Newton for few features.
+
+    Examples
+    --------
+    >>> from sklearn_rank import ListNetLinear
+    >>> from sklearn_rank.datasets import make_queries
+    >>> from sklearn_rank.solvers import RegularisedLBFGS
+    >>> data = make_queries(random_state=0)
+    >>> ranker = ListNetLinear(solver=RegularisedLBFGS(), max_norm=0.5)
+    >>> ranker = ranker.fit(data.data, data.target, qid=data.qid)
+    >>> round(float((ranker.coef_**2).sum() ** 0.5), 6)
+    0.5
+    """
+
+    traits = SolverTraits(on_cluster=True)
+
+    def solve(self, problem: ListProblem) -> Solution:
+        """Return the minimum; of several processes the first finds it."""
+        function = problem.function
+        curvature = function.variance() / problem.scale**2
+
+        def minimise_here(functions: Functions) -> Solution:
+            called = functions["objective"], functions["on_iterate"], functions.get("hessian")
+            settings = problem.regulariser, curvature, problem.max_iter, problem.tol
+            return RegularisedProblem(*settings, *called).minimise(problem.start)
+
+        functions: dict[str, Function] = {"objective": function, "on_iterate": problem.on_iterate}
+        if function.is_twice_differentiable:
+            functions["hessian"] = function.hessian
+        solution = problem.rows.lead(minimise_here, functions)
+        if solution.message in ("", STOPPED):
+            return solution
+        error = f"its error is {solution.residual:.3g} times that of zero coefficients"
+        return replace(solution, message=error)
 
 
 class OnlineGradientDescent(LinearSolver):
@@ -133,10 +193,10 @@ class OnlineGradientDescent(LinearSolver):
     40
     """
 
-    is_online = True
+    traits = SolverTraits(is_online=True)
 
-    def solve(self, problem: Any) -> Solution:
-        """Take passes over the queries until one hardly changes the objective."""
+    def solve(self, problem: ListProblem) -> Solution:
+        """Take passes over the queries until one changes the objective by at most `tol`."""
         random, values, change = check_random_state(problem.random_state), [np.inf], np.inf
         n_queries = problem.function.n_queries
         # One pass is learning from a stream, which has no convergence to reach.
@@ -152,11 +212,11 @@ class OnlineGradientDescent(LinearSolver):
         return Solution(x, values[1:], len(values) - 1, message.format(change))
 
     @staticmethod
-    def take_pass(problem: Any, order: Indices) -> tuple[Floats, float]:
+    def take_pass(problem: ListProblem, order: Indices) -> tuple[Floats, float]:
         """Take one step for each query; return the averaged iterate and its objective."""
         function, descent, regulariser = problem.function, problem.descent, problem.regulariser
         assert descent is not None
-        for query in order:
+        for query in order:  # loss t is that of one query
             gradient = function.query_gradient(int(query), descent.coefficients)
             descent.step(gradient, problem.rate(descent.n_steps + 1), regulariser)
         x = descent.average

@@ -15,39 +15,27 @@ from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
+from sklearn_rank._core import tolerances
 from sklearn_rank._core.protocols import Floats, Indices, IterateHook, Mask, Solution
 from sklearn_rank.solvers._lbfgs import Function, minimise
 from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS, STOPPED
 
-_FLAT = 1e-10
-"""Curvature, relative to the largest, of directions in which Newton's method does not move."""
-
-_ON_BOUNDARY = 1e-9
-"""Relative distance from the boundary of the ball within which the constraint is active."""
-
-_LEFT_OVER = 1e-14
-"""Size of a coefficient, relative to its largest on the lasso path, that rounding explains."""
-
-_ROUNDING = 1e-15
-"""Gap, relative to the sizes of its terms, that rounding explains."""
-
-_NEWTON_STEPS, _NEWTON_ENOUGH, _DAMPINGS, _GROWTH = 8, 1e-4, 6, 1e-9
-"""Newton's method: maximum of steps, error relative to the limit, trials of a step, growth."""
+_NEWTON_STEPS, _DAMPINGS, _NEWTON_ENOUGH, _GROWTH = 8, 6, 1e-4, 1e-9
+"""Newton's method: maximum of steps and of halvings of a step, error relative to the tolerance at
+which it ends, and relative growth of the value that a step with half the error may bring."""
 
 _NEWTON_FEATURES = 200
-"""Maximum number of coefficients that one step of Newton's method moves."""
+"""Maximum number of coefficients that a Newton step moves: its cost grows with their cube."""
 
 _BEFORE_NEWTON = 50
 """Iterations of L-BFGS after which Newton's method is tried."""
 
 _FIRST_ORDER_STEPS = 5
-"""Projected gradients before each attempt of Newton's method."""
+"""Steps along projected gradients before each attempt of Newton's method."""
 
 _MEMORY, _SLOPE, _SHORTEST, _LONGEST = 10, 1e-4, 1e-10, 100.0
-"""Projected gradients: objectives compared, sufficient decrease, step sizes in radii."""
-
-_NOISE = 1e-14
-"""Relative growth of the objective, and slope beside the root of the curvature, of rounding."""
+"""Projected gradients: values that the next may not exceed, sufficient decrease (as c1 of Wolfe's
+conditions), shortest step in units of the first, and longest step."""
 
 Hessian = Callable[[Floats, Indices], Floats]
 """Maps coefficients and indices to the second derivatives by the coefficients of these indices."""
@@ -119,7 +107,7 @@ class Regulariser(ABC):
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the subgradient of least norm of function plus penalty at w.
 
-        `gradient` is the function's own.
+        `gradient` is that of the function alone.
         """
 
     @abstractmethod
@@ -136,14 +124,14 @@ class Regulariser(ABC):
         """
         slope, highest = float(gradient @ w) + self.penalty(w), self.highest(gradient)
         gap = slope + highest
-        return gap if gap > _ROUNDING * (abs(slope) + highest) else 0.0
+        return gap if gap > tolerances.GAP_ROUNDING * (abs(slope) + highest) else 0.0
 
     @abstractmethod
     def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
-        """Return where Newton's method goes from w.
+        """Return the end of a Newton step from w.
 
-        `gradient` and `matrix` are first and second derivatives of the function at w, which
-        `metric` scales.
+        `gradient` and `matrix` are first and second derivatives of the function at w; `metric`
+        scales the coefficients.
         """
 
 
@@ -175,7 +163,7 @@ class Ridge(Regulariser):
     def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
         """Solve the equations of a minimum; those on the boundary have its multiplier, too."""
         scale, strength, square = np.sqrt(metric), self.alpha, float(w @ w)
-        if square and self.norm(w) >= (1 - _ON_BOUNDARY) * self.radius:
+        if square and self.norm(w) >= (1 - tolerances.ACTIVE_BALL) * self.radius:
             strength = max(self.alpha, -float(gradient @ w) / square)
         matrix = (matrix + strength * np.eye(len(w))) / np.outer(scale, scale)
         slope = (gradient + strength * w) / scale
@@ -184,7 +172,7 @@ class Ridge(Regulariser):
             border *= np.sqrt(np.trace(matrix) / len(w)) / np.linalg.norm(border)
             matrix = np.block([[matrix, border], [border.T, np.zeros((1, 1))]])
             slope = np.append(slope, 0.0)
-        step = np.linalg.lstsq(matrix, slope, rcond=_FLAT)[0][: len(w)]
+        step = np.linalg.lstsq(matrix, slope, rcond=tolerances.FLAT_CURVATURE)[0][: len(w)]
         return w - step / scale
 
 
@@ -202,7 +190,7 @@ class Lasso(Regulariser):
         return self.alpha * self.norm(w)
 
     def projected(self, w: Floats) -> Floats:
-        """Soft-threshold by what is too much."""
+        """Soft-threshold by the excess over the radius, found from the sorted sizes."""
         if self.norm(w) <= self.radius:
             return w
         size = np.sort(np.abs(w))[::-1]
@@ -235,7 +223,7 @@ class Lasso(Regulariser):
         knots = np.asarray(path[2]) / scale  # between them the path is linear
         size = np.abs(knots)
         # Rounding leaves a number near zero where a coefficient leaves the path.
-        knots[size <= _LEFT_OVER * size.max(axis=1, keepdims=True)] = 0.0
+        knots[size <= tolerances.LASSO_ROUNDING * size.max(axis=1, keepdims=True)] = 0.0
         return np.array([np.interp(self.radius, size.sum(axis=0), knot) for knot in knots])
 
 
@@ -268,8 +256,8 @@ class RegularisedProblem:
     tol : float
         Ends when the length of the subgradient is at most `tol` times that at zero coefficients
         or, in a ball, the duality gap at most ``tol**2`` times that at zero, whichever comes first.
-        Where features of very different sizes dominate the subgradient at zero, the first can end
-        it on the boundary, too, at a greater gap.
+        Where features of very different scales dominate the subgradient at zero, the first
+        condition can hold on the boundary, too, at a larger gap.
     objective : callable
         The function: coefficients to value and gradient.
     on_iterate : IterateHook
@@ -289,34 +277,34 @@ class RegularisedProblem:
     is_stopped: bool = False
 
     def __post_init__(self) -> None:
-        """Find the metric, and the errors at zero coefficients."""
-        self.objective = _remembered(self.objective, self.curvature > 0)
+        """Compute the metric, and the errors at zero coefficients."""
+        self.objective = _cached(self.objective, self.curvature > 0)
         # In this metric the scales of the features matter little.
         self._metric = without_zeros(self.curvature)
         zero = np.zeros_like(self.curvature)
-        # Where zero is the minimum its error is rounding, below which none can be asked for.
-        noise = _NOISE * float(np.linalg.norm(np.sqrt(self.curvature)))
-        least = max(noise / self.tol, 1e-300) if self.tol > _NOISE else 1e-300
+        # Where zero is the minimum its error is rounding: no smaller one can be required.
+        noise = tolerances.VALUE_ROUNDING * float(np.linalg.norm(np.sqrt(self.curvature)))
+        least = max(noise / self.tol, 1e-300) if self.tol > tolerances.VALUE_ROUNDING else 1e-300
         self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), least)
 
     def minimise(self, start: Floats) -> Solution:
         """Find the minimum.
 
-        Without kinks and ball by L-BFGS, otherwise by projected gradients, a first-order method,
-        with spectral step sizes. Both are helped by Newton's method. `values` of the solution are
-        function plus penalty after each iteration.
+        A smooth problem without a ball takes L-BFGS, others projected gradients with spectral step
+        sizes; Newton's method polishes both. `values` of the solution are function plus penalty
+        after each iteration.
         """
         regulariser = self.regulariser
         if regulariser.is_smooth and np.isinf(regulariser.radius):
             at = self._point(start)
-            for most in (_BEFORE_NEWTON, self.max_iter):
-                at = self._newton(self._point(self._lbfgs(at.x, most)))
+            for max_iter in (_BEFORE_NEWTON, self.max_iter):
+                at = self._newton(self._point(self._lbfgs(at.x, max_iter)))
                 if at.error <= self.tol or self._is_over:
                     break
         else:
             at = self._newton(self._point(self._first_order(regulariser.projected(start))))
-        missed = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
-        message = "" if at.error <= self.tol else missed
+        early_end = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
+        message = "" if at.error <= self.tol else early_end
         values = [*self.values[:-1], at.value]  # Newton's steps count with the last
         return Solution(at.x, values, max(len(self.values), 1), message, at.error)
 
@@ -328,8 +316,8 @@ class RegularisedProblem:
     def _errors(self, x: Floats, gradient: Floats) -> Floats:
         """Return the length of the subgradient and, with a ball, the root of the duality gap.
 
-        The one falls with the distance from a minimum inside the ball, the other with that from
-        one on its boundary.
+        The length falls with the distance from a minimum inside the ball, the root of the gap with
+        that from a minimum on its boundary.
         """
         errors = [np.linalg.norm(self.regulariser.subgradient(x, gradient))]
         if np.isfinite(self.regulariser.radius):
@@ -349,16 +337,14 @@ class RegularisedProblem:
         return self.is_stopped
 
     def _newton(self, at: _Point) -> _Point:
-        """Take Newton steps while each helps; of many features those not zero move.
+        """Take Newton steps while each helps; of many coefficients only nonzero ones move.
 
-        Rounding hides the decrease of the objective, on which a line search depends, long
-        before it hides the gradient. These steps make the coefficients as exact as the
-        gradient, so that the order of the rows, or copies in place of weights, change
-        them by rounding only.
+        Rounding hides the decrease of the objective, on which a line search depends, long before
+        it hides the gradient. These steps make the coefficients as exact as the gradient: another
+        order of the rows, or copies in place of weights, changes them by rounding only.
         """
         for _ in range(_NEWTON_STEPS):
-            is_small = len(at.x) <= _NEWTON_FEATURES
-            free = np.flatnonzero(self.curvature if is_small else at.x)
+            free = np.flatnonzero(self.curvature if len(at.x) <= _NEWTON_FEATURES else at.x)
             is_possible = self.hessian is not None and 0 < len(free) <= _NEWTON_FEATURES
             if self._is_over or not is_possible or at.error <= _NEWTON_ENOUGH * self.tol:
                 break
@@ -374,7 +360,7 @@ class RegularisedProblem:
         return at
 
     def _damped(self, at: _Point, target: Floats) -> _Point | None:
-        """Return the longest share of a step that brings the minimum nearer, None without one."""
+        """Return the longest of the halved steps that lowers value or error; None without one."""
         highest = at.value + _GROWTH * abs(at.value)
         for share in 0.5 ** np.arange(_DAMPINGS):
             moved = share * target + (1 - share) * at.x
@@ -384,11 +370,10 @@ class RegularisedProblem:
         return None
 
     def _first_order(self, x: Floats) -> Floats:
-        """Take projected gradient steps, and now and then Newton's.
+        """Take projected gradient steps, and Newton's after every five.
 
-        The step size is the inverse of the curvature along the last step (Barzilai and Borwein),
-        so that the objective may rise in some steps; it never exceeds the largest of the last
-        ten.
+        The step size is the inverse of the curvature along the last step (Barzilai and Borwein).
+        The objective may rise in a step, but never above the largest of the last ten values.
         """
         at, regulariser, metric = self._point(x), self.regulariser, self._metric
         recent = deque([at.value], _MEMORY)
@@ -401,7 +386,9 @@ class RegularisedProblem:
             new = self._point(regulariser.proximal_in(target, rate, metric))
             step, highest = new.x - at.x, max(recent)
             square = float(step @ (metric * step))
-            if new.value > highest - _SLOPE / (2 * rate) * square + _NOISE * abs(highest):
+            if new.value > highest - _SLOPE / (2 * rate) * square + tolerances.VALUE_ROUNDING * abs(
+                highest
+            ):
                 rate /= 4
                 continue
             bend = float(step @ (new.gradient - at.gradient))
@@ -412,8 +399,8 @@ class RegularisedProblem:
             self._note(at.x, at.value)
         return at.x
 
-    def _lbfgs(self, start: Floats, most: int) -> Floats:
-        """Return the minimum of a smooth function, by at most so many iterations of L-BFGS."""
+    def _lbfgs(self, start: Floats, max_iter: int) -> Floats:
+        """Return the minimum of a smooth function by L-BFGS."""
         regulariser = self.regulariser
         scale = np.sqrt(without_zeros(self.curvature + regulariser.alpha))
 
@@ -422,24 +409,24 @@ class RegularisedProblem:
             slopes = regulariser.subgradient(v / scale, gradient)
             return value + regulariser.penalty(v / scale), slopes / scale
 
-        found = minimise(
+        solution = minimise(
             function,
             start * scale,
-            max_iter=min(most, self.max_iter - len(self.values)),
+            max_iter=min(max_iter, self.max_iter - len(self.values)),
             tol=self.tol * float(self._at_zero[0]),
             on_iterate=lambda v, values: self._note(v / scale, values[-1]),
             residual=lambda _, slopes: float(np.linalg.norm(slopes * scale)),
         )
-        return found.x / scale
+        return solution.x / scale
 
 
 def without_zeros(curvature: Floats) -> Floats:
-    """Return the curvature, with its largest in place of zeros."""
+    """Return the curvature, with zeros replaced by its largest value."""
     return np.where(curvature > 0, curvature, curvature.max() or 1.0)
 
 
-def _remembered(function: Function, depends: Mask) -> Function:
-    """Return the function, which knows its last values: solvers ask for some of them again.
+def _cached(function: Function, depends: Mask) -> Function:
+    """Return the function with a cache of its last two values: solvers ask for some of them again.
 
     Slopes of coefficients on which it does not depend are rounding, and become zero.
     """

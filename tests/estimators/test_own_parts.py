@@ -27,6 +27,7 @@ from sklearn_rank.solvers import (
     LinearSolver,
     RegularisedLBFGS,
     Round,
+    SolverTraits,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -268,7 +269,7 @@ def first(y_true, y_score, *, qid=None):
 class Cautious(BoostingSolver):
     """A share of each step of boosting."""
 
-    has_stages = fits_bags = on_cluster = True
+    traits = SolverTraits(has_stages=True, fits_bags=True, on_cluster=True)
 
     def __init__(self, share=0.1):
         self.share = share
@@ -284,7 +285,7 @@ class Cautious(BoostingSolver):
 class Alone(Cautious):
     """The same, which offers nothing."""
 
-    has_stages = fits_bags = on_cluster = False
+    traits = SolverTraits()
 
 
 def test_a_solver_of_ones_own():

@@ -2,82 +2,96 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices, require
-from sklearn_rank._core.rows import Rows, number_of_rows
+from sklearn_rank._core.rows import number_of_rows
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History
-from sklearn_rank.estimators._boosting.record import Record
+from sklearn_rank.estimators._boosting.record import IterationRecord, class_offset
+from sklearn_rank.solvers import BoostingSolver
 
 _MOST_DRAWS = 2**53
+"""Rows drawn for a bag at most: larger counts are no exact floats."""
 
 
-def fit_bags(ranker: Any, data: Rows, history: History, threads: ThreadPool) -> dict[str, Any]:
-    """Fit bag after bag and return the fitted attributes of their mean."""
-    data = data.distinct()
-    problem = ranker._make_problem(data, history, threads)
-    bags = Bags()
-    observer = ranker._make_observer(
-        problem.data, "bag", ranker.n_bags, lambda: _collect(ranker, problem, bags)
-    )
-    for number in range(ranker.n_bags):
-        rng = np.random.default_rng([history.seed, number])
-        bag = _bag_of(problem, draw_weights(problem, rng))
-        bags.fits.append(_fit_bag(ranker, bag, history))
-        value = bags.fits[-1].objective[-1:] or [bag.objective.value(np.zeros(len(bag.data.y)))]
-        if observer(number + 1, value[0]):
-            break
-    ranker._warn_if_empty(bags.coordinates)
-    return _collect(ranker, problem, bags)
-
-
-@dataclass
 class Bags:
-    """The bags so far.
+    """The bags so far, of the distinct rows of a problem.
+
+    Parameters
+    ----------
+    problem : BoostingProblem
+        The problem of all rows.
+    history : History
+        Seed and settings of the fit.
 
     Attributes
     ----------
     fits : list of History
-        Their iterations.
+        The iterations of each bag.
     """
 
-    fits: list[History] = field(default_factory=list)
+    def __init__(self, problem: BoostingProblem, history: History) -> None:
+        self._problem, self._history = problem, history
+        self.fits: list[History] = []
+
+    def fit_next(self, solver: BoostingSolver, n_iterations: int) -> float:
+        """Fit a further bag and return its last objective."""
+        rng = np.random.default_rng([self._history.seed, len(self.fits)])
+        bag = _bag_of(self._problem, draw_weights(self._problem, rng))
+        fit = History(self._history.seed, self._history.settings)
+        solver.solve(bag, IterationRecord(bag, fit, n_iterations))
+        self.fits.append(fit)
+        if not fit.objective:  # no weak ranker has an edge
+            return bag.objective.value(np.zeros(len(bag.data.y)))
+        return fit.objective[-1]
 
     @property
     def coordinates(self) -> list[int]:
         """The weak rankers that some bag uses, in the order of the first use."""
-        used = [j for bag in self.fits for j, c in _net(bag, bag.steps).items() if c != 0]
+        used = [j for fit in self.fits for j, weight in _net(fit, fit.steps).items() if weight != 0]
         return list(dict.fromkeys(used))
 
-    def weights(self) -> Floats:
-        """Return the coefficients, shape (n_bags, n_weak_rankers)."""
-        return self._table([_net(bag, bag.steps) for bag in self.fits])
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes of the mean of the bags."""
+        problem, coordinates = self._problem, self.coordinates
+        bag_weights = self._table([_net(fit, fit.steps) for fit in self.fits])
+        credit = self._table([_net(fit, fit.decreases) for fit in self.fits]).mean(axis=0)
+        weights, curve = bag_weights.mean(axis=0), self._mean_curve()
+        indices = np.array(coordinates, dtype=np.intp)
+        fitted: dict[str, Any] = {
+            **problem.model_attributes(indices, weights, credit),
+            "bag_weights_": bag_weights,
+            "objective_curve_": curve,
+            "n_iter_": len(curve),
+        }
+        scores = problem.scores(coordinates, weights.tolist())
+        if problem.positive is not None:
+            fitted["offset_"] = class_offset(problem.data, scores, problem.config.balances)
+        if problem.config.tracks_margin:
+            margin, size = problem.preferences.smallest_difference(scores, scores), abs(weights)
+            fitted["margin_"] = margin / size.sum() if size.any() else 0.0
+        return fitted
 
-    def credit(self) -> Floats:
-        """Return the mean credit of each weak ranker."""
-        return np.mean(self._table([_net(bag, bag.decreases) for bag in self.fits]), axis=0)
-
-    def curve(self) -> Floats:
+    def _mean_curve(self) -> Floats:
         """Return the mean objective after each round; a bag that has ended keeps its last."""
-        curves = [bag.objective for bag in self.fits]
+        curves = [fit.objective for fit in self.fits]
         n_rounds = max(map(len, curves))
         rows = [curve + curve[-1:] * (n_rounds - len(curve)) for curve in curves]
         return np.mean([row for row in rows if row] or np.zeros((1, 0)), axis=0)
 
     def _table(self, by_bag: list[dict[int, float]]) -> Floats:
+        """Return sums for each weak ranker as an array of shape (n_bags, n_weak_rankers)."""
         coordinates = self.coordinates
-        rows = [[one.get(j, 0.0) for j in coordinates] for one in by_bag]
+        rows = [[sums.get(j, 0.0) for j in coordinates] for sums in by_bag]
         return np.reshape(np.array(rows), (len(rows), len(coordinates)))
 
 
-def _net(bag: History, values: list[float]) -> dict[int, float]:
+def _net(fit: History, values: list[float]) -> dict[int, float]:
     """Return the sum of values of rounds, for each weak ranker."""
-    sums = dict.fromkeys(bag.coordinates, 0.0)
-    for index, value in zip(bag.coordinates, values, strict=True):
+    sums = dict.fromkeys(fit.coordinates, 0.0)
+    for index, value in zip(fit.coordinates, values, strict=True):
         sums[index] += value
     return sums
 
@@ -85,49 +99,20 @@ def _net(bag: History, values: list[float]) -> dict[int, float]:
 def _bag_of(problem: BoostingProblem, weight: Floats) -> BoostingProblem:
     """Return the problem of a bag whose rows have these weights, in fit order."""
     drawn = np.flatnonzero(weight)
-    rows = problem.preferences.order[drawn]
-    data = problem.data.take(rows, weight[drawn])
+    data = problem.data.take(problem.preferences.order[drawn], weight[drawn])
     preferences = data.preferences
     at_rows = require(problem.weak_rankers, "at_rows", "n_bags")
     stumps = at_rows(drawn[preferences.order], preferences.weight)
-    return BoostingProblem.pose(data, stumps, problem.threads, problem.posing)
-
-
-def _fit_bag(ranker: Any, problem: BoostingProblem, history: History) -> History:
-    """Return the iterations of a fit to a bag."""
-    bag = History(history.seed, history.settings)
-    record = Record(problem, bag, ranker.n_estimators)
-    record.step_rule = ranker._make_step_rule(problem, record.coefficients)
-    ranker.solver_in_use.solve(problem, record)
-    return bag
-
-
-def _collect(ranker: Any, problem: BoostingProblem, bags: Bags) -> dict[str, Any]:
-    """Return the fitted attributes of the mean of the bags."""
-    indices, by_bag = np.array(bags.coordinates, dtype=np.intp), bags.weights()
-    weights = by_bag.mean(axis=0)
-    fitted: dict[str, Any] = {
-        **problem.model_attributes(indices, weights, bags.credit()),
-        "bag_weights_": by_bag,
-        "objective_curve_": bags.curve(),
-        "n_iter_": len(bags.curve()),
-    }
-    scores = problem.scores(indices.tolist(), weights.tolist())
-    if problem.positive is not None:
-        fitted["offset_"] = ranker.offset_of(problem.data, scores)
-    if ranker._tracks_margin:
-        margin, size = problem.preferences.smallest_difference(scores, scores), abs(weights)
-        fitted["margin_"] = margin / size.sum() if size.any() else 0.0
-    return fitted
+    return BoostingProblem.of_rows(data, stumps, problem.threads, problem.config)
 
 
 def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
     """Return the weights of the rows in a bootstrap sample, in fit order.
 
-    With queries whole queries are drawn, of those that have a pair. In one list rows are drawn,
-    of each class as many as it has (with graded relevance of the lowest grade and of the
-    others), so that a bag always has a pair; a weight is a multiplicity, so that a row of
-    weight 2 is drawn as the row twice would be.
+    With queries, queries that have a pair are drawn whole. In one list rows are drawn, from each
+    class as many as it has (with graded relevance, from the lowest grade and from the others), so
+    that a bag always has a pair. A weight is a multiplicity: a row of weight 2 is drawn as the row
+    twice would be.
     """
     pairs, data = problem.preferences, problem.data
     if data.qid is None:
@@ -145,9 +130,9 @@ def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
 
 
 def _draw_rows(weight: Floats, rng: np.random.Generator) -> Floats:
-    """Return weights of rows in a sample of as many rows as they stand for, of one sum.
+    """Return the weights of rows in a bootstrap sample, with the same sum.
 
-    See `number_of_rows`.
+    It draws `number_of_rows` rows, with probability proportional to their weight.
     """
     total = float(weight.sum())
     n_draws = int(min(round(number_of_rows(weight)), _MOST_DRAWS))

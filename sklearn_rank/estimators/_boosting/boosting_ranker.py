@@ -24,10 +24,10 @@ from sklearn_rank._core.validation import (
     largest_size,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.estimators._boosting.bags import fit_bags
-from sklearn_rank.estimators._boosting.problem import BoostingProblem, History, Posing
-from sklearn_rank.estimators._boosting.record import Coefficients, FitRecord
-from sklearn_rank.estimators._boosting.rounds_ranker import Phases, RoundsRanker
+from sklearn_rank.estimators._boosting.bags import Bags
+from sklearn_rank.estimators._boosting.problem import BoostingConfig, BoostingProblem, History
+from sklearn_rank.estimators._boosting.record import FitRecord, Stopping, class_offset
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases, RoundsRanker
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import (
     WEAK_RANKER,
@@ -36,15 +36,20 @@ from sklearn_rank.models import (
     Stumps,
     as_model,
 )
-from sklearn_rank.objectives import balancing_offset, error_cut, make_push
+from sklearn_rank.objectives import make_push
 from sklearn_rank.solvers import BoostingSolver, Coordinate
+from sklearn_rank.solvers._solver import StepRule
+
+SELECTIONS = ("auto", "steepest", "optimal")
+"""Values of the parameter `selection`."""
 
 
 class BoostingRanker(RoundsRanker):
     """Base class of the boosting rankers.
 
-    A subclass names its objective and what a search maximises (`_posing`) and may change the
-    step (`_make_step_rule`) or the solver (`solver_in_use`).
+    A subclass chooses its objective and gain (`_config`), and may change the step
+    (`_make_step_rule`) or the solver (`solver_in_use`). The configuration is all that problems and
+    records know of the ranker.
     """
 
     _tracks_margin: ClassVar[bool] = True
@@ -104,7 +109,7 @@ class BoostingRanker(RoundsRanker):
     def _not_additive(self) -> str:
         if hasattr(self, "weak_rankers_"):
             is_additive = hasattr(self.weak_rankers_, "contributions")
-        else:  # whether a model of the user's own is one, its rules will tell
+        else:  # a user's own model may be additive: its rules show it after the fit
             is_allowed = self._allowed["weak_ranker"].allows(self.weak_ranker)
             is_additive = is_allowed and as_model(self.weak_ranker).name != "estimator"
         allowed = "with weak_ranker='stump', 'feature' or a model whose rules have contributions"
@@ -120,16 +125,20 @@ class BoostingRanker(RoundsRanker):
         """The solver."""
         return Coordinate()
 
-    def _posing(self, threads: ThreadPool) -> Posing:
-        """Return the settings of the problem; RankBoost's are the defaults."""
-        return Posing(
+    def _config(self, threads: ThreadPool) -> BoostingConfig:
+        """Return the settings of a fit; RankBoost's are the defaults."""
+        return BoostingConfig(
             owner=type(self).__name__,
             make_objective=partial(make_push, loss="exponential", p=1.0, push="top"),
+            make_step_rule=self._make_step_rule,
             learning_rate=self.learning_rate,
             tol=self.tol,
+            has_stages=self.solver_in_use.traits.has_stages,
+            tracks_margin=self._tracks_margin,
+            balances=self._balances,
         )
 
-    def _make_step_rule(self, problem: BoostingProblem, coefficients: Coefficients) -> Any:
+    def _make_step_rule(self, problem: BoostingProblem, coefficients: Any) -> StepRule:
         return problem.push_step()
 
     @property
@@ -152,7 +161,7 @@ class BoostingRanker(RoundsRanker):
         Objective
             Scores are in the order of ``data.preferences.order``.
         """
-        return self._posing(ThreadPool(1)).make_objective(data.preferences)
+        return self._config(ThreadPool(1)).make_objective(data.preferences)
 
     def offset_of(self, data: Rows, scores: Floats) -> float:
         """Return the offset between the two classes for scores of some rows.
@@ -169,11 +178,7 @@ class BoostingRanker(RoundsRanker):
         float
             Scores above minus this number mean the upper class.
         """
-        pairs = data.preferences
-        positive = data.y[pairs.order]
-        if self._balances:
-            return balancing_offset(scores, positive, pairs.log_weight, pairs)
-        return -error_cut(scores, positive, pairs.weight, pairs)
+        return class_offset(data, scores, self._balances)
 
     @property
     def step_functions_(self) -> list[StepFunction]:
@@ -188,21 +193,64 @@ class BoostingRanker(RoundsRanker):
         # Dot products of the rows in BLAS threads, beside those of the fit, take longer.
         with one_blas_thread(), ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
             if getattr(self, "n_bags", 1) > 1:
-                return fit_bags(self, data, history, threads)
+                return self._fit_bags(data.distinct(), history, threads)
             phases = Phases(self, data, history.seed)
             for phase in phases:
                 begun = deepcopy(history) if phase.is_search else history
-                problem = self._make_problem(phase.rows, begun, threads)
-                record = FitRecord(self, problem, begun, phase)
-                record.step_rule = self._make_step_rule(problem, record.coefficients)
-                self.solver_in_use.solve(problem, record)
-                phases.end(record.end(), record.was_ended)
+                phases.end(*self._fit_phase(phase, begun, threads))
             return phases.fitted
+
+    def _fit_phase(
+        self, phase: Phase, history: History, threads: ThreadPool
+    ) -> tuple[dict[str, Any], bool]:
+        """Return the fitted attributes of a phase, and whether an observer ended it."""
+        problem = self._make_problem(phase.rows, history, threads)
+        stopping = self._make_stopping(phase, history, threads)
+        record = FitRecord(problem, history, phase, stopping)
+        is_one_run = not (phase.is_search or self._counts_each_power)
+        record.observe = self._make_observer(
+            problem.data,
+            phase.unit,
+            phase.n_rounds,
+            lambda: record.attributes(deepcopy(history)),
+            n_before=len(history.objective) if is_one_run else None,
+        )
+        self.solver_in_use.solve(problem, record)
+        fitted = record.end()
+        if not self.solver_in_use.traits.moves_all:  # a search may find nothing
+            self._warn_if_empty(history.steps)
+        return fitted, record.was_ended
 
     @property
     def _counts_each_power(self) -> bool:
-        """Whether `n_estimators` limits the iterations of each power alone."""
+        """Whether `n_estimators` limits the iterations of each power of a path alone."""
         return bool(np.isinf(getattr(self, "p", 1.0)))
+
+    def _make_stopping(self, phase: Phase, history: History, threads: ThreadPool) -> Stopping:
+        """Return the rule of early stopping on the held-out rows of a phase, if there are any."""
+        rows, n_rounds = phase.held_out, len(history.steps)
+        if rows is None:
+            return None
+        del history.validation[n_rounds:], history.losses[n_rounds:]
+        stopping = self.stopping_on(rows, history.losses, history.validation, self.tol)
+        if n_rounds:  # of a warm start
+            weights = self.estimator_weights_
+            until_best = weights * (np.arange(n_rounds) < stopping.smallest_loss)
+            stopping.scores, stopping.best_scores = (
+                self.weak_rankers_.scores(rows.X, w, threads) for w in (weights, until_best)
+            )
+        return stopping
+
+    def _fit_bags(self, data: Rows, history: History, threads: ThreadPool) -> dict[str, Any]:
+        """Fit bag after bag and return the fitted attributes of their mean."""
+        problem = self._make_problem(data, history, threads)
+        bags, n_bags = Bags(problem, history), self.n_bags
+        observe = self._make_observer(problem.data, "bag", n_bags, bags.attributes)
+        for number in range(1, n_bags + 1):
+            if observe(number, bags.fit_next(self.solver_in_use, self.n_estimators)):
+                break
+        self._warn_if_empty(bags.coordinates)
+        return bags.attributes()
 
     @property
     def _is_continued(self) -> bool:
@@ -221,14 +269,14 @@ class BoostingRanker(RoundsRanker):
         splits = self.n_iter_no_change is not None and data.held_out is None
         measures = self._watches(data) and self.scoring is not None
         fraction = self.validation_fraction if splits else None
-        given = None if data.held_out is None else data.held_out.X.shape
+        validation_shape = None if data.held_out is None else data.held_out.X.shape
         return {
             "shape of X": data.shape,
             "names of features": [*getattr(self, "feature_names_in_", ())],
             "relevance": self.relevance,
             "weak_ranker": as_model(self.weak_ranker).name,
             "validation_fraction (None: no early stopping)": fraction,
-            "shape of X_val (None: not given)": given,
+            "shape of X_val (None: not given)": validation_shape,
             "refit after early stopping": splits and self.refits,
             "scoring": as_scorer(self.scoring).label if measures else None,
             **self.stump_settings(),
@@ -254,7 +302,7 @@ class BoostingRanker(RoundsRanker):
             )
 
     def _make_problem(self, data: Rows, history: History, threads: ThreadPool) -> BoostingProblem:
-        """Bring the parts together."""
+        """Return the problem of rows, with their weak rankers."""
         if self.relevance == "graded":
             paired = data.paired_rows()
             if len(paired) < len(data.y):
@@ -265,7 +313,7 @@ class BoostingRanker(RoundsRanker):
         weak_rankers = as_model(self.weak_ranker).on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
-        return BoostingProblem.pose(data, weak_rankers, threads, self._posing(threads))
+        return BoostingProblem.of_rows(data, weak_rankers, threads, self._config(threads))
 
     def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
         """Raise ValueError when a warm start would give old coefficients a new meaning."""
@@ -280,9 +328,9 @@ class BoostingRanker(RoundsRanker):
                 "weak rankers of the last fit are not among those of this one."
             )
 
-    def _warn_if_empty(self, found: Sequence[float]) -> None:
-        """Warn when no weak ranker was found."""
-        if not found:
+    def _warn_if_empty(self, weak_rankers: Sequence[float]) -> None:
+        """Warn when a search has found no weak ranker."""
+        if not weak_rankers:
             warn(
                 f"{type(self).__name__} found no weak ranker that orders the training pairs "
                 "better than chance: all scores are equal.",
@@ -394,12 +442,12 @@ class BoostingRanker(RoundsRanker):
             self._check_bags()
 
     def _check_bags(self) -> None:
-        """Raise ValueError for settings of which there is no mean over bags."""
+        """Raise ValueError for settings that can't be averaged over bags."""
         model: Any = as_model(self.weak_ranker)
         limits = [getattr(model, name, None) for name in ("max_thresholds", "max_features_used")]
         refused = {
-            f"weak_ranker={self.weak_ranker!r}": model.name != "stump" or limits != [None, None],
-            f"solver={getattr(self, 'solver', '')!r}": not self.solver_in_use.fits_bags,
+            f"weak_ranker={self.weak_ranker!r}": not self._has_stumps or limits != [None, None],
+            f"solver={getattr(self, 'solver', '')!r}": not self.solver_in_use.traits.fits_bags,
             "warm_start=True": self.warm_start,
             f"n_iter_no_change={self.n_iter_no_change}": self.n_iter_no_change is not None,
         }

@@ -30,19 +30,19 @@ Metric = Callable[[Floats], float]
 
 
 def has_enough(ranker: Any, held_out: Rows) -> bool:
-    """Whether a ranker may stop by these rows; warn if they are too few to tell."""
+    """Whether a ranker may stop early on these rows; warn if they are too few."""
     if ranker.n_iter_no_change is None:
         return False
-    found = n_of_rarer_class(held_out)
-    if found < MIN_ROWS:
+    n_rows = n_of_rarer_class(held_out)
+    if n_rows < MIN_ROWS:
         warn(
             f"{type(ranker).__name__} does not stop early and runs all rounds: "
             f"n_iter_no_change={ranker.n_iter_no_change} needs at least {MIN_ROWS} held-out rows "
-            f"of the rarer class, to tell more than chance. There are {found:.4g}: hold out more "
+            f"of the rarer class, to tell more than chance. There are {n_rows:.4g}: hold out more "
             "(validation_fraction), or pass n_iter_no_change=None. Weights that are not whole "
             "numbers count by their effective number."
         )
-    return found >= MIN_ROWS
+    return n_rows >= MIN_ROWS
 
 
 def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
@@ -80,10 +80,10 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     X, y = Selection.of(data.X)[lots.first], data.y[lots.first]
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        place = np.concatenate(
+        projection = np.concatenate(
             [(part if X.is_sparse else np.nan_to_num(part)) @ direction for part in X.parts()]
         )
-    # Each of two classes gives its share, and at least one row; grades are one line.
+    # Each of two classes gives its share, and at least one row; grades lie on one line.
     n_places = lots.count_by_level()
     bounds = np.append(0, np.cumsum(n_places if y.dtype == np.bool_ else n_places.sum()))
 
@@ -94,16 +94,16 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
         )
         return np.stack([n - held_out, held_out]).astype(np.intp)
 
-    parts, side = lots.deal(np.lexsort((place, y)), taken)
-    return parts.take(np.flatnonzero(side == 0)), parts.take(np.flatnonzero(side == 1))
+    rows, side = lots.deal(np.lexsort((projection, y)), taken)
+    return rows.take(np.flatnonzero(side == 0)), rows.take(np.flatnonzero(side == 1))
 
 
 def _evenly(n: Indices, n_all: float, fraction: float) -> Floats:
-    """Return how many of the first n places are among a fraction of all at even distances.
+    """Return the number of held-out places among the first n, at even distances.
 
-    At least one of all is.
+    At least one of all places is held out.
     """
-    # One more where k * fraction + start passes a whole number; the last one at least.
+    # Place k is held out where k * fraction + start passes a whole number.
     start = max(0.5, 1.0 - n_all * fraction)
     return np.asarray(np.floor(n * fraction + start) - np.floor(start))
 
@@ -177,8 +177,15 @@ class EarlyStopping:
         """Number of rounds that the model keeps."""
         return len(self.losses) if self.patience is None else self.smallest_loss
 
+    def curves(self) -> dict[str, Floats]:
+        """Return the fitted attributes of the held-out rows."""
+        curves = {"validation_scores_": np.array(self.curve)}
+        if self.watched.is_loss:
+            curves["validation_losses_"] = np.array(self.losses)
+        return curves
+
     def _standard_error(self) -> float:
-        """Return that of the loss of the last round minus that of the best; NaN: it has none."""
+        """Return that of the difference of the last and the best loss; NaN if there is none."""
         if self._deviation is None:
             self._deviation = self.watched.deviation(self.best_scores)
         return float(np.linalg.norm(self.watched.deviation(self.scores) - self._deviation))
@@ -220,6 +227,9 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
 
 class Watched(Protocol):
     """A loss of the scores of held-out rows, and the score that is reported beside it."""
+
+    is_loss: bool
+    """Whether the loss is more than minus the score, and is reported too."""
 
     def measure(self, scores: Floats) -> tuple[float, float]:
         """Return the loss, of which less is better, and the score."""
@@ -277,6 +287,8 @@ class HeldOutLoss:
     DeLong1988 and Obuchowski1997 (the same for the AUC), EfronStein1981 (the jackknife); for this
     loss derived here.
     """
+
+    is_loss = True
 
     def __init__(self, rows: Rows, score: Metric) -> None:
         self._pairs, self._score, self._loss = rows.preferences, score, PairLoss(rows.preferences)
@@ -349,23 +361,25 @@ class HeldOutMetric:
     Efron1993, chapter 11 (the jackknife).
     """
 
+    is_loss = False
+
     def __init__(self, owner: str, scoring: object, rows: Rows) -> None:
-        self._metric, self._parts = metric_of_rows(owner, scoring, rows), []
-        number = rows.qid
-        if number is None:  # by relevance, and then by features
-            number = distinct_rows(rows.code, rows.y, None, rows.weight)[-1]
+        self._metric, self._without_group = metric_of_rows(owner, scoring, rows), []
+        unit = rows.qid
+        if unit is None:  # sets of equal rows, by relevance and then by features
+            unit = distinct_rows(rows.code, rows.y, None, rows.weight)[-1]
         rows = replace(rows, X=None)  # no metric reads features, and each group would copy them
-        group = np.unique(number, return_inverse=True)[1].ravel() % _MOST_GROUPS
-        for one in range(group.max() + 1):
-            kept = np.flatnonzero(group != one)
-            self._parts.append((kept, metric_of_rows(owner, scoring, rows.take(kept))))
+        group_of_row = np.unique(unit, return_inverse=True)[1].ravel() % _MOST_GROUPS
+        for group in range(group_of_row.max() + 1):
+            kept = np.flatnonzero(group_of_row != group)
+            self._without_group.append((kept, metric_of_rows(owner, scoring, rows.take(kept))))
 
     def measure(self, scores: Floats) -> tuple[float, float]:
         """Return minus the metric, and the metric."""
-        found = self._metric(scores)
-        return -found, found
+        value = self._metric(scores)
+        return -value, value
 
     def deviation(self, scores: Floats) -> Floats:
         """Return the deviations of the groups."""
-        found = np.array([metric(scores[kept]) for kept, metric in self._parts])
-        return (found.mean() - found) * np.sqrt(1.0 - 1.0 / len(found))
+        values = np.array([metric(scores[kept]) for kept, metric in self._without_group])
+        return (values.mean() - values) * np.sqrt(1.0 - 1.0 / len(values))

@@ -1,4 +1,4 @@
-"""The parts of a boosting fit: the posed problem, its history, and fitted attributes."""
+"""A boosting fit: its configuration, the problem of some rows, and the history of its rounds."""
 
 from __future__ import annotations
 
@@ -8,37 +8,41 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.arrays import blocks
+from sklearn_rank._core.arrays import Floats, Indices, Mask, blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.protocols import (
-    Candidate,
-    Floats,
-    Gain,
-    Indices,
-    Mask,
-    Objective,
-    ObjectiveState,
-)
+from sklearn_rank._core.protocols import Candidate, Gain, Objective, ObjectiveState
 from sklearn_rank._core.rows import Rows, number_of_rows
 from sklearn_rank._core.sums import shared_property
 from sklearn_rank.models.kernel import working_rows
 from sklearn_rank.objectives import ScoreState, SecondOrderState
-from sklearn_rank.solvers import Round
+from sklearn_rank.solvers._solver import Round, StepRule
 from sklearn_rank.solvers.coordinate_descent import OptimalGain, PushStep, QuadraticGain, steepest
 
 _LARGEST_LOG_SIZE = 700.0
-"""Logarithm of the largest number of pairs: e of more would be zero."""
-
-SELECTIONS = ("auto", "steepest", "optimal")
+"""Logarithm of a number of pairs above which the e of a step, half its inverse, may underflow."""
 
 _RIDGE_OF_STUMPS = 20.0
-"""Ridge of stumps in its unit: some sixty thresholds share what one coefficient is for others."""
+"""Default ridge of stumps, in the unit of `auto_ridge`: one feature has up to 63 coefficients."""
+
+
+@dataclass
+class Coefficients:
+    """Net coefficients of the weak rankers so far, and their l1 norm."""
+
+    values: dict[int, float] = field(default_factory=dict)
+    l1_norm: float = 0.0
+
+    def add(self, index: int, step: float) -> None:
+        """Add a step to a coefficient."""
+        old = self.values.get(index, 0.0)
+        self.values[index] = old + step
+        self.l1_norm += abs(old + step) - abs(old)
 
 
 @dataclass
 class History:
-    """The rounds so far. A warm start continues them; stored as a plain dict.
+    """The rounds so far, which a warm start continues; stored as a plain dict.
 
     Attributes
     ----------
@@ -47,8 +51,8 @@ class History:
     settings : dict
         Parameters that a warm start must not change.
     coordinates, steps, decreases : list
-        Weak ranker, step and decrease of the objective of each round; of a model that was
-        found as a whole, its weak rankers, coefficients and the decrease credited to each.
+        Weak ranker, step and decrease of the objective of each round; or the weak rankers of a
+        model that was found as a whole, their coefficients and the decrease credited to each.
     objective, offsets, margins, smooth_margins, validation, losses : list of float
         Curves over rounds; the last two are of validation rows.
     """
@@ -74,14 +78,14 @@ class History:
 
     def truncate(self, n_rounds: int) -> None:
         """Remove later rounds; the curves of validation rows stay whole."""
-        found = (self.coordinates, self.steps, self.decreases)
-        for curve in (*found, self.objective, self.offsets, self.margins, self.smooth_margins):
+        rounds = self.coordinates, self.steps, self.decreases, self.objective
+        for curve in (*rounds, self.offsets, self.margins, self.smooth_margins):
             del curve[n_rounds:]
 
 
 @dataclass(frozen=True, eq=False)
-class Posing:
-    """The settings from which a boosting ranker poses its problem.
+class BoostingConfig:
+    """The settings of a boosting fit: all that its problem and its record know of the ranker.
 
     Attributes
     ----------
@@ -89,22 +93,34 @@ class Posing:
         Class of the ranker, for messages.
     make_objective : callable
         Returns the objective of some preferences.
+    make_step_rule : callable
+        Returns the step of boosting on a problem, given the net coefficients, which change.
     learning_rate, tol : float
         The ranker's parameters.
+    has_stages : bool
+        Whether there is a model after each iteration of the solver.
+    tracks_margin : bool
+        Whether the margin is recorded after each round.
+    balances : bool
+        Whether the offset balances the classes; else it is the error cut.
     alpha : float or None
         Strength of the ridge; None for rankers without one.
     power : float
         Power of the push, 1 for objectives without one.
     selection : {"auto", "steepest", "optimal"}
-        What the search maximises.
+        The gain that a search maximises.
     is_first_order : bool
         Whether the steps need the whole slope along h.
     """
 
     owner: str
     make_objective: Callable[[Preferences], Objective]
+    make_step_rule: Callable[[BoostingProblem, Coefficients], StepRule]
     learning_rate: float
     tol: float
+    has_stages: bool
+    tracks_margin: bool
+    balances: bool
     alpha: float | None = None
     power: float = 1.0
     selection: str = "steepest"
@@ -113,7 +129,7 @@ class Posing:
 
 @dataclass(frozen=True, eq=False)
 class BoostingProblem:
-    """The parts of a boosting fit, as a `BoostingSolver` sees them.
+    """The parts of a boosting fit: the `Problem` of a `BoostingSolver`.
 
     Attributes
     ----------
@@ -122,15 +138,15 @@ class BoostingProblem:
     preferences : Preferences
         The comparable pairs.
     objective : Objective
-        What is minimised.
+        The function of scores that is minimised.
     weak_rankers : WeakRankers
         The weak rankers on the training rows.
     threads : ThreadPool
         Threads.
-    posing : Posing
+    config : BoostingConfig
         The settings.
     gain : Gain
-        What a search maximises.
+        The quantity that a search maximises.
     """
 
     data: Rows
@@ -138,46 +154,54 @@ class BoostingProblem:
     objective: Objective
     weak_rankers: Any
     threads: ThreadPool
-    posing: Posing
+    config: BoostingConfig
     gain: Gain = steepest
 
     @classmethod
-    def pose(
-        cls, data: Rows, weak_rankers: Any, threads: ThreadPool, posing: Posing
+    def of_rows(
+        cls, data: Rows, weak_rankers: Any, threads: ThreadPool, config: BoostingConfig
     ) -> BoostingProblem:
-        """Pose the problem of some rows."""
+        """Return the problem of some rows."""
         preferences = data.preferences
-        objective = posing.make_objective(preferences)
-        found = cls(data, preferences, objective, weak_rankers, threads, posing)
-        return replace(found, gain=found._find_gain())
+        objective = config.make_objective(preferences)
+        problem = cls(data, preferences, objective, weak_rankers, threads, config)
+        return replace(problem, gain=problem._choose_gain())
+
+    @property
+    def owner(self) -> str:
+        """Class of the ranker, for messages."""
+        return self.config.owner
 
     @property
     def alpha(self) -> float:
         """Strength of the ridge."""
-        return self.posing.alpha or 0.0
+        return self.config.alpha or 0.0
 
     @property
     def tol(self) -> float:
         """Relative decrease of the objective at which a fit ends."""
-        return self.posing.tol
+        return self.config.tol
+
+    @property
+    def longest_step(self) -> float:
+        """The largest absolute step of boosting along a 0/1 weak ranker."""
+        return self.push_step().longest
 
     def at(self, preferences: Preferences) -> BoostingProblem:
         """Return the problem of other rows, with the weak rankers and the gain of these."""
-        objective = self.posing.make_objective(preferences)
+        objective = self.config.make_objective(preferences)
         return replace(self, preferences=preferences, objective=objective)
 
     def state(self, scores: Floats) -> ObjectiveState:
         """Return the objective at some scores, in the form that is cheapest to move."""
-        make: Callable[..., ObjectiveState] | None = getattr(self.objective, "state", None)
-        if self.is_two_sided and make is not None:
-            return make(scores, self.threads)
+        if self.is_two_sided and hasattr(self.objective, "state"):
+            return self.objective.state(scores, self.threads)
         kind = SecondOrderState if self._is_second_order else ScoreState
         return kind(self.objective, self.preferences, scores)
 
     def search(self, state: ObjectiveState) -> Candidate | None:
         """Return the weak ranker with the largest gain, the same in all processes."""
-        found: Candidate | None = self.weak_rankers.search(state.gradient, self.gain)
-        return self.preferences.agree(found)
+        return self.preferences.agree(self.weak_rankers.search(state.gradient, self.gain))
 
     @property
     def positive(self) -> Mask | None:
@@ -204,7 +228,7 @@ class BoostingProblem:
     def has_exact_steps(self) -> bool:
         """Whether steps of an exponential push are exact at little cost.
 
-        They are where all pairs are of two segments, and of 0/1 weak rankers at p = 1.
+        So they are if all pairs are between two segments, or with 0/1 weak rankers at p = 1.
         """
         objective: Any = self.objective
         if not hasattr(objective, "side_exponents"):
@@ -216,7 +240,7 @@ class BoostingProblem:
     def _is_second_order(self) -> bool:
         """Whether the steps or the gain need second derivatives."""
         needs_them = not (self.gain is steepest and self.has_exact_steps)
-        return self.has_curvature and needs_them and not self.posing.is_first_order
+        return self.has_curvature and needs_them and not self.config.is_first_order
 
     @shared_property
     def smoothing(self) -> float:
@@ -228,11 +252,11 @@ class BoostingProblem:
         return self._smoothing_at(0.0)
 
     def auto_ridge(self, objective: Any) -> float:
-        r"""Return a ridge in the unit :math:`\kappa / n` of the objective, given with curvature.
+        r"""Return the default ridge for an objective that has a curvature.
 
-        :math:`\kappa` is the sum of its curvature over the rows at equal scores, a scale of the
-        second derivatives along weak rankers. n counts the rows that have rows below them, or
-        above them if those are fewer: of two classes the rarer one.
+        Its unit is :math:`\kappa / n`. The scale of second derivatives along weak rankers,
+        :math:`\kappa`, is the sum of the curvature over the rows at equal scores; n is the number
+        of rows with a row below them, or above them if those are fewer (of the rarer class).
         """
         pairs = self.preferences
         curvature = objective.value_gradient_curvature(np.zeros(pairs.n_rows))[2]
@@ -268,7 +292,7 @@ class BoostingProblem:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
         smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
         pairs = self.preferences
-        return PushStep(self.posing.power, smoothing, pairs.largest_difference, pairs)
+        return PushStep(self.config.power, smoothing, pairs.largest_difference, pairs)
 
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
@@ -280,9 +304,9 @@ class BoostingProblem:
         log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))
         return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0
 
-    def _find_gain(self) -> Gain:
+    def _choose_gain(self) -> Gain:
         """Return the gain that a search maximises."""
-        selection = self.posing.selection
+        selection = self.config.selection
         if selection == "steepest":
             return steepest
         exponents = getattr(self.objective, "side_exponents", None)
@@ -292,11 +316,11 @@ class BoostingProblem:
         is_summed = self.has_curvature and getattr(self.weak_rankers, "sums_curvature", False)
         # Real-valued weak rankers of exact steps take a line search, which needs no curvature.
         if is_summed and (self.is_two_sided or not self.has_exact_steps):
-            return QuadraticGain(self.posing.power, self.push_step().longest)
+            return QuadraticGain(self.config.power, self.longest_step)
         if selection == "auto":
             return steepest
         raise ValueError(
-            f"selection='optimal' of {self.posing.owner} needs the decrease of the objective along "
+            f"selection='optimal' of {self.owner} needs the decrease of the objective along "
             "every weak ranker: in closed form (stumps and the exponential loss in one list of two "
             "levels, pushed at one end), or from second derivatives, which the loss and the weak "
             "rankers must have. Use selection='steepest' or 'auto'."
@@ -306,13 +330,13 @@ class BoostingProblem:
         """Return the fitted attributes of a sum of weak rankers.
 
         `indices` are their coordinates, `weights` their coefficients, and `credit` is the
-        decrease of the objective that each brought. What only some weak rankers have,
-        such as `coef_`, is left out for the others.
+        decrease of the objective that each brought. Attributes of some weak rankers only, such as
+        `coef_`, are set for these alone.
         """
         rules, n_features = self.weak_rankers.rules(indices), self.data.X.shape[1]
         fitted: dict[str, Any] = {"weak_rankers_": rules, "estimator_weights_": weights}
-        if self.posing.alpha is not None:
-            fitted["alpha_"] = self.posing.alpha
+        if self.config.alpha is not None:
+            fitted["alpha_"] = self.config.alpha
         if hasattr(rules, "coefficients"):
             fitted["coef_"] = rules.coefficients(weights, n_features)
         if hasattr(rules, "contributions"):

@@ -44,7 +44,7 @@ def has_stages(ranker: Any) -> bool:
             f"{type(ranker).__name__} has stages only with n_bags=1: n_bags={n_bags} is the mean "
             "of several fits."
         )
-    if not hasattr(ranker, "solver") or ranker.solver_in_use.has_stages:
+    if not hasattr(ranker, "solver") or ranker.solver_in_use.traits.has_stages:
         return True
     raise AttributeError(
         f"{type(ranker).__name__} has stages only with solver='coordinate': "
@@ -118,7 +118,8 @@ class Phases:
 
     def end(self, fitted: dict[str, Any], was_ended: bool) -> None:
         """Take the fitted attributes of a phase, and whether an observer ended it."""
-        curves = {name: one for name, one in self.fitted.items() if name.startswith("validation_")}
+        earlier = self.fitted.items()
+        curves = {name: curve for name, curve in earlier if name.startswith("validation_")}
         self.fitted, self._was_ended = fitted | curves, was_ended
 
 
@@ -353,11 +354,6 @@ class RoundsRanker(BaseRanker):
             watched = HeldOutMetric(type(self).__name__, self.scoring, rows)
         patience = self.n_iter_no_change if has_enough(self, rows) else None
         return EarlyStopping(np.zeros(len(rows.y)), watched, losses, curve, patience, tol)
-
-    def validation_curves(self, scores: list[float], losses: list[float]) -> dict[str, Any]:
-        """Return the fitted attributes of validation rows."""
-        known = {"validation_scores_": np.array(scores)}
-        return known | ({"validation_losses_": np.array(losses)} if self.scoring is None else {})
 
     # Categories -------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ comes from have no types, or NumPy's are too narrow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ Ability = Any  # type: ignore[explicit-any]
 
 Estimator = Any  # type: ignore[explicit-any]
 """An estimator of this package or of another; scikit-learn's base classes have no types."""
+
+Function = Callable[..., Any]  # type: ignore[explicit-any]
+"""A function of any arguments."""
 
 Setting = Any  # type: ignore[explicit-any]
 """A parameter, a fitted attribute or another value that is passed on as it is."""

@@ -1,6 +1,6 @@
-"""What an estimator tells: observers of its fit what it does, a stored model its version.
+"""Observers of a fit, scikit-learn's callbacks among them, and the version in stored models.
 
-Observers print lines, or are scikit-learn's callbacks (version 1.9 and later).
+Callbacks need scikit-learn 1.9 or later.
 
 An estimator is a root task and each of its iterations a subtask. The estimator's class has
 `CallbackSupportMixin` among its bases and `with_callbacks` around `fit`; in between
@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from sklearn_rank._core.protocols import Floats, Observer
+from sklearn_rank._core.arrays import Estimator, Floats, Function, Setting, Table
+from sklearn_rank._core.protocols import Observer
 from sklearn_rank._core.release import __version__
 from sklearn_rank._core.warnings import warn
 
@@ -35,43 +36,43 @@ except ImportError:  # scikit-learn 1.8
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""
 
-    def torn_down(method: Any) -> Any:
-        """Return the method as it is: there is nothing to tear down."""
+    def torn_down(method: Setting) -> Setting:
+        """Return the method itself: there is nothing to tear down."""
         return method
 
 
 _STAMP = "_sklearn_rank_version"
 
 FIT_TASK = "_fit_task"
-"""Attribute that holds what tells the callbacks of an estimator while it is fitted."""
+"""Attribute that holds the `FitTask` of an estimator while it is fitted."""
 
-Attributes = Callable[[], dict[str, Any]]
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-# What is told of each iteration ---------------------------------------------------------
+Attributes = Callable[[], dict[str, Setting]]
+Method = TypeVar("Method", bound=Function)
 
 
-def no_hook(x: Any, values: list[float]) -> bool:
+# Observers of iterations -----------------------------------------------------------------
+
+
+def no_hook(x: Floats, values: list[float]) -> bool:
     """Observe nothing, and never stop."""
     return False
 
 
 class Follower:
-    """Passes the iterates of a solver on to an observer, and keeps the last one.
+    """Calls an observer after each iteration of a solver, and keeps the last iterate.
 
     Parameters
     ----------
     observer : Observer
-        What is told of each iteration.
+        The observer.
     """
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self.x: Any = None
+        self.x: Setting = None
 
     def __call__(self, x: Floats, values: list[float]) -> bool:
-        """Keep the iterate and pass its number and objective on."""
+        """Keep the iterate; pass its number and its objective to the observer."""
         self.x = x
         return self._observer(len(values), values[-1])
 
@@ -84,9 +85,9 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
     name : str
         Class of the estimator.
     unit : str
-        What an iteration is called.
+        Name of an iteration.
     total : int
-        Number of iterations asked for; about ten of them are printed.
+        Maximum number of iterations; about ten of them are printed.
     verbose : int
         0 prints nothing, 1 the first line and ten more, 2 every line.
 
@@ -114,24 +115,19 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
 
 
 def combine(*observers: Observer | None) -> Observer:
-    """Return one observer that calls all; the fit ends when any of them says so.
-
-    None stands for an observer that isn't there.
-    """
-    present = [one for one in observers if one is not None]
-    if len(present) == 1:
-        return present[0]
+    """Return an observer that calls those that are not None; any of them can end the fit."""
+    present = [observer for observer in observers if observer is not None]
 
     def observe(number: int, objective: float, validation: float | None = None) -> bool:
-        # A list, so that every observer sees the iteration, whatever those before it say.
-        return any([one(number, objective, validation) for one in present])
+        # A list, so that an observer that ends the fit hides the iteration from no other.
+        return any([observer(number, objective, validation) for observer in present])
 
     return observe
 
 
 @contextmanager
-def observed(estimator: Any, observer: Observer | None) -> Iterator[None]:
-    """Let an observer see the iterations of an estimator that is fitted inside the block."""
+def observed(estimator: Estimator, observer: Observer | None) -> Iterator[None]:
+    """Observe the iterations of an estimator that is fitted inside the block."""
     estimator._observer = observer
     try:
         yield
@@ -147,26 +143,26 @@ def with_callbacks(fit: Method) -> Method:
     managed = torn_down(fit)
 
     @wraps(fit)
-    def fit_with_callbacks(estimator: Any, *args: Any, **options: Any) -> Any:
+    def fit_with_callbacks(estimator: Estimator, *args: Setting, **options: Setting) -> Setting:
         try:
             return managed(estimator, *args, **options)
         finally:
-            vars(estimator).pop(FIT_TASK, None)
+            estimator.__dict__.pop(FIT_TASK, None)
 
     return cast("Method", fit_with_callbacks)
 
 
-def has_callbacks(estimator: Any) -> bool:
+def has_callbacks(estimator: Estimator) -> bool:
     """Whether callbacks are set, by the user or by a meta-estimator for this fit."""
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
 @dataclass(eq=False, repr=False)
 class FitTask:
-    """An observer that tells an estimator's callbacks of its iterations.
+    """An observer that calls the callbacks of an estimator.
 
-    An iteration begins when the one before has ended. What the last one begins although
-    the fit has converged is ended by `close`, without data, as in scikit-learn.
+    An iteration begins when the one before has ended. `close` ends an iteration that has begun
+    after the last one, without data, as in scikit-learn.
 
     Parameters
     ----------
@@ -175,7 +171,7 @@ class FitTask:
     unit : str
         Name of the subtasks.
     total : int or None
-        Maximum number of iterations; None when it is not known.
+        Maximum number of iterations; None if there is no maximum.
     reconstruct : callable or None
         Returns the fitted attributes so far; called only when a callback wants a fitted
         estimator.
@@ -183,18 +179,18 @@ class FitTask:
         X, y and metadata of the fit, handed to callbacks that want them.
     """
 
-    estimator: Any
+    estimator: Estimator
     unit: str
     total: int | None
     reconstruct: Attributes | None
-    data: dict[str, Any]
+    data: dict[str, Setting]
 
     def __post_init__(self) -> None:
         """Begin the root task and the first iteration."""
         self._root = self.estimator._init_callback_context(max_subtasks=self.total)
         self._root.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         self._n_begun = 0
-        self._iteration: Any = None
+        self._iteration: Setting = None
         self._begin()
 
     def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
@@ -209,27 +205,27 @@ class FitTask:
             self._begin()
         return ends
 
-    def go_on(self, unit: str, reconstruct: Attributes | None, data: dict[str, Any]) -> None:
+    def go_on(self, unit: str, reconstruct: Attributes | None, data: dict[str, Setting]) -> None:
         """Begin a second phase: iterations with another name, on other rows."""
         self._end_iteration()
         self.unit, self.reconstruct, self.data = unit, reconstruct, data
         self._begin()
 
     def close(self) -> None:
-        """End what has begun, the root task last; the estimator is fitted."""
+        """End the open tasks, the root task last; the estimator is fitted."""
         self._end_iteration()
         self._root.call_on_fit_task_end(
             estimator=self.estimator, reconstruction_attributes=dict, **self.data
         )
 
     def _end_iteration(self) -> None:
-        """End an iteration that has begun in vain."""
+        """End an iteration that has begun but was not run."""
         if self._iteration is not None:
             self._iteration.call_on_fit_task_end(estimator=self.estimator)
             self._iteration = None
 
     def _begin(self) -> None:
-        """Begin the next iteration, unless it was the last that there can be."""
+        """Begin the next iteration, unless `total` have begun."""
         if self.total is None or self._n_begun < self.total:
             self._iteration = self._root.subcontext(task_name=self.unit)
             self._iteration.call_on_fit_task_begin(estimator=self.estimator, **self.data)
@@ -237,34 +233,34 @@ class FitTask:
 
 
 def make_observer(
-    estimator: Any,
+    estimator: Estimator,
     unit: str,
     total: int,
     reconstruct: Attributes,
-    data: dict[str, Any],
+    data: dict[str, Setting],
     *,
     n_before: int | None = 0,
 ) -> Observer:
-    """Begin the root task of a fit and return what is called after each iteration.
+    """Begin the root task of a fit and return the observer of its iterations.
 
-    Of a fit in two phases, such as a search and a refit, the second goes on with the same task.
+    The second phase of a fit, such as a refit after a search, continues the same task.
 
     Parameters
     ----------
     estimator : estimator
         The estimator that is fitted, with the parameter `verbose`.
     unit : str
-        What an iteration is called, in callbacks and printed lines.
+        Name of an iteration, in callbacks and printed lines.
     total : int
-        Number of iterations asked for.
+        Maximum number of iterations.
     reconstruct : callable
         Returns a dict of the fitted attributes so far, enough to predict: called only when
         a callback wants a fitted estimator, at the end of an iteration.
     data : dict
-        Validated training rows X and their labels y, as the user gave them, and metadata, what
-        else `fit` was given; or what returns them, called only when a callback wants them.
+        Validated training rows X and their labels y, as the user passed them, and metadata, the
+        other arguments of `fit`; or functions that return them, called when a callback asks.
     n_before : int or None, default=0
-        How many iterations earlier fits have done; None when `total` is not the maximum.
+        Number of iterations of earlier fits; None if `total` is not the maximum of all phases.
 
     Returns
     -------
@@ -284,15 +280,14 @@ def make_observer(
     return combine(printer, task)
 
 
-def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
-    """End the root task of a fit whose attributes are set; begin it first, if nobody has.
+def end_fit_task(estimator: Estimator, *, X: Table = None, y: Table = None) -> None:
+    """End the root task of a fit whose attributes are set; begin it first where none has begun.
 
-    `X` and `y` are for estimators without iterations, which call nothing else.
+    `X` and `y` are for estimators without iterations.
     """
     if has_callbacks(estimator):
-        known = getattr(estimator, FIT_TASK, None)
-        task = known or FitTask(estimator, "", 0, None, {"X": X, "y": y, "metadata": None})
-        task.close()
+        task: FitTask | None = getattr(estimator, FIT_TASK, None)
+        (task or FitTask(estimator, "", 0, None, {"X": X, "y": y, "metadata": None})).close()
 
 
 # Stored models --------------------------------------------------------------------------
@@ -301,13 +296,13 @@ def end_fit_task(estimator: Any, *, X: Any = None, y: Any = None) -> None:
 class InconsistentRankerVersionWarning(InconsistentVersionWarning):
     """Warns that a model was stored by another version of sklearn_rank.
 
-    A subclass, so that a filter or a handler for scikit-learn's warning is one for this, too.
-    Its text names this package; its attributes are scikit-learn's, with versions of this
-    package: `estimator_name`, `original_sklearn_version` and `current_sklearn_version`.
+    A subclass, so that filters and handlers of scikit-learn's warning apply to it. Its attributes
+    have scikit-learn's names and hold versions of this package: `estimator_name`,
+    `original_sklearn_version` and `current_sklearn_version`.
     """
 
     def __str__(self) -> str:
-        """Return one sentence: who was stored and loaded by what, and what to do."""
+        """Return one sentence: the estimator, both versions, and what to do."""
         return (
             f"This {self.estimator_name} was stored by sklearn_rank "
             f"{self.original_sklearn_version} and loaded by {self.current_sklearn_version}: "
@@ -315,18 +310,19 @@ class InconsistentRankerVersionWarning(InconsistentVersionWarning):
         )
 
 
-def stamped_state(estimator: Any) -> dict[str, Any]:
+def stamped_state(estimator: Estimator) -> dict[str, Setting]:
     """Return the attributes and the version of this package: the ``__getstate__`` of estimators.
 
-    For pickle, joblib and skops. scikit-learn stamps its own estimators only. What belongs to a
-    fit that goes on is left out: a callback gets a copy of the estimator, which it may store.
+    For pickle, joblib and skops; scikit-learn stamps its own estimators only. The task of a running
+    fit is left out, since a callback may store the copy of the estimator that it gets.
     """
-    state: dict[str, Any] = BaseEstimator.__getstate__(estimator)
-    return {name: one for name, one in state.items() if name != FIT_TASK} | {_STAMP: __version__}
+    state = {**BaseEstimator.__getstate__(estimator), _STAMP: __version__}
+    state.pop(FIT_TASK, None)
+    return state
 
 
-def take_state(estimator: Any, state: dict[str, Any]) -> None:
-    """Take the attributes; warn when another version has stored them: ``__setstate__``."""
+def take_state(estimator: Estimator, state: dict[str, Setting]) -> None:
+    """Set the attributes, and warn if another version has stored them: ``__setstate__``."""
     attributes = dict(state)
     version = attributes.pop(_STAMP, "unknown")
     if version != __version__:

@@ -13,7 +13,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[BufferedReader | gzip.GzipFile]:
-    """Open for reading; the first bytes show whether the file is compressed."""
+    """Open for reading, also a file whose first bytes show that gzip has compressed it."""
     with open(path, "rb") as file:
         if file.peek(2)[:2] != _GZIP_MAGIC:
             yield file

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Floats, Indices, Mask, blocks
-from sklearn_rank._core.preferences import Preferences
+from sklearn_rank._core.arrays import Floats, Indices, Mask, Setting, blocks
+from sklearn_rank._core.preferences import Draws, Preferences
 from sklearn_rank._core.sums import shared_property
 
 
@@ -53,14 +53,14 @@ class GivenPairs(Preferences):
     below: Indices
     pair_weight: Floats
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Setting) -> None:
         object.__setattr__(self, name, value)  # the class is frozen
 
     def sum_by_row(self, values: Floats, side: str) -> Floats:
         """Return the sum of values of the pairs in which each row is "above" or "below"."""
         return np.bincount(getattr(self, side), values, self.n_rows).astype(np.float64, copy=False)
 
-    def differences(self, scores: Any) -> Floats:
+    def differences(self, scores: Floats) -> Floats:
         """Return the margin of each pair."""
         margin = np.empty(len(self.above))
         for pairs in blocks(len(margin)):  # so that there are no others as long
@@ -115,7 +115,7 @@ class GivenPairs(Preferences):
         """
         return self.pair_weight
 
-    def draws(self, order: Indices | None = None) -> Any:
+    def draws(self, order: Indices | None = None) -> Draws:
         """Return a function that draws pairs of the list; the order of the rows plays no part."""
         return ListedDraws(self.above, self.below, self.pair_weight)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+from sklearn_rank._core.arrays import Ability
 
 
-def import_extra(module: str, extra: str, owner: str, kind: type[Exception] = ImportError) -> Any:
-    """Import a module; the error, of class `kind`, says what is to be installed."""
+def import_extra(
+    module: str, extra: str, owner: str, kind: type[Exception] = ImportError
+) -> Ability:
+    """Import a module; the error, of class `kind`, names the package to install."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        # A module that the package itself does not find is another error.
+        # A package that is there but lacks one of its own modules raises that error.
         if error.name is None or error.name.partition(".")[0] not in (package, extra):
             raise
         raise kind(
@@ -23,7 +26,7 @@ def import_extra(module: str, extra: str, owner: str, kind: type[Exception] = Im
 
 
 def not_loaded(package: str, error: Exception) -> str:
-    """Say why an installed package can't be loaded, and which package of the system it lacks."""
+    """Return why an installed package can't be loaded, and the system package that it lacks."""
     text = str(error).strip().partition("\n")[0] or type(error).__name__
     hint = " (on Debian and Ubuntu: apt install libgomp1)" if "libgomp" in str(error) else ""
     return f"{package} is installed but can't be loaded: {text}{hint}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -17,29 +17,27 @@ Result = TypeVar("Result")
 
 
 _WORTHWHILE = 2_000_000
-"""Values that a fit or a prediction must read before more than one thread saves time."""
+"""Number of values read by a fit or a prediction from which several threads save time."""
 
 
 class ThreadPool:
     """The calling thread and its workers, which share the tasks of `map`.
 
-    ``joblib.Parallel`` costs more a call than a whole boosting round, so the workers stay. The
-    calling thread works too: of a call it hands out one task a worker, each of which takes the
-    next number that is left.
+    The workers stay alive, because a call of ``joblib.Parallel`` costs more than a boosting round.
+    Each worker, and the calling thread, takes the next task that is left.
 
     Parameters
     ----------
     n_jobs : int or None
         Number of threads, with joblib's meaning.
     n_values : int, default=None
-        Number of values that the tasks read. Below a limit one thread is faster than
-        several, which must start and wait for each other; above it there are at most as
-        many as cores.
+        Number of values that the tasks read. With few values one thread is faster than several,
+        which must start and wait for each other; with many there is at most one thread a core.
     """
 
     def __init__(self, n_jobs: int | None = None, n_values: int | None = None) -> None:
         self.size = effective_n_jobs(n_jobs)
-        if n_values is not None:  # more threads than cores would only wait for each other
+        if n_values is not None:
             self.size = min(self.size, cpu_count()) if n_values >= _WORTHWHILE else 1
         self._workers: ThreadPoolExecutor | None = None
 
@@ -70,32 +68,32 @@ class ThreadPool:
                     number = left.get_nowait()
                     results[number] = task(number)
 
-        others = [self._workers.submit(work) for _ in range(min(self.size, n_tasks) - 1)]
+        futures = [self._workers.submit(work) for _ in range(min(self.size, n_tasks) - 1)]
         try:
             work()
         finally:
-            wait(others)
-        for one in others:
-            one.result()  # raises what was raised there
+            wait(futures)
+        for future in futures:
+            future.result()  # raises the error of a worker
         return [results[number] for number in range(n_tasks)]
 
 
-@cache  # the search reads the list of all that the process has loaded: milliseconds
+@cache  # finding the loaded libraries takes milliseconds
 def _libraries() -> ThreadpoolController:
-    """Return the loaded libraries that have threads; NumPy and SciPy have loaded theirs."""
+    """Return the loaded libraries that have threads, those of NumPy and SciPy among them."""
     return ThreadpoolController()
 
 
 class _SharedLimit:
-    """One thread for BLAS, from when the first block asks for it until the last is done.
+    """One BLAS thread while any of several overlapping blocks runs.
 
-    The number of BLAS threads belongs to the process. Of blocks in threads that overlap, one that
-    comes later would take the limit for what was there before, and restore that.
+    The number of BLAS threads belongs to the process. If each block restored the number that it
+    found, a block that began inside another would restore the limit.
     """
 
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), set[object]()
-        self._limiter: Any = None
+        self._limiter: ThreadpoolController | None = None
 
     def enter(self, block: object) -> None:
         """Set the limit for a block, unless it is set."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Floats, Indices, Mask, Values
+from sklearn_rank._core.arrays import Ability, Floats, Indices, Mask, Values
 from sklearn_rank._core.sums import (
     ALL_HERE,
     IDENTITY,
@@ -19,13 +19,17 @@ from sklearn_rank._core.sums import (
     shared_property,
 )
 
+Draws = Callable[[int, np.random.RandomState], tuple[Indices, Indices]]
+"""Returns the upper and the lower rows of so many pairs, drawn by their weight."""
+
 _CACHED_ROWS = 16_384
+"""Rows of a block: a few arrays of so many floats fit into the second-level cache."""
 
 _SMALL = 1000
-"""Largest absolute value of relevance that counts as a small integer."""
+"""Largest absolute value of relevance that is sorted as an integer of 16 bits."""
 
 _WIDEST = 600.0
-"""Range of exponents whose exponentials, shifted together, are all far from underflow."""
+"""Range of exponents that do not underflow (at -708) once the largest is shifted to 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,13 +230,13 @@ class Preferences(Sums):
         """
         bounds = np.append(self.segments.start, self.n_rows)
         first, last = self.queries.start, self.queries.end
-        found = [np.empty((0, 3), dtype=np.intp)]
+        blocks = [np.empty((0, 3), dtype=np.intp)]
         while len(first):
             first, last = first[last - first > 1], last[last - first > 1]
             middle = (first + last) // 2
-            found.append(np.column_stack([bounds[first], bounds[middle], bounds[last]]))
+            blocks.append(np.column_stack([bounds[first], bounds[middle], bounds[last]]))
             first, last = np.concatenate([first, middle]), np.concatenate([middle, last])
-        return np.concatenate(found)
+        return np.concatenate(blocks)
 
     def reduce(self, ufunc: np.ufunc, values: Floats) -> Floats:
         """Reduce row values to one value for each segment, of all processes' rows."""
@@ -253,7 +257,7 @@ class Preferences(Sums):
             mass = np.multiply(scores[block.items], rate, out=share[block.items])
             if not self.has_unit_weights:
                 mass += self.log_weight[block.items]
-            top: Any = mass.max()
+            top: float | Floats = mass.max()
             if top - mass.min() < _WIDEST:
                 mass -= top
             else:
@@ -290,7 +294,7 @@ class Preferences(Sums):
             zero[block.groups] = block.reduce(np.add, mass)
         return zero, one
 
-    def over_processes(self, loss: Any, method: str) -> tuple[Any, str]:
+    def over_processes(self, loss: Ability, method: str) -> tuple[Ability, str]:
         """Return a margin loss whose sums are over all rows, and how they are computed."""
         if not self.is_shared_list:
             return loss, method
@@ -337,7 +341,7 @@ class Preferences(Sums):
         largest = self.lists.largest(float(np.max(paired, initial=0.0)))
         return np.log(np.divide(paired, largest, out=np.ones_like(paired), where=has_pair))
 
-    def draws(self, order: Indices | None = None) -> Any:
+    def draws(self, order: Indices | None = None) -> Draws:
         """Return a function that draws pairs of the rows here, see `PairDraws`."""
         return PairDraws(self, order)
 
@@ -391,7 +395,7 @@ class PairDraws:
     array([0. , 0.4, 0. , 0.6])
     """
 
-    def __init__(self, rows: Any, order: Indices | None = None) -> None:
+    def __init__(self, rows: Preferences, order: Indices | None = None) -> None:
         self._order = order
         weight = rows.weight if order is None else rows.weight[order]
         below = rows.scan_below(np.add, rows.reduce(np.add, weight), 0.0)

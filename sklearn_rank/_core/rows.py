@@ -1,18 +1,18 @@
-"""The rows of a fit, and the one rule for equal rows.
+"""The rows of a fit, and how it treats equal rows.
 
-Equal rows count as one with their summed weight, in an order that does not depend on the input; in
-folds and splits they stay together.
+Equal rows are merged into one with their summed weight, in an order that does not depend on the
+input; folds and splits keep them together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_rank._core import arrays
 from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, Indices, Values, blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
@@ -20,21 +20,22 @@ from sklearn_rank._core.selected import Selection
 from sklearn_rank._core.sums import Collective, Sums, shared_property, starts_run
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
-"""Binary exponents between which weights are taken as they are."""
+"""Binary exponents of the largest weight between which weights are not rescaled."""
 
 _NO_FLOAT = np.uint64(11)
-"""Bits of a hash that the messages of processes, which are floats, can't hold."""
+"""Lowest bits of a hash that are cut off in messages, whose floats hold 53 bits."""
 
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
+"""An odd number with bits set throughout: multiplying by it mixes the bits of a hash."""
 
 LIGHT = 0.01
-"""Share of the weight up to which rows with the same features are held out together."""
+"""Largest share of the weight with which rows of equal features are held out together."""
 
 _LARGEST_COUNT = 2.0**40
-"""Weights above it are no counts."""
+"""Larger weights are no counts of rows: so many places would not fit into memory."""
 
-_PLACES_OF_SHARES = 100
-"""Places of a weight that is no count."""
+_FRACTIONAL_PLACES = 100
+"""Places, of a percent each, of a heavy row whose weight is no count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Rows(Sums):
     Attributes
     ----------
     X : {ndarray, sparse matrix, Selection} of shape (n_rows, n_features)
-        Features, or what stands for them; None where nobody needs them.
+        Features; None if they are not used.
     y : ndarray of shape (n_rows,)
         True for the upper class (binary), or relevance (graded).
     qid : ndarray of shape (n_rows,) or None
@@ -79,26 +80,26 @@ class Rows(Sums):
     array([3., 1.])
     """
 
-    X: Any
+    X: arrays.Matrix
     y: Values
     qid: Indices | None
     weight: Floats
     classes: Values | None = None
-    position: Any = None
+    position: arrays.Setting = None
     held_out: Rows | None = None
     collective: Collective | None = None
     n_passed: int = 0
     shown: Indices | None = None
 
     def __post_init__(self) -> None:
-        """Set `position` and `n_passed`, if they are not given."""
+        """Set `position` and `n_passed` by default."""
         if self.position is None:
             type_ = np.min_scalar_type(-len(self.y) - 1)
             object.__setattr__(self, "position", np.arange(len(self.y), dtype=type_))
             object.__setattr__(self, "n_passed", len(self.y))
 
     def take(self, rows: Indices, weight: Floats | None = None) -> Rows:
-        """Return some of the rows, with weights of their own or with others."""
+        """Return a subset of the rows, with their weights or with others."""
         taken = replace(
             self,
             X=None if self.X is None else self.X[rows],
@@ -115,14 +116,14 @@ class Rows(Sums):
     def distinct(self) -> Rows:
         """Return equal rows as one with their summed weight, in an order of their own.
 
-        By query, falling relevance, and a hash of the features; queries come by the smallest
-        hash in them. So the order of the rows and the names of the queries have no part in it.
+        The order is by query, falling relevance and a hash of the features; queries are sorted by
+        their smallest hash. It does not depend on the order of the rows or the names of queries.
         """
         rows, weight, qid, _ = distinct_rows(self.code, self.y, self.qid, self.weight)
         return replace(self.take(rows, weight), qid=qid)
 
     def uncopied(self) -> Rows:
-        """Return rows of which others can be taken without a copy of their features."""
+        """Return the rows as a selection: `take` then copies no features."""
         rows = replace(self, X=Selection.of(self.X))
         if "preferences" in vars(self):  # the same pairs, in memory once
             vars(rows)["preferences"] = self.preferences
@@ -131,7 +132,7 @@ class Rows(Sums):
     def sample(self, size: int, *, by_class: bool = False) -> tuple[Indices, Floats]:
         """Return the distinct rows of the smallest hashes, with their summed weights.
 
-        Neither the order of the rows nor their division over processes has a part in it.
+        The sample does not depend on the order of the rows or their division over processes.
 
         Parameters
         ----------
@@ -143,23 +144,22 @@ class Rows(Sums):
         Returns
         -------
         rows : ndarray of shape (n_sampled,)
-            Positions of those rows that this process holds, by rising hash.
+            Positions of the sampled rows of this process, by rising hash.
         weight : ndarray of shape (n_sampled,)
-            The weights of their equals here.
+            The summed weights of the rows equal to them in this process.
         """
         code = np.where(self.y, ~self.code, self.code) if by_class else self.code
         least = least_codes(code, size) >> _NO_FLOAT
         largest = least_codes(self.concat(least), size).max(initial=0)
-        some = np.flatnonzero(code >> _NO_FLOAT <= largest)
-        rows, _, weight = equal_as_one(some, code, self.weight)
+        sampled = np.flatnonzero(code >> _NO_FLOAT <= largest)
+        rows, _, weight = equal_as_one(sampled, code, self.weight)
         return rows, weight
 
     def with_moderate_weights(self) -> Rows:
         """Return rows whose weights have products that neither underflow nor overflow.
 
-        Where the largest weight of a row in a pair lies outside [2^-100, 2^40] all weights are
-        multiplied by one power of two: very small ones so that it is about one, very large
-        ones so that it is about 2^40.
+        If the largest weight of a row in a pair is outside [2^-100, 2^40], all weights are
+        multiplied by a power of two that makes it about 1 or, if it was too large, about 2^40.
         """
         is_paired = self.preferences.is_paired
         heaviest = float(np.max(self.preferences.weight[is_paired], initial=0.0))
@@ -167,7 +167,7 @@ class Rows(Sums):
         if _SMALLEST_WEIGHT <= exponent <= _LARGEST_WEIGHT:
             return self
         target = 0 if exponent < 0 else _LARGEST_WEIGHT
-        # Rows that are far lighter, or in no pair and far heavier, keep a finite logarithm.
+        # Rows that are far lighter, or far heavier but in no pair, keep a finite logarithm.
         with np.errstate(over="ignore", under="ignore"):
             weight = np.ldexp(self.weight, target - exponent)
         return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
@@ -183,11 +183,11 @@ class Rows(Sums):
         return self.y if self.classes is None else self.classes[self.y.astype(np.intp)]
 
     @shared_property
-    def metadata(self) -> dict[str, Any]:
-        """What else the caller passed, as keywords of `fit` and `score`."""
+    def metadata(self) -> dict[str, Values]:
+        """Queries and weights, as the keywords of `fit` and `score` that the caller passed."""
         weight = None if (self.weight == 1).all() else self.weight
-        known = {"qid": self.qid, "sample_weight": weight}
-        return {name: value for name, value in known.items() if value is not None}
+        arrays = {"qid": self.qid, "sample_weight": weight}
+        return {name: array for name, array in arrays.items() if array is not None}
 
     @shared_property
     def shape(self) -> tuple[int, int]:
@@ -216,7 +216,7 @@ class Rows(Sums):
 
 
 class FitRows(Sums):
-    """Rows to learn from as a model needs them: in fit order, and what else it goes by.
+    """Rows to learn from, in fit order, and the settings of a model.
 
     Parameters
     ----------
@@ -227,11 +227,11 @@ class FitRows(Sums):
     max_bins : int
         Maximum number of bins of a feature, for models with thresholds.
     seed : int
-        Seeds everything random.
+        Seed of random choices.
     earlier : Rules or None
-        What the earlier rounds of a warm start have fitted.
+        The rules of the earlier rounds of a warm start.
     constraints : StumpConstraints or None
-        What stumps may be; None for other models.
+        The constraints on stumps; None for other models.
 
     Attributes
     ----------
@@ -249,8 +249,8 @@ class FitRows(Sums):
         threads: ThreadPool,
         max_bins: int = 64,
         seed: int = 0,
-        earlier: Any = None,
-        constraints: Any = None,
+        earlier: arrays.Setting = None,
+        constraints: arrays.Setting = None,
     ) -> None:
         super().__init__(rows.collective)
         self.rows, self.X = rows, rows.X
@@ -265,21 +265,20 @@ class FitRows(Sums):
 def distinct_rows(
     code: Codes, y: Values, qid: Indices | None, weight: Floats
 ) -> tuple[Indices, Floats, Indices | None, Indices]:
-    """Return the first of each set of equal rows, the summed weights, and codes of queries.
+    """Return the first of each set of equal rows, summed weights, query codes, and sets of rows.
 
-    And the set that each row is in.
-
-    Rows are equal when their features, of which `code` is the hash, relevance and query are.
-    They come by query and
-    falling relevance, and inside by a hash of the features; queries come by the smallest
-    hash in them. So the order of the input and the names of the queries have no part in it.
-    Rows with one hash of 64 bits count as equal; of a million different rows two have one
-    with a probability of 3e-8.
+    Rows are equal when their features, of which `code` is the hash, relevance and query are. Sets
+    are sorted by query, falling relevance and hash, and queries by their smallest hash: the order
+    does not depend on that of the input or on the names of queries. Rows with the same hash of 64
+    bits count as equal; the probability that two of a million different rows have one is 3e-8.
     """
-    if not len(y):  # other processes have all the rows
+    if not len(y):  # all rows are in other processes
         nothing = np.zeros(0, dtype=np.intp)
         return nothing, weight, qid, nothing
-    qid = None if qid is None else _by_smallest(qid, code)
+    if qid is not None:  # query codes that rise with the smallest hash in each query
+        smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+        np.minimum.at(smallest, qid, code)
+        qid = np.argsort(np.argsort(smallest, kind="stable"))[qid]
     by_code = np.argsort(code, kind="stable")
     codes = None if qid is None else qid[by_code]
     preferences = Preferences.from_labels(y[by_code], codes, weight[by_code])
@@ -287,14 +286,14 @@ def distinct_rows(
     is_first = starts_run(code[order])
     is_first[preferences.segments.start] = True
     first = np.flatnonzero(is_first)
-    rows, place = order[first], np.empty(len(y), dtype=np.intp)
-    place[order] = np.cumsum(is_first) - 1
+    rows, set_of_row = order[first], np.empty(len(y), dtype=np.intp)
+    set_of_row[order] = np.cumsum(is_first) - 1
     weight = np.add.reduceat(preferences.weight, first)
-    return rows, weight, None if qid is None else qid[rows], place
+    return rows, weight, None if qid is None else qid[rows], set_of_row
 
 
 def equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
-    """Return one of some rows for each code, the rising codes, and the summed weights."""
+    """Return a row for each code, the rising codes, and the summed weights."""
     rows = rows[np.argsort(code[rows], kind="stable")]
     code = code[rows]
     first = np.flatnonzero(starts_run(code))
@@ -305,7 +304,8 @@ def equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, C
 def least_codes(code: Codes, size: int) -> Codes:
     """Return the smallest distinct codes, rising: `size` of them, if there are as many."""
     least = np.zeros(0, dtype=np.uint64)
-    for part in blocks(len(code), max(size, SMALL_BLOCK)):  # a sort of all takes much memory
+    # Block by block, as a sort of all codes takes much memory.
+    for part in blocks(len(code), max(size, SMALL_BLOCK)):
         new = code[part]
         if len(least) == size:
             new = new[new < least[-1]]
@@ -313,44 +313,37 @@ def least_codes(code: Codes, size: int) -> Codes:
     return least
 
 
-def _by_smallest(qid: Indices, code: Codes) -> Indices:
-    """Return query codes that rise with the smallest code of a row of each query."""
-    smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(smallest, qid, code)
-    return np.argsort(np.argsort(smallest, kind="stable"))[qid]
-
-
 def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
-    """Return how many rows the weights of distinct rows stand for.
+    """Return the number of rows for which the weights of distinct rows stand.
 
-    That is their total weight, or their effective number where weights below one make that
-    the larger: weights of 1/n of n rows stand for n rows. With `sums`, of all processes.
+    It is their total weight or, if weights below one make that larger, their effective number:
+    weights of 1/n of n rows stand for n rows. With `sums`, the number of all processes.
     """
     sums = sums or Sums()
     largest = sums.largest(float(weight.max(initial=0.0)))
-    parts = weight / largest
-    total, squares = sums.totals(float(parts.sum()), float(parts @ parts))
+    relative = weight / largest
+    total, squares = sums.totals(float(relative.sum()), float(relative @ relative))
     return float(max(largest * total, total**2 / squares))
 
 
 def effective_rows(weight: Floats) -> float:
-    r"""Return how many rows drawn at random tell as much as weighted rows that are not merged.
+    r"""Return the effective sample size of weighted rows that are not merged.
 
-    Whole weights are counts: their total. Others can't be: Kish's effective number
-    :math:`(\sum w)^2 / \sum w^2`, whatever their unit. With it the estimated variance of a
-    weighted mean is unbiased where the weights tell nothing of the values.
+    Integer weights are counts: their total. For others it is Kish's effective number
+    :math:`(\sum w)^2 / \sum w^2`, which does not depend on their unit. With it the estimated
+    variance of a weighted mean is unbiased if the weights are independent of the values.
     """
     if (weight == np.floor(weight)).all():
         return float(weight.sum())
-    parts = weight / weight.max()
-    return float(parts.sum() ** 2 / (parts @ parts))
+    relative = weight / weight.max()
+    return float(relative.sum() ** 2 / (relative @ relative))
 
 
-def hash_rows(X: Any) -> Codes:
-    """Return a code of 64 bits for each row; rows with equal values have equal codes.
+def hash_rows(X: arrays.Matrix) -> Codes:
+    """Return a hash of 64 bits for each row.
 
-    A sum over the features, modulo 2**64, in which zeros have no part: a sparse matrix has
-    the codes of the dense one.
+    It is a sum over the features, modulo 2**64, to which zeros add nothing: a sparse matrix has
+    the hashes of the dense one.
     """
     if isinstance(X, Selection):
         code = hash_rows(X.matrix)
@@ -361,7 +354,7 @@ def hash_rows(X: Any) -> Codes:
         terms = _mixed(X.data + 0.0) * factors[X.indices]
         running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         return running[X.indptr[1:]] - running[X.indptr[:-1]]
-    # Bins count from zero, which would have no part; and zero plus zero is zero for minus zero.
+    # Bin 0 would add nothing, so 1 is added to bins; adding 0.0 to floats makes -0.0 equal 0.0.
     rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
     code = np.empty(X.shape[0], dtype=np.uint64)
     for block in blocks(len(code), 1 + SMALL_BLOCK // (1 + X.shape[1])):
@@ -370,9 +363,9 @@ def hash_rows(X: Any) -> Codes:
 
 
 def _mixed(values: Floats) -> Codes:
-    """Return the bits of floats, mixed so that each depends on the others; zero stays zero.
+    """Return the bits of floats, mixed in place; zero stays zero.
 
-    Without it, products of numbers with few digits would differ in few bits. In place.
+    Unmixed bits of numbers with few digits would differ in the leading ones only.
     """
     is_nan = np.isnan(values)
     if is_nan.any():
@@ -386,12 +379,12 @@ def _mixed(values: Floats) -> Codes:
 
 
 class Lots:
-    """Distinct rows of one list in a line, of which parts such as folds take places.
+    """Distinct rows of a list, in a line of places that are dealt to parts such as folds.
 
-    Rows with the same features are held out together, whatever their relevance: were those of one
-    relevance held out alone, the others would teach the opposite. But features that hold more than
-    a hundredth of all weight would be too much to hold out: of these each part gets its share, of
-    whole weights in whole numbers. So a weight of 2 is the row twice.
+    Rows with equal features are held out together, whatever their relevance: a model that learns
+    from some of them would be wrong on the others. But if they have more than a hundredth of all
+    weight, each part gets its share of them: whole numbers of whole weights, so that a weight of 2
+    is the row twice.
 
     Parameters
     ----------
@@ -403,9 +396,9 @@ class Lots:
     Attributes
     ----------
     first : ndarray of shape (n_lots,)
-        One row of each lot. Lots come by falling relevance, and then by their hash.
+        One row of each lot. Lots are sorted by falling relevance, then by hash.
     n_places : ndarray of shape (n_lots,)
-        Places in the line: one, but of heavy features as many as the weight says.
+        Places in the line: one or, for heavy features, as many as the weight.
 
     Examples
     --------
@@ -427,8 +420,8 @@ class Lots:
         self.first, self._weight, _, self._of_row = distinct_rows(code, rows.y, None, rows.weight)
         code = code[self.first]
         level = np.unique(rows.y[self.first], return_inverse=True)[1]
-        # Rows of the rarest relevance must not all come to be in one part by chance: theirs is
-        # that of the other rows with the same features.
+        # Rows with equal features go where that of the rarest relevance goes: the rarest rows are
+        # then dealt evenly, and do not come to be in one part by chance.
         order = np.argsort(np.bincount(level)[level], kind="stable")
         _, leader = np.unique(code[order], return_index=True)
         features = np.unique(code, return_inverse=True)[1]
@@ -436,18 +429,19 @@ class Lots:
         share = np.bincount(features, self._weight) / self._weight.sum()
         self._is_heavy = (share > LIGHT)[features]
         is_count = (self._weight % 1 == 0) & (self._weight < _LARGEST_COUNT)
-        n_places = np.where(is_count, self._weight, _PLACES_OF_SHARES).astype(np.intp)
+        n_places = np.where(is_count, self._weight, _FRACTIONAL_PLACES).astype(np.intp)
         self.n_places = np.where(self._is_heavy, n_places, 1)
 
     def deal(self, order: Indices, taken: Callable[[Indices], Indices]) -> tuple[Rows, Indices]:
-        """Return the rows, heavy ones in parts, and the part of each.
+        """Return the rows, heavy ones divided, and the part of each.
 
         Parameters
         ----------
         order : ndarray of shape (n_lots,)
-            The lots as they lie in the line.
+            The order of the lots in the line.
         taken : callable
-            Returns how many of the first n places each part takes, shape (n_parts, len(n)).
+            Maps n to the number of the first n places that each part takes, of shape (n_parts,
+            len(n)).
         """
         bounds = np.append(0, np.cumsum(self.n_places[order]))
         n_taken = np.diff(taken(bounds), axis=1)
@@ -469,11 +463,11 @@ class Lots:
         return rows, np.concatenate([part[light], part_of_heavy])
 
     def folds(self, n_folds: int, seed: int) -> tuple[Rows, Indices]:
-        """Return the rows, some in parts, and the fold of each, stratified by relevance."""
+        """Return the rows, heavy ones divided, and the fold of each, stratified by relevance."""
         y = self._rows.y[self.first]
         order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
-        numbers = np.arange(n_folds)[:, np.newaxis]
-        return self.deal(order, lambda n: (n + n_folds - 1 - numbers) // n_folds)
+        fold = np.arange(n_folds)[:, np.newaxis]
+        return self.deal(order, lambda n: (n + n_folds - 1 - fold) // n_folds)
 
     def count_by_level(self) -> Indices:
         """Return the number of places of each class or relevance."""

@@ -22,11 +22,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Floats, Indices, Mask, Numbers, Setting, Values
+from sklearn_rank._core.arrays import Floats, Function, Indices, Mask, Numbers, Setting, Values
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
-Function = Callable[..., Setting]
 Functions = Mapping[str, Function]
 """Functions by name that all processes call together: see `Sums.lead`."""
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
-from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
+from sklearn_rank._core.arrays import Estimator, Floats, Indices, Mask, Setting, Table, Values
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
-"""Between these sums of weights are finite, and quotients of them too."""
+"""Weights between these have finite sums, and sums with finite quotients."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Number:
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
-        if any(value is one or (isinstance(value, str) and value == one) for one in self.other):
+        if any(value is x or (isinstance(value, str) and value == x) for x in self.other):
             return True
         kind = Integral if self.integer else Real
         if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
             return False
-        number: Any = value
+        number: Setting = value
         above = number >= self.low if self.closed in ("both", "left") else number > self.low
         below = number <= self.high if self.closed in ("both", "right") else number < self.high
         return bool(above and below)
@@ -64,21 +64,21 @@ class Number:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some strings, or None where that is among the options, or an object of another kind.
+    """One of some strings or None, or an object of some classes.
 
     Parameters
     ----------
     options : tuple of str or None
-        Strings, and perhaps None.
+        The allowed strings, and None if it is allowed.
     description : str
-        What else is allowed, for messages.
+        Name of the other objects, for messages.
     kind : type or tuple of types
         Classes of other objects that are allowed.
     """
 
     options: tuple[str | None, ...]
     description: str = ""
-    kind: Any = ()
+    kind: Setting = ()
 
     def allows(self, value: object) -> bool:
         """Whether `value` is allowed."""
@@ -105,8 +105,8 @@ class KindChoice:
         Further names, which the ranker replaces by one of these.
     """
 
-    named: Mapping[str, type[Any]]
-    base: type[Any]
+    named: Mapping[str, type[Estimator]]
+    base: type[Estimator]
     other: tuple[str, ...] = ()
 
     @property
@@ -119,18 +119,17 @@ class KindChoice:
         return value in self.options if isinstance(value, str) else isinstance(value, self.base)
 
     def __str__(self) -> str:
-        """Return the words that complete "must be ..."."""
+        """Return the end of "must be ..."."""
         return f"one of {', '.join(map(repr, self.options))}, or a {self.base.__name__}"
 
-    def made(self, value: Any) -> Any:
+    def made(self, value: Setting) -> Estimator:
         """Return an object of the class of a name, or the object itself."""
         return self.named[value]() if isinstance(value, str) else value
 
-    def name_of(self, value: Any) -> str:
-        """Return the name of an object's class; its own if it is the user's."""
+    def name_of(self, value: Setting) -> str:
+        """Return the option that stands for an object's class, or the name of a user's class."""
         kind = type(self.made(value))
-        names = (name for name, known in self.named.items() if kind is known)
-        return next(names, kind.__name__)
+        return next((name for name, cls in self.named.items() if kind is cls), kind.__name__)
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class Described:
     """A value that a function allows, or None; `text` completes "must be ..."."""
 
     text: str
-    check: Callable[[Any], bool]
+    check: Callable[[Setting], bool]
     or_none: bool = False
 
     def allows(self, value: object) -> bool:
@@ -167,10 +166,10 @@ SEED = Described(
 )
 
 
-def _are_folds(value: Any) -> bool:
-    """Whether scikit-learn takes a value as folds; a text has a method `split`, too."""
-    is_given = hasattr(value, "split") or np.iterable(value)
-    return Number(2, integer=True).allows(value) or (is_given and not isinstance(value, str))
+def _are_folds(value: object) -> bool:
+    """Whether scikit-learn takes a value as folds; a string has a method `split`, too."""
+    has_folds = hasattr(value, "split") or np.iterable(value)
+    return Number(2, integer=True).allows(value) or (has_folds and not isinstance(value, str))
 
 
 FOLDS = Described("an int in [2, inf), a splitter or an iterable of (train, test)", _are_folds)
@@ -204,49 +203,49 @@ def check_parameters(
             )
 
 
-def check_same(owner: str, known: Mapping[str, object], now: Mapping[str, object]) -> None:
+def check_same(owner: str, fitted: Mapping[str, object], new: Mapping[str, object]) -> None:
     """Raise ValueError for the first setting of a warm start that differs from the last fit's."""
-    for setting, value in now.items():
-        if known.get(setting, value) != value:
+    for setting, value in new.items():
+        if fitted.get(setting, value) != value:
             raise ValueError(
                 f"{owner} continues with the same {setting}: it was fitted with "
-                f"{known[setting]!r}. Got {value!r}."
+                f"{fitted[setting]!r}. Got {value!r}."
             )
 
 
 @contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Restore all attributes if the block fails, at once: Ctrl-C can't leave a part of them."""
-    known = dict(vars(estimator))
+def unchanged_on_error(estimator: Estimator) -> Iterator[None]:
+    """Restore all attributes if the block fails, in one assignment that Ctrl-C can't divide."""
+    attributes = dict(estimator.__dict__)
     try:
         yield
     except BaseException:
-        estimator.__dict__ = known
+        estimator.__dict__ = attributes
         raise
 
 
-def is_data_frame(X: Any) -> bool:
-    """Whether X has columns with a dtype each; an Arrow table, which has none, is an array."""
+def is_data_frame(X: Table) -> bool:
+    """Whether X has columns with dtypes; an Arrow table has no dtypes, and counts as an array."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def categorical_positions(X: Any) -> tuple[int, ...]:
-    """Return the positions of the columns of a data frame that have a categorical type."""
+def categorical_positions(X: Table) -> tuple[int, ...]:
+    """Return the positions of the categorical columns of a data frame."""
     dtypes = X.dtypes if is_data_frame(X) else ()
     kinds = ("CategoricalDtype", "Categorical", "Enum")  # of pandas, and of polars
     return tuple(i for i, dtype in enumerate(dtypes) if type(dtype).__name__ in kinds)
 
 
-def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()) -> None:
+def check_columns(owner: str, X: Table, advice: str, skipped: Collection[int] = ()) -> None:
     """Raise ValueError for the first column of a data frame that can't be read as numbers."""
     refuse_dates(owner, X, skipped)
-    for number, name in enumerate(X.columns if is_data_frame(X) else ()):
-        if number in skipped:
+    for position, name in enumerate(X.columns if is_data_frame(X) else ()):
+        if position in skipped:
             continue
-        column = X.iloc[:, number] if hasattr(X, "iloc") else X[name]
+        column = X.iloc[:, position] if hasattr(X, "iloc") else X[name]
         try:
-            how: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": False}
-            check_array(column, dtype=np.float64, ensure_min_samples=0, **how)
+            lenient = {"ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": 0}
+            check_array(column, dtype=np.float64, **lenient)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Column {name!r} of X must hold numbers for {owner}{advice}. Its dtype is "
@@ -254,23 +253,23 @@ def check_columns(owner: str, X: Any, advice: str, skipped: Collection[int] = ()
             ) from error
 
 
-def refuse_dates(owner: str, X: Any, skipped: Collection[int] = ()) -> None:
-    """Raise ValueError for a column of dates or durations, which conversion takes for numbers."""
+def refuse_dates(owner: str, X: Table, skipped: Collection[int] = ()) -> None:
+    """Raise ValueError for a column of dates or durations, which would be converted to numbers."""
     if not is_data_frame(X):
         return
-    for number, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+    for position, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         is_temporal = hasattr(dtype, "is_temporal") and dtype.is_temporal()  # polars
-        if number not in skipped and (is_temporal or getattr(dtype, "kind", "") in ("m", "M")):
+        if position not in skipped and (is_temporal or getattr(dtype, "kind", "") in ("m", "M")):
             raise ValueError(
                 f"Column {name!r} of X must hold numbers for {owner}, such as days. Its dtype is "
                 f"{dtype}."
             )
 
 
-def _as_array(values: Any, name: str, **options: Any) -> Values:
-    """Return an array of any shape; errors of scikit-learn that name no argument get its name."""
+def _as_array(values: Table, name: str, **options: Setting) -> Values:
+    """Return an array of any shape; errors name the argument, also those of scikit-learn."""
     try:
-        # Numbers above the range of floats become infinite, which the check then finds.
+        # Numbers above the range of floats become infinite, which the check refuses.
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(
                 check_array(values, ensure_2d=False, allow_nd=True, input_name=name, **options)
@@ -281,10 +280,10 @@ def _as_array(values: Any, name: str, **options: Any) -> Values:
         raise ValueError(f"{name} can't be used as an array. {error}") from error
 
 
-def check_column(values: Any, name: str) -> Values:
+def check_column(values: Table, name: str) -> Values:
     """Return values as an array of one dimension; errors name the argument."""
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf":
-        return np.ascontiguousarray(values)  # short: metrics of each round are checked, too
+        return np.ascontiguousarray(values)  # the metrics of each round are checked, too
     column = _as_array(values, name, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -295,17 +294,17 @@ def check_column(values: Any, name: str) -> Values:
     return np.ascontiguousarray(column)
 
 
-def check_floats(values: Any, name: str) -> Floats:
+def check_floats(values: Table, name: str) -> Floats:
     """Return numbers, which may be infinite or missing, as floats of one dimension."""
     column = check_column(values, name)
     try:
-        with np.errstate(over="ignore"):  # what is above the range of floats is infinite
+        with np.errstate(over="ignore"):  # numbers above the range of floats become infinite
             return column.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers. {error}") from error
 
 
-def check_finite(values: Any, name: str) -> Floats:
+def check_finite(values: Table, name: str) -> Floats:
     """Return finite numbers of any shape as floats; errors name the argument."""
     return _as_array(values, name, dtype=np.float64)
 
@@ -320,7 +319,7 @@ def check_lengths(**arrays: Values) -> None:
             raise ValueError(f"{name} is empty: there is no row.")
 
 
-def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
+def check_weight(sample_weight: Table, n_samples: int, name: str = "sample_weight") -> Floats:
     """Return weights as an array of floats: finite, non-negative, not all zero.
 
     A number is the weight of every row.
@@ -331,7 +330,7 @@ def check_weight(sample_weight: Any, n_samples: int, name: str = "sample_weight"
     return weight
 
 
-def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_weight") -> Floats:
+def check_some_weights(sample_weight: Table, n_samples: int, name: str = "sample_weight") -> Floats:
     """Return the weights of some of the rows, which may be all zero; else as `check_weight`."""
     if sample_weight is None:
         return np.ones(n_samples)
@@ -357,12 +356,12 @@ def check_some_weights(sample_weight: Any, n_samples: int, name: str = "sample_w
     return weight
 
 
-def largest_size(X: Any) -> float:
+def largest_size(X: Table) -> float:
     """Return the largest absolute value of a matrix of any kind; NaN counts as 0."""
     if hasattr(X, "parts"):  # rows in several arrays
         return max(map(largest_size, X.parts))
     values = X.data if issparse(X) else X
-    high, low = (end.reduce(values, axis=None, initial=0.0) for end in (np.fmax, np.fmin))
+    high, low = (ufunc.reduce(values, axis=None, initial=0.0) for ufunc in (np.fmax, np.fmin))
     return float(max(high, -low))
 
 
@@ -375,33 +374,33 @@ def check_size(owner: str, largest: float, allowed: float) -> None:
         )
 
 
-def check_positions(owner: str, position: Any, n_samples: int) -> Indices:
-    """Return the places at which rows were shown, from 1, as integers; errors name the owner."""
+def check_positions(owner: str, position: Table, n_samples: int) -> Indices:
+    """Return the positions at which rows were shown, from 1, as integers; errors name the owner."""
     if position is None:
         raise ValueError(f"{owner} needs the position of each row, from 1. Got position=None.")
-    numbers = check_floats(position, "position")
-    is_right = (numbers >= 1) & (numbers == np.floor(numbers)) & (numbers < 2**31)
-    if len(numbers) != n_samples or not is_right.all():
-        got = numbers[~is_right].tolist() or [f"{len(numbers)} places"]
+    positions = check_floats(position, "position")
+    is_valid = (positions >= 1) & (positions == np.floor(positions)) & (positions < 2**31)
+    if len(positions) != n_samples or not is_valid.all():
+        got = positions[~is_valid].tolist() or [f"{len(positions)} places"]
         raise ValueError(
             f"position of {owner} must hold a whole number from 1, the first place of a list, for "
             f"each of the {n_samples} rows. Got {got[0]}."
         )
-    return numbers.astype(np.intp)
+    return positions.astype(np.intp)
 
 
-def check_names(values: Any, name: str) -> Values:
+def check_names(values: Table, name: str) -> Values:
     """Return ids as an array of one dimension; a list of several types stays what it is."""
-    dtype: Any = getattr(values, "dtype", None)
+    dtype: Setting = getattr(values, "dtype", None)
     if hasattr(dtype, "numpy_dtype") and dtype.kind in "iu" and not values.isna().any():
         values = values.to_numpy(dtype.numpy_dtype)  # not by way of floats, which merge long ids
     if not hasattr(values, "dtype") and np.iterable(values) and len({*map(type, values)}) > 1:
-        # NumPy would make strings of mixed ids, and of what is missing among strings.
+        # NumPy would convert ids of several types, and missing ones among strings, to strings.
         values = np.array(list(values), dtype=object)
     return check_column(values, name)
 
 
-def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
+def check_qid(qid: Table, n_samples: int, name: str = "qid") -> Indices:
     """Return query ids as codes 0, 1, ...; any sortable kind, in any order."""
     ids = check_names(qid, name)
     if len(ids) != n_samples:
@@ -417,18 +416,18 @@ def check_qid(qid: Any, n_samples: int, name: str = "qid") -> Indices:
         ) from error
 
 
-def check_query_weight(given: Any, qid: Any, code: Indices) -> Floats:
-    """Return the weight of each query, by code: of a dict, or of one number for each row."""
+def check_query_weight(query_weight: Table, qid: Table, code: Indices) -> Floats:
+    """Return the weight of each query, by code, given a dict or a number for each row."""
     first = np.unique(code, return_index=True)[1]
-    if given is None:
+    if query_weight is None:
         return np.ones(len(first))
-    if isinstance(given, Mapping):
+    if isinstance(query_weight, Mapping):
         ids = check_names(qid, "qid")[first].tolist()
-        missing = [one for one in ids if one not in given]
+        missing = [query for query in ids if query not in query_weight]
         if missing:
             raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")
-        given = np.array([given[one] for one in ids])[code]
-    weight = check_weight(given, len(code), "query_weight")
+        query_weight = np.array([query_weight[query] for query in ids])[code]
+    weight = check_weight(query_weight, len(code), "query_weight")
     differs = weight != weight[first][code]
     if differs.any():
         row = int(np.argmax(differs))
@@ -440,10 +439,10 @@ def check_query_weight(given: Any, qid: Any, code: Indices) -> Floats:
 
 
 def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
-    """Raise ValueError for query ids of which one is missing, in a place that messages name."""
-    if ids.dtype.kind == "O":  # pandas' NA among them, which can't be compared
-        missing = np.array([is_missing(one) for one in ids], dtype=bool)
-    else:  # NaN and NaT are the values that differ from themselves
+    """Raise ValueError if a query id is missing; `where` names the partition in the message."""
+    if ids.dtype.kind == "O":  # pandas' NA can't be compared
+        missing = np.array(list(map(is_missing, ids)), dtype=bool)
+    else:  # NaN and NaT differ from themselves
         missing = np.asarray(ids != ids)  # noqa: PLR0124
     if np.any(missing):
         raise ValueError(
@@ -451,7 +450,7 @@ def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
         )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value is None, NaN, NaT or pandas' NA."""
     try:
         return value is None or bool(value != value)  # noqa: PLR0124
@@ -459,10 +458,10 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def check_relevance(y: Any, name: str = "y") -> Floats:
+def check_relevance(y: Table, name: str = "y") -> Floats:
     """Return graded relevance as floats; strings and missing values are refused."""
     values = check_column(y, name)
-    has_text = values.dtype.kind == "O" and any(isinstance(one, str) for one in values)
+    has_text = values.dtype.kind == "O" and any(isinstance(value, str) for value in values)
     if has_text or values.dtype.kind not in "biufO":
         hint = " Two classes need relevance='binary'." if name == "y" else ""
         raise ValueError(
@@ -476,7 +475,7 @@ def check_relevance(y: Any, name: str = "y") -> Floats:
 
 
 def is_upper_label(
-    owner: str, y: Any, classes: Values, sample_weight: Any = None, name: str = "y"
+    owner: str, y: Table, classes: Values, sample_weight: Table = None, name: str = "y"
 ) -> Mask:
     """Return a mask of the rows of ``classes[1]``; unknown labels need a weight of zero."""
     labels = check_column(y, name)
@@ -495,20 +494,20 @@ def is_upper_label(
 def find_classes(owner: str, y: Values) -> Values:
     """Return the two classes."""
     y = np.asarray(y)
-    if y.dtype.kind == "O" and len({isinstance(one, str) for one in y}) > 1:
+    if y.dtype.kind == "O" and len({isinstance(label, str) for label in y}) > 1:
         raise ValueError(
             f"y of {owner} must hold labels of one kind: all strings, or all numbers. Got both."
         )
-    # Integers are classes, whatever they are: looked through once, which takes long for many rows.
-    known = np.unique(y) if y.dtype.kind in "biu" else None
-    some = y if known is None else known[:3]
-    kind = type_of_target(some, input_name="y", raise_unknown=True)
+    # Integers are always classes: three of them show the kind without a pass over all rows.
+    integers = np.unique(y) if y.dtype.kind in "biu" else None
+    labels = y if integers is None else integers[:3]
+    kind = type_of_target(labels, input_name="y", raise_unknown=True)
     if kind.startswith("continuous"):
         raise ValueError(
             f"Unknown label type: {kind}. With relevance='binary' {owner} needs two "
             "classes; relevance='graded' takes numbers."
         )
-    classes = np.unique(y) if known is None else known
+    classes = np.unique(y) if integers is None else integers
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
@@ -523,8 +522,8 @@ def find_classes(owner: str, y: Values) -> Values:
     return classes
 
 
-def check_qid_given(ranker: Any, qid: Any, user: str = "score") -> None:
-    """Raise ValueError where a ranker that was fitted with qid is scored without."""
+def check_qid_given(ranker: Estimator, qid: Table, user: str = "score") -> None:
+    """Raise ValueError if a ranker that was fitted with qid is scored without."""
     if qid is None and getattr(ranker, "has_queries_", False):
         raise ValueError(
             f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "

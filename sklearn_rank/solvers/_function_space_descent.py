@@ -192,16 +192,12 @@ class _Line:
 
         The first step that is tried is `first`.
         """
+        functions = {"evaluate": self._evaluate}
+        return self._function.rows.lead(lambda served: self._search(first, served), functions)
 
-        def search_here(functions: Functions) -> float | None:
-            return self._search(first, cache(functions["evaluate"]))
-
-        return self._function.rows.lead(search_here, {"evaluate": self._evaluate})
-
-    def _search(
-        self, first: float, evaluate: Callable[[float], tuple[float, float]]
-    ) -> float | None:
-        """Return the step, given the objective and its slope at any step."""
+    def _search(self, first: float, functions: Functions) -> float | None:
+        """Return the step, given a function that maps a step to the objective and its slope."""
+        evaluate = cache(functions["evaluate"])
 
         def at(share: float) -> tuple[float, float]:
             step = first * share
@@ -276,11 +272,10 @@ def minimise_in_space(
     function: SpaceFunction,
     start: Floats,
     steps: GivenSteps | QuasiNewtonSteps,
-    *,
     max_iter: int,
     tol: float,
-    is_relative: bool = True,
     on_iterate: IterateHook,
+    is_relative: bool = True,
 ) -> Solution:
     r"""Minimise a convex function in a function space.
 
@@ -297,7 +292,11 @@ def minimise_in_space(
     with np.errstate(over="ignore", invalid="ignore"):
         at = Iterate.at(function, path.f)
         value, gradient = at.value, space.representer(at.slopes)
-        scale = _square_at_zero(function, path.f, gradient)
+        # The squared norm of the gradient at zero, which is that at the start if f_1 = 0.
+        at_zero = gradient
+        if path.f.any():
+            at_zero = space.representer(Iterate.at(function, 0.0 * path.f).slopes)
+        scale = float(at_zero[0] @ at_zero[1])
         limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, at.slopes, gradient)
         for number in range(max_iter):
@@ -326,13 +325,6 @@ def minimise_in_space(
             if message:
                 return path.ends(message, value)
     return path.ends(OUT_OF_ITERATIONS if tol > 0 else "")
-
-
-def _square_at_zero(function: SpaceFunction, f: Floats, gradient: Floats) -> float:
-    """Return the squared norm of the objective's gradient at zero; `gradient` is that at f."""
-    if f.any():
-        gradient = function.space.representer(Iterate.at(function, 0.0 * f).slopes)
-    return float(gradient[0] @ gradient[1])
 
 
 def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Floats) -> float:

@@ -182,14 +182,9 @@ class GradientDescent(KernelSolver):
             return float(problem.eta0 * (n_before + number + 1.0) ** -problem.theta)
 
         if problem.batch_size is None:
-            solution = minimise_in_space(
-                _with_ridge(problem, problem.mean_loss()),
-                model.element(start),
-                GivenSteps(step_size),
-                max_iter=problem.max_iter,
-                tol=problem.tol,
-                on_iterate=problem.on_iterate,
-            )
+            function, steps = _with_ridge(problem, problem.mean_loss()), GivenSteps(step_size)
+            limits = problem.max_iter, problem.tol, problem.on_iterate
+            solution = minimise_in_space(function, model.element(start), steps, *limits)
         else:
             rng = np.random.RandomState([problem.seed, n_before])
             drawn = stochastic_descent(problem, start, step_size, PairSampler(problem, rng))
@@ -230,14 +225,9 @@ class FunctionSpaceLBFGS(KernelSolver):
         if minimum is not None:
             f = min(problem.model.element(minimum), f, key=exact.value)
         for function, tol in self._path(problem, exact, f, progress.values):
+            steps = QuasiNewtonSteps(solve)
             solution = minimise_in_space(
-                function,
-                f,
-                QuasiNewtonSteps(solve),
-                max_iter=left,
-                tol=tol,
-                is_relative=is_smooth,
-                on_iterate=on_iterate,
+                function, f, steps, left, tol, on_iterate, is_relative=is_smooth
             )
             f, left, message = solution.x, left - solution.n_iter, solution.message
             if message:

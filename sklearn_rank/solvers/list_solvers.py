@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_rank._core.arrays import Floats, Indices, Setting
+from sklearn_rank._core.arrays import Floats, Function, Indices, Setting
 from sklearn_rank._core.protocols import IterateHook, Solution
-from sklearn_rank._core.sums import ALL_HERE, Function, Functions, Sums
+from sklearn_rank._core.sums import ALL_HERE, Functions, Sums
 from sklearn_rank.solvers._solver import STOPPED, Solver, SolverTraits
 from sklearn_rank.solvers.regularisers import RegularisedProblem, Regulariser
 

@@ -412,9 +412,9 @@ class RegularisedProblem:
         solution = minimise(
             function,
             start * scale,
-            max_iter=min(max_iter, self.max_iter - len(self.values)),
-            tol=self.tol * float(self._at_zero[0]),
-            on_iterate=lambda v, values: self._note(v / scale, values[-1]),
+            min(max_iter, self.max_iter - len(self.values)),
+            self.tol * float(self._at_zero[0]),
+            lambda v, values: self._note(v / scale, values[-1]),
             residual=lambda _, slopes: float(np.linalg.norm(slopes * scale)),
         )
         return solution.x / scale

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rank._core.protocols import Floats, Indices, require
+from sklearn_rank._core.protocols import Floats, require
 from sklearn_rank._core.rows import number_of_rows
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, History
 from sklearn_rank.estimators._boosting.record import IterationRecord, class_offset
@@ -38,9 +38,14 @@ class Bags:
 
     def fit_next(self, solver: BoostingSolver, n_iterations: int) -> float:
         """Fit a further bag and return its last objective."""
-        rng = np.random.default_rng([self._history.seed, len(self.fits)])
-        bag = _bag_of(self._problem, draw_weights(self._problem, rng))
-        fit = History(self._history.seed, self._history.settings)
+        problem, seed = self._problem, self._history.seed
+        weight = draw_weights(problem, np.random.default_rng([seed, len(self.fits)]))
+        drawn = np.flatnonzero(weight)
+        data = problem.data.take(problem.preferences.order[drawn], weight[drawn])
+        at_rows = require(problem.weak_rankers, "at_rows", "n_bags")
+        stumps = at_rows(drawn[data.preferences.order], data.preferences.weight)
+        bag = BoostingProblem.of_rows(data, stumps, problem.threads, problem.config)
+        fit = History(seed, self._history.settings)
         solver.solve(bag, IterationRecord(bag, fit, n_iterations))
         self.fits.append(fit)
         if not fit.objective:  # no weak ranker has an edge
@@ -96,16 +101,6 @@ def _net(fit: History, values: list[float]) -> dict[int, float]:
     return sums
 
 
-def _bag_of(problem: BoostingProblem, weight: Floats) -> BoostingProblem:
-    """Return the problem of a bag whose rows have these weights, in fit order."""
-    drawn = np.flatnonzero(weight)
-    data = problem.data.take(problem.preferences.order[drawn], weight[drawn])
-    preferences = data.preferences
-    at_rows = require(problem.weak_rankers, "at_rows", "n_bags")
-    stumps = at_rows(drawn[preferences.order], preferences.weight)
-    return BoostingProblem.of_rows(data, stumps, problem.threads, problem.config)
-
-
 def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
     """Return the weights of the rows in a bootstrap sample, in fit order.
 
@@ -120,21 +115,14 @@ def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
         is_lowest = relevance == relevance.min()
         weight = np.zeros(pairs.n_rows)
         for rows in (np.flatnonzero(is_lowest), np.flatnonzero(~is_lowest)):
-            weight[rows] = _draw_rows(pairs.weight[rows], rng)
+            # As many draws as rows, with probability proportional to the weight; their sum stays.
+            multiplicity = pairs.weight[rows]
+            total, n_rows = float(multiplicity.sum()), number_of_rows(multiplicity)
+            n_draws = int(min(round(n_rows), _MOST_DRAWS))
+            weight[rows] = rng.multinomial(n_draws, multiplicity / total) * (total / n_draws)
         return weight
     n_levels = pairs.queries.length
     paired = np.flatnonzero(n_levels > 1)
     drawn = np.bincount(rng.choice(paired, len(paired)), minlength=len(n_levels))
     by_row: Floats = pairs.spread(pairs.queries.spread(drawn))
     return pairs.weight * by_row
-
-
-def _draw_rows(weight: Floats, rng: np.random.Generator) -> Floats:
-    """Return the weights of rows in a bootstrap sample, with the same sum.
-
-    It draws `number_of_rows` rows, with probability proportional to their weight.
-    """
-    total = float(weight.sum())
-    n_draws = int(min(round(number_of_rows(weight)), _MOST_DRAWS))
-    drawn: Indices = rng.multinomial(n_draws, weight / total)
-    return drawn * (total / n_draws)

@@ -209,7 +209,7 @@ class FitRecord(IterationRecord):
         if positive is None:
             return None
         if self.problem.config.balances:
-            return partial(balance_of_stage, positive, pairs)
+            return partial(stage_balance, positive, pairs)
         return StageCuts.of_sample(self.problem.data, pairs, self.scores).after_round
 
     def _offset(self) -> float:
@@ -235,9 +235,7 @@ def class_offset(data: Rows, scores: Floats, balances: bool) -> float:
     return -error_cut(scores, positive, pairs.weight, pairs)
 
 
-def balance_of_stage(
-    positive: Mask, rows: Preferences, done: Round, state: ObjectiveState
-) -> float:
+def stage_balance(positive: Mask, rows: Preferences, done: Round, state: ObjectiveState) -> float:
     """Return the balancing offset after a round, of all rows; `positive` is the upper class."""
     if hasattr(state, "balancing_offset"):
         return float(state.balancing_offset())

@@ -1,8 +1,8 @@
 r"""Hinge and squared hinge loss of all pairs of two groups of rows, by one sort.
 
-A pair is active where the *key* ``f_i - 1`` of its upper row is at most the score g_k of
-its lower row. With A(t) the weight of the upper rows with keys up to t, and B(t) that of
-the lower rows with scores from t on,
+A pair is active where the *key* of its upper row, ``f_i - 1`` but for rounding, is at most the
+score g_k of its lower row. With A(t) the weight of the upper rows with keys up to t, and B(t) that
+of the lower rows with scores from t on,
 
     sum of the hinge losses    = integral A(t) B(t) dt
 
@@ -22,12 +22,32 @@ from sklearn_rank._pair_sums._moment_sums import with_constant_second
 from sklearn_rank._pair_sums._sorted_sides import SortedSides, integral, sort_sides
 from sklearn_rank._pair_sums.group_sums import OnePart, PairSums
 
+_CLOSE = 2.0**-51
+"""Distance, relative to places above 1, at which rounding decides which of two is the lower."""
+
 
 def _line(f: Floats, g: Floats) -> SortedSides:
     """Sort the keys of the upper rows together with the scores of the lower rows."""
     place = np.concatenate([f, g])
     place[: len(f)] -= 1.0
-    return sort_sides(place, len(f))[1]
+    x, line = sort_sides(place, len(f))
+    close = line.gap <= _CLOSE * max(1.0, x[-1], -x[0])
+    close &= line.is_upper[1:] != line.is_upper[:-1]
+    if close.any() and np.min(line.gap[close] / np.maximum(1.0, np.abs(x[1:][close]))) <= _CLOSE:
+        place[: len(f)] = _exact_keys(f)
+        line = sort_sides(place, len(f))[1]
+    return line
+
+
+def _exact_keys(f: Floats) -> Floats:
+    """Return the lowest scores g at which the margins ``f - g``, which are rounded, are at most 1.
+
+    ``f - 1`` is rounded too: 1.1 - 1 is above 0.1, but 1.1 - 0.1 is 1.
+    """
+    key = f - 1.0 - 2.0**-53  # exact margins up to 1 + 2^-53 are rounded to 1
+    lower = np.nextafter(key, -np.inf)
+    key = np.where(f - lower <= 1.0, lower, key)
+    return np.where(f - key <= 1.0, key, np.nextafter(key, np.inf))
 
 
 def _split(line: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:

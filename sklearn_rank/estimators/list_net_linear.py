@@ -39,7 +39,7 @@ from sklearn_rank.solvers._solver import STOPPED
 from sklearn_rank.solvers.list_solvers import ListProblem, OnlineDescent
 from sklearn_rank.solvers.regularisers import REGULARISERS
 
-_LARGEST_FEATURE = 1e70
+_LARGEST_FEATURE, _THETA = 1e70, 0.5
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
 
 _ZERO = 1e-9
@@ -205,12 +205,16 @@ class ListNetLinear(StreamRanker):
         "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
         per step, which can also learn from a stream: see `partial_fit`.
     eta0 : float in (0, inf) or "auto", default="auto"
-        Step size of "ogd": step t is ``eta0 / sqrt(t)``. "auto" is the constant
+        Step size of "ogd": step t is ``eta0 / t**theta``. "auto" is the constant
         :math:`W / (G R \sqrt{2 T})` of `sklearn_rank.theory.ogd_step`, with W `max_norm`,
         G = 2, R the largest l2 norm of a row and T the number of steps of `max_iter`
         passes; it needs `max_norm` and "cross_entropy", and is not available in
         `partial_fit`, where T is unknown. With ``max_iter=1`` it is the step of Tewari2015,
-        Theorem 5.
+        Theorem 5. The descent of the paper does not project: there W only bounds what it is
+        compared with, and the bounds hold with the projection of `max_norm` and without.
+    theta : float in [0, 1], default=0.5
+        Decay of a number as `eta0`. 0: a constant step, as that of Tewari2015, (7)
+        (`sklearn_rank.theory.smooth_ogd_step`).
     max_iter : int in [1, inf), default=500
         Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
@@ -318,6 +322,7 @@ class ListNetLinear(StreamRanker):
         "sigma": Number(0, closed="neither"),
         "solver": LINEAR_SOLVERS,
         "eta0": Number(0, closed="neither", other=("auto",)),
+        "theta": Number(0, 1),
         "max_iter": Number(1, integer=True),
         "tol": Number(0, closed="left"),
         "warm_start": FLAG,
@@ -333,6 +338,7 @@ class ListNetLinear(StreamRanker):
         sigma: float = 1.0,
         solver: Any = "lbfgs",
         eta0: float | str = "auto",
+        theta: float = _THETA,
         max_iter: int = 500,
         tol: float = 1e-6,
         warm_start: bool = False,
@@ -348,6 +354,7 @@ class ListNetLinear(StreamRanker):
         self.sigma = sigma
         self.solver = solver
         self.eta0 = eta0
+        self.theta = theta
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
@@ -382,6 +389,10 @@ class ListNetLinear(StreamRanker):
         if self.eta0 != "auto" and not self.solver_in_use.traits.is_online:
             raise ValueError(
                 f"eta0={self.eta0:g} of {name} needs solver='ogd'. Got solver={self.solver!r}."
+            )
+        if self.eta0 == "auto" and self.theta != _THETA:
+            raise ValueError(
+                f"theta={self.theta:g} of {name} needs a number as eta0. Got eta0={self.eta0!r}."
             )
         if self.solver_in_use.traits.is_online and self.eta0 == "auto":
             if self.max_norm is None:
@@ -495,19 +506,14 @@ class ListNetLinear(StreamRanker):
     def _make_rate(self, X: Any, n_steps: int) -> Any:
         """Return step sizes as a function of the number of the step."""
         if self.eta0 != "auto":
-            eta0 = float(self.eta0)
-            return lambda number: eta0 / np.sqrt(number)
+            eta0, theta = float(self.eta0), float(self.theta)
+            return lambda number: eta0 / number**theta
         row_norm = float(np.sqrt(np.max(LinearModel(X).square_norms())))
         if row_norm == 0:
             return lambda number: 0.0
-        from sklearn_rank.theory import lipschitz_constant, ogd_step
+        from sklearn_rank.theory import ogd_step
 
-        step = ogd_step(
-            n_steps,
-            max_norm=float(self.max_norm or 0),
-            row_norm=row_norm,
-            lipschitz=lipschitz_constant("cross_entropy"),
-        )
+        step = ogd_step(n_steps, max_norm=float(self.max_norm or 0), row_norm=row_norm)
         return lambda number: step
 
     @staticmethod

@@ -241,7 +241,8 @@ def smooth_ogd_step(
     .. math:: \eta = \frac{1}{b + \sqrt{b^2 + 2 n b L^* / W^2}}, \qquad b = H R^2
 
     where :math:`L^* = \min_{\|w\|_2 \le W} L(w)` must be known or estimated, for losses that are
-    not negative.
+    not negative. `sklearn_rank.ListNetLinear` takes it as ``eta0`` with ``theta=0``,
+    ``solver="ogd"`` and ``max_iter=1``.
 
     Parameters
     ----------

@@ -186,10 +186,13 @@ def test_one_pass_is_the_loop():
     assert (model.t_, model.n_iter_) == (30, 1)
 
 
-def test_a_stream_is_a_pass():
-    options = {"solver": "ogd", "penalty": None, "eta0": 0.3}
+@pytest.mark.parametrize("theta", [0.5, 0])
+def test_a_stream_is_a_pass(theta):
+    options = {"solver": "ogd", "penalty": None, "eta0": 0.3, "theta": theta}
     whole = ListNetLinear(max_iter=1, **options).fit(X, Y, qid=QID)
-    by_hand = naive.online_descent(X, Y, QID, step=lambda t: 0.3 / np.sqrt(t))
+    by_hand = naive.online_descent(
+        X, Y, QID, step=lambda t: 0.3 if theta == 0 else 0.3 / np.sqrt(t)
+    )
     np.testing.assert_allclose(whole.coef_, by_hand, rtol=1e-10, atol=1e-14)
     stream, ids = ListNetLinear(**options), list(dict.fromkeys(QID))
     for query in ids[:20]:
@@ -467,6 +470,7 @@ def test_parameters_out_of_range(name):
         ({"sigma": 2.0}, ["sigma=2", "loss='smoothed_dcg'", "'cross_entropy'"]),
         ({"eta0": 0.5}, ["eta0=0.5", "solver='ogd'", "'lbfgs'"]),
         ({"solver": "ogd"}, ["eta0='auto'", "needs max_norm", "None", "number"]),
+        ({"theta": 0}, ["theta=0 of ListNetLinear needs a number as eta0"]),
         (
             {"solver": "ogd", "max_norm": 1.0, "loss": "smoothed_dcg"},
             ["eta0='auto'", "loss='cross_entropy'", "'smoothed_dcg'"],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import listwise as naive
 from scipy.optimize import minimize_scalar
-from scipy.special import comb
+from scipy.special import comb, softmax
 
 from sklearn_rank import theory
 
@@ -43,6 +43,12 @@ def test_lipschitz_constants_are_attained_or_bound():
     # The supremum of the cross-entropy's: all of P_y on one row, all of P_s on another.
     gradient = naive.listwise([-800.0, 0.0], [800.0, 0.0])[1]
     assert np.abs(gradient).sum() == pytest.approx(2)
+
+
+def test_the_smoothed_dcg_as_printed_is_least_for_the_worst_order():
+    y = np.array([0.0, 1.0, 3.0])
+    printed = [softmax(f / SIGMA) @ (2**y - 1) for f in (y, -y)]
+    assert printed[1] < printed[0] == pytest.approx(-query_loss("smoothed_dcg", y, y))
 
 
 def test_a_quarter_of_the_constant_is_enough_for_the_smoothed_dcg():

@@ -80,10 +80,10 @@ def query_sample_weight(
     Notes
     -----
     All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly proportional to
-    the weight of a query; with ``push="both"`` each of the two parts is. Two objectives are not:
-    ``push="ir"``, and listwise losses ("cross_entropy", "smoothed_dcg"), in which a constant weight
-    within a query changes nothing. With these, pass the rows of a query twice, under two ids, to
-    count it twice. Bins of features take row weights as
+    the weight of a query; with ``push="both"`` each of the two parts is. Others are not:
+    ``push="ir"``, ``push="crucial_pairs"`` at p > 1, and listwise losses ("cross_entropy",
+    "smoothed_dcg"), in which a constant weight within a query changes nothing. With these, pass the
+    rows of a query twice, under two ids, to count it twice. Bins of features take row weights as
     multiplicities.
 
     References

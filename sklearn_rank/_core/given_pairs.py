@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Floats, Indices, Mask, Setting, blocks
+from sklearn_rank._core.arrays import Floats, Indices, Mask, blocks
 from sklearn_rank._core.preferences import Draws, Preferences
 from sklearn_rank._core.sums import shared_property
 
@@ -41,20 +41,14 @@ class GivenPairs(Preferences):
     """
 
     def __init__(self, n_rows: int, above: Indices, below: Indices, pair_weight: Floats) -> None:
-        self._set("above", above)
-        self._set("below", below)
-        self._set("pair_weight", pair_weight)
-        self._set("order", np.arange(n_rows))
-        self._set("weight", self.sum_by_row(pair_weight, "above"))
-        np.add(self.weight, self.sum_by_row(pair_weight, "below"), out=self.weight)
-        self._set("collective", None)
+        # The class is frozen.
+        vars(self).update(order=np.arange(n_rows), above=above, below=below)
+        weight = self.sum_by_row(pair_weight, "above") + self.sum_by_row(pair_weight, "below")
+        vars(self).update(weight=weight, pair_weight=pair_weight, collective=None)
 
     above: Indices
     below: Indices
     pair_weight: Floats
-
-    def _set(self, name: str, value: Setting) -> None:
-        object.__setattr__(self, name, value)  # the class is frozen
 
     def sum_by_row(self, values: Floats, side: str) -> Floats:
         """Return the sum of values of the pairs in which each row is "above" or "below"."""
@@ -103,6 +97,10 @@ class GivenPairs(Preferences):
     def log_pair_weight(self, power: float = 1.0) -> float:
         """Return the logarithm of the sum of the weights of the pairs, each to a power."""
         return float(np.logaddexp.reduce(power * np.log(self.pair_weight)))
+
+    def log_smallest_weight(self) -> float:
+        """Return the logarithm of the smallest weight of a pair."""
+        return float(np.log(self.pair_weight.min()))
 
     def paired_weight(self, side: str = "top") -> Floats:
         """Return the weight of the rows above each row ("top"), or below it ("bottom")."""

@@ -215,6 +215,10 @@ class Preferences(Sums):
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
         return self.lists.log_total(float(np.logaddexp.reduce(log_sum + above)))
 
+    def log_smallest_weight(self) -> float:
+        """Return the logarithm of the smallest weight of a pair."""
+        return self.smallest_difference(self.log_weight, -self.log_weight)
+
     @shared_property
     def segment_blocks(self) -> list[Block]:
         """Whole segments in blocks whose rows fit into the cache."""

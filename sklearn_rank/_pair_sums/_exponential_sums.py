@@ -7,6 +7,7 @@ each segment. Everything is kept in the log domain: no score overflows, at any p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +21,23 @@ from sklearn_rank._pair_sums.group_sums import EMPTY, PairSums
 
 _WIDEST = 600.0
 """Range of exponents whose exponentials, shifted together, are all far from underflow."""
+
+
+_FIRST_POWER, _POWER_RATIO = 64.0, 4.0
+_POWER_GAP = 1e-4
+"""``p = inf`` is reached when J_p can exceed its objective by no more than this."""
+
+
+def growing_powers(weight: float) -> Iterator[float]:
+    """Yield p = 64, 256, 1024, ...; at the last the J_p of a push is close to J_inf.
+
+    It exceeds J_inf by at most ``log(weight) / p``, with `weight` that of all heights.
+    """
+    p, log_weight = _FIRST_POWER, float(np.log(weight + 1))
+    yield p
+    while log_weight / p > _POWER_GAP:
+        p *= _POWER_RATIO
+        yield p
 
 
 def safe_log(values: Any) -> Floats:
@@ -75,11 +93,14 @@ class ExponentialSums:
         The power.
     side : {"top", "bottom"}
         Which rows are the outer ones: those below, or those above.
+    is_relative : bool, default=True
+        Whether there is the factor of :math:`N_k`; otherwise it is 1.
     """
 
     preferences: Preferences
     p: float
     side: str = "top"
+    is_relative: bool = True
 
     @property
     def sign(self) -> float:
@@ -195,6 +216,8 @@ class ExponentialSums:
     @shared_property
     def _log_pairs(self) -> Floats:
         """Logarithm of ``N_k / max N`` of each segment."""
+        if not self.is_relative:
+            return np.zeros(self.preferences.segments.n_groups)
         return self.preferences.log_relative_pairs(self.side)
 
     def _inner_sums(self, scores: Floats) -> tuple[Floats, Floats]:

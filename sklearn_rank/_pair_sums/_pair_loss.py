@@ -35,6 +35,13 @@ Found = TypeVar("Found")
 METHODS = ("auto", "dense", "fast")
 
 
+def side_weights(push: str, bottom_weight: float) -> dict[str, float]:
+    """Return the weights of the sides, "top" and "bottom", that a push has."""
+    bottom = bottom_weight if push == "both" else float(push == "bottom")
+    sides = {"top": float(push != "bottom"), "bottom": bottom}
+    return {side: weight for side, weight in sides.items() if weight > 0}
+
+
 def loss_has(method: str) -> Callable[[Any], bool]:
     """Return whether the loss of an objective has a method, for `available_if`."""
     return lambda objective: hasattr(objective.loss, method)

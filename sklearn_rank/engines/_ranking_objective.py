@@ -110,10 +110,11 @@ class RankingObjective:
     p : float in [1, inf), default=1.0
         How much more the top of the list counts. 1 treats all pairs alike. Flexible models
         seldom gain from p > 1: choose it by validation. Must be 1 for listwise losses.
-    push : {"top", "bottom", "both", "ir"}, default="top"
-        Which end of the list p emphasises: "top", "bottom" (the lowest of the rows that belong
-        at the top cost most) or "both". "ir", the information retrieval push, does not depend
-        on p and needs ``loss="exponential"``.
+    push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
+        Which end of the list p emphasises: "top", "crucial_pairs" (the top, by the plain sum of
+        Rudin2009, sec. 7, without the factor of `PNormPushRanker`), "bottom" (the lowest of the
+        rows that belong at the top cost most) or "both". "ir", the information retrieval push, does
+        not depend on p and needs ``loss="exponential"``.
 
     Raises
     ------

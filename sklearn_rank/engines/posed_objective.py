@@ -178,8 +178,9 @@ def _pose_pairs(
     if query_weight is not None:
         if push == "ir":
             raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
-        # A term of a query is of degree 2 in the weights of its rows.
-        preferences = replace(rows, weight=rows.weight * np.sqrt(query_weight)).preferences
+        # A term of a query is of this degree in the weights of its rows.
+        degree = 1 + p if push == "crucial_pairs" else 2
+        preferences = replace(rows, weight=rows.weight * query_weight ** (1 / degree)).preferences
     if not rows.largest(float(preferences.is_paired.any())):
         raise _no_pair(loss)
     margin_loss: Any = as_margin_loss(loss)

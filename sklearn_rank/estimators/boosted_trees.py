@@ -103,10 +103,11 @@ class BoostedTreesRanker(RoundsRanker):
         errors at the top cost more. At equal scores a query counts by its number of pairs at
         every p. A flexible model seldom gains from p > 1: choose it by validation. Must be 1
         for listwise losses.
-    push : {"top", "bottom", "both", "ir"}, default="top"
-        Which end of the list p emphasises: "top", "bottom" (the lowest of the rows that belong
-        at the top cost most) or "both". "ir", the information retrieval push, does not depend
-        on p and needs ``loss="exponential"``.
+    push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
+        Which end of the list p emphasises: "top", "crucial_pairs" (the top, by the plain sum of
+        Rudin2009, sec. 7, without the factor of `PNormPushRanker`), "bottom" (the lowest of the
+        rows that belong at the top cost most) or "both". "ir", the information retrieval push, does
+        not depend on p and needs ``loss="exponential"``.
     n_estimators : int in [1, inf), default=200
         Number of trees; with `warm_start` those of earlier fits included.
     learning_rate : float in (0, 1] or "auto", default="auto"

@@ -63,8 +63,10 @@ class PNormPushRanker(BoostingRanker):
         How much more the top of the list counts. 1 treats all pairs alike; 4 to 16 are usual
         when the top matters; above that the model depends on the few highest-ranked rows,
         even if these are noise or wrongly labelled. ``p=inf`` needs ``solver="lbfgs"``.
-    push : {"top", "bottom", "both", "ir"}, default="top"
-        "top": as above. "bottom": the mirror image, in which the lowest of the rows that
+    push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
+        "top": as above. "crucial_pairs": the same without the factor of :math:`N_k`, the plain sum
+        of Rudin2009, sec. 7; with queries and grades a row counts more the more rows belong above
+        it. "bottom": the mirror image, in which the lowest of the rows that
         belong at the top cost most (:math:`N_i` is then the weight of the rows below row i).
         "both": the logarithm of the sum of both risks (the p-th
         powers). "ir": :math:`\sum_i w_i \ln(1 + \sum_k w_k e^{-(f_i - f_k)})`, which
@@ -114,8 +116,10 @@ class PNormPushRanker(BoostingRanker):
         `n_coordinates`, `scores` and `pull_back`: see "Extending"; not with "corrective".
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker each round adds. "steepest": the one along which the objective
-        falls most steeply. "optimal": the one whose step lowers the objective, or a bound on
-        it from second derivatives, most; not with ``solver="lbfgs"``. "auto": "steepest" with
+        falls most steeply. "optimal": the one whose step lowers the objective most, for stumps,
+        the exponential loss and a push at one end of one list of two classes; otherwise, as with
+        queries, the one that lowers a quadratic bound most (Notes), which is often another. Not
+        with ``solver="lbfgs"``. "auto": "steepest" with
         the exponential loss, because "optimal" prefers weak rankers that single out a few
         rows; "optimal", where available, with other losses and with ``push="ir"``.
     learning_rate : float in (0, 1], default=0.3
@@ -183,9 +187,9 @@ class PNormPushRanker(BoostingRanker):
     Attributes
     ----------
     objective_curve_ : ndarray of shape (n_iter_,)
-        The objective after each round ("top" and "bottom": :math:`J_p`; "both": the logarithm
-        of the summed risks; "ir": the sum itself; with another loss: the norm), including the
-        ridge penalty. With ``p=inf``: the lowest :math:`J_\infty` so far.
+        The objective after each round (of "both" the logarithm of the summed risks, of "ir" the sum
+        itself, of other pushes :math:`J_p`; with another loss the norm), including the ridge
+        penalty. With ``p=inf``: the lowest :math:`J_\infty` so far.
     estimator_weights_ : ndarray of shape (n_weak_rankers,)
         The coefficients, one per round; with the other solvers the nonzero ones.
     offset_ : float

@@ -56,8 +56,9 @@ class RankBoost(BoostingRanker):
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker each round adds. "steepest": the one along which the objective
         falls most steeply. "optimal": the one whose step lowers the objective most. For stumps
-        in one list of two classes this is known in closed form; otherwise, and for features
-        with queries or grades, a bound from second derivatives is lowered. "auto": "steepest",
+        in one list of two classes this is known in closed form; for features, and with queries or
+        grades, it is the one that lowers a quadratic bound from second derivatives most, which is
+        often another. "auto": "steepest",
         because "optimal" prefers weak rankers that single out a few rows: with few positives
         it lowers the objective faster but ranks new rows worse.
     learning_rate : float in (0, 1], default=0.3

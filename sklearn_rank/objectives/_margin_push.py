@@ -12,11 +12,11 @@ from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, require
 from sklearn_rank._core.validation import Choice, check_parameters
 from sklearn_rank._pair_sums._exponential_sums import log_sum_exp, safe_log
-from sklearn_rank._pair_sums._pair_loss import PairLoss, Push
+from sklearn_rank._pair_sums._pair_loss import PairLoss, Push, side_weights
 from sklearn_rank._pair_sums.group_sums import PairSums, PartSums, by_role, by_row
 from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 
-MARGIN_PUSHES = ("top", "bottom", "both")
+MARGIN_PUSHES = ("top", "crucial_pairs", "bottom", "both")
 
 _LARGE_MARGIN = 1e20
 
@@ -114,7 +114,8 @@ class MarginPush(Push):
     loss, :math:`H_k / N_k`, is raised to the power p. This is ``push="top"``;
     "bottom" is its mirror image, with sums over the rows below i; "both" adds the sums
     :math:`\sum_k w_k (N_k / \max_l N_l)^{1-p} H_k^p` of both sides, the bottom one times
-    `bottom_weight`, and divides by their value when every pair has a loss of one.
+    `bottom_weight`, and divides by their value when every pair has a loss of one. "crucial_pairs"
+    is "top" without the factors of N, :math:`(\sum_k w_k H_k^p / \sum_k w_k N_k^p)^{1/p}`.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ class MarginPush(Push):
         The loss of a margin.
     p : float in [1, inf)
         How strongly the sum concentrates on the end of the list.
-    push : {"top", "bottom", "both"}, default="top"
+    push : {"top", "crucial_pairs", "bottom", "both"}, default="top"
         Which end.
     bottom_weight : float in [0, inf), default=1.0
         Weight of the bottom side with ``push="both"``.
@@ -175,12 +176,12 @@ class MarginPush(Push):
         self.bottom_weight = bottom_weight
         self._pair_loss = PairLoss(preferences, loss, mean=True)
         self._sides: list[_Side] = []
-        for name, factor in (("top", 1.0), ("bottom", bottom_weight if push == "both" else 1.0)):
-            if push in (name, "both") and factor > 0:
-                log_relative = preferences.spread(preferences.log_relative_pairs(name))
-                log_weight = np.log(factor) + preferences.log_weight + (1 - p) * log_relative
-                log_pairs = safe_log(preferences.paired_weight(name))
-                self._sides.append(_Side(name, log_weight, log_pairs, p))
+        power = 0.0 if push == "crucial_pairs" else 1 - p
+        for name, factor in side_weights(push, bottom_weight).items():
+            log_relative = preferences.spread(preferences.log_relative_pairs(name))
+            log_weight = np.log(factor) + preferences.log_weight + power * log_relative
+            log_pairs = safe_log(preferences.paired_weight(name))
+            self._sides.append(_Side(name, log_weight, log_pairs, p))
         log_sums = [log_sum_exp(one.log_weight + p * one.log_pairs) for one in self._sides]
         self._log_norm = float(preferences.log_total(log_sum_exp(np.array(log_sums))))
 

@@ -8,6 +8,8 @@ Each is a function of the scores alone, with the methods of `Push`; what more so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -19,6 +21,7 @@ from sklearn_rank._core.protocols import Floats, PairShares, Values
 from sklearn_rank._pair_sums._exponential_sums import (
     ExponentialSums,
     SegmentSums,
+    growing_powers,
     log_sum_exp,
     safe_log,
 )
@@ -28,10 +31,6 @@ from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 from sklearn_rank.objectives._information_retrieval_push import InformationRetrievalPush
 from sklearn_rank.objectives._margin_push import MarginPush
 from sklearn_rank.objectives._moving_masses import BothState, ExponentialState
-
-_FIRST_POWER, _POWER_RATIO = 64.0, 4.0
-_POWER_GAP = 1e-4
-"""``p = inf`` is reached when J_p can exceed its objective by no more than this."""
 
 
 class SidePush(ExponentialSums, Push):
@@ -61,12 +60,14 @@ class SidePush(ExponentialSums, Push):
         The comparable pairs.
     p : float in [1, inf]
         How strongly the sum concentrates on the end of the list.
-    side : {"top", "bottom"}
+    side : {"top", "bottom"}, default="top"
         Which end.
+    is_relative : bool, default=True
+        Whether there is the factor of :math:`N_k`. False: the plain sum of Rudin2009, sec. 7.
 
     References
     ----------
-    Rudin2009, sec. 2 (the sum), sec. 7 (the bottom; graded pairs, without the factor), sec. 9.2
+    Rudin2009, sec. 2 (the sum), sec. 7 (the bottom; crucial pairs, without the factor), sec. 9.2
     (``p = inf``). Freund2003, Figure 1 (p = 1). The factor of queries and grades is defined here.
 
     Examples
@@ -128,16 +129,10 @@ class SidePush(ExponentialSums, Push):
 
     @available_if(lambda push: np.isinf(push.p))
     def smooth_path(self) -> Iterator[SidePush]:
-        """Yield the pushes at p = 64, 256, 1024, ...; at the last one J_p is close to J_inf.
-
-        With W the sum of the weights J_p exceeds J_inf by at most ``log(W) / p``.
-        """
+        """Yield the pushes at growing p; at the last one J_p is close to J_inf."""
         total = self.preferences.total(self.preferences.weight.sum())
-        p, log_total = _FIRST_POWER, np.log(total + 1)
-        yield SidePush(self.preferences, p, self.side)
-        while log_total / p > _POWER_GAP:
-            p *= _POWER_RATIO
-            yield SidePush(self.preferences, p, self.side)
+        for p in growing_powers(float(total)):
+            yield replace(self, p=p)
 
     def pair_shares(
         self, scores: Floats, h: Values, sums: SegmentSums | None = None
@@ -196,9 +191,8 @@ class SidePush(ExponentialSums, Push):
 
     def _bipartite_slope(self, scores: Floats, h: Floats) -> Callable[[float], float]:
         """Return the slope on one bipartite list: the difference of two means of h."""
-        inner, outer = self.preferences.bipartite_segments or (0, 0)
-        if self.side == "bottom":
-            inner, outer = outer, inner
+        segments = self.preferences.bipartite_segments or (0, 0)
+        inner, outer = segments if self.side == "top" else segments[::-1]
         inner_mean = self._weighted_mean(scores, h, inner, -self.sign)
         outer_mean = self._weighted_mean(scores, h, outer, self.sign * self.p)
         return lambda a: self.sign * (outer_mean(a) - inner_mean(a))
@@ -261,8 +255,7 @@ class BothPush(Push):
     def __init__(self, preferences: Preferences, p: float, bottom_weight: float = 1.0) -> None:
         self.preferences = preferences
         self.p = p
-        self.top = SidePush(preferences, p, "top")
-        self.bottom = SidePush(preferences, p, "bottom")
+        self.top, self.bottom = (_side(preferences, p, side) for side in ("top", "bottom"))
         self.log_bottom_weight = np.log(bottom_weight) if bottom_weight else -np.inf
 
     @available_if(lambda push: push.preferences.is_bipartite_list)
@@ -304,9 +297,17 @@ class BothPush(Push):
         return value, [(shares[0], *top_masses), (shares[1], *bottom_masses)]
 
 
+def _side(preferences: Preferences, p: float, side: str, is_relative: bool = True) -> Any:
+    """Return the push from one side, of rows or of listed pairs."""
+    if isinstance(preferences, GivenPairs):
+        return ListedExponential(preferences, p, side)
+    return SidePush(preferences, p, side, is_relative)
+
+
 PUSHES: dict[str, Callable[[Preferences, float, float], Push]] = {
-    "top": lambda preferences, p, _: SidePush(preferences, p, "top"),
-    "bottom": lambda preferences, p, _: SidePush(preferences, p, "bottom"),
+    "top": lambda preferences, p, _: _side(preferences, p, "top"),
+    "crucial_pairs": lambda preferences, p, _: _side(preferences, p, "top", is_relative=False),
+    "bottom": lambda preferences, p, _: _side(preferences, p, "bottom"),
     "both": BothPush,
     "ir": lambda preferences, _, __: InformationRetrievalPush(preferences),
 }
@@ -325,12 +326,10 @@ def make_push(
 ) -> Push:
     """Return the push with a margin loss: of ``PUSHES`` for the exponential one.
 
-    Of pairs that are listed one by one, which have no push: their sum.
-
     Raises
     ------
     ValueError
-        When a push is asked for of pairs that are listed.
+        When ``push="ir"`` is asked for of pairs that are listed one by one.
 
     Examples
     --------
@@ -344,14 +343,10 @@ def make_push(
     MarginPush 0.69
     """
     loss = as_margin_loss(loss, "make_push")
-    if isinstance(preferences, GivenPairs):
-        if p != 1 or push == "ir":
-            raise ValueError(
-                "Pairs that are listed one by one have no push: they need p=1 and a push other "
-                f"than 'ir'. Got p={p:g} and push={push!r}."
-            )
-        is_log = loss.factorises
-        return ListedExponential(preferences) if is_log else ListedPairLoss(preferences, loss)
+    if isinstance(preferences, GivenPairs) and push == "ir":
+        raise ValueError("Pairs that are listed one by one have no push='ir'. Use push='bottom'.")
     if loss.factorises:
         return PUSHES[push](preferences, float(p), bottom_weight)
+    if isinstance(preferences, GivenPairs):
+        return ListedPairLoss(preferences, loss, float(p), push, bottom_weight)
     return MarginPush(preferences, loss, float(p), push, bottom_weight)

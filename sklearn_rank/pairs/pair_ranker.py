@@ -21,11 +21,13 @@ from sklearn_rank.estimators.boosted_trees import BoostedTreesRanker
 from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.estimators.rank_boost import RankBoost
+from sklearn_rank.estimators.smooth_margin import SmoothMarginRanker
 from sklearn_rank.pairs._given import check_weighted_pairs, items_and_pairs, share_in_order
 
-_RANKERS = (BoostedTreesRanker, KernelPairwiseSGDRanker, PNormPushRanker, RankBoost)
+_BOOSTERS = PNormPushRanker, RankBoost, SmoothMarginRanker
+_RANKERS = (BoostedTreesRanker, KernelPairwiseSGDRanker, *_BOOSTERS)
 
-_ALLOWED = {"p": 1, "n_iter_no_change": None, "warm_start": False, "batch_size": None, "n_bags": 1}
+_ALLOWED = {"n_iter_no_change": None, "warm_start": False, "batch_size": None, "n_bags": 1}
 """The one value of some parameters that can be fitted."""
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -200, 80
@@ -46,19 +48,24 @@ class PairRanker(BaseEstimator):
 
     (of the exponential loss the logarithm of the sum), where :math:`i_j` is the winner of pair
     j, :math:`k_j` its loser and :math:`w_j` its weight, :math:`\phi` the loss and f the scores of
-    the ranker, with its penalty. The cost of an iteration grows with the numbers of items and of
-    pairs. The model is the one that the ranker has when every pair is a query of two rows of its
-    own. Trees are the exception: with ``subsample`` below 1 they draw items, not pairs, and
-    LightGBM takes its thresholds from the items, each counted once, and counts items, not rows of
-    pairs, for ``min_samples_leaf``, whose default also depends on the number of items.
+    the ranker, with its penalty. With ``p > 1`` the losses of the pairs that an item loses are
+    added, :math:`H_k = \sum_{j : k_j = k} w_j \, \phi`, and it minimises :math:`(\sum_k H_k^p /
+    \sum_k N_k^p)^{1/p}`, with :math:`N_k` the weight of these pairs (of the exponential loss
+    :math:`\frac1p \log \sum_k H_k^p`): the plain sum of Rudin2009, sec. 7, in which an item that
+    loses more often counts more. The cost of an iteration grows with the numbers of items and of
+    pairs. With ``p=1`` the model is the one that the ranker has when every pair is a query of two
+    rows of its own. Trees are the exception: with ``subsample`` below 1 they draw items, not pairs,
+    and LightGBM takes its thresholds from the items, each counted once, and counts items, not rows
+    of pairs, for ``min_samples_leaf``, whose default also depends on the number of items.
 
     Parameters
     ----------
     ranker : ranker, Pipeline or None, default=None
         What is fitted: a clone of it, with ``relevance="graded"``. A `BoostedTreesRanker`,
-        `KernelPairwiseSGDRanker`, `PNormPushRanker` or `RankBoost` with ``p=1``, a pairwise loss,
-        and no early stopping or bags; or a pipeline that ends in one, whose first steps see the
-        items, each once. None means ``PNormPushRanker(p=1, loss="logistic")``, logistic stumps.
+        `KernelPairwiseSGDRanker`, `PNormPushRanker`, `RankBoost` or `SmoothMarginRanker` with a
+        pairwise loss, a push other than "ir", and no early stopping or bags; or a pipeline that
+        ends in one, whose first steps see the items, each once. None means
+        ``PNormPushRanker(p=1, loss="logistic")``, logistic stumps.
 
     Attributes
     ----------
@@ -78,8 +85,8 @@ class PairRanker(BaseEstimator):
 
     References
     ----------
-    Freund2003, sec. 2 (weights of single pairs, of the exponential loss). The mean loss of
-    listed pairs is defined here.
+    Freund2003, sec. 2 (weights of single pairs, of the exponential loss). Rudin2009, sec. 7 (the
+    sum of p-th powers). The mean loss of listed pairs and the norm are defined here.
 
     Examples
     --------
@@ -226,8 +233,8 @@ def _check_supported(ranker: Any) -> None:
     if refused:
         raise ValueError(
             f"PairRanker can't fit {type(ranker).__name__} with "
-            f"{', '.join(f'{name}={values[name]!r}' for name in refused)}: pairs have no list, no "
-            "grades and no top, and each fit starts anew on all of them."
+            f"{', '.join(f'{name}={values[name]!r}' for name in refused)}: pairs have no list and "
+            "no grades, and each fit starts anew on all of them."
         )
 
 

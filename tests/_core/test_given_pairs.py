@@ -9,6 +9,7 @@ import pytest
 import skops.io
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from oracles import definitions
 from oracles import given_pairs as oracle
 from scipy import sparse
 from sklearn import config_context
@@ -27,10 +28,12 @@ from sklearn_rank import (
     ListNetLinear,
     PNormPushRanker,
     RankBoost,
+    SmoothMarginRanker,
 )
 from sklearn_rank._core.given_pairs import GivenPairs
 from sklearn_rank._core.validation import check_relevance, check_weight
-from sklearn_rank.objectives import MARGIN_LOSSES, ListedExponential, ListedPairLoss, MarginLoss
+from sklearn_rank.objectives import MARGIN_LOSSES, ListedExponential, MarginLoss, make_push
+from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.pairs import PairKFold, PairRanker, PairTable
 from sklearn_rank.pairs._given import share_in_order
 from sklearn_rank.solvers import Corrective
@@ -83,39 +86,48 @@ def one_query_a_pair(ranker, X, pairs, copies):
 
 
 @pytest.mark.parametrize("loss", oracle.PHI)
-@given(listed())
-def test_value_gradient_and_curvature_are_sums_pair_by_pair(loss, case):
+@pytest.mark.parametrize("push", MARGIN_PUSHES)
+@given(listed(), st.sampled_from([1.0, 4.0, 16.0]))
+def test_each_loser_has_a_height(loss, push, case, p):
     pairs, weight, scores = case
-    value, gradient, hessian = oracle.mean_loss(pairs, weight, scores, loss)
-    objective = ListedPairLoss(posed(pairs, weight, len(scores)), loss)
+    objective = make_push(posed(pairs, weight, len(scores)), loss, p, push, 0.4)
+    value, gradient = oracle.push(pairs, weight, scores, loss, p, push, 0.4)
     found, slopes = objective.value_and_gradient(scores)
+    atol = 1e-10 * max(1, np.abs(gradient).max())
     assert found == pytest.approx(value, rel=1e-10, abs=1e-10)
-    if value == 0:  # at a kink no pair has any loss
-        gradient = np.zeros_like(gradient)
-    np.testing.assert_allclose(slopes, gradient, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(slopes, gradient, rtol=1e-10, atol=atol)
+    h = np.cos(np.arange(len(scores)))
+    at_step = oracle.push(pairs, weight, scores + 0.3 * h, loss, p, push, 0.4)[1]
+    assert objective.slope(scores, h)(0.3) == pytest.approx(at_step @ h, rel=1e-9, abs=1e-9)
     if loss == "hinge":
+        assert (objective.value_gradient_slopes(scores)[2] >= np.abs(gradient) - atol).all()
         return
-    curvature = objective.value_gradient_curvature(scores)[2]
-    np.testing.assert_allclose(curvature, hessian.diagonal(), rtol=1e-10, atol=1e-10)
+    bound = objective.value_gradient_curvature(scores)[2]
+    if p == 1 and loss != "exponential":
+        expected = oracle.mean_curvature(pairs, weight, scores, loss)
+        np.testing.assert_allclose(bound, expected, rtol=1e-10, atol=1e-10)
+    elif loss != "squared_hinge":
+        steps = scores + np.outer([1e-4, -1e-4], h)
+        near = [oracle.push(pairs, weight, f, loss, p, push, 0.4)[1] @ h for f in steps]
+        limit = min(bound @ (h - h.min()), bound @ (h.max() - h)) * np.ptp(h)
+        assert (near[0] - near[1]) / 2e-4 <= limit * (1 + 1e-4) + 1e-8 * p * max(1, abs(near[0]))
 
 
-@given(listed(), st.data())
-def test_the_exponential_objective_of_rankboost_is_a_sum_pair_by_pair(case, data):
+@given(listed(), st.sampled_from(["top", "bottom"]), st.data())
+def test_exponential_pairs_have_shares_and_a_largest_height(case, side, data):
     pairs, weight, scores = case
     h = np.array(data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))))
-    value, gradient, shares = oracle.log_exponential(pairs, weight, scores)
-    objective = ListedExponential(posed(pairs, weight, len(scores)))
-    found, slopes, curvature = objective.value_gradient_curvature(scores)
-    assert found == pytest.approx(value, rel=1e-10, abs=1e-10)
-    np.testing.assert_allclose(slopes, gradient, rtol=1e-10, atol=1e-10)
-    direction = np.linspace(0, 1, len(scores))
-    second = shares @ (direction[pairs[:, 0]] - direction[pairs[:, 1]]) ** 2
-    assert second <= min(curvature @ direction, curvature @ (1 - direction)) + 1e-12
-    split = objective.pair_shares(scores, h)
+    shares = oracle.log_exponential(pairs, weight, scores)[1]
+    split = ListedExponential(posed(pairs, weight, len(scores))).pair_shares(scores, h)
     expected = oracle.pair_shares(pairs, shares, h)
     np.testing.assert_allclose(
         [split.right, split.wrong, split.tied], [expected[1], expected[-1], expected[0]], atol=1e-12
     )
+    push = make_push(posed(pairs, weight, len(scores)), "exponential", np.inf, side)
+    mass = weight * np.exp(-(scores[pairs[:, 0]] - scores[pairs[:, 1]]))
+    largest = np.log(np.bincount(pairs[:, 1 if side == "top" else 0], mass).max())
+    assert push.value(scores) == pytest.approx(largest, rel=1e-12, abs=1e-12)
+    assert list(push.smooth_path())[-1].value(scores) == pytest.approx(largest, abs=1e-4)
 
 
 # The trick ---------------------------------------------------------------------------------------
@@ -157,6 +169,43 @@ def test_kernels_and_trees_give_the_scores_of_one_query_a_pair(loss):
         found = PairRanker(ranker).fit(X, PAIRS, sample_weight=WEIGHT).predict(X)
         expected = one_query_a_pair(ranker, X, PAIRS, WEIGHT).predict(X)
         np.testing.assert_allclose(found, expected, atol=tolerance * np.ptp(expected))
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "squared_hinge"])
+def test_a_push_of_all_pairs_of_queries_is_that_of_crucial_pairs(loss):
+    ranker = PNormPushRanker(p=4, loss=loss, n_estimators=20, push="crucial_pairs")
+    y, qid = np.digitize(X[:, 0] + np.abs(X[:, 1]), [0.3, 1.2]), np.arange(60) % 4
+    pairs = np.column_stack(definitions.weighted_pairs(y, qid)[:2])
+    found = PairRanker(ranker).fit(X, pairs).predict(X)
+    expected = ranker.set_params(relevance="graded").fit(X, y, qid=qid).predict(X)
+    np.testing.assert_allclose(found, expected, atol=1e-8 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("weight", [np.ones(300), 0.2 * WEIGHT], ids=["1", "below 1"])
+def test_the_smooth_margin_of_listed_pairs(weight):
+    """Each step by explicit pairs: RankBoost's until 0 < G < edge, then eq. 12."""
+    items = np.random.default_rng(1).integers(0, 2, (60, 5)).astype(float)
+    better = (items @ [1.0, 2, 3, 4, 5])[PAIRS] @ [1, -1]
+    pairs = np.where(better[:, None] > 0, PAIRS, PAIRS[:, ::-1])[abs(better) > 2]
+    w = weight[abs(better) > 2]
+    ranker = PairRanker(SmoothMarginRanker(n_estimators=60)).fit(items, pairs, sample_weight=w)
+    rules, w, net = ranker.ranker_, w / min(1, w.min()), np.zeros(5)
+    e, g = 1 / (2 * max(w.sum(), w.sum() ** 2 / (w**2).sum())), -1.0
+    steps = zip(rules.weak_rankers_.feature, rules.estimator_weights_, strict=True)
+    for number, (j, step) in enumerate(steps):
+        shares = oracle.log_exponential(pairs, w, items @ net)[1]
+        split = oracle.pair_shares(pairs, shares, items[:, j])
+        sign = 1 if split[1] > split[-1] else -1
+        right, wrong, tied = (split[key] for key in (sign, -sign, 0))
+        expected = np.log((right + e) / (wrong + e)) / 2
+        if 0 < g < right - wrong:
+            expected = definitions.smooth_margin_closed_form(right, wrong, tied, g)
+        assert step == pytest.approx(sign * expected, rel=1e-10)
+        net[j] += step
+        g = -oracle.log_exponential(pairs, w, items @ net)[0] / abs(net).sum()
+        assert rules.smooth_margin_curve_[number] == pytest.approx(g, rel=1e-10)
+    margin = min((items @ net)[pairs] @ [1, -1]) / abs(net).sum()
+    assert 0 < g <= rules.margin_ == pytest.approx(margin, rel=1e-10)
 
 
 def test_a_linear_model_is_logistic_regression_of_the_differences():
@@ -247,7 +296,7 @@ def test_bad_pairs_are_a_sentence_and_change_nothing(method, message):
 @pytest.mark.parametrize(
     ("ranker", "error", "message"),
     [
-        (PNormPushRanker(), ValueError, "with p=4.0: pairs have no list"),
+        (PNormPushRanker(push="ir"), ValueError, "with push='ir': pairs have no list"),
         (RankBoost(n_iter_no_change=3), ValueError, "with n_iter_no_change=3: pairs"),
         (KernelPairwiseSGDRanker(batch_size=5), ValueError, "with batch_size=5"),
         (PNormPushRanker(p=1, solver=Corrective()), ValueError, "with solver=Corrective()"),
@@ -354,6 +403,8 @@ class RankerOfGrades(PairRanker):
 @parametrize_with_checks(
     [
         RankerOfGrades(PNormPushRanker(p=1, loss="logistic", n_estimators=4)),
+        RankerOfGrades(PNormPushRanker(p=4, n_estimators=4)),
+        RankerOfGrades(SmoothMarginRanker(n_estimators=4)),
         RankerOfGrades(KernelPairwiseSGDRanker(kernel="linear", max_iter=10)),
     ]
 )
@@ -445,6 +496,3 @@ def test_splits_that_can_not_be_are_a_sentence():
 def test_parameters_of_the_splitter_are_checked(options):
     with pytest.raises(ValueError, match=f"The '{next(iter(options))}' parameter of PairKFold"):
         PairKFold(**options)
-
-
-# Memory ------------------------------------------------------------------------------------------

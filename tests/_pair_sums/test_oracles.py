@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles import definitions as oracles
 from strategies import Problem, one_list, problems
 
-PUSHES = ["top", "bottom", "both", "ir"]
+PUSHES = ["top", "crucial_pairs", "bottom", "both", "ir"]
 
 # One list: row 0 is positive, rows 1 and 2 are negatives; margins 1 and 3.
 F, Y, W = [2.0, 1.0, -1.0], [1, 0, 0], [2.0, 3.0, 5.0]

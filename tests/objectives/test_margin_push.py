@@ -111,7 +111,7 @@ def test_no_gradient_where_no_pair_has_any_loss(push):
 
 # What only some losses have -----------------------------------------------------------------
 
-every_push = pytest.mark.parametrize("push", ["top", "bottom", "both"])
+every_push = pytest.mark.parametrize("push", MARGIN_PUSHES)
 curved_losses = pytest.mark.parametrize("loss", ["least_squares", "squared_hinge", "logistic"])
 
 

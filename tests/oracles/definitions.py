@@ -89,8 +89,11 @@ def is_one_bipartite_list(y, qid=None, w=None):
 def relative_pairs(y, qid=None, w=None, side="top"):
     """Per row k: ``r_k = N_k / max N``, ``N_k = sum_i w_i`` over the rows above it.
 
-    Bottom: over the rows below it. A row without such a pair has 1, which nothing uses.
+    Bottom: over the rows below it. A row without such a pair has 1, which nothing uses. All are 1
+    in the plain sum over crucial pairs (Rudin2009, sec. 7).
     """
+    if side == "crucial_pairs":
+        return np.ones(len(y))
     is_pair, weight = above(y, qid, w), row_weights(y, w)
     n = weight @ is_pair if side == "top" else is_pair @ weight
     return np.where(n > 0, n / n.max(), 1.0)
@@ -135,9 +138,9 @@ def _log_inner(f, y, qid, w, push):
     """
     weight = row_weights(y, w)
     log_weight = np.log(np.where(weight > 0, weight, 1.0))
-    inner_weight = log_weight[:, None] if push == "top" else log_weight[None, :]
+    inner_weight = log_weight[None, :] if push == "bottom" else log_weight[:, None]
     terms = np.where(above(y, qid, w), inner_weight - _margins(f), -np.inf)
-    return logsumexp(terms, axis=0 if push == "top" else 1), log_weight
+    return logsumexp(terms, axis=1 if push == "bottom" else 0), log_weight
 
 
 # Derivatives --------------------------------------------------------------------------------
@@ -158,7 +161,7 @@ def log_pair_derivatives(f, y, qid=None, w=None, p=1.0, push="top", bottom_weigh
             for side in ("top", "bottom")
         )
         return math.log(p) - value + np.logaddexp(top, _log(bottom_weight) + bottom)
-    side = "top" if push == "top" else "bottom"
+    side = "bottom" if push in ("bottom", "ir") else "top"
     inner, log_weight = _log_inner(f, y, qid, w, side)
     inner = np.where(np.isfinite(inner), inner, 0.0)
     pair = log_weight[:, None] + log_weight[None, :] - _margins(f)
@@ -167,7 +170,7 @@ def log_pair_derivatives(f, y, qid=None, w=None, p=1.0, push="top", bottom_weigh
     else:
         log_relative = np.log(relative_pairs(y, qid, w, push))
         outer = (p - 1) * (inner - log_relative) - p * log_push(f, y, qid, w, p, push)
-    pair = pair + (outer[None, :] if push == "top" else outer[:, None])
+    pair = pair + (outer[None, :] if side == "top" else outer[:, None])
     return np.where(above(y, qid, w), pair, -np.inf)
 
 
@@ -194,7 +197,7 @@ def curvature(f, y, qid=None, w=None, p=1.0, push="top"):
     if push != "ir":
         derivative = np.exp(log_pair_derivatives(f, y, qid, w, p, push))
         inner_factor = 1.0 if is_one_bipartite_list(y, qid, w) else p
-        factors = (inner_factor, p) if push == "top" else (p, inner_factor)
+        factors = (p, inner_factor) if push == "bottom" else (inner_factor, p)
         return factors[0] * derivative.sum(axis=1) + factors[1] * derivative.sum(axis=0)
     weight, found, is_pair = row_weights(y, w), np.zeros(len(y)), above(y, qid, w)
     for i in np.flatnonzero(is_pair.any(axis=1)):
@@ -265,7 +268,7 @@ def closed_form_step(h, f, y, qid=None, w=None, p=1.0, push="top", smooth=True):
     ``smooth=False`` sets e to zero. At p=1 it is RankBoost's (Freund2003).
     """
     exact = p == 1 or is_one_bipartite_list(y, qid, w)
-    if push not in ("top", "bottom") or not exact:
+    if push in ("both", "ir") or not exact:
         raise ValueError("There is no closed form here: use line_search.")
     d_plus, d_minus, _ = pair_masses(h, f, y, qid, w, p, push)
     e = smoothing(y, qid, w) if smooth else 0.0
@@ -303,7 +306,7 @@ def takes_closed_form(h, y, qid=None, w=None, p=1.0, push="top"):
     """Whether the step of h is the closed form rather than a line search."""
     is_binary = bool(np.isin(h, (0.0, 1.0)).all())
     exact = p == 1 or is_one_bipartite_list(y, qid, w)
-    return is_binary and push in ("top", "bottom") and exact
+    return is_binary and push not in ("both", "ir") and exact
 
 
 def exact_step(h, f, y, qid=None, w=None, p=1.0, push="top", bottom_weight=1.0):
@@ -486,7 +489,7 @@ def optimal_decrease(h, f, y, qid=None, w=None, p=1.0, push="top"):
     alpha = closed_form_step(h, f, y, qid, w, p, push)
     mass = np.exp(log_pair_masses(f, y, qid, w, p, push))
     a, b = float(h @ mass.sum(axis=1)), float(h @ mass.sum(axis=0))
-    power_i, power_k = (1, p) if push == "top" else (p, 1)
+    power_i, power_k = (p, 1) if push == "bottom" else (1, p)
     change = math.log1p(a * math.expm1(-power_i * alpha)) / power_i
     change += math.log1p(b * math.expm1(power_k * alpha)) / power_k
     return -change
@@ -500,7 +503,7 @@ def candidate_scores(
     The decrease is that of J itself where steps are in closed form, and elsewhere that of
     the quadratic bound, ``g^2 / (2 B)`` unless its step is longer than allowed.
     """
-    has_sides = push in ("top", "bottom") and has_exact_steps(y, qid, w, push, loss)
+    has_sides = push not in ("both", "ir") and has_exact_steps(y, qid, w, push, loss)
     if selection == "optimal" and has_sides and is_one_query(y, qid, w):
         return [optimal_decrease(c.h, f, y, qid, w, p, push) for c in candidates]
     _, gradient, c = posed(f, y, qid, w, p, push, loss)
@@ -994,7 +997,7 @@ def _push_sides(f, y, qid, w, loss, p, push, bottom_weight=1.0):
     i, k, _ = weighted_pairs(y, qid, w)
     weight, value = row_weights(y, w), phi(loss, pair_margins(f, y, qid, w))
     factors = {"top": 1.0, "bottom": bottom_weight} if push == "both" else {push: 1.0}
-    sides = [(k, i) if side == "top" else (i, k) for side in factors]
+    sides = [(i, k) if side == "bottom" else (k, i) for side in factors]
     heights = [np.bincount(o, weight[n] * value, len(y)) for o, n in sides]
     counts = [np.bincount(o, weight[n], len(y)) for o, n in sides]
     weights = [

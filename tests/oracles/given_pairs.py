@@ -20,29 +20,43 @@ PHI = {
 """Loss, left derivative, and second derivative or its bound, of one margin."""
 
 
-def mean_loss(pairs, weight, f, loss):
-    """The mean loss of the pairs, its gradient and its Hessian, one pair after the other."""
-    value, gradient, hessian = 0.0, np.zeros(len(f)), np.zeros((len(f), len(f)))
-    total = sum(weight)
+def mean_curvature(pairs, weight, f, loss):
+    """The diagonal of the Hessian of the mean loss of the pairs, or of its bound."""
+    found = np.zeros(len(f))
     for (i, k), w in zip(pairs, weight, strict=True):
-        phi, slope, second = PHI[loss](f[i] - f[k])
-        value += w * phi / total
-        gradient[i] += w * slope / total
-        gradient[k] -= w * slope / total
-        if second is not None:
-            hessian[[i, k], [i, k]] += w * second / total
-            hessian[[i, k], [k, i]] -= w * second / total
-    return value, gradient, hessian
+        found[[i, k]] += w * PHI[loss](f[i] - f[k])[2] / sum(weight)
+    return found
 
 
 def log_exponential(pairs, weight, f):
-    """The logarithm of the sum of the exponential losses, its gradient, and the shares."""
+    """The logarithm of the sum of the exponential losses, and the shares."""
     masses = [w * np.exp(-(f[i] - f[k])) for (i, k), w in zip(pairs, weight, strict=True)]
-    gradient = np.zeros(len(f))
-    for (i, k), mass in zip(pairs, masses, strict=True):
-        gradient[i] -= mass / sum(masses)
-        gradient[k] += mass / sum(masses)
-    return np.log(sum(masses)), gradient, np.array(masses) / sum(masses)
+    return np.log(sum(masses)), np.array(masses) / sum(masses)
+
+
+def push(pairs, weight, f, loss, p, push="top", bottom_weight=1.0):
+    """The p-norm push of listed pairs and its gradient, one pair after the other.
+
+    ``R = sum_k H_k^p`` (Rudin2009, sec. 7), with ``H_k`` the sum of ``w phi`` over the pairs that k
+    loses (bottom: wins; both: the sum of both, the second times its weight). The exponential loss
+    has ``log(R) / p`` (both: ``log R``), others the p-th root of R over R at losses of one.
+    """
+    sides = {"bottom": {0: 1.0}, "both": {1: 1.0, 0: bottom_weight}}.get(push, {1: 1.0})
+    total, of_ones, slopes = 0.0, 0.0, np.zeros(len(f))
+    for side, factor in sides.items():
+        height, count = np.zeros((2, len(f)))
+        for pair, w in zip(pairs, weight, strict=True):
+            height[pair[side]] += w * PHI[loss](f[pair[0]] - f[pair[1]])[0]
+            count[pair[side]] += w
+        total, of_ones = total + factor * (height**p).sum(), of_ones + factor * (count**p).sum()
+        for pair, w in zip(pairs, weight, strict=True):
+            slope = factor * p * height[pair[side]] ** (p - 1) * w
+            slopes[pair] += slope * PHI[loss](f[pair[0]] - f[pair[1]])[1] * np.array([1, -1])
+    if loss == "exponential":
+        root = 1.0 if push == "both" else p
+        return np.log(total) / root, slopes / (root * total)
+    value = (total / of_ones) ** (1 / p)
+    return value, slopes * value / (p * total) if value else np.zeros(len(f))
 
 
 def pair_shares(pairs, shares, h):

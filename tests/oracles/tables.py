@@ -140,7 +140,7 @@ def limits(cell, net):
 def gain(cell, net, f, y, qid=None, w=None, p=1.0, push="top", loss="exponential", selection=""):
     """What the selection maximises, at the nearest allowed step."""
     h, (low, high) = cell.h.astype(float), limits(cell, net)
-    has_sides = push in ("top", "bottom") and oracles.has_exact_steps(y, qid, w, push, loss)
+    has_sides = push not in ("both", "ir") and oracles.has_exact_steps(y, qid, w, push, loss)
     objective = (y, qid, w, p, push)
     if selection == "optimal" and has_sides and oracles.is_one_query(y, qid, w):
         alpha = min(max(oracles.closed_form_step(h, f, *objective), low), high)

@@ -279,8 +279,7 @@ class BoostingProblem:
         """Logarithm of the factor that makes every pair weight at least one."""
         if self._has_unit_weights:
             return 0.0
-        log_weight = self.preferences.log_weight
-        return max(0.0, -self.preferences.smallest_difference(log_weight, -log_weight))
+        return max(0.0, -self.preferences.log_smallest_weight())
 
     @shared_property
     def _has_unit_weights(self) -> bool:

@@ -155,9 +155,9 @@ def make_clicks(
     rows = group = lists[ranker, query]
     # 2) The experiment: ranks by the ranker at each position after the swap.
     if swap:
-        ranks, other = _swapped(rows, random)
+        ranks, partner = _swapped(rows, random)
         rows = np.take_along_axis(rows, ranks, axis=1)
-        group = other[:, np.newaxis] * n_shown + ranks
+        group = partner[:, np.newaxis] * n_shown + ranks
     # 3) The clicks; positions beyond the end of a list have none.
     attraction = _attraction(grades, noise)
     probability = attraction[rows] + (1 - attraction[rows]) * trust / np.arange(1, n_shown + 1)
@@ -206,11 +206,11 @@ def _swapped(rows: Indices, random: np.random.RandomState) -> tuple[Indices, Ind
     n_impressions, n_shown = rows.shape
     length = (rows >= 0).sum(axis=1)
     drawn = random.random_sample(n_impressions) * np.maximum(length - 1, 0)
-    other = np.where(length > 1, 1 + drawn.astype(np.intp), 0)
+    partner = np.where(length > 1, 1 + drawn.astype(np.intp), 0)
     ranks = np.tile(np.arange(n_shown), (n_impressions, 1))
-    swapped = np.flatnonzero((random.random_sample(n_impressions) < 0.5) & (other > 0))
-    ranks[swapped, 0], ranks[swapped, other[swapped]] = other[swapped], 0
-    return ranks, other
+    swapped = np.flatnonzero((random.random_sample(n_impressions) < 0.5) & (partner > 0))
+    ranks[swapped, 0], ranks[swapped, partner[swapped]] = partner[swapped], 0
+    return ranks, partner
 
 
 def _clicks(

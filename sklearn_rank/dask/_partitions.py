@@ -177,12 +177,12 @@ class Partitions:
 
     def map(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return delayed ``function(rows, *arguments)`` of each partition."""
-        run, checks = delayed(on_rows, pure=False), delayed(self.checks)
         # Delayed once: all tasks share them.
+        task, checks = delayed(on_rows, pure=False), delayed(self.checks)
         arguments = tuple(delayed(argument, traverse=False) for argument in arguments)
         name = f"{function.__name__}-{uuid4().hex}"
         return [
-            run(function, checks, j, list(chunk), *arguments, dask_key_name=f"{name}-{j}")
+            task(function, checks, j, list(chunk), *arguments, dask_key_name=f"{name}-{j}")
             for j, chunk in enumerate(self.chunks)
         ]
 

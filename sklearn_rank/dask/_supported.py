@@ -56,30 +56,28 @@ def check_supported(estimator: Any, has_queries: bool) -> None:
 
 def _refusals(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
     """Yield refused settings, and the reasons."""
-    values = ranker.get_params(deep=False)
+    params = ranker.get_params(deep=False)
     for name, (allowed, reason) in _ALLOWED.items():
-        if values.get(name, allowed) != allowed:
-            yield f"{name}={values[name]!r}", reason
-    if values.get("p") == np.inf:
+        if params.get(name, allowed) != allowed:
+            yield f"{name}={params[name]!r}", reason
+    if params.get("p") == np.inf:
         yield "p=inf", "its fit takes one power after the other; use a finite p"
     if hasattr(ranker, "solver") and not ranker.solver_in_use.traits.on_cluster:
-        yield f"solver={values['solver']!r}", "its steps are not sums over rows"
-    if "weak_ranker" in values and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
+        yield f"solver={params['solver']!r}", "its steps are not sums over rows"
+    if "weak_ranker" in params and as_model(ranker.weak_ranker).name not in ("stump", "feature"):
         yield f"weak_ranker={ranker.weak_ranker!r}", "weak rankers there are 'stump' or 'feature'"
-    if values.get("loss") == "ndcg":
+    if params.get("loss") == "ndcg":
         yield "loss='ndcg'", "it is XGBoost's own objective, of the rows of one worker"
     if has_queries:
         return
     if isinstance(ranker, ListNetLinear):
         yield "qid=None", "its loss is a sum over queries, each of which one worker holds"
-    elif "loss" in values and not _is_additive(ranker.loss):
-        additive = ", ".join(
-            repr(name) for name, loss in MARGIN_LOSSES.items() if _is_additive(loss)
-        )
+    elif "loss" in params and not _is_additive(ranker.loss):
+        names = ", ".join(repr(name) for name, loss in MARGIN_LOSSES.items() if _is_additive(loss))
         yield (
             f"loss={ranker.loss!r} in one list",
             "its sum over pairs sorts all rows. Pass qid, which keeps each query on one worker, or "
-            f"use one of {additive} or an object with the method `in_processes`",
+            f"use one of {names} or an object with the method `in_processes`",
         )
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import Any
 
-_NOT_NEEDED = ("sklearn", "pandas", "pyarrow")
+_SPARED_IMPORTS = ("sklearn", "pandas", "pyarrow")
 """Imports of XGBoost that take three quarters of its loading time, and that a tracker can spare."""
 
 _GRACE = 10
@@ -77,7 +77,7 @@ class TrackerProcess:
 
 def serve() -> None:
     """Start a tracker, print how to join it, and end on a line, or the end, of standard input."""
-    for name in _NOT_NEEDED:  # None, unknown to typeshed, forbids an import
+    for name in _SPARED_IMPORTS:  # None, unknown to typeshed, forbids an import
         sys.modules[name] = None  # type: ignore[assignment]
     from xgboost.tracker import RabitTracker
 

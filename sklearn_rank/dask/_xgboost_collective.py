@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 TIMEOUT = 300
 """Seconds that workers wait for each other: until all have joined a fit, and for a message."""
 
-_INLINE = 16
+_FIRST_VALUES = 16
 """Values of each process in the first message of `gather`: short arrays need no second one."""
 
 _MESSAGE_SOURCES = re.compile(r"[/\\]collective[/\\]")
@@ -65,12 +65,12 @@ class XGBoostCollective:
         if self.size == 1:
             return [values]
         # A sum in which each process fills a row of its own: the length, and the first values.
-        message = np.zeros((self.size, 1 + _INLINE))
+        message = np.zeros((self.size, 1 + _FIRST_VALUES))
         message[self.rank, 0] = len(values)
-        message[self.rank, 1 : 1 + len(values[:_INLINE])] = values[:_INLINE]
+        message[self.rank, 1 : 1 + len(values[:_FIRST_VALUES])] = values[:_FIRST_VALUES]
         message = self.reduce(np.add, message)
         lengths = message[:, 0].astype(np.intp)
-        if lengths.max() <= _INLINE:
+        if lengths.max() <= _FIRST_VALUES:
             return [row[1 : 1 + n] for row, n in zip(message, lengths, strict=True)]
         end = np.cumsum(lengths)
         gathered = np.zeros(end[-1])

@@ -172,23 +172,23 @@ def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, An
     """Draw the features by name, and group and month."""
     group, month = np.where(rng.random_sample(n) < 0.45, "B", "A"), rng.randint(N_MONTHS, size=n)
     age = np.round(18 + 60 * rng.beta(1.5, 2.6, n))
-    strain = rng.standard_normal(n)  # lack of money
-    swindles = rng.random_sample(n) < 0.025  # has the features of those who never pay
+    strain = rng.standard_normal(n)  # financial strain
+    is_fraud = rng.random_sample(n) < 0.025  # has the features of those who never pay
     employment = _draw_employment(rng, age)
-    income, is_proved = _draw_income(rng, age, employment, group, swindles)
+    income, is_proved = _draw_income(rng, age, employment, group, is_fraud)
     numbers = {
         "age": age,
         "income": np.where(is_proved, income, np.nan),
-        **_draw_loan(rng, income, is_proved, strain, swindles),
-        **_draw_bureau(rng, age, strain, swindles),
-        **_draw_stability(rng, age, employment, swindles),
+        **_draw_loan(rng, income, is_proved, strain, is_fraud),
+        **_draw_bureau(rng, age, strain, is_fraud),
+        **_draw_stability(rng, age, employment, is_fraud),
     }
     young, online = age < 27, 0.3 + 0.3 * month / (N_MONTHS - 1)
     branch = 1 - online - 0.2
     shares: dict[str, list[Any]] = {
         "housing": [np.where(young, 0.08, 0.5), 0.45, np.where(young, 0.4, 0.02), 0.04],
         "purpose": [np.full(n, percent) for percent in (30, 18, 14, 16, 8, 9, 5)],
-        "channel": [np.where(swindles, 0.05, branch), np.where(swindles, 0.65, online), 0.2],
+        "channel": [np.where(is_fraud, 0.05, branch), np.where(is_fraud, 0.65, online), 0.2],
         "region": [np.full(n, 1 / rank) for rank in range(1, 13)],
     }
     drawn = {name: _draw_names(rng, CATEGORIES[name], share) for name, share in shares.items()}
@@ -205,7 +205,7 @@ def _draw_employment(rng: np.random.RandomState, age: Floats) -> Values:
 
 
 def _draw_income(
-    rng: np.random.RandomState, age: Floats, employment: Values, group: Values, swindles: Values
+    rng: np.random.RandomState, age: Floats, employment: Values, group: Values, is_fraud: Values
 ) -> tuple[Floats, Values]:
     """Return incomes and the mask of those with proof."""
     level = 7.75 + 0.012 * np.minimum(age - 18, 30) - 0.14 * (group == "B")
@@ -214,14 +214,14 @@ def _draw_income(
     income = 10 * np.round(np.exp(level + 0.38 * rng.standard_normal(len(age))) / 10)
     unusual = [employment == "self_employed", employment == "unemployed"]
     unproved = np.select(unusual, [0.2, 0.25], 0.02)
-    return income, rng.random_sample(len(age)) >= np.where(swindles, 0.5, unproved)
+    return income, rng.random_sample(len(age)) >= np.where(is_fraud, 0.5, unproved)
 
 
 def _draw_loan(
-    rng: np.random.RandomState, income: Floats, is_proved: Values, strain: Floats, swindles: Values
+    rng: np.random.RandomState, income: Floats, is_proved: Values, strain: Floats, is_fraud: Values
 ) -> dict[str, Floats]:
     n = len(income)
-    ratio = np.exp(1.0 + 0.6 * rng.standard_normal(n) + 0.5 * swindles)
+    ratio = np.exp(1.0 + 0.6 * rng.standard_normal(n) + 0.5 * is_fraud)
     amount = np.clip(100 * np.round(ratio * income / 100), 500, 80_000)
     debt = 100 * expit(-1.3 + 0.55 * strain + 0.45 * rng.standard_normal(n))
     return {
@@ -233,13 +233,13 @@ def _draw_loan(
 
 
 def _draw_bureau(
-    rng: np.random.RandomState, age: Floats, strain: Floats, swindles: Values
+    rng: np.random.RandomState, age: Floats, strain: Floats, is_fraud: Values
 ) -> dict[str, Floats]:
     n = len(age)
     has_no_file = rng.random_sample(n) < np.where(age < 24, 0.25, 0.04)
     has_no_line = has_no_file | (rng.random_sample(n) < 0.18)
     used = np.minimum(100 * expit(-0.7 + strain + 0.7 * rng.standard_normal(n)) * 1.1, 110)
-    enquiries = rng.poisson(np.exp(-0.4 + 0.3 * strain)) + swindles * (2 + rng.poisson(2.0, n))
+    enquiries = rng.poisson(np.exp(-0.4 + 0.3 * strain)) + is_fraud * (2 + rng.poisson(2.0, n))
     was_late = rng.random_sample(n) < expit(-1.5 + 0.8 * strain)
     months = np.floor(rng.exponential(30.0, n))
     late = np.where(was_late & (months <= 84), months, -999.0)
@@ -251,10 +251,10 @@ def _draw_bureau(
 
 
 def _draw_stability(
-    rng: np.random.RandomState, age: Floats, employment: Values, swindles: Values
+    rng: np.random.RandomState, age: Floats, employment: Values, is_fraud: Values
 ) -> dict[str, Floats]:
     n = len(age)
-    at_address = np.where(swindles, rng.exponential(5.0, n), rng.exponential(80.0, n))
+    at_address = np.where(is_fraud, rng.exponential(5.0, n), rng.exponential(80.0, n))
     employed = np.minimum(rng.exponential(70.0, n), 12 * (age - 17))
     employed[np.isin(employment, ["retired", "unemployed"])] = np.nan
     return {

@@ -127,7 +127,7 @@ def load_letor(
 def _queries_from_file(path: Path, n_rows: int) -> Indices | None:
     """Return the queries of the rows from a file with their sizes; None without one."""
     stems = path, str(path).removesuffix(".gz")
-    files = [Path(f"{stem}.{end}") for stem in stems for end in ("query", "group")]
+    files = [Path(f"{stem}.{suffix}") for stem in stems for suffix in ("query", "group")]
     file = next(filter(Path.is_file, files), None)
     if file is None:
         return None

@@ -97,7 +97,7 @@ def ndcg_score(
     0.53
     """
     check_parameters("ndcg_score", {"gain": gain}, {"gain": _GAIN})
-    mean, ranked = rank_queries("ndcg_score", y_true, y_score, k, **over)
+    query_mean, ranked = rank_queries("ndcg_score", y_true, y_score, k, **over)
     check_not_negative("ndcg_score", ranked.relevance)
     discounts: Floats = 1.0 / np.log2(2.0 + np.arange(ranked.depth(k)))
     is_named = isinstance(gain, str)
@@ -106,7 +106,7 @@ def ndcg_score(
     # At most 1: rounding may put the DCG of a best order above the maximum.
     best = _best_dcg(ranked, gains, discounts)
     values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
-    return mean.of(values, (ranked.n_relevant > 0) & (is_named | (best > 0)))
+    return query_mean.of(values, (ranked.n_relevant > 0) & (is_named | (best > 0)))
 
 
 def _named_gains(relevance: Floats, gain: str) -> Floats:
@@ -148,9 +148,9 @@ def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Flo
     mean_gain, discounts = gains[ties.start[in_top]], discount[before]
     is_tied = n > 1
     if is_tied.any():
-        upto = np.concatenate([[0.0], np.cumsum(discount)])
+        upto_rank = np.concatenate([[0.0], np.cumsum(discount)])
         last = np.minimum(before + n, k)[is_tied]
-        discounts[is_tied] = upto[last] - upto[before[is_tied]]
+        discounts[is_tied] = upto_rank[last] - upto_rank[before[is_tied]]
         mean_gain[is_tied] = (ties.reduce(np.add, gains) / ties.length)[in_top][is_tied]
     first = np.searchsorted(np.flatnonzero(in_top), ranked.queries.start)
     return Groups(first, len(n)).reduce(np.add, mean_gain * discounts)

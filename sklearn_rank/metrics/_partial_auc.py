@@ -191,7 +191,7 @@ def _measure(
     """
     check_parameters(owner, {"max_fpr": max_fpr}, {"max_fpr": MAX_FPR})
     y_true, y_score, sample_weight = arrays
-    mean = QueryMean.checked(owner, y_true, **over)
+    query_mean = QueryMean.checked(owner, y_true, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"), sample_weight)
     are_classes = np.isin(rows.score, (0, 1)).all() and np.ptp(rows.score) == 1
     if are_classes and (rows.y % 1 != 0).any():
@@ -206,8 +206,8 @@ def _measure(
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all have weight zero is absent: `empty` does not apply to it.
     present = ranked.rows.query[ranked.order[ranked.query_rows.start]]
-    values[present] = replace(mean, average=None).of(share, largest > 0)
-    return replace(mean, empty="skip").of(values, ~np.isnan(values))
+    values[present] = replace(query_mean, average=None).of(share, largest > 0)
+    return replace(query_mean, empty="skip").of(values, ~np.isnan(values))
 
 
 def _height_at(

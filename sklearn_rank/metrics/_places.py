@@ -88,10 +88,10 @@ def precision_at_k(
     """
     allowed: dict[str, Constraint] = {"k": _K, "divide_by": Choice(("rows", "k"))}
     check_parameters("precision_at_k", {"k": k, "divide_by": divide_by}, allowed)
-    mean, ranked = rank_queries("precision_at_k", y_true, y_score, **over)
+    query_mean, ranked = rank_queries("precision_at_k", y_true, y_score, **over)
     depth = np.minimum(k, ranked.query_rows.length)
     values = _hits(ranked, depth) / (depth if divide_by == "rows" else k)
-    return mean.of(values, ranked.n_relevant > 0)
+    return query_mean.of(values, ranked.n_relevant > 0)
 
 
 @over_queries
@@ -145,10 +145,10 @@ def recall_at_k(
     1.0
     """
     check_parameters("recall_at_k", {"k": k}, {"k": _K})
-    mean, ranked = rank_queries("recall_at_k", y_true, y_score, **over)
+    query_mean, ranked = rank_queries("recall_at_k", y_true, y_score, **over)
     depth = np.minimum(k, ranked.query_rows.length)
     values = divide(_hits(ranked, depth), ranked.n_relevant)
-    return mean.of(values, ranked.n_relevant > 0)
+    return query_mean.of(values, ranked.n_relevant > 0)
 
 
 @over_queries
@@ -197,9 +197,9 @@ def r_precision(y_true: Any, y_score: Any, **over: Unpack[OverQueries]) -> float
     >>> r_precision([1, 0, 1, 0], [4, 3, 2, 1])
     0.5
     """
-    mean, ranked = rank_queries("r_precision", y_true, y_score, **over)
+    query_mean, ranked = rank_queries("r_precision", y_true, y_score, **over)
     values = divide(_hits(ranked, ranked.n_relevant), ranked.n_relevant)
-    return mean.of(values, ranked.n_relevant > 0)
+    return query_mean.of(values, ranked.n_relevant > 0)
 
 
 @over_queries
@@ -277,7 +277,7 @@ def average_precision(
     """
     allowed = {"divide_by": Choice(("attainable", "relevant"))}
     check_parameters("average_precision", {"divide_by": divide_by}, allowed)
-    mean, ranked = rank_queries("average_precision", y_true, y_score, k, **over)
+    query_mean, ranked = rank_queries("average_precision", y_true, y_score, k, **over)
     ties, r = ranked.ties, ranked.relevant
     running = np.cumsum(r) - r
     relevant_before = running - ranked.queries.spread(running[ranked.queries.start])  # R_N
@@ -294,7 +294,7 @@ def average_precision(
         n_relevant = np.minimum(n_relevant, k) if divide_by == "attainable" else n_relevant
     total = ranked.query_rows.reduce(np.add, precision)
     values = np.minimum(divide(total, n_relevant), 1.0)
-    return mean.of(values, ranked.n_relevant > 0)
+    return query_mean.of(values, ranked.n_relevant > 0)
 
 
 @over_queries
@@ -351,7 +351,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [1, 1])
     0.75
     """
-    mean, ranked = rank_queries("reciprocal_rank", y_true, y_score, k, **over)
+    query_mean, ranked = rank_queries("reciprocal_rank", y_true, y_score, k, **over)
     has_relevant = ranked.n_relevant > 0
     relevant_ties = np.flatnonzero(ranked.relevant)
     # The first tie group of each query that holds relevant rows.
@@ -361,7 +361,7 @@ def reciprocal_rank(
         values[has_relevant] = _expected_reciprocal(
             ranked.before[first], ranked.ties.length[first], ranked.relevant[first], k
         )
-    return mean.of(values, has_relevant)
+    return query_mean.of(values, has_relevant)
 
 
 def _expected_reciprocal(before: Indices, n: Indices, r: Indices, k: int | None) -> Floats:
@@ -450,16 +450,16 @@ def err_score(
     """
     allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
     check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
-    mean, ranked = rank_queries("err_score", y_true, y_score, k, **over)
+    query_mean, ranked = rank_queries("err_score", y_true, y_score, k, **over)
     check_not_negative("err_score", ranked.relevance)
     highest = float(ranked.relevance.max())
-    top = highest if max_relevance is None else float(max_relevance)
-    if highest > top:
-        raise ValueError(f"y_true of err_score exceeds max_relevance={top:g}. Got {highest:g}.")
-    # 1 - q, with 2^y and 1 both divided by 2^top: neither overflows.
-    unsatisfied = 1.0 - (np.exp2(ranked.relevance - top) - np.exp2(-top))
+    limit = highest if max_relevance is None else float(max_relevance)
+    if highest > limit:
+        raise ValueError(f"y_true of err_score exceeds max_relevance={limit:g}. Got {highest:g}.")
+    # 1 - q, with 2^y and 1 both divided by 2^max: neither overflows.
+    unsatisfied = 1.0 - (np.exp2(ranked.relevance - limit) - np.exp2(-limit))
     values = _expected_reciprocal_stop(ranked, unsatisfied, ranked.depth(k))
-    return mean.of(values, ranked.n_relevant > 0)
+    return query_mean.of(values, ranked.n_relevant > 0)
 
 
 def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int) -> Floats:

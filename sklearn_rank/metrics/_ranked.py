@@ -127,13 +127,13 @@ def rank_queries(
     owner: str, y_true: Any, y_score: Any, k: Any = None, /, **over: Unpack[OverQueries]
 ) -> tuple[QueryMean, RankedQueries]:
     """Check the arguments of a metric of places, and sort rows by query and descending score."""
-    mean = QueryMean.checked(owner, y_true, k, **over)
+    query_mean = QueryMean.checked(owner, y_true, k, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
     low, high = rows.y.min(), rows.y.max()
     if 0 < low < high and owner not in _OF_GRADES:  # classes 1 and 2, or grades from 1 on
         reason = f"To {owner} every row is relevant, as y_true runs from {low:g} to {high:g}"
         warn(f"{reason}: all orders have the same value. Relevant are rows above 0.")
-    return mean, rank_rows(rows)
+    return query_mean, rank_rows(rows)
 
 
 def check_not_negative(owner: str, relevance: Floats) -> None:

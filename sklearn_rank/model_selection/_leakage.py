@@ -61,13 +61,13 @@ class QueryLeakage:
         n_splits = len(self.n_queries)
         if not self.is_leaking:
             return f"No query has rows on both sides of a split, in {n_splits} splits."
-        shown = ", ".join(map(repr, self.query_ids[:5]))
+        ids = ", ".join(map(repr, self.query_ids[:5]))
         n_ids = len(self.query_ids)
-        rest = f" and {n_ids - 5} more" if n_ids > 5 else ""
+        ids += f" and {n_ids - 5} more" if n_ids > 5 else ""
         return (
             f"{n_ids} {'query has' if n_ids == 1 else 'queries have'} rows on both sides of a "
             f"split, in {np.count_nonzero(self.n_queries)} of {n_splits} splits "
-            f"({sum(self.n_rows)} test rows): {shown}{rest}."
+            f"({sum(self.n_rows)} test rows): {ids}."
         )
 
 

@@ -219,19 +219,19 @@ def _mean_over_queries(rows: ScoredRows, grade: Floats, is_relevant: Mask) -> di
     # The cut-offs of all queries, without those that differ only by rounding.
     k = np.unique(np.concatenate([cuts for cuts, *_ in lists]))
     k = k[np.append(np.diff(k) > _SAME_CUT * k[-1], True)]
-    precision, recall, graded, length = (np.zeros(len(k)) for _ in range(4))
+    precision, recall, grades, weight = (np.zeros(len(k)) for _ in range(4))
     # Sums over queries at each cut-off; after its end a query keeps its last value.
     for _, cut, upto_relevant, upto_grade in lists:
         n_relevant = np.interp(k, cut, upto_relevant)
         precision += n_relevant / np.minimum(k, cut[-1])
         recall += n_relevant / upto_relevant[-1]
-        graded += np.diff(np.interp(k, cut, upto_grade), prepend=0.0)
-        length += np.diff(np.minimum(k, cut[-1]), prepend=0.0)
+        grades += np.diff(np.interp(k, cut, upto_grade), prepend=0.0)
+        weight += np.diff(np.minimum(k, cut[-1]), prepend=0.0)
     return {
         "k": k,
         "precision": np.minimum(precision / len(lists), 1.0),
         "recall": np.minimum(recall / len(lists), 1.0),
-        "grade": np.clip(graded / length, grade.min(), grade.max()),
+        "grade": np.clip(grades / weight, grade.min(), grade.max()),
     }
 
 

@@ -317,7 +317,7 @@ def test_fits_are_stopped_and_asked_by_their_names():
 @pytest.fixture
 def modules(monkeypatch):
     """Put back the modules that a tracker forbids, after the test."""
-    for name in _tracker._NOT_NEEDED:
+    for name in _tracker._SPARED_IMPORTS:
         monkeypatch.setitem(sys.modules, name, sys.modules.get(name))
 
 
@@ -347,7 +347,7 @@ def test_what_the_process_of_a_tracker_does(modules, monkeypatch, capsys, patien
     assert json.loads(capsys.readouterr().out) == {"port": 9}
     end = [7, "free"] if patience else ["free"]
     assert called == [((2, "127.0.0.1"), {"sortby": "task", "timeout": 30}), "start", *end]
-    assert all(sys.modules[name] is None for name in _tracker._NOT_NEEDED)
+    assert all(sys.modules[name] is None for name in _tracker._SPARED_IMPORTS)
 
 
 def test_a_tracker_says_why_it_does_not_start(modules, monkeypatch, capsys):

@@ -54,10 +54,10 @@ class ClickEstimate:
     low, high : float
         Ends of the 95 % interval; NaN without bootstrap.
     kind : str
-        "estimate"; "lower bound" if weights were clipped or unseen rows, which the log never
-        shows, count 0; "biased" if clipping leaves a bias of unknown sign, or if the
-        self-normalised estimate assumes that unseen rows are as good as the others, mostly too
-        good. A doubly robust estimate with unseen rows is an "estimate" that is right only if
+        "estimate"; "lower bound" if weights were clipped, or if rows that the log never shows
+        (unseen) count 0; "biased" if clipping leaves a bias of unknown sign, or if a
+        self-normalised estimate assumes that unseen rows are as good as the others, which are
+        mostly better. A doubly robust estimate with unseen rows is an "estimate", right only if
         their predictions are.
     overlap : float
         Share of rows in the log in the discounts of the ranker's top rows.
@@ -400,7 +400,7 @@ def _diagnostics(
     n_unseen = int((is_top & ~is_seen).sum())
     inverse = log.impressions[log.query[is_seen]] / a[is_seen]
     is_clipped = bool((inverse * (estimator.clip or 0.0) > 1).any())
-    # Clipping and unseen rows remove gains, which are not negative, from an "ips" estimate.
+    # Clipping and unseen rows take gains off an "ips" estimate; gains are not negative.
     kind = "estimate"
     if is_clipped or (n_unseen and estimator.method != "dr"):
         kind = "lower bound" if estimator.method == "ips" else "biased"

@@ -34,8 +34,7 @@ an end by a (2 + z^2) = 0.028 standard errors, with the acceleration a = 2 / (6 
 Carlo error of 9,999 resamples. Its time is quadratic in the number of values."""
 
 _ENOUGH = 100
-"""Samples from which BCa is used: all of fewer may lie on one side of the mean, which it can't
-correct."""
+"""Least number of samples for BCa: fewer may all lie on one side of the mean, where it fails."""
 
 
 # Means over queries ------------------------------------------------------------

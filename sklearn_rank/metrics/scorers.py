@@ -71,7 +71,7 @@ _METRICS = {
 
 
 def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """Return the function of a metric and its keyword arguments; a user's function as it is."""
+    """Return the function of a metric and its keyword arguments; a user's function without any."""
     # From Python 3.14 on a partial is a routine too.
     if not isinstance(name, partial) and inspect.isroutine(name):
         return name, {}

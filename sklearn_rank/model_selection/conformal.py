@@ -263,7 +263,9 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         negatives = self.calibration_scores_[~self.calibration_is_positive_]
         scores = _scores(type(self).__name__, self.estimator_, X)
-        return conformal_p_values(scores, negatives, len(self.calibration_scores_))
+        n_below = np.searchsorted(np.sort(negatives), scores, side="left")
+        p_values = (1 + len(negatives) - n_below) / (1 + len(self.calibration_scores_))
+        return np.asarray(p_values, dtype=np.float64)
 
     def select(self, X: Any) -> Mask:
         """Return the mask of the selected rows of a batch.
@@ -298,12 +300,6 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def conformal_p_values(scores: Floats, negatives: Floats, n_held_out: int) -> Floats:
-    """Return p-values of scores, given those of the negatives among held-out rows."""
-    n_below = np.searchsorted(np.sort(negatives), scores, side="left")
-    return np.asarray((1 + len(negatives) - n_below) / (1 + n_held_out), dtype=np.float64)
 
 
 def select_head(p_values: Floats, fdr: float) -> Mask:

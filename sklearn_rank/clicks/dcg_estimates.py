@@ -183,7 +183,7 @@ def dcg_from_clicks(
     ------
     ValueError
         When the log shows too few of the rows that the ranker would show, an impression has rows of
-        two queries, a propensity is not positive, or an argument is not allowed.
+        two queries or a row twice, a propensity is not positive, or an argument is not allowed.
 
     Notes
     -----
@@ -312,6 +312,8 @@ def _read(
     rows = check_rows(row, allowed, len(scores))
     check_lengths(clicks=is_clicked, row=rows)
     lists = check_qid(impression, len(is_clicked), "impression")
+    if len(np.unique(lists * len(scores) + rows)) < len(rows):  # its click would count twice
+        raise ValueError(f"impression of {_OWNER} must show each row once. One shows a row twice.")
     first = np.unique(lists, return_index=True)[1]  # a row of each impression
     queries = code[rows]
     if (queries != queries[first][lists]).any():

@@ -146,6 +146,8 @@ def test_bad_rows_of_a_log_are_refused():
         estimate([(0, 8, 1, 1)], scores)
     with pytest.raises(ValueError, match="one query each"):
         estimate([(0, 0, 1, 1), (0, 3, 2, 0)], scores)
+    with pytest.raises(ValueError, match="impression of dcg_from_clicks must show each row once"):
+        estimate([*TWO, TWO[0]], scores)  # an event that was written twice
     with pytest.raises(ValueError, match="Got 0"):
         estimate([(0, 0, 0, 1)], scores)
     with pytest.raises(ValueError, match="0 or 1"):

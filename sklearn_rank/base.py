@@ -46,17 +46,17 @@ from sklearn_rank._core.validation import (
 )
 
 DESCRIBED = ("n_features_in_", "feature_names_in_", "category_codes_")
-"""Attributes that the validation of rows to learn from sets."""
+"""Attributes that the validation of training rows sets."""
 
 
 def _with_input(data: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return fitted attributes with what they say of the rows of a fit."""
+    """Return fitted attributes with those that describe the rows of a fit."""
     classes = {} if data.classes is None else {"classes_": data.classes}
     return {"has_queries_": data.qid is not None, **classes, **fitted}
 
 
 def _without_duplicates(checked: Any) -> Any:
-    """Return checked features, alone or with y, of which no entry is stored in parts."""
+    """Return checked features, alone or with y; a sparse matrix gets each entry once."""
     X, *rest = checked if isinstance(checked, tuple) else (checked,)
     if issparse(X) and not X.has_canonical_format:
         X = X.copy()
@@ -75,7 +75,7 @@ def is_binary(ranker: Any) -> bool:
 
 
 class Predictor(BaseEstimator):
-    """Base class of what predicts, a ranker or a scorecard: labels and metric of its scores.
+    """Base class of rankers and scorecards: labels and the metric of their scores.
 
     A subclass checks and scores rows in `_score_validated`.
     """
@@ -177,8 +177,8 @@ class Predictor(BaseEstimator):
         return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
 
     def _score_order(self, relevance: Floats, scores: Floats, qid: Any, weight: Any) -> float:
-        """Return the metric of `score` for known scores."""
-        # Metrics take a quarter of the import of a ranker, and a fit needs none.
+        """Return the metric of `score`, given the scores."""
+        # A fit needs no metrics, and they take a quarter of the time to import a ranker.
         from sklearn_rank.metrics import auc_score, p_norm_push_loss
 
         p = getattr(self, "score_p", None)
@@ -187,12 +187,222 @@ class Predictor(BaseEstimator):
         return 1.0 - p_norm_push_loss(relevance, scores, p=p, qid=qid, sample_weight=weight)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` has come to its end."""
+        """Whether `fit` has finished."""
         return hasattr(self, "has_queries_")
 
 
+class CheckedInput(Predictor):
+    """A ranker's checks of parameters and arrays: all that a user can get wrong about them.
+
+    A subclass lists its parameters in `_allowed`.
+    """
+
+    _allowed: ClassVar[dict[str, Constraint]] = {
+        "relevance": Choice(("binary", "graded")),
+        "n_jobs": JOBS,
+        "random_state": SEED,
+        "verbose": Number(0, integer=True, other=(True, False)),
+    }
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for a parameter that is not as described."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
+        self._check_combination()
+
+    def _check_combination(self) -> None:
+        """Raise ValueError for parameters that don't go together."""
+
+    def training_data(
+        self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, is_fitted: bool = False
+    ) -> Rows:
+        """Return checked training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes (binary mode) or relevance (graded mode).
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Multiplicities.
+        is_fitted : bool, default=False
+            Whether features, categories and classes are those of the fitted ranker. False: those of
+            the rows; the ranker stores number, names and categories of its features.
+
+        Returns
+        -------
+        Rows
+            The rows of positive weight, which have a comparable pair.
+        """
+        if not is_fitted:
+            return self._check_arrays(X, y, qid, sample_weight)
+        classes = getattr(self, "classes_", None)
+        data = self._rows_of(self.check_rows(X), y, qid, sample_weight, classes)
+        self.check_training(data)
+        return data
+
+    def check_items(self, X: Any) -> Any:
+        """Return checked features of training rows without relevance.
+
+        The ranker stores number, names and categories of its features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Floats.
+        """
+        self.check_parameters()
+        X = self._validate_features(X, ensure_min_samples=2)
+        self._check_features(X)
+        return X
+
+    def check_rows(self, X: Any) -> Any:
+        """Return checked features of rows to score: floats, and codes of categories.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Floats.
+        """
+        return self._validate_features(X, reset=False)
+
+    def check_columns(self, X: Any, *, reset: bool) -> None:
+        """Raise ValueError for missing columns of a data frame, or columns that are not numeric.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        reset : bool
+            Whether the rows are training rows, not rows to score.
+        """
+        if not reset and is_data_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        check_columns(type(self).__name__, X, self._advice, self._categorical_positions)
+
+    def check_training(self, data: Rows) -> None:
+        """Raise ValueError for rows without a comparable pair.
+
+        Parameters
+        ----------
+        data : Rows
+            Rows, on several processes those of this one.
+        """
+        has_pair = float(data.preferences.is_paired.any())
+        if not data.largest(has_pair):
+            raise ValueError(
+                f"{type(self).__name__} found no comparable pair: in every query all rows "
+                "have the same relevance, so that no order is better than another."
+            )
+
+    def _check_arrays(self, *arrays: Any) -> Rows:
+        """Check parameters and the arrays of `_validate_training`; return training rows."""
+        self.check_parameters()
+        data = self._validate_training(*arrays)
+        self.check_training(data)
+        return data
+
+    def _validate_training(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Rows:
+        """Return checked training rows."""
+        return self._validated(X, y, qid, sample_weight, ensure_min_samples=2)
+
+    def _validated(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, classes: Any = None, **options: Any
+    ) -> Rows:
+        """Return checked rows; their classes are those in y by default."""
+        graded = self.relevance == "graded"
+        if graded:
+            check_relevance(y)
+        X, y = self._validate_features(X, y=y, y_numeric=graded, **options)
+        weight = check_weight(sample_weight, X.shape[0])
+        if not graded and classes is None:
+            classes = find_classes(type(self).__name__, y[weight > 0])
+        self._check_features(X)
+        return self._rows_of(X, y, qid, weight, classes)
+
+    def _rows_of(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, classes: Values | None, suffix: str = ""
+    ) -> Rows:
+        """Return the rows of positive weight, given checked features and the classes.
+
+        Messages name the arrays with the `suffix`, as "y_val".
+        """
+        name, n_rows = f"y{suffix}", X.shape[0]
+        if classes is None:
+            y = check_relevance(y, name)
+        else:
+            y = is_upper_label(type(self).__name__, y, classes, sample_weight, name)
+        check_lengths(**{f"X{suffix}": np.arange(n_rows), name: y})
+        weight = check_weight(sample_weight, n_rows, f"sample_weight{suffix}")
+        codes = None if qid is None else check_qid(qid, n_rows, f"qid{suffix}")
+        data = Rows(X, y, codes, weight, classes)
+        return data if weight.all() else data.take(np.flatnonzero(weight))
+
+    def _validate_features(self, X: Any, **options: Any) -> Any:
+        """Return checked features; with y among the options, features and y."""
+        if not options.get("reset", True) and "y" not in options and self._is_checked(X):
+            return X
+        name, tags = type(self).__name__, self.__sklearn_tags__().input_tags
+        try:
+            # Sums of the largest floats, and casts to floats, may overflow: the rows are valid.
+            with np.errstate(over="ignore", invalid="ignore"):
+                checked = validate_data(
+                    self,
+                    X,
+                    dtype=np.float64,
+                    accept_sparse="csr" if tags.sparse else False,
+                    ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                    **options,
+                )
+        except (TypeError, ValueError) as error:
+            self.check_columns(X, reset=options.get("reset", True))
+            if "could not convert string" in str(error):
+                advice = f"X must hold numbers for {name}{self._advice}."
+                raise ValueError(f"{error}. {advice}") from error
+            raise
+        refuse_dates(name, X)
+        return _without_duplicates(checked)
+
+    def _is_checked(self, X: Any) -> bool:
+        """Whether rows to score are a finite array of floats, which needs no further check.
+
+        The checks of `validate_data` take longer than the score of a row. Rows whose sum overflows
+        may be valid: they go through these checks.
+        """
+        is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
+        if not is_plain or hasattr(self, "feature_names_in_"):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return X.shape[1] == self.n_features_in_ and bool(np.isfinite(X.sum()))
+
+    def _check_features(self, X: Any) -> None:
+        """Raise ValueError for features, rows of weight zero included, that can't be used."""
+
+    @property
+    def _advice(self) -> str:
+        """Advice on columns that don't hold numbers, for messages."""
+        return "; OneHotEncoder in a ColumnTransformer encodes categories"
+
+    @property
+    def _categorical_positions(self) -> tuple[int, ...]:
+        """The categorical features."""
+        return ()
+
+
 def has_contributions(ranker: Any) -> bool:
-    """Whether scores can be divided among the features; the error names the parameter."""
+    """Whether `contributions` can divide scores; the error names the parameter."""
     setting = ranker._not_additive()
     if not setting:
         return True
@@ -202,18 +412,17 @@ def has_contributions(ranker: Any) -> bool:
     )
 
 
-class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
+class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
     """Base class of the rankers.
 
     A subclass lists its parameters in `_allowed`, learns in `_fit` and scores rows in
-    `score_rows`. Everything a user can get wrong about arrays is handled here.
+    `score_rows`.
 
-    Scorecards, pairs, clusters and exports see a ranker through its public methods alone: besides
-    those of scikit-learn `check_parameters`, `check_columns`, `check_rows`, `check_items` and
-    `training_data`, which check what a user passes, `check_training`, `fit_rows`, `set_fitted`,
-    `score_rows` and `relevance_of`, which take what is checked, and `has_queries_`. Boosting
-    rankers have `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and
-    `category_codes_`, too.
+    Other subpackages use only the public methods: besides those of scikit-learn these are
+    `check_parameters`, `check_columns`, `check_rows`, `check_items` and `training_data`, which
+    check what a user passes; `check_training`, `fit_rows`, `set_fitted`, `score_rows` and
+    `relevance_of`, which take checked data; and `has_queries_`. Boosting rankers also have
+    `objective_of`, `offset_of`, `stump_settings`, `step_functions_` and `category_codes_`.
     """
 
     __getstate__, __setstate__ = stamped_state, take_state
@@ -223,13 +432,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     offset_: float
-
-    _allowed: ClassVar[dict[str, Constraint]] = {
-        "relevance": Choice(("binary", "graded")),
-        "n_jobs": JOBS,
-        "random_state": SEED,
-        "verbose": Number(0, integer=True, other=(True, False)),
-    }
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn to rank.
@@ -265,38 +467,61 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
 
     @with_callbacks
     def _learn(self, *arrays: Any, fit: Callable[[Rows], dict[str, Any]] | None = None) -> Self:
-        """Check parameters and arrays, those of `_validate_training`, and fit.
+        """Check parameters and the arrays of `_validate_training`, and fit.
 
-        `fit` learns from rows as `_fit` does, and in place of it.
+        `fit` replaces `_fit`.
         """
-        known = dict(vars(self))
+        attributes = dict(vars(self))
         with unchanged_on_error(self):
             data = self._check_arrays(*arrays)
-        goes_on = getattr(self, "warm_start", False) and "has_queries_" in known
+        is_continued = getattr(self, "warm_start", False) and "has_queries_" in attributes
         try:
             self.set_fitted(_with_input(data, (fit or self._fit)(data.with_moderate_weights())))
             end_fit_task(self, X=data.X, y=lambda: data.labels)
         except BaseException as error:
-            # Ctrl-C says nothing against the earlier model, as an error in training does.
-            if goes_on or isinstance(error, KeyboardInterrupt):
-                self.__dict__ = known
+            # Keep the previous model on Ctrl-C, and drop it on errors.
+            if is_continued or isinstance(error, KeyboardInterrupt):
+                self.__dict__ = attributes
             else:
                 self._forget()
             raise
         return self
 
-    def _check_arrays(self, *arrays: Any) -> Rows:
-        """Check parameters and arrays, those of `_validate_training`; return rows to learn from."""
-        self.check_parameters()
-        data = self._validate_training(*arrays)
-        self.check_training(data)
-        return data
-
     @abstractmethod
     def _fit(self, data: Rows) -> dict[str, Any]:
         """Learn and return the fitted attributes; set none."""
 
-    # Scores --------------------------------------------------------------------------
+    def fit_rows(self, data: Rows) -> dict[str, Any]:
+        """Learn from checked rows and return the fitted attributes; set none.
+
+        Parameters
+        ----------
+        data : Rows
+            Rows, on several processes those of this one.
+
+        Returns
+        -------
+        dict of str to object
+            What `set_fitted` takes.
+        """
+        return _with_input(data, self._fit(data.with_moderate_weights()))
+
+    def set_fitted(self, fitted: dict[str, Any]) -> None:
+        """Replace all fitted attributes except those in `DESCRIBED`.
+
+        Parameters
+        ----------
+        fitted : dict of str to object
+            What `fit_rows` returns.
+        """
+        inputs = {name: value for name, value in vars(self).items() if name in DESCRIBED}
+        self._forget()
+        self.__dict__.update(fitted, **inputs)
+
+    def _forget(self) -> None:
+        """Remove the fitted attributes."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     @available_if(has_contributions)
     def contributions(self, X: Any) -> Floats:
@@ -339,16 +564,44 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         >>> from sklearn_rank.datasets import make_queries
         >>> data = make_queries(random_state=0)
         >>> ranker = ListNetLinear().fit(data.data, data.target, qid=data.qid)
-        >>> parts = ranker.contributions(data.data)
-        >>> np.allclose(parts.sum(axis=1), ranker.predict(data.data))
+        >>> contributions = ranker.contributions(data.data)
+        >>> np.allclose(contributions.sum(axis=1), ranker.predict(data.data))
         True
-        >>> np.allclose(parts[:, :-1].mean(axis=0), 0)
+        >>> np.allclose(contributions[:, :-1].mean(axis=0), 0)
         True
         """
         check_is_fitted(self)
-        parts, mean_score = self._divide_scores(self._validate_features(X, reset=False))
+        by_feature, mean_score = self._divide_scores(self._validate_features(X, reset=False))
         offset = self.offset_ if self.relevance == "binary" else 0.0
-        return np.column_stack([parts, np.full(len(parts), mean_score + offset)])
+        return np.column_stack([by_feature, np.full(len(by_feature), mean_score + offset)])
+
+    def _not_additive(self) -> str:
+        """Return the setting that `contributions` needs; empty if there is none."""
+        return ""
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        """Return the contribution of each feature, and the mean score of the training rows."""
+        means = self._mean_contributions_
+        return self._sum_by_feature(X) - means, float(means.sum())
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        """Return the sum of the functions of each feature, at validated rows."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows, in a new array.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+            Features, as `check_rows` returns them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Scores, greater for rows that rank higher.
+        """
 
     def _score_validated(self, X: Any) -> Floats:
         check_is_fitted(self)
@@ -364,133 +617,6 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
             scores += self.offset_  # in place: a copy of a million scores costs a tenth more
         return scores
 
-    def _not_additive(self) -> str:
-        """Return which parameter has to be what for `contributions`; empty when it is."""
-        return ""
-
-    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        """Return the contribution of each feature, and the mean score of the training rows."""
-        means = self._mean_contributions_
-        return self._sum_by_feature(X) - means, float(means.sum())
-
-    def _sum_by_feature(self, X: Any) -> Floats:
-        """Return the part of each feature in the scores of validated rows, as a sum."""
-        raise NotImplementedError
-
-    # For scorecards, clusters and exports ----------------------------------------------
-
-    def check_rows(self, X: Any) -> Any:
-        """Return checked features of rows to score: floats, categories as their codes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        {ndarray, sparse matrix} of shape (n_samples, n_features)
-            Floats.
-        """
-        return self._validate_features(X, reset=False)
-
-    @abstractmethod
-    def score_rows(self, X: Any) -> Floats:
-        """Return scores, without offset, of checked rows, in an array of their own.
-
-        Parameters
-        ----------
-        X : {ndarray, sparse matrix} of shape (n_samples, n_features)
-            Features, as `check_rows` returns them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores, greater for rows that rank higher.
-        """
-
-    def training_data(
-        self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, is_fitted: bool = False
-    ) -> Rows:
-        """Return checked rows to learn from, as `fit` takes them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Classes (binary mode) or relevance (graded mode).
-        qid : array-like of shape (n_samples,), default=None
-            Query of each row.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities.
-        is_fitted : bool, default=False
-            Whether features, categories and classes are those of the fitted ranker. False: they
-            are those of the rows, and the ranker notes number, names and categories of its
-            features.
-
-        Returns
-        -------
-        Rows
-            The rows of positive weight, which have a comparable pair.
-        """
-        if not is_fitted:
-            return self._check_arrays(X, y, qid, sample_weight)
-        classes = getattr(self, "classes_", None)
-        data = self._rows_of(self.check_rows(X), y, qid, sample_weight, classes)
-        self.check_training(data)
-        return data
-
-    def check_items(self, X: Any) -> Any:
-        """Return checked features of rows to learn from, whose relevance is not known.
-
-        The ranker notes number, names and categories of its features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        {ndarray, sparse matrix} of shape (n_samples, n_features)
-            Floats.
-        """
-        self.check_parameters()
-        X = self._validate_features(X, ensure_min_samples=2)
-        self._check_features(X)
-        return X
-
-    def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from.
-
-        Parameters
-        ----------
-        data : Rows
-            Rows, on several processes those of this one.
-        """
-        has_pair = float(data.preferences.is_paired.any())
-        if not data.largest(has_pair):
-            raise ValueError(
-                f"{type(self).__name__} found no comparable pair: in every query all rows "
-                "have the same relevance, so that no order is better than another."
-            )
-
-    def fit_rows(self, data: Rows) -> dict[str, Any]:
-        """Learn from checked rows and return the fitted attributes; set none.
-
-        Parameters
-        ----------
-        data : Rows
-            Rows, on several processes those of this one.
-
-        Returns
-        -------
-        dict of str to object
-            What `set_fitted` takes.
-        """
-        return _with_input(data, self._fit(data.with_moderate_weights()))
-
     def _make_observer(
         self,
         data: Rows,
@@ -499,7 +625,7 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         reconstruct: Callable[[], dict[str, Any]],
         **options: Any,
     ) -> Observer:
-        """Return the observer of each iteration: `verbose`, callbacks, and one set from outside.
+        """Return the observer of each iteration: `verbose`, callbacks, and that of `observed`.
 
         Parameters and `options` are those of `make_observer`.
         """
@@ -507,144 +633,20 @@ class BaseRanker(CallbackSupportMixin, Predictor, metaclass=ABCMeta):
         def fitted_so_far() -> dict[str, Any]:
             return _with_input(data, reconstruct())
 
-        given_to_fit = {
+        arguments = {
             "X": lambda: self._rows_as_given(data.X),
             "y": lambda: data.labels,
             "metadata": lambda: data.metadata,
         }
-        observer = make_observer(self, unit, total, fitted_so_far, given_to_fit, **options)
-        given: Any = getattr(self, "_observer", None)
-        if hasattr(given, "begin"):
-            given.begin(fitted_so_far)
-        return combine(observer, given)
+        observer = make_observer(self, unit, total, fitted_so_far, arguments, **options)
+        outside: Any = getattr(self, "_observer", None)
+        if hasattr(outside, "begin"):
+            outside.begin(fitted_so_far)
+        return combine(observer, outside)
 
     def _rows_as_given(self, X: Any) -> Any:
-        """Return training rows as the methods of the ranker take them."""
+        """Return checked training rows in the form in which a user passes them."""
         return X
-
-    def _check_combination(self) -> None:
-        """Raise ValueError for parameters that don't go together."""
-
-    def _check_features(self, X: Any) -> None:
-        """Raise ValueError for features, rows of weight zero included, that can't be used."""
-
-    def check_parameters(self) -> None:
-        """Raise ValueError for a parameter that is not as described."""
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
-        self._check_combination()
-
-    def _validate_features(self, X: Any, **options: Any) -> Any:
-        """Return checked features; with y among the options both."""
-        if not options.get("reset", True) and "y" not in options and self._is_checked(X):
-            return X
-        name, tags = type(self).__name__, self.__sklearn_tags__().input_tags
-        try:
-            # Sums of the largest floats, and casts to floats, overflow: no fault of the rows.
-            with np.errstate(over="ignore", invalid="ignore"):
-                checked = validate_data(
-                    self,
-                    X,
-                    dtype=np.float64,
-                    accept_sparse="csr" if tags.sparse else False,
-                    ensure_all_finite="allow-nan" if tags.allow_nan else True,
-                    **options,
-                )
-        except (TypeError, ValueError) as error:
-            self.check_columns(X, reset=options.get("reset", True))
-            if "could not convert string" in str(error):
-                advice = f"X must hold numbers for {name}{self._advice}."
-                raise ValueError(f"{error}. {advice}") from error
-            raise
-        refuse_dates(name, X)
-        return _without_duplicates(checked)
-
-    def _is_checked(self, X: Any) -> bool:
-        """Whether rows to score are plain and finite: other checks take longer than a row's score.
-
-        Others, or those whose sum overflows, may be as good, and are checked one by one.
-        """
-        is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) > 0
-        if not is_plain or hasattr(self, "feature_names_in_"):
-            return False
-        with np.errstate(over="ignore", invalid="ignore"):
-            return X.shape[1] == self.n_features_in_ and bool(np.isfinite(X.sum()))
-
-    def check_columns(self, X: Any, *, reset: bool) -> None:
-        """Raise ValueError if a data frame lacks columns or has some that are no numbers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        reset : bool
-            Whether the columns are those of rows to learn from, not of rows to score.
-        """
-        if not reset and is_data_frame(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        check_columns(type(self).__name__, X, self._advice, self._categorical_positions)
-
-    @property
-    def _advice(self) -> str:
-        """Advice on columns that don't hold numbers, for messages."""
-        return "; OneHotEncoder in a ColumnTransformer encodes categories"
-
-    @property
-    def _categorical_positions(self) -> tuple[int, ...]:
-        """The categorical features."""
-        return ()
-
-    def _validate_training(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Rows:
-        """Return checked rows to learn from."""
-        return self._validated(X, y, qid, sample_weight, ensure_min_samples=2)
-
-    def _validated(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any, classes: Any = None, **options: Any
-    ) -> Rows:
-        """Return checked rows, in binary mode of known classes or of those in y."""
-        graded = self.relevance == "graded"
-        if graded:
-            check_relevance(y)
-        X, y = self._validate_features(X, y=y, y_numeric=graded, **options)
-        weight = check_weight(sample_weight, X.shape[0])
-        if not graded and classes is None:
-            classes = find_classes(type(self).__name__, y[weight > 0])
-        self._check_features(X)
-        return self._rows_of(X, y, qid, weight, classes)
-
-    def _rows_of(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any, classes: Values | None, suffix: str = ""
-    ) -> Rows:
-        """Return the rows of positive weight, of checked features and known classes.
-
-        `suffix` is the end of the names of the arrays, for messages.
-        """
-        name, n_rows = f"y{suffix}", X.shape[0]
-        if classes is None:
-            y = check_relevance(y, name)
-        else:
-            y = is_upper_label(type(self).__name__, y, classes, sample_weight, name)
-        check_lengths(**{f"X{suffix}": np.arange(n_rows), name: y})
-        weight = check_weight(sample_weight, n_rows, f"sample_weight{suffix}")
-        codes = None if qid is None else check_qid(qid, n_rows, f"qid{suffix}")
-        data = Rows(X, y, codes, weight, classes)
-        return data if weight.all() else data.take(np.flatnonzero(weight))
-
-    def set_fitted(self, fitted: dict[str, Any]) -> None:
-        """Replace all fitted attributes but those of the validated input.
-
-        Parameters
-        ----------
-        fitted : dict of str to object
-            What `fit_rows` returns.
-        """
-        inputs = {name: value for name, value in vars(self).items() if name in DESCRIBED}
-        self._forget()
-        self.__dict__.update(fitted, **inputs)
-
-    def _forget(self) -> None:
-        """Remove everything that `fit` has set."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description of the ranker, before and after fit."""

@@ -57,7 +57,7 @@ class GivenPairs(Preferences):
     def differences(self, scores: Floats) -> Floats:
         """Return the margin of each pair."""
         margin = np.empty(len(self.above))
-        for pairs in blocks(len(margin)):  # so that there are no others as long
+        for pairs in blocks(len(margin)):  # so that there is one array of this length
             margin[pairs] = scores[self.above[pairs]]
             margin[pairs] -= scores[self.below[pairs]]
         return margin
@@ -71,7 +71,7 @@ class GivenPairs(Preferences):
 
     @property
     def is_bipartite_list(self) -> bool:
-        """False: pairs in a list are no product of two groups."""
+        """False: listed pairs are not the product of two groups."""
         return False
 
     @property
@@ -109,12 +109,12 @@ class GivenPairs(Preferences):
     def role_weights(self, side: str) -> Floats:
         """Return the weights of the rows that have another above ("top") or below ("bottom").
 
-        In each pair one row has: it counts as often as it has.
+        Each pair has one such row, which counts once for each of its pairs.
         """
         return self.pair_weight
 
     def draws(self, order: Indices | None = None) -> Draws:
-        """Return a function that draws pairs of the list; the order of the rows plays no part."""
+        """Return a function that draws pairs of the list; it ignores the order of the rows."""
         return ListedDraws(self.above, self.below, self.pair_weight)
 
     def smallest_difference(self, above: Floats, below: Floats) -> float:
@@ -148,6 +148,6 @@ class ListedDraws:
 
     def __call__(self, size: int, rng: np.random.RandomState) -> tuple[Indices, Indices]:
         """Return the upper and the lower rows of some pairs."""
-        place = rng.random_sample(size) * self._upto[-1]
-        pairs = np.minimum(np.searchsorted(self._upto, place, "right"), len(self._upto) - 1)
+        target = rng.random_sample(size) * self._upto[-1]
+        pairs = np.minimum(np.searchsorted(self._upto, target, "right"), len(self._upto) - 1)
         return self._above[pairs], self._below[pairs]

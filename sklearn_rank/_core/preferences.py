@@ -151,12 +151,12 @@ class Preferences(Sums):
 
     @shared_property
     def lists(self) -> Sums:
-        """Sums of what each process has for its own lists; a shared one has one sum on all."""
+        """Sums over lists: those of all processes, or a shared list, whose sum each process has."""
         return ALL_HERE if self.is_shared_list else self
 
     @shared_property
     def parts(self) -> Sums:
-        """Sums over the parts of each segment; only those of a shared list are divided."""
+        """Sums over the parts of a segment: only a shared list divides its segments."""
         return self if self.is_shared_list else ALL_HERE
 
     @property
@@ -172,10 +172,10 @@ class Preferences(Sums):
 
     @shared_property
     def bipartite_segments(self) -> tuple[int, int] | None:
-        """The segments above and below, when all pairs are between two segments."""
+        """The segments above and below, if all pairs are between two segments."""
         n_levels = self.queries.length
         if self.collective is not None and not self.is_shared_list:
-            return None  # the queries of the others have pairs too
+            return None  # the queries of other processes have pairs too
         paired = np.flatnonzero(n_levels > 1)
         if len(paired) != 1 or n_levels[paired[0]] != 2:
             return None
@@ -286,24 +286,24 @@ class Preferences(Sums):
     def split(self, share: Floats, h: Mask) -> tuple[Floats, Floats]:
         """Return the sums of shares over each segment where h is 0, and where it is 1.
 
-        Both are sums: a small one, as one minus the other, would be rounding.
+        Both are computed: the difference of a total and a large sum would be rounding.
         """
         if self.is_shared_list:
             return self.reduce(np.add, share * ~h), self.reduce(np.add, share * h)
-        zero, one = np.empty((2, self.segments.n_groups))
+        sum_zero, sum_one = np.empty((2, self.segments.n_groups))
         for block in self.segment_blocks:
             mass = share[block.items] * h[block.items]
-            one[block.groups] = block.reduce(np.add, mass)
+            sum_one[block.groups] = block.reduce(np.add, mass)
             np.subtract(share[block.items], mass, out=mass)
-            zero[block.groups] = block.reduce(np.add, mass)
-        return zero, one
+            sum_zero[block.groups] = block.reduce(np.add, mass)
+        return sum_zero, sum_one
 
     def over_processes(self, loss: Ability, method: str) -> tuple[Ability, str]:
-        """Return a margin loss whose sums are over all rows, and how they are computed."""
+        """Return a margin loss whose sums are over all rows, and the method of its sums."""
         if not self.is_shared_list:
             return loss, method
         in_processes = getattr(loss, "in_processes", None)
-        if in_processes is None:  # rows elsewhere have no pairs that could be visited
+        if in_processes is None:  # the pairs with rows of other processes can't be visited
             name = type(loss).__name__
             raise ValueError(
                 f"One list on several processes needs in_processes, which {name} lacks."
@@ -363,9 +363,9 @@ class Preferences(Sums):
 
 
 def _levels(y: Values) -> Indices:
-    """Return integers in the order of y: small integers as they are, other values by rank.
+    """Return integers in the order of y: small integers themselves, ranks of other values.
 
-    16 bits are sorted by radix, without the comparisons of a rank.
+    Integers of 16 bits are sorted by radix, which is faster than ranking.
     """
     if float(np.abs(y).max(initial=0)) <= _SMALL:
         level = y.astype(np.int16)
@@ -417,6 +417,6 @@ class PairDraws:
         segment = np.searchsorted(self._segment_end, upper, "right")
         begin, end = self._segment_end[segment], self._query_end[segment]
         start = self._upto[begin]
-        place = start + second * (self._upto[end] - start)
-        lower = np.clip(np.searchsorted(self._upto, place, "right") - 1, begin, end - 1)
+        target = start + second * (self._upto[end] - start)
+        lower = np.clip(np.searchsorted(self._upto, target, "right") - 1, begin, end - 1)
         return (upper, lower) if self._order is None else (self._order[upper], self._order[lower])

@@ -305,8 +305,8 @@ def least_codes(code: Codes, size: int) -> Codes:
     """Return the smallest distinct codes, rising: `size` of them, if there are as many."""
     least = np.zeros(0, dtype=np.uint64)
     # Block by block, as a sort of all codes takes much memory.
-    for part in blocks(len(code), max(size, SMALL_BLOCK)):
-        new = code[part]
+    for rows in blocks(len(code), max(size, SMALL_BLOCK)):
+        new = code[rows]
         if len(least) == size:
             new = new[new < least[-1]]
         least = np.unique(np.concatenate([least, new]))[:size]
@@ -446,21 +446,21 @@ class Lots:
         bounds = np.append(0, np.cumsum(self.n_places[order]))
         n_taken = np.diff(taken(bounds), axis=1)
         n_taken[:, order] = n_taken.copy()
-        part = np.argmax(n_taken, axis=0)[self._leader][self._of_row]
+        part_of_row = np.argmax(n_taken, axis=0)[self._leader][self._of_row]
         is_heavy = self._is_heavy[self._of_row]
         lot, part_of_heavy = np.nonzero((n_taken * self._is_heavy).T)
         n_taken = n_taken[part_of_heavy, lot]
         if (self._rows.weight == 1).all():  # whole rows
             heavy = np.flatnonzero(is_heavy)
             heavy = heavy[np.argsort(self._of_row[heavy], kind="stable")]
-            part[heavy] = np.repeat(part_of_heavy, n_taken)
-            return self._rows, part
+            part_of_row[heavy] = np.repeat(part_of_heavy, n_taken)
+            return self._rows, part_of_row
         light, weight = np.flatnonzero(~is_heavy), self._weight[lot] * n_taken / self.n_places[lot]
         rows = self._rows.take(
             np.concatenate([light, self.first[lot]]),
             np.concatenate([self._rows.weight[light], weight]),
         )
-        return rows, np.concatenate([part[light], part_of_heavy])
+        return rows, np.concatenate([part_of_row[light], part_of_heavy])
 
     def folds(self, n_folds: int, seed: int) -> tuple[Rows, Indices]:
         """Return the rows, heavy ones divided, and the fold of each, stratified by relevance."""

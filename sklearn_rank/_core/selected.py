@@ -75,8 +75,8 @@ class Selection:
 
     def parts(self) -> Iterator[Matrix]:
         """Yield matrices of consecutive rows, each at most 8 MiB."""
-        for part in blocks(self.shape[0], self.rows_in_part):
-            yield self[part].copied()
+        for rows in blocks(self.shape[0], self.rows_in_part):
+            yield self[rows].copied()
 
     @property
     def rows_in_part(self) -> int:

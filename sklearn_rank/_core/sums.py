@@ -1,15 +1,14 @@
 """Sums over consecutive groups of items, and over the processes that hold them.
 
-Items are rows, or levels of relevance; groups are queries, levels or runs of tied scores: their
+Items are rows or levels of relevance; groups are queries, levels or runs of tied scores. Their
 reductions, scans and blocks need no loop over groups. Nothing here knows labels, scores or weights.
 
-Whoever sums over rows says so by a method of `Sums`, which `Rows`, `Preferences` and `FitRows` are:
-on one process it returns what it is given, on several it sends messages. Nobody else asks how many
-processes there are.
+All reductions over rows go through `Sums`, of which `Rows`, `Preferences` and `FitRows` are
+subclasses: one process returns its own value, several exchange messages. No other code depends on
+the number of processes.
 
-A decision that rounding could turn, on processors of different kinds, is made by the first
-process, and the others take it (`Sums.agree`, `Sums.lead`): otherwise they would wait for
-messages that never come.
+A decision that rounding could change on another kind of processor is made by the first process
+(`Sums.agree`, `Sums.lead`): processes that decide differently would wait for each other forever.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ IDENTITY: dict[np.ufunc, float] = {np.add: 0.0, np.maximum: -np.inf, np.minimum:
 """The neutral elements of reductions."""
 
 _MANY_ITEMS = 32
-"""Groups with more items are scanned one by one, the others side by side."""
+"""Longest group that is scanned item by item, together with the others; longer ones one by one."""
 
 
 def starts_run(values: Values) -> Mask:
-    """Mark the first of each run of equal values; a difference could overflow."""
+    """Mark the first of each run of equal values, without differences, which could overflow."""
     return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
@@ -93,7 +92,7 @@ class Groups:
 
     @property
     def positions(self) -> Indices:
-        """The place of each item in its group, from 0 on."""
+        """The position of each item in its group, from 0 on."""
         return np.arange(self.n_items) - self.spread(self.start)
 
     def reduce(self, ufunc: np.ufunc, values: Values) -> Values:
@@ -131,8 +130,8 @@ class Groups:
     def cumsum(self, values: Floats) -> Floats:
         """Cumulate non-negative values inside the groups.
 
-        The sums are differences of one running sum. Scaled by powers of two every group
-        weighs about one, so that a light group loses nothing beside a heavy one.
+        The sums are differences of one running sum. Powers of two scale each group to about one,
+        so that a light group keeps its precision beside a heavy one.
         """
         exponent = self.spread(np.frexp(self.reduce(np.add, values))[1])
         running = np.concatenate([[0.0], np.cumsum(np.ldexp(values, -exponent))])
@@ -160,7 +159,7 @@ class Groups:
         short = self.length <= _MANY_ITEMS
         first, last = self.start[short], self.end[short]
         longest = int(np.max(last - first, initial=1))
-        return [(first + place)[first + place < last] for place in range(1, longest)]
+        return [(first + k)[first + k < last] for k in range(1, longest)]
 
     @cached_property
     def _long_groups(self) -> list[tuple[int, int]]:
@@ -257,8 +256,8 @@ class Queries:
 class shared_property(cached_property[Value]):  # noqa: N801
     """A cached property that several processes may compute together.
 
-    Up to Python 3.11 a cached property has one lock for all objects of its class: where the
-    processes are threads of one interpreter, each would wait for the others in it.
+    In Python 3.11 a cached property has one lock for all objects of its class. Processes that are
+    threads of one interpreter, as in tests, would wait for each other in it forever.
     """
 
     def __init__(self, function: Callable[[Setting], Value]) -> None:
@@ -318,12 +317,11 @@ class Sums:
         """Return `total` of several numbers and arrays, with one message."""
         if self.collective is None:
             return values
-        sizes = np.cumsum([np.size(one) for one in values])
-        flat = self.collective.reduce(np.add, np.concatenate([np.ravel(one) for one in values]))
-        parts = np.split(flat, sizes[:-1])
+        ends = np.cumsum([np.size(value) for value in values])
+        flat = self.collective.reduce(np.add, np.concatenate([np.ravel(v) for v in values]))
         return tuple(
-            part.reshape(np.shape(one)) if np.ndim(one) else float(part[0])
-            for part, one in zip(parts, values, strict=True)
+            total.reshape(np.shape(value)) if np.ndim(value) else float(total[0])
+            for total, value in zip(np.split(flat, ends[:-1]), values, strict=True)
         )
 
     def largest(self, values: Numbers) -> Numbers:
@@ -338,21 +336,21 @@ class Sums:
         """Return `total` for logarithms: the logarithm of the sum of the exponentials."""
         if self.collective is None:
             return values
-        parts = self.collective.gather(np.asarray(values, dtype=np.float64).ravel())
-        total = np.logaddexp.reduce(np.stack(parts), axis=0)
+        logs = self.collective.gather(np.asarray(values, dtype=np.float64).ravel())
+        total = np.logaddexp.reduce(np.stack(logs), axis=0)
         return total.reshape(np.shape(values)) if np.ndim(values) else float(total[0])
 
     def concat(self, values: Values) -> Values:
         """Return the one-dimensional arrays of all processes, one after the other.
 
-        Masks travel as bits, and integers must be such as floats hold.
+        Masks are sent as bits, and integers as floats, which must hold them exactly.
         """
         if self.collective is None:
             return values
         if values.dtype == np.bool_:
             bits = np.append(np.packbits(values).astype(np.float64), len(values))
-            parts = self.collective.gather(bits)
-            masks = [np.unpackbits(p[:-1].astype(np.uint8), count=int(p[-1])) for p in parts]
+            packed = self.collective.gather(bits)
+            masks = [np.unpackbits(p[:-1].astype(np.uint8), count=int(p[-1])) for p in packed]
             return np.concatenate(masks).astype(np.bool_)
         arrays = self.collective.gather(values.astype(np.float64, copy=False))
         return np.concatenate(arrays).astype(values.dtype, copy=False)
@@ -367,19 +365,19 @@ class Sums:
         Parameters
         ----------
         solve : callable
-            Takes the functions by name and returns anything that can be pickled. It may call
-            them as often as it likes.
+            Gets functions by these names, which it may call any number of times; its result must
+            be picklable.
         functions : mapping of str to callable
-            Functions that need all processes. Where the first process calls one, all the others
-            do, with the same arguments.
+            Functions that need all processes: when the first process calls one, all the others
+            call it with the same arguments.
         """
         if self.collective is None:
             return solve(functions)
         if self.collective.rank == 0:
             return _lead(self.collective, solve, functions)
         while True:
-            asked: tuple[str, tuple[Setting, ...]] = ("", ())
-            name, arguments = self.collective.agree(asked)
+            nothing: tuple[str, tuple[Setting, ...]] = ("", ())
+            name, arguments = self.collective.agree(nothing)
             if name == "raise":
                 raise arguments[0]
             if name == "return":
@@ -395,7 +393,7 @@ ALL_HERE = Sums()
 def _lead(
     collective: Collective, solve: Callable[[Functions], Result], functions: Functions
 ) -> Result:
-    """Run `solve`, and tell the other processes of every call."""
+    """Run `solve`, and send every call of a function to the other processes."""
     shared_errors: list[Exception] = []
 
     def called(name: str) -> Function:
@@ -412,7 +410,7 @@ def _lead(
     try:
         result = solve({name: called(name) for name in functions})
     except Exception as error:
-        # The others have met an error of a function themselves, and have left.
+        # An error of a function has ended `lead` in all processes already.
         if not shared_errors:
             collective.agree(("raise", (error,)))
         raise

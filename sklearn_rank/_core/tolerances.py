@@ -5,6 +5,12 @@ differences of nearly equal sums more. A tolerance lies between the error that w
 largest tests and the smallest quantity that matters. All are relative unless said otherwise.
 """
 
+SHARE_ROUNDING = 1e-13
+"""Rounding of a share of the masses of a gradient, which are at most 1."""
+
+STEP_ERROR = 1e-12
+"""Error of a step of a line search; each further digit costs a pass over the rows."""
+
 FLAT_SLOPE = 1e-6
 """Largest slope, relative to that at the start, at a point where a line search meets rounding."""
 

@@ -11,20 +11,14 @@ from scipy.optimize import brentq
 from sklearn_rank._core.arrays import Floats, Values
 from sklearn_rank._core.protocols import Candidate, Limits, ObjectiveState, PairShares
 from sklearn_rank._core.sums import ALL_HERE, Sums
+from sklearn_rank._core.tolerances import SHARE_ROUNDING, STEP_ERROR
 from sklearn_rank.solvers._solver import BoostingSolver, Problem, Record, Round, SolverTraits
 
 REFRESH_PERIOD = 50
-"""Rounds after which a state that is moved in place is computed anew."""
-
-_LEAST_SHARE = 1e-13
-"""Shares of the masses below this may be rounding alone."""
-
-_TOLERANCE = 1e-12
-"""Relative error of a step. An evaluation of the slope costs a pass over the rows."""
+"""Rounds after which a state that is moved in place is recomputed, as rounding adds up."""
 
 _FIRST_BRACKET = 1 / 16
 """Share of the longest step that is tried first: most steps are far shorter."""
-
 
 Slope = Callable[[float], float]
 """The derivative of the objective along a line, as a function of the step."""
@@ -84,8 +78,8 @@ def step_to_slope(slope: Slope, target: float, bound: float) -> float:
         if share == 1:
             return float(end)
         start, share = end, min(4 * share, 1.0)
-    # Slopes in steps, such as the hinge loss has, need many halvings.
-    options = {"xtol": _TOLERANCE * bound, "rtol": _TOLERANCE, "maxiter": 200}
+    # Piecewise constant slopes, such as those of the hinge loss, need many halvings.
+    options = {"xtol": STEP_ERROR * bound, "rtol": STEP_ERROR, "maxiter": 200}
     return float(brentq(lambda a: slope(a) - target, start, end, **options))
 
 
@@ -266,8 +260,8 @@ class QuadraticGain:
         """Return the gain of each weak ranker."""
         slope = steepest(above, totals)
         if len(above) == 2:
-            both = above[0] / totals[0] + above[1] / totals[1]
-            curvature = self.p * np.maximum(np.minimum(both, 2 - both), _LEAST_SHARE)
+            shares = above[0] / totals[0] + above[1] / totals[1]  # a + b
+            curvature = self.p * np.maximum(np.minimum(shares, 2 - shares), SHARE_ROUNDING)
         if curvature is None:
             return steepest(above, totals, None, limits)
         with np.errstate(divide="ignore", invalid="ignore"):

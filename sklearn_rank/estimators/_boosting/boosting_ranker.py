@@ -9,33 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 
-from sklearn_rank._bins.binned_features import Binning
 from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
 from sklearn_rank._core.protocols import Floats, Objective, WeakRankers
 from sklearn_rank._core.rows import FitRows, Rows
-from sklearn_rank._core.validation import (
-    FLAG,
-    Constraint,
-    Number,
-    check_same,
-    check_size,
-    largest_size,
-)
+from sklearn_rank._core.validation import FLAG, Constraint, Number, check_same
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._boosting.bags import Bags
 from sklearn_rank.estimators._boosting.problem import BoostingConfig, BoostingProblem, History
 from sklearn_rank.estimators._boosting.record import FitRecord, Stopping, class_offset
-from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases, RoundsRanker
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases
+from sklearn_rank.estimators._boosting.weak_ranker_checks import WeakRankerChecks
 from sklearn_rank.metrics.scorers import as_scorer
-from sklearn_rank.models import (
-    WEAK_RANKER,
-    StepFunction,
-    StumpConstraints,
-    Stumps,
-    as_model,
-)
+from sklearn_rank.models import StepFunction
 from sklearn_rank.objectives import make_push
 from sklearn_rank.solvers import BoostingSolver, Coordinate
 from sklearn_rank.solvers._solver import StepRule
@@ -44,7 +31,7 @@ SELECTIONS = ("auto", "steepest", "optimal")
 """Values of the parameter `selection`."""
 
 
-class BoostingRanker(RoundsRanker):
+class BoostingRanker(WeakRankerChecks):
     """Base class of the boosting rankers.
 
     A subclass chooses its objective and gain (`_config`), and may change the step
@@ -55,8 +42,7 @@ class BoostingRanker(RoundsRanker):
     _tracks_margin: ClassVar[bool] = True
 
     _allowed: ClassVar[dict[str, Constraint]] = {
-        **RoundsRanker._allowed,
-        "weak_ranker": WEAK_RANKER,
+        **WeakRankerChecks._allowed,
         "tol": Number(0, closed="left"),
         "warm_start": FLAG,
     }
@@ -105,18 +91,6 @@ class BoostingRanker(RoundsRanker):
         """Return scores, without offset, of checked rows."""
         with ThreadPool(self.n_jobs, X.shape[0] * X.shape[1]).running() as threads:
             return self.weak_rankers_.scores(X, self.estimator_weights_, threads)
-
-    def _not_additive(self) -> str:
-        if hasattr(self, "weak_rankers_"):
-            is_additive = hasattr(self.weak_rankers_, "contributions")
-        else:  # a user's own model may be additive: its rules show it after the fit
-            is_allowed = self._allowed["weak_ranker"].allows(self.weak_ranker)
-            is_additive = is_allowed and as_model(self.weak_ranker).name != "estimator"
-        allowed = "with weak_ranker='stump', 'feature' or a model whose rules have contributions"
-        return "" if is_additive else f"{allowed}. Got weak_ranker={self.weak_ranker!r}"
-
-    def _sum_by_feature(self, X: Any) -> Floats:
-        return self.weak_rankers_.contributions(X, self.estimator_weights_, X.shape[1])
 
     # What a subclass decides -------------------------------------------------------
 
@@ -190,7 +164,7 @@ class BoostingRanker(RoundsRanker):
     def _fit(self, data: Rows) -> dict[str, Any]:
         history = self._open_history(data)
         n_rows, n_features = data.X.shape
-        # Dot products of the rows in BLAS threads, beside those of the fit, take longer.
+        # BLAS threads beside those of the fit would wait for a core.
         with one_blas_thread(), ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
             if getattr(self, "n_bags", 1) > 1:
                 return self._fit_bags(data.distinct(), history, threads)
@@ -274,7 +248,7 @@ class BoostingRanker(RoundsRanker):
             "shape of X": data.shape,
             "names of features": [*getattr(self, "feature_names_in_", ())],
             "relevance": self.relevance,
-            "weak_ranker": as_model(self.weak_ranker).name,
+            "weak_ranker": self._model.name,
             "validation_fraction (None: no early stopping)": fraction,
             "shape of X_val (None: not given)": validation_shape,
             "refit after early stopping": splits and self.refits,
@@ -283,7 +257,7 @@ class BoostingRanker(RoundsRanker):
         }
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
+        """Raise ValueError for rows that the settings can't learn from."""
         super().check_training(data)
         n_bags = getattr(self, "n_bags", 1)
         if n_bags > 1 and data.held_out is not None:
@@ -310,17 +284,17 @@ class BoostingRanker(RoundsRanker):
         earlier = getattr(self, "weak_rankers_", None) if history.steps else None
         constraints = self._constraints() if self._has_stumps else None
         rows = FitRows(data, threads, self.max_bins, history.seed, earlier, constraints)
-        weak_rankers = as_model(self.weak_ranker).on_rows(rows)
+        weak_rankers = self._model.on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
         return BoostingProblem.of_rows(data, weak_rankers, threads, self._config(threads))
 
     def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
-        """Raise ValueError when a warm start would give old coefficients a new meaning."""
+        """Raise ValueError if a warm start finds other weak rankers than the last fit."""
         try:
             rules = weak_rankers.rules(np.array(history.coordinates))
             is_same = rules.equal(self.weak_rankers_)
-        except (IndexError, ValueError):  # fewer weak rankers
+        except (IndexError, ValueError):  # there are fewer weak rankers
             is_same = False
         if not is_same:
             raise ValueError(
@@ -337,113 +311,14 @@ class BoostingRanker(RoundsRanker):
                 ConvergenceWarning,
             )
 
-    # Stumps ----------------------------------------------------------------------------
-
-    def _refused_by(self) -> str:
-        """Return the parameter with which stumps can't be constrained; empty when they can."""
-        return "" if self._has_stumps else f"weak_ranker={self.weak_ranker!r}"
-
-    @property
-    def _has_stumps(self) -> bool:
-        """Whether the weak rankers are stumps, which can be constrained."""
-        return hasattr(as_model(self.weak_ranker), "constraints")
-
-    @property
-    def _wanted_categories(self) -> Any:
-        return None if self._refused_by() else self.categorical_features
-
-    def _check_stumps(self) -> None:
-        """Raise ValueError for parameters of stumps that can't be used."""
-        model: Any = as_model(self.weak_ranker)
-        if self._has_stumps:
-            model.check()
-        refused, used = self._refused_by(), self._used_constraints()
-        if refused and used:
-            raise ValueError(
-                f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
-                f"{refused}."
-            )
-        if getattr(model, "min_bin_events", 0) > 0 and self.relevance == "graded":
-            raise ValueError(
-                f"min_bin_events of {type(model).__name__} counts rows of the upper class: it "
-                "needs relevance='binary'. Got relevance='graded'."
-            )
-
-    def _used_constraints(self) -> list[str]:
-        """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""
-        names: list[tuple[Any, str]] = [(self, "monotonic_cst"), (self, "categorical_features")]
-        if self._has_stumps:
-            names += [(as_model(self.weak_ranker), name) for name in Stumps().get_params()]
-        return [
-            f"{name} of {type(owner).__name__}"
-            for owner, name in names
-            if _is_used(getattr(owner, name))
-        ]
-
-    def _constraints(self) -> StumpConstraints:
-        """Return the constraints on stumps of checked features."""
-        codes = self.category_codes_
-        stumps: Any = as_model(self.weak_ranker) if self._has_stumps else Stumps()
-        return stumps.constraints(
-            self.n_features_in_,
-            getattr(self, "feature_names_in_", None),
-            {} if codes is None else codes.categories,
-            {} if codes is None else codes.orders,
-            self.monotonic_cst,
-            type(self).__name__,
-        )
-
-    def binning(self) -> Binning | None:
-        """Return how the values of checked features become bins of stumps.
-
-        Returns
-        -------
-        Binning or None
-            With features by their positions; None where weak rankers take values, not bins.
-        """
-        if not self._has_stumps:
-            return None
-        return self._constraints().binning(self.max_bins)
-
-    def stump_settings(self) -> dict[str, Any]:
-        """Return the most bins and the constraints of the stumps by parameter, as plain values.
-
-        Returns
-        -------
-        dict of str to object
-            Features by their positions.
-        """
-        return {"max_bins": self.max_bins, **self._constraints().settings}
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags; missing and sparse input depend on the weak ranker."""
-        tags = super().__sklearn_tags__()
-        if self._allowed["weak_ranker"].allows(self.weak_ranker):
-            model = as_model(self.weak_ranker)
-            tags.input_tags.allow_nan = model.allow_nan
-            tags.input_tags.sparse = model.sparse
-        return tags
-
-    def _check_features(self, X: Any) -> None:
-        super()._check_features(X)
-        allowed = getattr(as_model(self.weak_ranker), "largest_value", np.inf)
-        if allowed < np.inf:
-            user = f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}"
-            check_size(user, largest_size(X), allowed)
-
     def _check_combination(self) -> None:
         super()._check_combination()
-        self._check_stumps()
-        reason = getattr(as_model(self.weak_ranker), "refusal", None)
-        if reason:
-            name = type(self).__name__
-            raise ValueError(f"weak_ranker={self.weak_ranker!r} of {name} can't be used: {reason}.")
         if getattr(self, "n_bags", 1) > 1:
             self._check_bags()
 
     def _check_bags(self) -> None:
         """Raise ValueError for settings that can't be averaged over bags."""
-        model: Any = as_model(self.weak_ranker)
+        model = self._model
         limits = [getattr(model, name, None) for name in ("max_thresholds", "max_features_used")]
         refused = {
             f"weak_ranker={self.weak_ranker!r}": not self._has_stumps or limits != [None, None],
@@ -458,9 +333,3 @@ class BoostingRanker(RoundsRanker):
                     "bootstrap samples, each of any number of stumps that are chosen one by one: "
                     f"it can't be used with {setting}."
                 )
-
-
-def _is_used(value: Any) -> bool:
-    """Whether a value of a parameter constrains stumps; "from_dtype" waits for the features."""
-    is_unset = value is None or isinstance(value, str) or (np.isscalar(value) and value == 0)
-    return not is_unset and np.size(value) > 0

@@ -156,18 +156,18 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
     >>> column_summaries(np.array([[1.0], [2.0], [2.0], [np.nan]]))
     {'x0': {'cuts': [1.0, 2.0], 'counts': [1, 2, 0, 1]}}
     """
-    found: dict[Any, dict[str, list[Any]]] = {}
+    summaries: dict[Any, dict[str, list[Any]]] = {}
     for name, (values, texts) in _columns(X).items():
-        known = values[~np.isnan(values)]
+        present = values[~np.isnan(values)]
         if texts is None:
             levels = np.arange(1, _N_BINS) / _N_BINS
-            cuts = np.quantile(known, levels, method="inverted_cdf") if len(known) else known
-            found[name] = {"cuts": np.unique(cuts).tolist()}
+            cuts = np.quantile(present, levels, method="inverted_cdf") if len(present) else present
+            summary = {"cuts": np.unique(cuts).tolist()}
         else:
-            order = np.argsort(-np.bincount(known.astype(np.intp)), kind="stable")
-            found[name] = {"texts": [texts[code] for code in order[: _N_BINS - 1]]}
-        found[name]["counts"] = _counts(found[name], values, texts).tolist()
-    return found
+            order = np.argsort(-np.bincount(present.astype(np.intp)), kind="stable")
+            summary = {"texts": [texts[code] for code in order[: _N_BINS - 1]]}
+        summaries[name] = summary | {"counts": _counts(summary, values, texts).tolist()}
+    return summaries
 
 
 def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[ColumnNote]:
@@ -216,10 +216,10 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
     >>> print(*drift_notes(column_summaries(then), now))
     column 'x2' differs from the training rows
     """
-    columns, found = _columns(X_new), {}
-    lost = [name for name in summaries if name not in columns]
-    if lost:
-        raise ValueError(f"X_new lacks {_listed(lost)}.")
+    columns, drifts = _columns(X_new), {}
+    missing = [name for name in summaries if name not in columns]
+    if missing:
+        raise ValueError(f"X_new lacks {_listed(missing)}.")
     for name, summary in summaries.items():
         old = np.asarray(summary["counts"], dtype=np.float64)
         new = _counts(summary, *columns[name])
@@ -227,8 +227,8 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
             continue
         psi, p_value = population_stability_index(old, new)
         if psi >= _LARGE_PSI and p_value < _LEVEL / len(summaries):
-            found[name] = psi
-    names = sorted(found, key=lambda name: -found[name])
+            drifts[name] = psi
+    names = sorted(drifts, key=lambda name: -drifts[name])
     text = f"{_listed(names)} {'differ' if len(names) > 1 else 'differs'} from the training rows"
     return [ColumnNote("drift", tuple(names), text)] if names else []
 
@@ -276,18 +276,20 @@ def population_stability_index(reference: Any, current: Any) -> tuple[float, flo
     >>> round(psi, 3), p_value < 0.001
     (0.275, True)
     """
-    old, new = (np.asarray(one, dtype=np.float64) for one in (reference, current))
+    old, new = (np.asarray(counts, dtype=np.float64) for counts in (reference, current))
     if old.ndim != 1 or old.shape != new.shape or not (old.sum() > 0 and new.sum() > 0):
-        what = f"two lists of counts, equally long, each with a sum above 0. Got {old} and {new}."
-        raise ValueError(f"population_stability_index needs {what}")
-    tested = _in_bins_of_enough(old, new)
-    statistic = _psi(*tested) / (1 / old.sum() + 1 / new.sum())
-    n_bins = tested.shape[1]
+        raise ValueError(
+            "population_stability_index needs two lists of counts of equal length, each with a "
+            f"positive sum. Got {old} and {new}."
+        )
+    merged = _merge_small_bins(old, new)
+    statistic = _psi(*merged) / (1 / old.sum() + 1 / new.sum())
+    n_bins = merged.shape[1]
     return _psi(old, new), float(chi2.sf(statistic, n_bins - 1)) if n_bins > 1 else 1.0
 
 
 def _psi(old: Floats, new: Floats) -> float:
-    # An empty bin has the weight of half a row: 1/2, or that of half of all where they weigh less.
+    # An empty bin gets the weight of half a row, or half of all weight if that is below one.
     tables = [(np.where(x > 0, x, 0.5 * min(1.0, x.sum())), x.sum()) for x in (old, new)]
     p, q = (mass / total for mass, total in tables)
     # Shares too small for a float still have a logarithm.
@@ -295,21 +297,21 @@ def _psi(old: Floats, new: Floats) -> float:
     return float(np.where((old > 0) | (new > 0), (q - p) * (log_q - log_p), 0.0).sum())
 
 
-def _in_bins_of_enough(old: Floats, new: Floats) -> Floats:
-    """Return the weights in neighbouring bins put together, with enough rows expected in each."""
-    both = old + new
-    starts, held = [0], 0.0
-    for place, expected in enumerate(both / both.sum() * min(old.sum(), new.sum())):
-        if held >= _MIN_EXPECTED:
-            starts, held = [*starts, place], 0.0
-        held += expected
-    # The last bins have nothing behind them, and join those before.
-    n_bins = max(1, len(starts) - (held < _MIN_EXPECTED))
+def _merge_small_bins(old: Floats, new: Floats) -> Floats:
+    """Return the weights of bins, merged until enough rows are expected in each."""
+    total = old + new
+    starts, n_expected = [0], 0.0
+    for bin_, expected in enumerate(total / total.sum() * min(old.sum(), new.sum())):
+        if n_expected >= _MIN_EXPECTED:
+            starts, n_expected = [*starts, bin_], 0.0
+        n_expected += expected
+    # Too small a rest joins the bin before it.
+    n_bins = max(1, len(starts) - (n_expected < _MIN_EXPECTED))
     return np.add.reduceat([old, new], starts[:n_bins], axis=1)
 
 
 def _columns(X: Any) -> dict[Any, tuple[Floats, list[str] | None]]:
-    """Return floats of each column, NaN where it is missing: of texts numbers, and the texts."""
+    """Return floats for each column, NaN where it is missing; for texts their codes, and texts."""
     if is_data_frame(X):
         return {name: _floats(name, X[name]) for name in X.columns}
     if issparse(X) or np.ndim(X) != 2:
@@ -318,20 +320,20 @@ def _columns(X: Any) -> dict[Any, tuple[Floats, list[str] | None]]:
     return {f"x{j}": _floats(f"x{j}", column) for j, column in enumerate(np.asarray(X).T)}
 
 
-def _floats(name: Any, given: Any) -> tuple[Floats, list[str] | None]:
-    if hasattr(getattr(given, "cat", None), "codes"):  # categories of pandas
-        codes = np.asarray(given.cat.codes, dtype=np.float64)
-        return np.where(codes < 0, np.nan, codes), [str(one) for one in given.cat.categories]
-    column = check_column(given, f"column {name!r}")
+def _floats(name: Any, values: Any) -> tuple[Floats, list[str] | None]:
+    if hasattr(getattr(values, "cat", None), "codes"):  # categories of pandas
+        codes = np.asarray(values.cat.codes, dtype=np.float64)
+        return np.where(codes < 0, np.nan, codes), list(map(str, values.cat.categories))
+    column = check_column(values, f"column {name!r}")
     if column.dtype.kind in "mM":
         microseconds = column.astype(f"{column.dtype.kind}8[us]").astype(np.int64)
         return np.where(np.isnat(column), np.nan, microseconds), None
     if column.dtype.kind in "biuf":
         return column.astype(np.float64), None
-    known = np.array([not is_missing(one) for one in column], dtype=bool)
-    values = np.full(len(column), np.nan)
-    texts, values[known] = np.unique(column[known].astype(str), return_inverse=True)
-    return values, texts.tolist()
+    present = np.array([not is_missing(value) for value in column], dtype=bool)
+    codes = np.full(len(column), np.nan)
+    texts, codes[present] = np.unique(column[present].astype(str), return_inverse=True)
+    return codes, texts.tolist()
 
 
 def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
@@ -365,12 +367,12 @@ def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[Colum
 
 def _rates(codes: Floats, top: Mask, n_texts: int) -> Floats:
     """Return for each row the share of rows on top with its text in the other half of the rows."""
-    places = np.where(np.isnan(codes), n_texts, codes).astype(np.intp)
-    half, rates = np.arange(len(top)) % 2 == 0, np.empty(len(top))
-    for part in (half, ~half):
-        n_rows = np.bincount(places[~part], minlength=n_texts + 1)
-        n_top = np.bincount(places[~part], top[~part], minlength=n_texts + 1)
-        rates[part] = ((n_top + top.mean()) / (n_rows + 1))[places[part]]
+    text = np.where(np.isnan(codes), n_texts, codes).astype(np.intp)
+    even, rates = np.arange(len(top)) % 2 == 0, np.empty(len(top))
+    for half in (even, ~even):
+        n_rows = np.bincount(text[~half], minlength=n_texts + 1)
+        n_top = np.bincount(text[~half], top[~half], minlength=n_texts + 1)
+        rates[half] = ((n_top + top.mean()) / (n_rows + 1))[text[half]]
     return rates
 
 
@@ -393,36 +395,37 @@ def _filled_for_one(filled: Mask, top: Mask, level: float) -> str:
 
 
 def _n_others(values: Floats) -> int | None:
-    """Return the number of rows without the commonest value; None if they are not few."""
-    counts = np.unique(values, return_counts=True)[1]  # all that are missing count as one
+    """Return the number of rows without the most frequent value; None if they are many."""
+    counts = np.unique(values, return_counts=True)[1]  # missing values count as one value
     n_others = int(len(values) - counts.max(initial=0))
     return n_others if n_others <= min(_FEW_ROWS, _FEW * len(values)) else None
 
 
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:
-    """Return the numbers of rows in the bins of a summary, and in the end of those missing."""
-    known = values[~np.isnan(values)]
+    """Return the number of rows in each bin of a summary, the missing ones in the last."""
+    present = values[~np.isnan(values)]
     if "texts" in summary:
-        n, place = len(summary["texts"]), {one: k for k, one in enumerate(summary["texts"])}
+        bin_of = {text: bin_ for bin_, text in enumerate(summary["texts"])}
+        others = len(bin_of)  # the bin of other texts
         if texts is None:
-            numbers = {_number(text): k for text, k in place.items()}
-            levels, codes = np.unique(known, return_inverse=True)
-            places = [numbers.get(level, n) for level in levels.tolist()]
+            bin_of_number = {_number(text): bin_ for text, bin_ in bin_of.items()}
+            levels, codes = np.unique(present, return_inverse=True)
+            bin_of_code = [bin_of_number.get(level, others) for level in levels.tolist()]
         else:  # 1 and 1.0 are one category
-            codes = known.astype(np.intp)
-            others = [one.removesuffix(".0") if one.endswith(".0") else f"{one}.0" for one in texts]
-            pairs = zip(texts, others, strict=True)
-            places = [place.get(one, place.get(other, n)) for one, other in pairs]
-        bins, n_bins = np.array(places, dtype=np.intp)[codes], n + 1
+            codes = present.astype(np.intp)
+            twins = [t.removesuffix(".0") if t.endswith(".0") else f"{t}.0" for t in texts]
+            pairs = zip(texts, twins, strict=True)
+            bin_of_code = [bin_of.get(text, bin_of.get(twin, others)) for text, twin in pairs]
+        bins, n_bins = np.array(bin_of_code, dtype=np.intp)[codes], others + 1
     else:
         if texts is not None:
-            known = np.array(list(map(_number, texts)), dtype=np.float64)[known.astype(np.intp)]
-        bins, n_bins = np.searchsorted(summary["cuts"], known), len(summary["cuts"]) + 1
-    return np.append(np.bincount(bins, minlength=n_bins), len(values) - len(known))
+            present = np.array(list(map(_number, texts)), dtype=np.float64)[present.astype(np.intp)]
+        bins, n_bins = np.searchsorted(summary["cuts"], present), len(summary["cuts"]) + 1
+    return np.append(np.bincount(bins, minlength=n_bins), len(values) - len(present))
 
 
 def _number(text: str) -> float:
-    """Return the number that a text tells, that of a date in microseconds; inf without one."""
+    """Return the value of a number or of a date, in microseconds; inf for other texts."""
     with suppress(ValueError):
         return float({"False": "0", "True": "1"}.get(text, text))
     with suppress(ValueError):

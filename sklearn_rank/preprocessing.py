@@ -194,9 +194,9 @@ class QueryMinMaxScaler(
     (1000,)
     """
 
-    # Requested by default, so that with metadata routing `qid` is passed only once.
     __getstate__, __setstate__ = stamped_state, take_state
 
+    # Requested by default, so that with metadata routing `qid` is passed only once.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
 
@@ -297,7 +297,8 @@ class QueryMinMaxScaler(
 
 
 def _scale(X: Floats, low: Floats, high: Floats) -> Floats:
-    # Halves, because the difference of two finite numbers can overflow.
+    """Return X minus `low`, divided by the width of the range; 0 where the width is 0."""
+    # The difference of the halves of two finite numbers can't overflow.
     width = high / 2 - low / 2
     is_constant = width == 0
     return np.where(is_constant, 0.0, (X / 2 - low / 2) / np.where(is_constant, 1.0, width))

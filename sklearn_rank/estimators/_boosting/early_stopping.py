@@ -1,4 +1,4 @@
-"""Early stopping: the rows held out, what is watched on them, and the rule."""
+"""Early stopping: the held-out rows, the loss that is watched on them, and the rule."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from sklearn_rank._pair_sums._pair_loss import PairLoss
 from sklearn_rank.metrics.scorers import as_scorer
 
 MIN_ROWS = 10
-"""Held-out rows of the rarer class below which there is no early stopping.
+"""Smallest effective number of held-out rows of the rarer class for early stopping.
 
-With fewer the rounds that they choose are mostly chance. See `effective_rows`.
+With fewer rows the choice of rounds is mostly chance.
 """
 
 _MOST_GROUPS = 20
 """Groups of rows or queries that the jackknife leaves out, one after the other."""
 
 Metric = Callable[[Floats], float]
+"""Maps the scores of the held-out rows to a number, greater for better orders."""
 
 
 def has_enough(ranker: Any, held_out: Rows) -> bool:
@@ -48,14 +49,14 @@ def has_enough(ranker: Any, held_out: Rows) -> bool:
 def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out a fraction of the queries or, without them, of the distinct rows."""
     split = _split_rows if data.qid is None else _split_queries
-    parts = split(data, fraction, seed)
-    for name, part in zip(("left to learn from", "held out"), parts, strict=True):
-        if not len(part.y) or part.preferences.total_pair_weight == 0:
+    train, held_out = split(data, fraction, seed)
+    for name, rows in {"left to learn from": train, "held out": held_out}.items():
+        if not len(rows.y) or rows.preferences.total_pair_weight == 0:
             raise ValueError(
                 f"n_iter_no_change: the rows {name} have no comparable pair. Try a "
                 f"validation_fraction other than {fraction:g}."
             )
-    return parts
+    return train, held_out
 
 
 def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
@@ -71,17 +72,17 @@ def _split_queries(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
 
 
 def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Hold out distinct rows at even distances along the rows sorted by relevance.
+    """Hold out distinct rows at even distances along a line.
 
-    Inside a relevance the rows lie along a random direction. Rows with the same features are
-    dealt as `Lots` says.
+    They are sorted by relevance, then along a random direction of the features. Rows with the same
+    features are dealt as lots (`Lots`).
     """
     lots = Lots(data)
     X, y = Selection.of(data.X)[lots.first], data.y[lots.first]
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         projection = np.concatenate(
-            [(part if X.is_sparse else np.nan_to_num(part)) @ direction for part in X.parts()]
+            [(block if X.is_sparse else np.nan_to_num(block)) @ direction for block in X.parts()]
         )
     # Each of two classes gives its share, and at least one row; grades lie on one line.
     n_places = lots.count_by_level()
@@ -110,9 +111,9 @@ def _evenly(n: Indices, n_all: float, fraction: float) -> Floats:
 
 @dataclass(eq=False, repr=False)
 class EarlyStopping:
-    r"""Measures the held-out rows after each round and says when to stop.
+    r"""The rule of early stopping, and the curves of the held-out rows.
 
-    With b the round of the smallest loss so far, that is at the first round
+    With b the round of the smallest loss so far, a fit stops at the first round
     :math:`t \ge b +` `patience` at which :math:`L_t - L_b` exceeds the standard error of this
     paired difference.
 
@@ -121,20 +122,21 @@ class EarlyStopping:
     scores : ndarray of shape (n_held_out,)
         Scores of the held-out rows so far.
     watched : Watched
-        What is measured.
+        The loss and the score of the held-out rows.
     losses, curve : list of float
         The loss and the score after each round so far; extended here.
     patience : int or None
-        Rounds after the best one from which on the fit may stop; None: never, and all are kept.
+        Number of rounds after the best one at which the fit may stop; None: it never stops, and
+        keeps all rounds.
     tol : float
-        By how much a loss must be below the best one to be better.
+        Smallest decrease of the loss that makes a round the best one.
     best_scores : ndarray of shape (n_held_out,), default=None
-        Scores after the best of the rounds so far, if there were any.
+        Scores after the best of the earlier rounds of a warm start.
 
     Attributes
     ----------
     best_round : int
-        Number of rounds that the model keeps: after it no loss was smaller.
+        Number of rounds that the model keeps.
     smallest_loss : int
         Number of rounds after which the loss was smallest.
     """
@@ -148,14 +150,14 @@ class EarlyStopping:
     best_scores: Any = None
 
     def __post_init__(self) -> None:
-        """Take note of the rounds so far."""
+        """Compare the losses of earlier rounds."""
         self._best, self.smallest_loss = np.inf, 0
         self._deviation: Floats | None = None
         for number, loss in enumerate(self.losses, start=1):
             self._compare(number, loss)
 
     def measure(self, scores: Floats) -> float:
-        """Return the score after a round."""
+        """Measure the scores after a round; return the metric."""
         self.scores = scores
         loss, score = self.watched.measure(scores)
         self.losses.append(loss)
@@ -191,7 +193,7 @@ class EarlyStopping:
         return float(np.linalg.norm(self.watched.deviation(self.scores) - self._deviation))
 
     def _compare(self, number: int, loss: float) -> bool:
-        """Take note of a loss; return whether it is the smallest so far."""
+        """Compare a loss with the smallest so far; return whether it is smaller."""
         is_best = loss < self._best - self.tol
         if is_best:
             self._best, self.smallest_loss = loss, number
@@ -199,16 +201,15 @@ class EarlyStopping:
 
 
 def n_of_rarer_class(rows: Rows) -> float:
-    """Return how many rows have a row above them, or one below, whichever are fewer."""
+    """Return the effective number of rows with a row above them, or below if those are fewer."""
     pairs = rows.preferences
     return min(effective_rows(pairs.role_weights(side)) for side in ("top", "bottom"))
 
 
 def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
-    """Return the metric that `scoring` names as a function of the scores of some rows.
+    """Return the metric `scoring` as a function of the scores of some rows.
 
-    Rows of weight zero are gone already, and weights of one are the same as none. Other
-    weights are refused by the metrics that have none.
+    Weights of one are passed as None, because metrics without row weights refuse others.
     """
     scorer = as_scorer(scoring)
     weight = None if np.all(rows.weight == 1) else rows.weight
@@ -226,19 +227,19 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
 
 
 class Watched(Protocol):
-    """A loss of the scores of held-out rows, and the score that is reported beside it."""
+    """A loss of the scores of held-out rows, and the metric that is reported with it."""
 
     is_loss: bool
     """Whether the loss is more than minus the score, and is reported too."""
 
     def measure(self, scores: Floats) -> tuple[float, float]:
-        """Return the loss, of which less is better, and the score."""
+        """Return the loss, smaller for better orders, and the metric."""
 
     def deviation(self, scores: Floats) -> Floats:
-        """Return deviations whose squares sum to the variance of the loss.
+        """Return an array whose squares sum to the variance of the loss.
 
-        The squares of the difference of two of them sum to the variance of the paired difference
-        of two losses.
+        For the scores of two models, the squares of the difference of their arrays sum to the
+        variance of the paired difference of the losses.
         """
 
 
@@ -267,20 +268,20 @@ class HeldOutLoss:
         L - L_{-q} = \frac{1}{P - P_q} \sum_{(i, k) \in q} w_i w_k (\phi_{ik} - L)
 
     over the Q queries with a pair, where :math:`L_{-q}` is the loss without query q and
-    :math:`P_q` what its pairs add to P. A query with most of the pairs pulls the loss to its own;
-    leaving it out shows how the others differ from it, so that it does not stop a fit alone.
+    :math:`P_q` the weight of its pairs. A query with most of the pairs dominates the loss; leaving
+    it out shows how the others differ, so that it can't stop a fit alone.
 
-    The loss is the same for all rankers. An exponential loss or a push would be a few rows at the
-    wrong end, and the share of pairs in the right order tells less than how far apart they are. Of
-    the whole differences it grows as soon as a model is too sure, while the order still improves:
-    the rounds found so are too few.
+    The loss is the same for all rankers. An exponential loss or a push would depend on a few rows
+    at the wrong end, and the share of pairs in the right order ignores how far apart they are. The
+    logistic loss of whole differences grows when scores become too large, while the order still
+    improves, and would stop too early.
 
     Parameters
     ----------
     rows : Rows
         The held-out rows.
     score : callable
-        Maps their scores to the score that is reported beside the loss.
+        Maps their scores to the metric that is reported with the loss.
 
     References
     ----------
@@ -303,7 +304,7 @@ class HeldOutLoss:
         self._query = self._pairs.spread(queries.spread(np.arange(queries.n_groups)))
         n = np.count_nonzero(queries.length > 1)
         share = np.bincount(self._query, self._pairs.weight * self._above) / self._total
-        # Beside the pairs of one query, those of all others may weigh nothing.
+        # The pairs of one query may have all the weight.
         self._scale = np.sqrt(1 - 1 / n if n > 1 else np.nan) / np.maximum(1 - share, 1e-15)
 
     def measure(self, scores: Floats) -> tuple[float, float]:
@@ -314,22 +315,22 @@ class HeldOutLoss:
     def deviation(self, scores: Floats) -> Floats:
         """Return the deviations of the rows or queries."""
         f, weight, total = self._halved(scores), self._pairs.weight, self._total
-        lost = self._loss.heights(f, weight)  # to the rows above
-        mean = self._mean(lost)
-        excess = (lost - mean * self._above) / total
+        losses = self._loss.heights(f, weight)  # of each row, with the rows above it
+        mean = self._mean(losses)
+        excess = (losses - mean * self._above) / total
         if self._query is not None:
             return self._scale * np.bincount(self._query, weight * excess, len(self._scale))
-        lost = self._loss.heights(f, weight, "bottom")
-        return self._scale * (excess + (lost - mean * self._below) / total)
+        losses = self._loss.heights(f, weight, "bottom")
+        return self._scale * (excess + (losses - mean * self._below) / total)
 
     def _halved(self, scores: Floats) -> Floats:
         return scores[self._pairs.order] / 2
 
-    def _mean(self, lost: Floats) -> float:
-        return float(self._pairs.weight @ lost) / self._total
+    def _mean(self, losses: Floats) -> float:
+        return float(self._pairs.weight @ losses) / self._total
 
     def _class_factor(self) -> Floats:
-        """Return W / (n - 1) of the class of each row of one list."""
+        """Return W_r / (n_r - 1) for each row of one list."""
         weight, above, below = self._pairs.weight, self._above > 0, self._below > 0
         factor = np.zeros(len(weight))
         for rows in [above | below] if (above & below).any() else [above, below]:
@@ -343,9 +344,9 @@ class HeldOutMetric:
 
     .. math:: \widehat{\mathrm{var}} = \frac{G - 1}{G} \sum_g (m_{-g} - \bar m)^2
 
-    where :math:`m_{-g}` is the metric without the rows of group g, of G = 20 groups of rows of each
-    relevance (equal rows stay together) or of whole queries; with fewer queries each is a group.
-    It needs nothing of the metric but its values.
+    where :math:`m_{-g}` is the metric without the rows of group g. There are G = 20 groups of rows
+    of each relevance (equal rows stay together) or of whole queries; of fewer queries each is a
+    group. Only the values of the metric are needed.
 
     Parameters
     ----------

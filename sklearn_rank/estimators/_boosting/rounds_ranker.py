@@ -1,4 +1,4 @@
-"""Base class of the rankers that are built round by round."""
+"""Base class of the rankers that are built round by round, and the phases of their fits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sklearn_rank.models.stumps import CATEGORICAL, Positions, by_position
 
 
 def has_stages(ranker: Any) -> bool:
-    """Whether the model was built round by round."""
+    """Whether there is a model after each round; the error names the parameter."""
     n_bags = getattr(ranker, "n_bags", 1)
     if n_bags != 1:
         raise AttributeError(
@@ -54,20 +54,20 @@ def has_stages(ranker: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """One fit of rounds: the only one, the search for their number, or so many on all rows.
+    """A fit of rounds: the only one, the search for their number, or the refit on all rows.
 
     Attributes
     ----------
     rows : Rows
-        Rows to learn from.
+        Training rows.
     held_out : Rows or None
         Rows that are scored after each round.
     n_rounds : int
         Maximum number of rounds.
     unit : str
-        What a round is called, in callbacks and printed lines.
+        Name of a round, in callbacks and printed lines.
     is_search : bool
-        Whether another phase follows.
+        Whether a refit follows.
     """
 
     rows: Rows
@@ -78,21 +78,21 @@ class Phase:
 
 
 class Phases:
-    """The fits of a ranker: of all rounds, or of as many as held-out rows have chosen.
+    """The phases of a fit: all rounds, or a search for their number and a refit.
 
     Parameters
     ----------
     ranker : RoundsRanker
         The ranker.
     data : Rows
-        Rows to learn from, and perhaps rows that the caller holds out.
+        Training rows, and perhaps validation rows of the caller.
     seed : int
-        Seed of the rows that are held out of these.
+        Seed of the rows that are held out.
 
     Attributes
     ----------
     fitted : dict
-        The fitted attributes, when the phases are over; set by `end`.
+        The fitted attributes after the last phase; set by `end`.
     """
 
     def __init__(self, ranker: Any, data: Rows, seed: int) -> None:
@@ -101,7 +101,7 @@ class Phases:
         self._was_ended = False
 
     def __iter__(self) -> Iterator[Phase]:
-        """Yield the phases, each when the one before has ended."""
+        """Yield the phases; `end` ends each before the next."""
         ranker, data, n_rounds = self._ranker, self._data, self._ranker.n_estimators
         if data.held_out is not None or ranker.n_iter_no_change is None:
             yield Phase(data, data.held_out, n_rounds)
@@ -111,13 +111,13 @@ class Phases:
             yield Phase(data, None, n_rounds)
             return
         yield Phase(train, held_out, n_rounds, is_search=ranker.refits)
-        del train, held_out  # and what they have computed
+        del train, held_out  # free the arrays that they have cached
         best = self.fitted["n_iter_"]
         if ranker.refits and best and not self._was_ended:
             yield Phase(data, None, best, "refit round")
 
     def end(self, fitted: dict[str, Any], was_ended: bool) -> None:
-        """Take the fitted attributes of a phase, and whether an observer ended it."""
+        """Store the fitted attributes of a phase, and whether an observer ended it."""
         earlier = self.fitted.items()
         curves = {name: curve for name, curve in earlier if name.startswith("validation_")}
         self.fitted, self._was_ended = fitted | curves, was_ended
@@ -126,11 +126,11 @@ class Phases:
 class RoundsRanker(BaseRanker):
     """Base class of the rankers that are built round by round.
 
-    They take validation rows and features of categories. A subclass yields scores in
+    They take validation rows and categorical features. A subclass yields scores in
     `_staged_scores` and sets `staged_offsets_`.
     """
 
-    # Requested by default, as qid is: they have one meaning.
+    # Requested by default, like qid: no other step of a pipeline can mean something else by them.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "qid": True,
         "X_val": True,
@@ -295,7 +295,7 @@ class RoundsRanker(BaseRanker):
         data = super()._validate_training(X, y, qid, sample_weight)
         codes = self.category_codes_
         if codes is not None and sample_weight is not None:
-            # A category that only rows of weight zero have is unseen.
+            # A category that occurs only in rows of weight zero counts as unseen.
             data = replace(data, X=codes.keep_used(data.X))
         if validation is not None and _are_given(type(self).__name__, validation):
             data = replace(data, held_out=self._held_out(data, **validation))
@@ -307,10 +307,10 @@ class RoundsRanker(BaseRanker):
         """Return the validation rows, without those of weight zero."""
         name = type(self).__name__
         if (data.qid is None) != (qid_val is None):
-            there, absent = ("qid_val", "qid") if data.qid is None else ("qid", "qid_val")
+            passed, missing = ("qid_val", "qid") if data.qid is None else ("qid", "qid_val")
             raise ValueError(
                 f"fit of {name} needs queries for the training and the validation rows, or for "
-                f"neither. Got {there} without {absent}."
+                f"neither. Got {passed} without {missing}."
             )
         try:
             X = self.check_rows(X_val)
@@ -326,19 +326,19 @@ class RoundsRanker(BaseRanker):
         return held_out.with_moderate_weights()
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
+        """Raise ValueError for rows without a comparable pair, or that `scoring` can't measure."""
         super().check_training(data)
         if self._watches(data) and self.scoring is not None:
             rows = data if data.held_out is None else data.held_out
             metric_of_rows(type(self).__name__, self.scoring, rows)(np.zeros(len(rows.y)))
 
     def _watches(self, data: Rows) -> bool:
-        """Whether the score of validation rows is known after each round."""
+        """Whether validation rows are scored after each round."""
         return self.n_iter_no_change is not None or data.held_out is not None
 
     @property
     def refits(self) -> bool:
-        """Whether all rows are fitted again once held-out rows have chosen the rounds."""
+        """Whether a refit on all rows follows when held-out rows have chosen the rounds."""
         return self.refit_stopped and not getattr(self, "warm_start", False)
 
     def stopping_on(
@@ -359,19 +359,19 @@ class RoundsRanker(BaseRanker):
 
     @property
     def _wanted_categories(self) -> Any:
-        """`categorical_features`, or None where the ranker can't use them."""
+        """`categorical_features`, or None if the ranker can't use them."""
         return self.categorical_features
 
     def find_categories(self, X: Any) -> None:
-        """Note the categories of rows to learn from.
+        """Store the categories of training rows.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_samples, n_features)
-            Rows to learn from.
+            Training rows.
         """
-        found = _find_categorical(X, self._wanted_categories, type(self).__name__)
-        self.category_codes_ = CategoryCodes(as_table(X), found) if found else None
+        positions = _find_categorical(X, self._wanted_categories, type(self).__name__)
+        self.category_codes_ = CategoryCodes(as_table(X), positions) if positions else None
 
     @property
     def _categorical_positions(self) -> Positions:
@@ -415,33 +415,31 @@ class RoundsRanker(BaseRanker):
 
 def _are_given(owner: str, validation: dict[str, Any]) -> bool:
     """Whether there are validation rows; raise ValueError for arrays without X or y."""
-    given = [name for name, array in validation.items() if array is not None]
-    missing = [name for name in ("X_val", "y_val") if name not in given]
-    if given and missing:
+    passed = [name for name, array in validation.items() if array is not None]
+    missing = [name for name in ("X_val", "y_val") if name not in passed]
+    if passed and missing:
         raise ValueError(
             f"fit of {owner} needs both X_val and y_val for validation rows. Got "
-            f"{' and '.join(given)} without {' and '.join(missing)}."
+            f"{' and '.join(passed)} without {' and '.join(missing)}."
         )
-    return bool(given)
+    return bool(passed)
 
 
-def _find_categorical(X: Any, wanted: Any, owner: str) -> tuple[int, ...]:
+def _find_categorical(X: Any, categorical_features: Any, owner: str) -> tuple[int, ...]:
     """Return the positions of the categorical features of X."""
-    if wanted is None:
-        return ()
-    if isinstance(wanted, str):
+    if isinstance(categorical_features, str):  # "from_dtype"
         return categorical_positions(X)
-    given = np.asarray(wanted)
-    if not given.size:
+    features = np.asarray(() if categorical_features is None else categorical_features)
+    if not features.size:
         return ()
     n_features = as_table(X).shape[1]
-    if given.dtype.kind == "b":
-        if len(given) != n_features:
+    if features.dtype.kind == "b":
+        if len(features) != n_features:
             raise ValueError(
                 f"categorical_features of {owner} must have one boolean for each of the "
-                f"{n_features} features. Got {len(given)}."
+                f"{n_features} features. Got {len(features)}."
             )
-        return tuple(np.flatnonzero(given).tolist())
-    named = dict.fromkeys(given.tolist())
+        return tuple(np.flatnonzero(features).tolist())
+    named = dict.fromkeys(features.tolist())
     names = getattr(X, "columns", None)
     return tuple(sorted(by_position(owner, "categorical_features", named, names, n_features)))

@@ -124,7 +124,7 @@ class LightGBM(Engine):
         if X.rows is None or X.is_sparse or is_small or starts:
             return _as_matrix(X.copied())
 
-        class Blocks(self.module.Sequence):  # type: ignore[name-defined]
+        class RowBlocks(self.module.Sequence):  # type: ignore[name-defined]
             def __len__(self) -> int:
                 return int(self.rows.shape[0])
 
@@ -132,7 +132,7 @@ class LightGBM(Engine):
                 # The engine reads single rows for bins: views.
                 return self.rows.matrix[self.rows.rows[key]]
 
-        sequence = Blocks()
+        sequence = RowBlocks()
         sequence.rows, sequence.batch_size = X, X.rows_in_part
         return sequence
 

@@ -16,7 +16,7 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import Selection
 from sklearn_rank.engines._symmetric_leaves import chains_of, leaf_values
-from sklearn_rank.engines._symmetric_splits import PRIOR_ROWS, Split, SplitSearch, leaf_of
+from sklearn_rank.engines._symmetric_splits import PRIOR_ROWS, LevelSplit, SplitSearch, leaf_of
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 
@@ -160,7 +160,7 @@ def _grow_trees(
         #    log n: sigma = sqrt(sum_i g_i^2 / w_i / n) * n / (n + exp(eta t)).
         sigma = np.sqrt((gradient**2 / np.maximum(weight, _LEAST_SHARE * n)).sum() / n)
         sigma *= expit(np.log(n) - rate * t)
-        splits: list[Split] = []
+        splits: list[LevelSplit] = []
         while n_cuts and len(splits) < settings.max_depth:
             # 4. Score each cut of all leaves: the cosine of g and the tree with this split,
             #    (sum_l G_l^2 / (N_l + 3)) / sqrt(sum_l N_l G_l^2 / (N_l + 3)^2).
@@ -213,7 +213,7 @@ def _encoded(X: Selection, bins: Sequence[FeatureBins]) -> Indices:
 
 
 def _tree(
-    splits: Sequence[Split],
+    splits: Sequence[LevelSplit],
     bins: Sequence[FeatureBins],
     leaf: Indices,
     gradient: Floats,

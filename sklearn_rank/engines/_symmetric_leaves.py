@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank.engines._symmetric_splits import Split
+from sklearn_rank.engines._symmetric_splits import LevelSplit
 from sklearn_rank.engines.engine import Descent
 
 _STEPS = 5
@@ -72,7 +72,7 @@ def leaf_values(
     return values
 
 
-def chains_of(splits: Sequence[Split], sign: Indices) -> list[tuple[int, Indices]]:
+def chains_of(splits: Sequence[LevelSplit], sign: Indices) -> list[tuple[int, Indices]]:
     """Return the chains of leaves along which constraints order the values of a tree."""
     depth, chains = len(splits), []
     leaves = np.arange(1 << depth)

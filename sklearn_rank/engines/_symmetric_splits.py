@@ -36,7 +36,7 @@ Noise = Callable[[int], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class LevelSplit:
     """One split of all leaves of a level.
 
     Attributes
@@ -220,7 +220,7 @@ class FeatureBlock:
         cosine = np.zeros(len(product))
         return np.divide(product, np.sqrt(level.share * square), out=cosine, where=square > 0)
 
-    def split_at(self, cut: int, weight: Floats) -> Split:
+    def split_at(self, cut: int, weight: Floats) -> LevelSplit:
         """Return the split of a cut; `weight` is that of each bin of its feature."""
         j, column = int(self.cut_feature[cut]), int(self.cuts[cut])
         is_double = column >= self.start[-1]
@@ -236,7 +236,7 @@ class FeatureBlock:
             goes_right[-1] = False
         elif not self.has_missing[j]:  # to the side of the weighted median
             goes_right[-1] = weight[goes_right].sum() > weight[~goes_right].sum()
-        return Split(self.first_feature + j, goes_right, bool(self.has_missing[j]))
+        return LevelSplit(self.first_feature + j, goes_right, bool(self.has_missing[j]))
 
 
 class SplitSearch:
@@ -366,13 +366,13 @@ class SplitSearch:
         chosen = int(np.argmax(fresh))
         return int(best[chosen]) if fresh[chosen] > -np.inf else None
 
-    def split_at(self, cut: int) -> Split:
+    def split_at(self, cut: int) -> LevelSplit:
         """Return the split of a cut."""
         index = int(np.searchsorted(self._block_start, cut, side="right")) - 1
         weight = self._bin_weight[self.cut_feature[cut]]
         return self._blocks[index].split_at(cut - self._block_start[index], weight)
 
-    def divide(self, split: Split) -> None:
+    def divide(self, split: LevelSplit) -> None:
         """Split all leaves, which are numbered by their bits: left children are even."""
         self.leaf = leaf_of([split], self.codes, self.leaf)
         leaf = self.leaf[self._drawn[self._order]]
@@ -382,7 +382,7 @@ class SplitSearch:
         self._smaller = 2 * np.arange(len(left)) + (right < left)
 
 
-def leaf_of(splits: Sequence[Split], codes: Indices, leaf: Any = 0) -> Indices:
+def leaf_of(splits: Sequence[LevelSplit], codes: Indices, leaf: Any = 0) -> Indices:
     """Return the leaf of each row below some splits, given its leaf above them."""
     for split in splits:
         leaf = np.left_shift(leaf, 1, dtype=np.uint8) | split.goes_right[codes[split.feature]]

@@ -154,7 +154,7 @@ class XGBoost(Engine):
         # For rows in blocks the engine wants the query of each row.
         qid = None if group is None else np.repeat(np.arange(len(group)), group)
 
-        class Blocks(self.module.DataIter):  # type: ignore[name-defined]
+        class DenseBlocks(self.module.DataIter):  # type: ignore[name-defined]
             def next(self, input_data: Any) -> bool:
                 block = next(self.blocks, None)
                 if block is None:
@@ -172,7 +172,7 @@ class XGBoost(Engine):
                     sparse_blocks = _blocks(rows) if rows.is_sparse else None
                     self.blocks = sparse_blocks or blocks(rows.shape[0], rows.rows_in_part)
 
-        iterator = Blocks()
+        iterator = DenseBlocks()
         iterator.state = X, {"label": label, "qid": qid}, types
         iterator.reset()
         return iterator

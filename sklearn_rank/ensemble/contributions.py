@@ -14,16 +14,16 @@ from sklearn.impute import SimpleImputer
 from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank._core.rows import Rows, distinct_rows, hash_rows
 from sklearn_rank._core.validation import categorical_positions
-from sklearn_rank.ensemble.members import Table, given_rows, member_scores
+from sklearn_rank.ensemble.members import FrameRows, given_rows, member_scores
 
 _COLUMNWISE = (prep.MaxAbsScaler, prep.MinMaxScaler, prep.OrdinalEncoder, prep.StandardScaler)
-"""Steps that make each feature from the column in its place."""
+"""Steps that make each feature from the column at its position."""
 
 _N_BACKGROUND = 50
-"""Training rows that sampled contributions refer to."""
+"""Training rows to which sampled contributions refer."""
 
 _MOST = 1000
-"""Rows, and columns, of X up to which contributions are sampled."""
+"""Most rows, and columns, of X for which contributions are sampled."""
 
 
 # By the last step --------------------------------------------------------------------------
@@ -32,8 +32,8 @@ _MOST = 1000
 def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
     """Return the contributions of columns to the scores of a member, and the constant.
 
-    They are those of a ranker, or differences along the paths of trees; None for other members,
-    and where a step of a pipeline makes a feature of several columns.
+    A ranker has contributions; those of trees are differences along their paths. None for other
+    members, and where a step of a pipeline makes a feature of several columns.
     """
     is_pipeline, rows = len(getattr(model, "steps", [])) > 1, given_rows(X)
     last = model[-1] if is_pipeline else model
@@ -47,18 +47,18 @@ def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
         except (IndexError, ValueError):
             return None
         rows = model[:-1].transform(rows)
-    of_features = _along_paths(trees, rows) if trees else last.contributions(rows)[:, :-1]
-    constant = member_scores("", model, X[:1])[0] - of_features[0].sum()
-    parts = np.zeros(X.shape)
-    np.add.at(parts.T, columns, of_features.T)
-    return parts, float(constant)
+    by_feature = _along_paths(trees, rows) if trees else last.contributions(rows)[:, :-1]
+    constant = member_scores("", model, X[:1])[0] - by_feature[0].sum()
+    by_column = np.zeros(X.shape)
+    np.add.at(by_column.T, columns, by_feature.T)
+    return by_column, float(constant)
 
 
 def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> Indices:
-    """Return the column that each feature is made from after the steps of a pipeline.
+    """Return the column of X behind each feature after some steps of a pipeline.
 
-    `columns` are those of the features before. It raises an IndexError or a ValueError where a step
-    may make a feature of several columns.
+    `columns` are those of the features before the steps. An IndexError or a ValueError says that a
+    step may make a feature of several columns.
     """
     for name, step in steps:
         if hasattr(step, "steps"):
@@ -81,12 +81,12 @@ def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> I
 def _columns_of_parts(encoder: Any, columns: Indices) -> Indices:
     """Return the column of each feature that a `ColumnTransformer` makes."""
     names, blocks = list(getattr(encoder, "feature_names_in_", [])), [columns[:0]]
-    for name, part, chosen in encoder.transformers_:
-        places = [names.index(i) if isinstance(i, str) else i for i in np.atleast_1d(chosen)]
-        block, outputs = columns[places], encoder.output_indices_[name]
+    for name, transformer, chosen in encoder.transformers_:
+        positions = [names.index(i) if isinstance(i, str) else i for i in np.atleast_1d(chosen)]
+        block, outputs = columns[positions], encoder.output_indices_[name]
         n_outputs = outputs.stop - outputs.start
         if len(block) > 1 and n_outputs:
-            block = columns_of_features([(name, part)], block)
+            block = columns_of_features([(name, transformer)], block)
         blocks.append(np.resize(block, n_outputs))
     return np.concatenate(blocks)
 
@@ -98,9 +98,9 @@ def _trees_of(model: Any) -> list[Any]:
 
 
 def _along_paths(trees: list[Any], rows: Any) -> Floats:
-    """Return the mean of what the value of a node changes by at the splits of each feature."""
+    """Return the mean over trees of the changes of the node's value at splits of each feature."""
     rows = rows.astype(np.float32) if issparse(rows) else np.asarray(rows, dtype=np.float32)
-    parts = np.zeros(rows.shape)
+    total = np.zeros(rows.shape)
     for tree in (model.tree_ for model in trees):
         split = np.flatnonzero(tree.children_left >= 0)
         child = np.concatenate([tree.children_left[split], tree.children_right[split]])
@@ -108,17 +108,17 @@ def _along_paths(trees: list[Any], rows: Any) -> Floats:
         value = tree.value[:, 0, -1]  # of classifiers the probability of the second class
         shape = tree.node_count, rows.shape[1]
         change = csr_array((value[child] - value[parent], (child, tree.feature[parent])), shape)
-        parts += (tree.decision_path(rows) @ change).toarray()
-    return parts / len(trees)
+        total += (tree.decision_path(rows) @ change).toarray()
+    return total / len(trees)
 
 
 # Samples -----------------------------------------------------------------------------------
 
 
 def background_of(models: Sequence[Any], data: Rows, seed: int) -> dict[str, list[Values]]:
-    """Return, where contributions are sampled, columns of training rows, drawn by weight.
+    """Return columns of training rows drawn by weight, if contributions are sampled.
 
-    The order of the rows has no part in it.
+    They do not depend on the order of the rows.
     """
     if data.X.shape[1] > _MOST or all(quick_parts(m, data.X[:1]) for m in models):
         return {}
@@ -134,7 +134,7 @@ def sampled_parts(
     """Return sampled Shapley values, and the mean score of the background rows.
 
     Each background row takes the values of a row of X one by one, in a random order of the columns
-    and in the opposite one; what the score changes by is averaged.
+    and in the opposite order; the changes of the score are averaged.
     """
     n_rows, n_columns = X.shape
     if max(X.shape) > _MOST:
@@ -145,30 +145,30 @@ def sampled_parts(
     orders = np.tile(np.arange(n_columns), (_N_BACKGROUND, 1))
     orders = np.random.default_rng(0).permuted(orders, axis=1)
     orders = np.concatenate([orders, orders[:, ::-1]])
-    place, scores = np.argsort(orders, axis=1).T[:, :, np.newaxis], []
-    columns, other = _columns_of(X), [np.tile(column, 2)[:, np.newaxis] for column in background]
+    position, scores = np.argsort(orders, axis=1).T[:, :, np.newaxis], []
+    columns, before = _columns_of(X), [np.tile(column, 2)[:, np.newaxis] for column in background]
     for n_taken in range(n_columns + 1):
-        triples = zip(place < n_taken, columns, other, strict=True)
-        mixed = [np.where(*one).ravel() for one in triples]
+        choices = zip(position < n_taken, columns, before, strict=True)
+        mixed = [np.where(*choice).ravel() for choice in choices]
         scores.append(member_scores(name, model, _rows_of(mixed, X)).reshape(-1, n_rows))
-    parts = np.zeros(X.shape)
-    np.add.at(parts.T, orders.T, np.diff(scores, axis=0) / len(orders))
-    return parts, float(np.mean(scores[0]))
+    by_column = np.zeros(X.shape)
+    np.add.at(by_column.T, orders.T, np.diff(scores, axis=0) / len(orders))
+    return by_column, float(np.mean(scores[0]))
 
 
 def _columns_of(X: Any) -> list[Values]:
     """Return the columns of rows."""
-    if isinstance(X, Table):
+    if isinstance(X, FrameRows):
         return [X.frame[name].to_numpy() for name in X.frame.columns]
     return list((X.toarray() if issparse(X) else X).T)
 
 
 def _rows_of(columns: Sequence[Values], X: Any) -> Any:
     """Return rows of other columns, of the kind of X but dense."""
-    if not isinstance(X, Table):
+    if not isinstance(X, FrameRows):
         return np.column_stack(columns).astype(np.float64)
     frame = type(X.frame)(dict(zip(X.frame.columns, columns, strict=True)))
-    names = [X.frame.columns[place] for place in categorical_positions(X.frame)]
+    names = [X.frame.columns[j] for j in categorical_positions(X.frame)]
     if hasattr(frame, "iloc"):
-        return Table(frame.astype(dict.fromkeys(names, "category")))
-    return Table(frame.cast({name: X.frame.schema[name] for name in names}))
+        return FrameRows(frame.astype(dict.fromkeys(names, "category")))
+    return FrameRows(frame.cast({name: X.frame.schema[name] for name in names}))

@@ -1,4 +1,4 @@
-"""Members of an ensemble: the list "auto", their folds, how each is fitted, how it scores rows."""
+"""Members of an ensemble: the list "auto", folds, fits and scores."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ _FEWEST_ROWS = 200
 """Rows from which on HistGradientBoosting is a member: its leaves have 20 rows."""
 
 _FEWEST_VALUES = 20
-"""Values that each column must have for HistGradientBoosting, which fails on an empty one."""
+"""Values that each column needs for HistGradientBoosting, which fails on an empty column."""
 
 _FOREST = 150
-"""Extra trees: 300 order no better and take twice as long."""
+"""Number of extra trees: 300 order no better and take twice as long."""
 
 _MOST_KERNEL_ROWS = 5000
-"""Rows up to which a kernel is a member: its time grows with their square."""
+"""Rows up to which a kernel is a member: its time is quadratic."""
 
 HIGHEST_GRADE = 31
 """Highest relevance that the engines take for their own objective."""
 
 
-class Table:
+class FrameRows:
     """The rows of a data frame, indexed as an array is.
 
     Parameters
@@ -72,19 +72,19 @@ class Table:
     def __init__(self, frame: Any) -> None:
         self.frame, self.shape = frame, frame.shape
 
-    def __getitem__(self, rows: Indices) -> Table:
+    def __getitem__(self, rows: Indices) -> FrameRows:
         """Return some of the rows."""
-        return Table(self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows])
+        return FrameRows(self.frame.iloc[rows] if hasattr(self.frame, "iloc") else self.frame[rows])
 
     @cached_property
     def numbers(self) -> Floats:
-        """The values, those of columns without numbers by their place among them."""
-        columns = [column_of(self.frame, number).ravel() for number in range(self.shape[1])]
-        codes = [
-            one if one.dtype.kind in "biuf" else np.unique(one.astype(str), return_inverse=True)[1]
-            for one in columns
+        """The values; ranks among the different texts in columns without numbers."""
+        columns = [column_of(self.frame, j).ravel() for j in range(self.shape[1])]
+        numbers = [
+            x if x.dtype.kind in "biuf" else np.unique(x.astype(str), return_inverse=True)[1]
+            for x in columns
         ]
-        return np.column_stack(codes).astype(np.float64)
+        return np.column_stack(numbers).astype(np.float64)
 
 
 def given_rows(X: Any) -> Any:
@@ -126,14 +126,14 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
 
 
 def _scaled(X: Any, model: Any) -> Any:
-    """Return a pipeline that encodes, scales and fills features, with weights where they count.
+    """Return a pipeline that encodes, scales and fills features before the model.
 
-    The levels of a category are not scaled, nor other columns of 0 and 1 beside them.
+    With categories, columns of 0 and 1 are not scaled.
     """
     positions = categorical_positions(given_rows(X))
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encoder = make_column_transformer((one_hot, list(positions)), remainder="passthrough")
-    # Scaled features have the mean 0, which is the constant that fills numbers.
+    # Scaled features have mean 0, the constant that fills numbers.
     fill = SimpleImputer(strategy="constant", add_indicator=True, keep_empty_features=True)
     if positions:
         return make_pipeline(encoder, NumberScaler(), fill, model)
@@ -143,25 +143,24 @@ def _scaled(X: Any, model: Any) -> Any:
 class NumberScaler(StandardScaler):
     """A `StandardScaler` that leaves columns of 0 and 1 as they are.
 
-    Divided by its standard deviation the column of a rare category would have a large value in a
-    few rows, which a penalty of weights hardly holds back, and a kernel would see little else. It
-    knows such a column by its mean and its variance: of 0 and 1 alone the mean of the squares is
-    the mean.
+    Divided by its standard deviation, the column of a rare category would have large values in a
+    few rows: a penalty of coefficients would hardly shrink it, and a kernel would depend on little
+    else. Such a column has the variance m (1 - m) of its mean m.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the means and deviations of the columns."""
         super().fit(X, y, sample_weight)
-        is_given = np.isclose(self.var_, self.mean_ * (1 - self.mean_), rtol=1e-6, atol=0)
-        self.mean_[is_given], self.scale_[is_given] = 0.0, 1.0
+        is_binary = np.isclose(self.var_, self.mean_ * (1 - self.mean_), rtol=1e-6, atol=0)
+        self.mean_[is_binary], self.scale_[is_binary] = 0.0, 1.0
         return self
 
 
 def _suits_histograms(X: Any) -> bool:
-    """Whether no categorical column has too many values, and none so few that a fold has none."""
+    """Whether no categorical column has too many values, and no column too few for the folds."""
     numbers, positions = getattr(X, "numbers", X), categorical_positions(given_rows(X))
     n_values = (~np.isnan(numbers)).sum(axis=0)
-    n_levels = [len(np.unique(numbers[:, one])) for one in positions]
+    n_levels = [len(np.unique(numbers[:, j])) for j in positions]
     return n_values.min() >= _FEWEST_VALUES and max(n_levels, default=0) <= _MANY_CATEGORIES
 
 
@@ -171,49 +170,49 @@ def _suits_histograms(X: Any) -> bool:
 def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits, Indices]:
     """Divide rows into folds.
 
-    Splitters see the rows of positive weight. Row numbers, and `PredefinedSplit`, which ignores
-    what it sees, are those of the rows passed.
+    Splitters see the rows of positive weight. Row indices, and `PredefinedSplit`, which ignores its
+    arguments, mean the rows passed.
 
     Returns
     -------
     rows : Rows
-        The rows, of which a number of folds may have divided some by their weight.
+        The rows; with a number of folds heavy ones may be divided among the folds.
     splits : list of (ndarray of int, ndarray of int)
         The rows to fit and those held out, of each fold that holds out rows.
     fold : ndarray of int of shape (n_rows,)
         The fold that held out each row, -1 for none.
     """
-    place = np.arange(len(data.y))
+    position = np.arange(len(data.y))  # among the rows of positive weight; -1 for others
     if isinstance(cv, int | np.integer):
         data, fold = _assign_folds(owner, data, int(cv), seed)
-        place, cv = np.arange(len(fold)), _masks_of(fold)
+        position, cv = np.arange(len(fold)), _masks_of(fold)
     elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
-        given = {"qid": data.qid, "groups": data.qid}
-        cv = list(split_queries(cv, given_rows(data.X), data.labels, **given))
+        queries = {"qid": data.qid, "groups": data.qid}
+        cv = list(split_queries(cv, given_rows(data.X), data.labels, **queries))
     else:
         cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
-        place = np.full(data.n_passed, -1)
-        place[data.position] = np.arange(len(data.y))
+        position = np.full(data.n_passed, -1)
+        position[data.position] = np.arange(len(data.y))
     try:
-        splits = [(place[np.asarray(train)], place[np.asarray(test)]) for train, test in cv]
+        splits = [(position[np.asarray(train)], position[np.asarray(test)]) for train, test in cv]
     except (IndexError, TypeError, ValueError) as error:
         raise ValueError(
-            f"cv of {owner} must yield (train, test) arrays with numbers of the {len(place)} rows, "
-            f"or masks of them. {error}"
+            f"cv of {owner} must yield (train, test) arrays of indices of the {len(position)} "
+            f"rows, or masks of them. {error}"
         ) from error
-    kept = [(train[train >= 0], test[test >= 0]) for train, test in splits]
-    splits = [(train, test) for train, test in kept if len(test)]
+    splits = [(train[train >= 0], test[test >= 0]) for train, test in splits]
+    splits = [(train, test) for train, test in splits if len(test)]
     if len(splits) < 2 or not all(len(train) for train, _ in splits):
         raise ValueError(
-            f"cv of {owner} must hold out rows in at least two folds, and leave rows to learn from "
-            f"in each. Got {[(len(train), len(test)) for train, test in splits]} of them."
+            f"cv of {owner} must hold out rows in at least two folds, and leave rows to fit in "
+            f"each. Got {[(len(train), len(test)) for train, test in splits]} rows."
         )
     fold = np.full(len(data.y), -1)
-    for number, (_, test) in enumerate(splits):
-        again = data.position[test[fold[test] >= 0]]
-        if len(again):
-            raise ValueError(f"cv of {owner} must hold out a row at most once, not row {again[0]}.")
-        fold[test] = number
+    for k, (_, test) in enumerate(splits):
+        twice = data.position[test[fold[test] >= 0]]
+        if len(twice):
+            raise ValueError(f"cv of {owner} must hold out a row at most once, not row {twice[0]}.")
+        fold[test] = k
     if data.qid is not None:
         fold_of_queries(fold, data.qid)  # raises an error where a query lies in several
     return data, splits, fold
@@ -221,99 +220,100 @@ def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits
 
 def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
     """Return the rows to fit and those held out, by the fold of each row."""
-    return [(fold != one, fold == one) for one in np.unique(fold[fold >= 0])]
+    return [(fold != k, fold == k) for k in np.unique(fold[fold >= 0])]
 
 
 def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask]:
-    """Return which of the rows held out each fold learns from."""
+    """Return for each fold which of the rows held out its members are fitted to."""
     rows = np.flatnonzero(fold >= 0)
     return {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
 
 
 def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
-    """Return the rows, some in parts, and the fold of each; -1 for queries without a pair.
+    """Return the rows, heavy ones divided, and the fold of each; -1 for queries without a pair.
 
-    Queries are whole. In one list folds are stratified by class or grade, and rows with the same
-    features are dealt as `Lots` says. The order of the rows has no part in it, and weight 2 is
-    the row twice.
+    Queries are whole. In one list folds are stratified by class or grade, and `Lots` deals rows
+    with the same features. Folds do not depend on the order of the rows; a row of weight 2 is the
+    row twice.
     """
     code = hash_rows(getattr(data.X, "numbers", data.X))
     if data.qid is None:
         lots = Lots(data, code)
         n_of_level = lots.count_by_level()
         # Rows of the rarer class, or other than the most frequent grade.
-        n_lists = int(n_of_level.sum() - n_of_level.max())
-        return lots.folds(_at_most(owner, n_folds, n_lists, "distinct rows"), seed)
-    rows, _, codes, place = distinct_rows(code, data.y, data.qid, data.weight)
+        n_rarer = int(n_of_level.sum() - n_of_level.max())
+        return lots.folds(_limited_folds(owner, n_folds, n_rarer, "distinct rows"), seed)
+    rows, _, codes, distinct = distinct_rows(code, data.y, data.qid, data.weight)
     y, qid, fold = data.y[rows], np.asarray(codes), np.full(len(rows), -1)
-    kept = Rows(None, y, qid, np.ones(len(rows))).paired_rows()
-    n_folds = _at_most(owner, n_folds, len(np.unique(qid[kept])), "queries with a pair")
+    paired = Rows(None, y, qid, np.ones(len(rows))).paired_rows()
+    n_queries = len(np.unique(qid[paired]))
+    n_folds = _limited_folds(owner, n_folds, n_queries, "queries with a pair")
     splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
-    for number, (_, test) in enumerate(splitter.split(kept, y[kept], qid=qid[kept])):
-        fold[kept[test]] = number
-    return data, fold[place]
+    for k, (_, test) in enumerate(splitter.split(paired, y[paired], qid=qid[paired])):
+        fold[paired[test]] = k
+    return data, fold[distinct]
 
 
-def _at_most(owner: str, n_folds: int, n_lists: int, unit: str) -> int:
-    """Return the number of folds that there can be; warn if they are fewer than asked for."""
-    if n_lists < 2:
-        raise ValueError(f"{owner} needs at least two {unit} per class or grade. Got {n_lists}.")
-    if n_lists < n_folds:
-        few = f"the rarer class has only so many {unit}"
-        warn(f"{owner} uses {n_lists} folds, not cv={n_folds}: {few}.", UserWarning)
-    return min(n_folds, n_lists)
+def _limited_folds(owner: str, n_folds: int, n_units: int, unit: str) -> int:
+    """Return the number of folds, at most that of the units; warn if these are too few."""
+    if n_units < 2:
+        raise ValueError(f"{owner} needs at least two {unit} per class or grade. Got {n_units}.")
+    if n_units < n_folds:
+        reason = f"the rarer class has only so many {unit}"
+        warn(f"{owner} uses {n_units} folds, not cv={n_folds}: {reason}.", UserWarning)
+    return min(n_folds, n_units)
 
 
 # Fits and scores ------------------------------------------------------------------------------
 
 
-def fit_keywords(estimator: Any, given: Iterable[str]) -> dict[str, str]:
-    """Return which of the arrays given a `fit` takes: keyword to array, steps of pipelines too."""
+def fit_keywords(estimator: Any, arrays: Iterable[str]) -> dict[str, str]:
+    """Return the keywords of `fit` for the names of arrays that it takes, also in steps."""
     if not hasattr(estimator, "steps"):
         has_fit = hasattr(estimator, "fit")  # which "passthrough" has not
-        return {one: one for one in given if has_fit and has_fit_parameter(estimator, one)}
+        return {name: name for name in arrays if has_fit and has_fit_parameter(estimator, name)}
     return {
-        f"{name}__{keyword}": array
-        for name, step in estimator.steps
-        for keyword, array in fit_keywords(step, given).items()
+        f"{step_name}__{keyword}": array
+        for step_name, step in estimator.steps
+        for keyword, array in fit_keywords(step, arrays).items()
     }
 
 
 def fit_member(estimator: Any, keywords: Mapping[str, str], data: Rows) -> Any:
     """Return a fitted clone: classifiers learn classes, others relevance.
 
-    A classifier of graded relevance learns which rows are relevant: those above 0, or where none
-    or all are, above the lowest relevance.
+    With grades a classifier learns which rows are relevant: those above 0, or if none or all are,
+    those above the lowest relevance.
     """
     y, arrays = data.y, {"qid": data.qid, "sample_weight": data.weight}
     if is_classifier(estimator) and y.dtype != np.bool_:
         lowest = float(y.min())
         y = y > (0.0 if lowest <= 0 < y.max() else lowest)
     y = y.astype(np.int64 if is_classifier(estimator) else np.float64)
-    given = {keyword: arrays[array] for keyword, array in keywords.items()}
+    metadata = {keyword: arrays[array] for keyword, array in keywords.items()}
     with np.errstate(invalid="ignore"):  # the mean of a column without values
-        return clone(estimator).fit(given_rows(data.X), y, **given)
+        return clone(estimator).fit(given_rows(data.X), y, **metadata)
 
 
 def cross_fit(
     parallel: Any, fits: Mapping[str, Callable[[Rows], Any]], rows: Rows, splits: Splits
 ) -> dict[str, Floats]:
-    """Return scores of the rows held out by each member; NaN for all others."""
+    """Return the scores of held-out rows by each member; NaN for rows that no fold holds out."""
     runs = [(name, train, test) for name in fits for train, test in splits]
-    found = parallel(delayed(_fit_and_score)(fits[run[0]], rows, *run) for run in runs)
+    held_out = parallel(delayed(_fit_and_score)(fits[run[0]], rows, *run) for run in runs)
     scores = {name: np.full(len(rows.y), np.nan) for name in fits}
-    for (name, _, test), values in zip(runs, found, strict=True):
+    for (name, _, test), values in zip(runs, held_out, strict=True):
         scores[name][test] = values
     return scores
 
 
 def _fit_and_score(fit: Any, rows: Rows, name: str, train: Indices, test: Indices) -> Floats:
-    """Return scores of the rows held out by a member fitted to others."""
+    """Return the scores of the test rows by a member fitted to the training rows."""
     return member_scores(name, fit(rows.take(train)), rows.X[test])
 
 
 def member_scores(name: str, model: Any, X: Any) -> Floats:
-    """Return the scores of rows by a fitted member; ValueError if they are no finite numbers."""
+    """Return the scores of rows by a fitted member; ValueError if they are not finite numbers."""
     scores = np.asarray(scores_of(model, given_rows(X)), dtype=np.float64)
     if scores.shape != (X.shape[0],) or not np.isfinite(scores).all():
         raise ValueError(

@@ -33,7 +33,7 @@ from sklearn_rank._core.validation import (
 from sklearn_rank.base import BaseRanker
 from sklearn_rank.ensemble.contributions import background_of, quick_parts, sampled_parts
 from sklearn_rank.ensemble.members import (
-    Table,
+    FrameRows,
     auto_members,
     cross_fit,
     fit_keywords,
@@ -56,20 +56,20 @@ def _are_members(value: Any) -> bool:
         names, members = zip(*value, strict=True)
     except (TypeError, ValueError):
         return False
-    kept = [one for one in members if not (isinstance(one, str) and one == "drop")]
+    kept = [member for member in members if not (isinstance(member, str) and member == "drop")]
     is_named = all(isinstance(name, str) and name and "__" not in name for name in names)
     is_free = not set(names) & set(RankingEnsemble._get_param_names())
-    can_fit = all(hasattr(one, "fit") and not isinstance(one, type) for one in kept)
+    can_fit = all(hasattr(member, "fit") and not isinstance(member, type) for member in kept)
     return is_named and is_free and can_fit and bool(kept) and len(set(names)) == len(names)
 
 
 class RankingEnsemble(BaseRanker):
     r"""An ensemble of rankers and classifiers, selected for a ranking metric.
 
-    Use it when the list matters more than the time and the model need not be read: on most data
-    several different models, averaged by weights chosen for the top of the list, rank new rows
-    better than the best of them. As it comes it brings its own members; any classifier, regressor
-    or ranker of scikit-learn's kind can be one.
+    Use it when the ranking matters more than the time and nobody needs to read the model: on most
+    data a weighted mean of different models, with weights chosen for the top of the list, ranks
+    new rows better than the best of them. It has default members; any classifier, regressor or
+    ranker with the interface of scikit-learn can be a member.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
     with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
@@ -182,13 +182,13 @@ class RankingEnsemble(BaseRanker):
       "trees_ndcg" with ``loss="ndcg"``, where XGBoost or LightGBM is installed;
     - "rbf_kernel", a `KernelPairwiseSGDRanker` on such features, in one list of up to 5,000 rows.
 
-    *Maps*. A member that was fitted to all rows is mapped by the function of its folds: it has
-    seen the training rows, whose scores would not be those of new rows.
+    *Maps*. A member that was fitted to all rows keeps the map of its folds: its scores of the
+    training rows are unlike those of new rows.
 
-    *Honesty*. `score_estimate_` is not flattered by the choice of members and weights, as the
-    best of `member_scores_` is. But the models of the other folds, whose scores chose the weights,
-    were fitted to rows of this one; and all models of folds saw fewer rows than the last ones,
-    which makes the estimate rather too low.
+    *Honesty*. The choice of members and weights does not flatter `score_estimate_`, unlike the best
+    of `member_scores_`. But the models of the other folds, whose scores chose the weights, were
+    fitted to rows of this fold; and all models of folds had fewer rows than the final ones, which
+    makes the estimate a little too low.
 
     *Members* that are classifiers learn the classes 0 and 1, 1 for ``classes_[1]``, whatever the
     labels are: parameters such as `class_weight` name 0 and 1. Members get `qid` and
@@ -267,13 +267,13 @@ class RankingEnsemble(BaseRanker):
 
     @property
     def _named(self) -> list[tuple[str, Any]]:
-        """The members of the parameter; of "auto", and of what is no list, none."""
+        """The members of the parameter; none for "auto" and for what is no list of members."""
         return [] if self._is_auto or not _are_members(self.estimators) else [*self.estimators]
 
     @property
     def _kept(self) -> dict[str, Any]:
         """The members of the parameter that are not dropped."""
-        return {name: one for name, one in self._named if not isinstance(one, str)}
+        return {name: member for name, member in self._named if not isinstance(member, str)}
 
     @property
     def _is_auto(self) -> bool:
@@ -292,12 +292,12 @@ class RankingEnsemble(BaseRanker):
         dict of str to object
             Parameters by name.
         """
-        found: dict[str, Any] = super().get_params(deep=False)
-        for name, one in self._named if deep else ():
-            found[name] = one
-            if hasattr(one, "get_params"):
-                found |= {f"{name}__{key}": value for key, value in one.get_params().items()}
-        return found
+        params: dict[str, Any] = super().get_params(deep=False)
+        for name, member in self._named if deep else ():
+            params[name] = member
+            if hasattr(member, "get_params"):
+                params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, members by name and their parameters as ``name__parameter``.
@@ -314,7 +314,7 @@ class RankingEnsemble(BaseRanker):
         """
         self.estimators = params.pop("estimators", self.estimators)
         if any(name in params for name, _ in self._named):
-            self.estimators = [(name, params.pop(name, one)) for name, one in self._named]
+            self.estimators = [(name, params.pop(name, member)) for name, member in self._named]
         return super().set_params(**params)
 
     # Fitting ---------------------------------------------------------------------------
@@ -385,14 +385,14 @@ class RankingEnsemble(BaseRanker):
             if scores is None:
                 scores = cross_fit(parallel, fits, rows, splits)
             else:
-                scores = {name: one[data.position] for name, one in scores.items()}
-            kept = np.flatnonzero(fold >= 0)
-            held_out = rows.take(kept)
-            methods = {name: scoring_method(one) for name, one in members.items()}
+                scores = {name: x[data.position] for name, x in scores.items()}
+            scored = np.flatnonzero(fold >= 0)
+            held_out = rows.take(scored)
+            methods = {name: scoring_method(member) for name, member in members.items()}
             selection = select_members(
-                {name: check_finite(one[kept], name) for name, one in scores.items()},
-                HeldOutLabels(held_out.y, fold[kept], held_out.weight, held_out.qid),
-                of_probability={name: one == "predict_proba" for name, one in methods.items()},
+                {name: check_finite(x[scored], name) for name, x in scores.items()},
+                HeldOutLabels(held_out.y, fold[scored], held_out.weight, held_out.qid),
+                of_probability={name: m == "predict_proba" for name, m in methods.items()},
                 scoring=self.scoring,
                 n_steps=self.n_steps,
                 n_bags=self.n_bags,
@@ -417,28 +417,28 @@ class RankingEnsemble(BaseRanker):
         return fitted
 
     def _fits(self, members: Mapping[str, Any], data: Rows) -> dict[str, partial[Any]]:
-        """Return by name what fits a member to rows, with the metadata that its `fit` takes."""
+        """Return by name the function that fits a member to rows, with its metadata."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **{name: name for name in data.metadata})
             keywords = {name: dict(routed[name].fit) for name in members}
         else:
-            keywords = {name: fit_keywords(one, data.metadata) for name, one in members.items()}
-            weighted = not (data.weight == data.weight[0]).all()
-            for name, one in members.items():
-                if weighted and not has_fit_parameter(last_step(clone(one)), "sample_weight"):
+            keywords = {name: fit_keywords(m, data.metadata) for name, m in members.items()}
+            is_weighted = not (data.weight == data.weight[0]).all()
+            for name, member in members.items():
+                if is_weighted and not has_fit_parameter(last_step(clone(member)), "sample_weight"):
                     raise ValueError(
                         f"Member {name!r} of {type(self).__name__} has no sample_weight, and the "
                         f"rows have different weights: leave it out, set_params({name}='drop')."
                     )
-        return {name: partial(fit_member, one, keywords[name]) for name, one in members.items()}
+        return {name: partial(fit_member, m, keywords[name]) for name, m in members.items()}
 
     # Scores ----------------------------------------------------------------------------
 
     def score_rows(self, X: Any) -> Floats:
         """Return scores, without offset, of checked rows."""
         total = np.zeros(X.shape[0])
-        for name, one in self.estimators_.items():
-            total += self.weights_[name] * self.maps_[name](member_scores(name, one, X))
+        for name, member in self.estimators_.items():
+            total += self.weights_[name] * self.maps_[name](member_scores(name, member, X))
         return total
 
     def contributions(self, X: Any) -> Floats:
@@ -487,12 +487,12 @@ class RankingEnsemble(BaseRanker):
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
         parts, total, background = np.zeros(X.shape), 0.0, getattr(self, "background_", ())
-        for name, one in self.estimators_.items():
-            quick = quick_parts(one, X)
-            of_member, constant = quick or sampled_parts(name, one, X, background)
+        for name, member in self.estimators_.items():
+            quick = quick_parts(member, X)
+            member_parts, constant = quick or sampled_parts(name, member, X, background)
             weight, to_common = self.weights_[name], self.maps_[name]
-            slopes = to_common.secant(constant, constant + of_member.sum(axis=1))
-            parts += weight * slopes[:, np.newaxis] * of_member
+            slopes = to_common.secant(constant, constant + member_parts.sum(axis=1))
+            parts += weight * slopes[:, np.newaxis] * member_parts
             total += weight * float(to_common(constant))
         return parts, total
 
@@ -506,8 +506,8 @@ class RankingEnsemble(BaseRanker):
         if self._is_auto:
             check_columns(type(self).__name__, X, self._advice, categorical_positions(X))
         if "y" not in options:
-            return Table(X)
-        return Table(X), check_X_y(np.zeros((len(X), 1)), options.pop("y"), **options)[1]
+            return FrameRows(X)
+        return FrameRows(X), check_X_y(np.zeros((len(X), 1)), options.pop("y"), **options)[1]
 
     @property
     def _advice(self) -> str:
@@ -528,7 +528,7 @@ class RankingEnsemble(BaseRanker):
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description, the input tags being those that all members have."""
         tags = super().__sklearn_tags__()
-        known = [get_tags(one).input_tags for one in self._kept.values()]
-        tags.input_tags.sparse = all(one.sparse for one in known)
-        tags.input_tags.allow_nan = all(one.allow_nan for one in known)
+        inputs = [get_tags(member).input_tags for member in self._kept.values()]
+        tags.input_tags.sparse = all(member.sparse for member in inputs)
+        tags.input_tags.allow_nan = all(member.allow_nan for member in inputs)
         return tags

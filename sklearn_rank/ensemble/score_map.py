@@ -17,15 +17,15 @@ _OUTER = 0.05
 """Share of the rows at each end whose slope continues the map."""
 
 BEYOND_FLOATS, LONG = 750.0, 37.0
-"""Size of the log-odds of the probabilities 0 and 1, and beyond which they grow slowly: where
-floats have 1 for the probability."""
+"""Size of the log-odds of the probabilities 0 and 1, more than any other; and the size from which
+they grow slowly: there probabilities round to 1."""
 
 
 def log_odds(probability: Floats) -> Floats:
     """Return the log-odds of probabilities, finite and rising for 0 and 1 too.
 
-    Beyond 37 they grow by the logarithm of the excess, so that no probability below 1e-16 lies
-    far from all others.
+    Beyond 37 they grow by the logarithm of the excess, so that no probability below 1e-16 is an
+    outlier.
     """
     odds = logit(probability)
     size = np.minimum(np.abs(odds), BEYOND_FLOATS)
@@ -67,29 +67,28 @@ def normal_scores(scores: Floats, fold: Indices, weight: Floats) -> Floats:
     >>> normal_scores(np.array([3.0, 1.0, 2.0]), np.zeros(3, int), np.ones(3)).round(2)
     array([ 0.97, -0.97,  0.  ])
     """
-    found = np.empty(len(scores))
-    for number in np.unique(fold):
-        rows = fold == number
-        _, level, place = _levels(scores[rows], weight[rows])
-        found[rows] = ndtri(level)[place]
-    return found
+    normal = np.empty(len(scores))
+    for k in np.unique(fold):
+        rows = fold == k
+        _, level, row_level = _levels(scores[rows], weight[rows])
+        normal[rows] = ndtri(level)[row_level]
+    return normal
 
 
 def _levels(scores: Floats, weight: Floats) -> tuple[Floats, Floats, Indices]:
-    """Return distinct scores, the levels u of the docstring above, and the place of each row."""
-    distinct, place = np.unique(scores, return_inverse=True)
-    part = np.bincount(place, weight) / weight.sum()
-    level = np.cumsum(part) - part / 2
-    return distinct, np.clip(level, np.finfo(float).tiny, 1 - np.finfo(float).epsneg), place
+    """Return the distinct scores, their levels u (`normal_scores`), and the level of each row."""
+    distinct, index = np.unique(scores, return_inverse=True)
+    share = np.bincount(index, weight) / weight.sum()
+    level = np.cumsum(share) - share / 2
+    return distinct, np.clip(level, np.finfo(float).tiny, 1 - np.finfo(float).epsneg), index
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
     r"""A strictly increasing, piecewise linear function of the scores of a model.
 
-    It brings models to one scale, so that their scores can be averaged, and maps each row by
-    itself: a row has the same value alone and among a million. `fit` learns it from scores of
-    rows that were held out in folds.
+    It brings models to one scale, so that their scores can be averaged. The value of a row does not
+    depend on other rows. `fit` learns the function from scores of rows that folds held out.
 
     *One list*: the function goes through the points
 
@@ -98,16 +97,16 @@ class ScoreMap:
 
     where :math:`Q_k(u)` is the weighted quantile of the scores of fold k at level u, linear
     between the levels of `normal_scores`, and u is limited to the levels that all of the K folds
-    reach. It is linear between the points and beyond both ends, there with the mean slope of the
-    outer twentieth of the rows. Folds in which all scores are equal have no part in it.
+    reach. It is linear between the points, and beyond both ends with the mean slope of the outer
+    twentieth of the rows. Folds with equal scores of all rows do not count.
 
-    *Queries*: scores are divided by their pooled standard deviation within queries, so that an
+    *Queries*: scores are divided by their pooled standard deviation within queries, in which the
     offset of a query cancels,
 
     .. math:: \sqrt{\sum_q \sum_{i \in q} w_i (f_i - \bar f_q)^2 \Big/ \sum_i w_i}
 
-    A model that is fitted to all rows afterwards is mapped by the function of its folds, as it is:
-    its scores of the rows that it was fitted to say nothing about new rows.
+    A model that is later fitted to all rows keeps the function of its folds: its scores of rows
+    that it was fitted to say nothing about new rows.
 
     Attributes
     ----------
@@ -120,12 +119,11 @@ class ScoreMap:
 
     Notes
     -----
-    Different scores stay different, and in their order, as far as floats tell: scores that differ
-    by a rounding error may become equal.
+    The order of scores is kept; scores that differ by a rounding error may become equal.
 
     References
     ----------
-    Defined here. Caruana2004 is what it serves.
+    Defined here, for the selection of Caruana2004.
 
     Examples
     --------
@@ -205,8 +203,8 @@ class ScoreMap:
 
         .. math:: \frac{m(f) - m(c)}{f - c}
 
-        where m is the map, f a score and c the constant: what a part of f - c counts on the common
-        scale. Where f = c it is the limit from above, the slope of the map at c.
+        where m is the map, f a score and c the constant: the value of a part of f - c on the common
+        scale. At f = c it is the limit from above, the slope of the map at c.
 
         Parameters
         ----------
@@ -228,29 +226,29 @@ class ScoreMap:
         >>> half.secant(1.0, [5.0, 1.0])
         array([0.5, 0.5])
         """
-        scores, at, inner = np.asarray(scores, dtype=np.float64), np.asarray(constant), 1.0
+        scores, mapped, inner = np.asarray(scores, dtype=np.float64), np.asarray(constant), 1.0
         if self.of_probability:
-            # Nearer to 0 or 1 than floats tell, where log-odds have no slope, it is the next float.
-            share = np.clip(at, np.finfo(float).eps, 1 - np.finfo(float).eps)
-            at, inner = log_odds(share), 1 / (share * (1 - share))
+            # At 0 and 1, where log-odds have no slope, the slope of the next float.
+            share = np.clip(mapped, np.finfo(float).eps, 1 - np.finfo(float).eps)
+            mapped, inner = log_odds(share), 1 / (share * (1 - share))
         _, length, _, rise, _, _ = self.pieces
-        piece = np.searchsorted(self.score, at, side="right")
+        piece = np.searchsorted(self.score, mapped, side="right")
         limit = np.full(scores.shape, inner * rise[piece] / (2 * length[piece]))
-        half = scores / 2 - constant / 2  # the distance of the largest floats is not finite
+        half = scores / 2 - constant / 2  # the distance of the largest floats is infinite
         return np.divide((self(scores) - self(constant)) / 2, half, out=limit, where=half != 0)
 
     @property
     def pieces(self) -> tuple[Floats, ...]:
-        """Half the start, half the length, the value at the start, the rise, and both limits.
+        """Half the start, half the length, value at the start, rise and limits of linear pieces.
 
-        Of each linear piece; the first and the last lie beyond the points.
+        The first and the last piece are beyond the points.
         """
         half, value, last = self.score / 2, self.value, len(self.score) - 1
         level = ndtri(_OUTER)
         low_end = int(np.clip(np.searchsorted(value, level), 1, last))
         high_end = int(np.clip(np.searchsorted(value, -level, "right") - 1, 0, last - 1))
         first, second = [0, *range(last), high_end], [low_end, *range(1, last + 1), last]
-        length, rise = (one[second] - one[first] for one in (half, value))
+        length, rise = (x[second] - x[first] for x in (half, value))
         start, largest = [0, *range(last + 1)], np.finfo(np.float64).max
         limits = np.append(-largest, value), np.append(value, largest)
         return half[start], length, value[start], rise, *limits
@@ -258,7 +256,7 @@ class ScoreMap:
 
 def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floats, Floats]:
     """Return the points of a map of one list."""
-    folds = [_levels(scores[fold == one], weight[fold == one])[:2] for one in np.unique(fold)]
+    folds = [_levels(scores[fold == k], weight[fold == k])[:2] for k in np.unique(fold)]
     varied = [(distinct, level) for distinct, level in folds if len(distinct) > 1]
     if not varied:
         middle = 2 * float(np.mean([distinct[0] / 2 for distinct, _ in folds]))
@@ -267,7 +265,7 @@ def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floa
     lowest = max(level[0] for _, level in varied)
     highest = min(level[-1] for _, level in varied)
     levels = np.unique(np.clip(_LEVELS, lowest, highest))
-    points = sum(np.interp(levels, level, one / len(varied)) for one, level in varied)
+    points = sum(np.interp(levels, level, distinct / len(varied)) for distinct, level in varied)
     # Rounding of a long piece may bring a point above the next one.
     score, first = np.unique(np.maximum.accumulate(points), return_index=True)
     return score, ndtri(levels)[first]

@@ -1,6 +1,6 @@
 """Greedy selection of an ensemble for a ranking metric, from scores of held-out rows.
 
-`HeldOutLabels` has what it is selected for, and figures of held-out rows with standard errors.
+`HeldOutLabels` has the gain that it maximises, and figures of held-out rows with standard errors.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _AUC_SHARE = 0.2
 """Weight of the AUC beside the partial AUC in the default gain."""
 
 _TOP, _HEAD = 0.1, 0.05
-"""False positive rates up to which the top is selected for, and reported."""
+"""Largest false positive rates of the partial AUC in the default gain, and in the figures."""
 
 _TIE = 1e-10
-"""Relative difference up to which two gains are taken as equal."""
+"""Relative difference up to which two gains are equal."""
 
 
-# What is selected for --------------------------------------------------------------------
+# Gains and figures -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,19 @@ class Estimate:
     value : float
         The figure.
     standard_error : float
-        Its standard error, for rows or whole queries drawn at random; NaN where it can't be told.
+        Its standard error, for rows or whole queries drawn at random; NaN where it is unknown.
     freedom : int or None, default=None
-        Degrees of freedom of the standard error, where it is that of a mean over queries or folds:
-        their number minus one. None: it comes from rows.
+        Degrees of freedom of a standard error of a mean over queries or folds: their number minus
+        one. None if it comes from rows.
     low, high : float
-        Ends of the 95 % interval by the t distribution with these degrees of freedom, or else by
-        the normal distribution; between 0 and 1, as a figure of ranking is, if `value` is.
+        Ends of the 95 % interval by the t distribution with these degrees of freedom, or by the
+        normal distribution; limited to [0, 1] if `value` is between these.
 
     Examples
     --------
     >>> from sklearn_rank.ensemble import Estimate
-    >>> found = Estimate(0.8, 0.05)
-    >>> round(found.low, 3), round(found.high, 3)
+    >>> auc = Estimate(0.8, 0.05)
+    >>> round(auc.low, 3), round(auc.high, 3)
     (0.702, 0.898)
     >>> round(Estimate(0.8, 0.05, freedom=4).low, 3)
     0.661
@@ -118,11 +118,11 @@ class HeldOutLabels:
 
     def take(self, rows: Indices | Mask) -> HeldOutLabels:
         """Return some of the rows."""
-        return replace(self, **{k: one[rows] for k, one in vars(self).items() if one is not None})
+        return replace(self, **{k: x[rows] for k, x in vars(self).items() if x is not None})
 
     @property
     def lists(self) -> Indices:
-        """Number of the list of each row: its query, or in one list its fold.
+        """The list of each row: its query, or without queries its fold.
 
         Scores of different folds come from different models: figures are means over folds.
         """
@@ -160,12 +160,12 @@ class HeldOutLabels:
         if self._has_ndcg:
             return lambda scores: float(ndcg_score(self.y, scores, k=10, qid=self.lists))
         if self.is_graded or self.qid is not None:
-            how: dict[str, Any] = {"qid": self.lists, "sample_weight": self.weight}
-            return lambda scores: float(auc_score(self.y, scores, average="queries", **how))
+            lists: dict[str, Any] = {"qid": self.lists, "sample_weight": self.weight}
+            return lambda scores: float(auc_score(self.y, scores, average="queries", **lists))
         folds = self._folds_of_both_classes()
 
         def gain(scores: Floats) -> float:
-            curves = [RocSteps.of(self.y[one], scores[one], self.weight[one]) for one in folds]
+            curves = [RocSteps.of(self.y[k], scores[k], self.weight[k]) for k in folds]
             areas = [[c.relevant @ c.area_terms(rate)[0] for rate in (_TOP, 1.0)] for c in curves]
             return float(np.mean(areas, axis=0) @ [1.0, _AUC_SHARE])
 
@@ -173,7 +173,7 @@ class HeldOutLabels:
 
     @property
     def _has_ndcg(self) -> bool:
-        """Whether NDCG, which has no weights, is defined for the rows, and not of one row alone."""
+        """Whether NDCG, which has no weights, is defined for the rows and has queries."""
         are_equal = (self.weight == self.weight[0]).all()
         are_grades = self.y.min() >= 0 and 0 < self.y.max() <= HIGHEST_GRADE
         return bool(self.is_graded and self.qid is not None and are_equal and are_grades)
@@ -181,21 +181,21 @@ class HeldOutLabels:
     @property
     def _folds(self) -> list[Indices]:
         """The rows of each fold."""
-        return [np.flatnonzero(self.fold == one) for one in np.unique(self.fold)]
+        return [np.flatnonzero(self.fold == k) for k in np.unique(self.fold)]
 
     def _folds_of_both_classes(self) -> list[Indices]:
         """Return the rows of each fold that has a pair; ValueError where none has."""
-        found = list(with_both_classes(self.y, self.fold))
-        if not found:
+        folds = list(with_both_classes(self.y, self.fold))
+        if not folds:
             raise ValueError(NO_PAIR)
-        return found
+        return folds
 
     def _of_scorer(self, scorer: Any) -> Callable[[Floats], float]:
         """Return a metric of all queries, or its mean over the folds of one list."""
         weight = None if (self.weight == 1).all() else self.weight
         if self.qid is None and len(folds := self._folds) > 1:
-            parts = [(one, self.take(one)._of_scorer(scorer)) for one in folds]
-            return lambda scores: float(np.mean([gain(scores[one]) for one, gain in parts]))
+            gains = [(rows, self.take(rows)._of_scorer(scorer)) for rows in folds]
+            return lambda scores: float(np.mean([gain(scores[rows]) for rows, gain in gains]))
         return lambda scores: scorer.measure(self.y, scores, qid=self.qid, sample_weight=weight)
 
     def estimates(self, scores: Floats, scoring: Any = None) -> dict[str, Estimate]:
@@ -206,9 +206,8 @@ class HeldOutLabels:
         scores : ndarray of shape (n_rows,)
             Scores, greater is better.
         scoring : str, scorer or None, default=None
-            A metric besides, unless it is one of these. If `ranking_scorer` has values of it for
-            each query, and weights are one, it is their mean over the queries, each counting once,
-            and otherwise the mean over the folds.
+            Another metric. If `ranking_scorer` has its value for each query, and all weights are
+            1, it is the mean over the queries, each counting once, else the mean over the folds.
 
         Returns
         -------
@@ -218,37 +217,39 @@ class HeldOutLabels:
 
         Notes
         -----
-        The values of a few folds tell little of how much they differ: the interval of a mean over
-        two or three of them is wide.
+        A few folds say little about the variance between folds: the interval of a mean over two or
+        three of them is wide.
         """
-        how: dict[str, Any] = {"qid": self.lists, "average": None}
+        lists: dict[str, Any] = {"qid": self.lists, "average": None}
         if self.qid is None and not self.is_graded:
-            found = {"auc": self._top_area(scores, 1.0), "pauc@0.05": self._top_area(scores, _HEAD)}
+            rates = {"auc": 1.0, "pauc@0.05": _HEAD}
+            figures = {name: self._top_area(scores, rate) for name, rate in rates.items()}
         else:
-            found = {"auc": _mean_of(auc_score(self.y, scores, sample_weight=self.weight, **how))}
+            areas = auc_score(self.y, scores, sample_weight=self.weight, **lists)
+            figures = {"auc": _mean_of(areas)}
         if self._has_ndcg:
-            found["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **how))
+            figures["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **lists))
         # A function of the same name is another metric.
-        if scoring is not None and (scorer := as_scorer(scoring)).name not in found:
-            found[scorer.label] = _mean_of(self._values(scorer, scores))
-        return found
+        if scoring is not None and (scorer := as_scorer(scoring)).name not in figures:
+            figures[scorer.label] = _mean_of(self._values(scorer, scores))
+        return figures
 
     def _values(self, scorer: Any, scores: Floats) -> Any:
         """Return a metric of each query, if it is defined for one, or of each fold."""
         if self.qid is not None and scorer.takes("average") and (self.weight == 1).all():
             return scorer.of_queries(self.y, scores, qid=self.qid)
-        return [self.take(one)._of_scorer(scorer)(scores[one]) for one in self._folds]
+        return [self.take(rows)._of_scorer(scorer)(scores[rows]) for rows in self._folds]
 
     def _top_area(self, scores: Floats, max_fpr: float) -> Estimate:
         """Return the partial AUC, mean over folds, with its standard error."""
         values, variances = [], []
-        for one in self._folds_of_both_classes():
-            positive, weight = self.y[one], self.weight[one]
-            steps = RocSteps.of(positive, scores[one], weight)
+        for rows in self._folds_of_both_classes():
+            positive, weight = self.y[rows], self.weight[rows]
+            steps = RocSteps.of(positive, scores[rows], weight)
             term, loss = steps.area_terms(max_fpr)
             values.append(steps.relevant @ term)
-            for part, each in ((positive, term), (~positive, loss)):
-                variances.append(_variance_of_mean(each[steps.step[part]], weight[part]))
+            for is_class, terms in ((positive, term), (~positive, loss)):
+                variances.append(_variance_of_mean(terms[steps.step[is_class]], weight[is_class]))
         return Estimate(float(np.mean(values)), float(np.sqrt(sum(variances)) / len(values)))
 
 
@@ -259,9 +260,9 @@ def _variance_of_mean(values: Floats, weight: Floats) -> float:
     return squares / (n_rows - 1) if n_rows > 1 else float("nan")
 
 
-def _mean_of(found: Any) -> Estimate:
+def _mean_of(values: Any) -> Estimate:
     """Return the mean of independent values, without those that are NaN."""
-    values = np.asarray(found)[~np.isnan(found)]
+    values = np.asarray(values)[~np.isnan(values)]
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return Estimate(float(values.mean()), float(error), len(values) - 1)
 
@@ -336,7 +337,7 @@ def _select(scores: Floats, gain: Callable[[Floats], float], n_steps: int) -> Fl
     counts, total = np.zeros(len(scores)), np.zeros(scores.shape[1])
     best, best_counts = -np.inf, counts
     for step in range(1, n_steps + 1):
-        gains = np.array([gain((total + one) / step) for one in scores])
+        gains = np.array([gain((total + member) / step) for member in scores])
         least = gains - _TIE * np.abs(gains)
         chosen = int(np.argmax(gains >= least.max()))
         counts[chosen] += 1
@@ -357,8 +358,8 @@ class Selection:
     maps : dict of str to ScoreMap
         Map of the scores of each member that brings them to the common scale.
     scores : ndarray of shape (n_rows,)
-        Scores of the held-out rows by the members of their folds, weighted as here: they have
-        seen which rows are in which class.
+        Scores of the held-out rows by the members of their folds, with these weights, which were
+        chosen on the same rows.
     nearly_honest_scores : ndarray of shape (n_rows,)
         The same with weights chosen on the rows of the other folds.
     member_scores : dict of str to dict of str to Estimate
@@ -371,8 +372,8 @@ class Selection:
     >>> import numpy as np
     >>> from sklearn_rank.ensemble import HeldOutLabels, select_members
     >>> y, fold = np.tile([True, False, False, True], 5), np.repeat([0, 1], 10)
-    >>> found = select_members({"a": 1.0 * y}, HeldOutLabels(y, fold, np.ones(20)))
-    >>> found.weights, found.score_estimate["auc"].value
+    >>> selection = select_members({"a": 1.0 * y}, HeldOutLabels(y, fold, np.ones(20)))
+    >>> selection.weights, selection.score_estimate["auc"].value
     ({'a': 1.0}, 1.0)
     """
 
@@ -405,7 +406,7 @@ def select_members(
     rows : HeldOutLabels
         Relevance, folds, weights and queries of the rows.
     of_probability : mapping of str to bool, default=None
-        Which scores are probabilities. None: no ones.
+        Which scores are probabilities. None: no scores.
     scoring : str, scorer or None, default=None
         What is maximised; see `HeldOutLabels.gain`.
     n_steps, n_bags : int, default=25, 1
@@ -413,10 +414,10 @@ def select_members(
     random_state : int, RandomState or None, default=None
         Seed of the random halves with ``n_bags > 1``.
     fitted_to : mapping of int to ndarray of bool of shape (n_rows,), default=None
-        For each fold a mask of the rows its members were fitted to. `nearly_honest_scores` takes
-        the weights of a fold from these rows, without those in folds of which they hold no
-        comparable pair, and equal weights where they hold none at all. Folds that are periods
-        need it, so that no weights come from later rows. None: the rows of all other folds.
+        For each fold a mask of the rows its members were fitted to; None for all other folds. The
+        weights of a fold in `nearly_honest_scores` come from these rows, apart from folds in which
+        they hold no comparable pair; they are equal where there is no pair at all. Needed for
+        folds that are periods, so that no weights come from later rows.
 
     Returns
     -------
@@ -434,10 +435,10 @@ def select_members(
     needed; with queries it averages mapped scores.
 
     *The estimate is nearly honest.* For each fold the weights are chosen on the rows of the other
-    folds, and judged on this one, so that choosing does not flatter the result. But the members
+    folds and judged on this one, so that the choice does not flatter the result. But the members
     of the other folds were fitted to rows of this one: their scores, and so the weights, are not
-    quite independent of it. And members of the folds had fewer rows than the refitted ones,
-    which makes the estimate a little too low.
+    quite independent of it. And they had fewer rows than the refitted members, which makes the
+    estimate a little too low.
 
     References
     ----------
@@ -451,49 +452,49 @@ def select_members(
     >>> y, fold = rng.random(300) < 0.3, np.arange(300) % 5
     >>> scores = {name: y + rng.standard_normal(300) for name in ("a", "b")}
     >>> scores["noise"] = rng.standard_normal(300)
-    >>> found = select_members(scores, HeldOutLabels(y, fold, np.ones(300)))
-    >>> found.weights["noise"], found.score_estimate["auc"].value > 0.8
+    >>> selection = select_members(scores, HeldOutLabels(y, fold, np.ones(300)))
+    >>> selection.weights["noise"], selection.score_estimate["auc"].value > 0.8
     (0.0, True)
     """
-    folds, kinds = np.unique(rows.fold), of_probability or {}
+    folds, is_probability = np.unique(rows.fold), of_probability or {}
     if len(folds) < 2:
         raise ValueError("A selection needs at least two folds of held-out rows. Got one.")
-    given: dict[str, Any] = {"weight": rows.weight, "qid": rows.qid}
+    lists: dict[str, Any] = {"weight": rows.weight, "qid": rows.qid}
     maps = {
-        name: ScoreMap.fit(one, rows.fold, of_probability=kinds.get(name, False), **given)
-        for name, one in out_of_fold.items()
+        name: ScoreMap.fit(x, rows.fold, of_probability=is_probability.get(name, False), **lists)
+        for name, x in out_of_fold.items()
     }
-    ranked = mapped = np.array([maps[name](one) for name, one in out_of_fold.items()])
+    ranked = mapped = np.array([maps[name](x) for name, x in out_of_fold.items()])
     if rows.qid is None:
-        ranked = np.array([normal_scores(one, rows.fold, rows.weight) for one in mapped])
+        ranked = np.array([normal_scores(x, rows.fold, rows.weight) for x in mapped])
     seed = check_random_state(random_state).randint(2**31 - 1)
 
-    def weights_on(part: Any) -> Floats:
-        gain = rows.take(part).gain(scoring)
+    def weights_on(chosen: Any) -> Floats:
+        gain = rows.take(chosen).gain(scoring)
         options = {"n_steps": n_steps, "n_bags": n_bags, "random_state": seed}
-        return greedy_weights(ranked[:, part], gain, **options)
+        return greedy_weights(ranked[:, chosen], gain, **options)
 
     weights, honest = weights_on(slice(None)), np.empty(len(rows.y))
-    for one in folds:
-        left_out = rows.fold == one
-        part = _told(rows, ~left_out if fitted_to is None else fitted_to[one])
-        chosen = weights_on(part) if len(part) else np.full(len(maps), 1 / len(maps))
-        honest[left_out] = chosen @ ranked[:, left_out]
+    for k in folds:
+        held_out = rows.fold == k
+        others = _rows_with_pairs(rows, ~held_out if fitted_to is None else fitted_to[k])
+        fold_weights = weights_on(others) if len(others) else np.full(len(maps), 1 / len(maps))
+        honest[held_out] = fold_weights @ ranked[:, held_out]
     return Selection(
         dict(zip(maps, weights.tolist(), strict=True)),
         maps,
         weights @ mapped,
         honest,
-        {name: rows.estimates(one, scoring) for name, one in zip(maps, ranked, strict=True)},
+        {name: rows.estimates(x, scoring) for name, x in zip(maps, ranked, strict=True)},
         rows.estimates(honest, scoring),
     )
 
 
-def _told(rows: HeldOutLabels, mask: Mask) -> Indices:
+def _rows_with_pairs(rows: HeldOutLabels, mask: Mask) -> Indices:
     """Return the rows of a mask in the folds of which it has a comparable pair.
 
-    It may cut a fold down to rows of one class, of which metrics are not defined.
+    It may reduce a fold to rows of one class, for which metrics are not defined.
     """
-    parts = [np.flatnonzero(mask & (rows.fold == one)) for one in np.unique(rows.fold[mask])]
-    told = [part for part in parts if have_pair(rows.y[part], rows.lists[part])]
-    return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *told]))
+    folds = [np.flatnonzero(mask & (rows.fold == k)) for k in np.unique(rows.fold[mask])]
+    paired = [fold for fold in folds if have_pair(rows.y[fold], rows.lists[fold])]
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *paired]))

@@ -39,8 +39,8 @@ from sklearn_rank.datasets import make_queries
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, ScoreMap, select_members
 from sklearn_rank.ensemble.members import (
     _FEWEST_ROWS,
+    FrameRows,
     NumberScaler,
-    Table,
     _scaled,
     _suits_histograms,
     auto_members,
@@ -379,7 +379,7 @@ def test_a_fold_that_holds_out_nothing_is_left_out():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        ([(np.arange(80, 161), np.arange(80)), SPLITS[0]], "numbers of the 160 rows.* index 160"),
+        ([(np.arange(80, 161), np.arange(80)), SPLITS[0]], "indices of the 160 rows.* index 160"),
         ([(np.ones(161, bool), np.ones(161, bool))], "or masks of them"),
         (PredefinedSplit(FOLD[:-1]), "or masks of them"),
         (PredefinedSplit(np.append(FOLD, 0)), "or masks of them"),
@@ -457,7 +457,7 @@ def test_columns_that_histograms_can_not_take(kind, n_categories, n_filled, suit
         frame["name"] = frame["name"].astype("category")
     else:
         frame = frame.with_columns(pl.col("name").cast(pl.Categorical))
-    assert _suits_histograms(Table(frame)) == suits
+    assert _suits_histograms(FrameRows(frame)) == suits
     assert _suits_histograms(np.column_stack([numbers, np.ones(600)])) == (n_filled >= 20)
 
 
@@ -473,7 +473,7 @@ def shops(n, rng):
 def test_the_columns_of_rare_categories_are_not_blown_up(model):
     rng = np.random.default_rng(0)
     (frame, y), (new, y_new) = shops(400, rng), shops(2000, rng)
-    pipeline = _scaled(Table(frame), model).fit(frame, y)
+    pipeline = _scaled(FrameRows(frame), model).fit(frame, y)
     columns = pipeline[:-1].transform(frame)
     assert set(np.unique(columns[:, :-2])) == {0.0, 1.0}
     np.testing.assert_allclose(columns[:, -2:].std(axis=0), 1)

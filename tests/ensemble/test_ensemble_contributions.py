@@ -186,7 +186,7 @@ def test_features_of_a_pipeline_are_summed_to_its_columns():
     forest = make_pipeline(PREPARED, ExtraTreesClassifier(**FOREST)).fit(FRAME, Y)
     columns = module.columns_of_features([("prepared", PREPARED)], np.arange(5))
     assert columns.tolist() == [4, 4, 4, 3, 0, 1, 2]
-    found, _ = module.quick_parts(forest, module.Table(FRAME))
+    found, _ = module.quick_parts(forest, module.FrameRows(FRAME))
     features, _ = module.quick_parts(forest[-1], PREPARED.transform(FRAME))
     np.testing.assert_allclose(found[:, 4], features[:, :3].sum(axis=1))
     np.testing.assert_allclose(found[:, [3, 0, 1, 2]], features[:, 3:])

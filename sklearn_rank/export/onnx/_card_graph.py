@@ -17,12 +17,12 @@ _TYPES: dict[str, Any] = {"str": np.str_, "int": np.int64, "bool": np.int64}
 def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     """Return an ONNX model that computes the total of each row.
 
-    A card of numbers alone has one input "X" of shape (n_rows, n_features). A card with
-    categories has an input of shape (n_rows, 1) for each feature that it needs, called as
-    it is, or x0, x1, ...: floats for numbers, strings, or int64 for integers and truth
-    values. NaN is missing, and so is an empty string, unless the card names it as a category;
-    columns of int64 have no missing values. Floats are doubles: the totals are those of the card
-    for the same X. Infinity lies in the outermost range.
+    A card of numbers has one input "X" of shape (n_rows, n_features). A card with categories has
+    an input of shape (n_rows, 1) for each feature that it uses, with the name of the feature or
+    x0, x1, ...: floats for numbers, strings, or int64 for integers and truth values. NaN is
+    missing, and so is an empty string, unless the card names it as a category; columns of int64
+    have no missing values. Floats are doubles, so that totals are those of the card. Infinity is
+    in the outermost range.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     Returns
     -------
     onnx.ModelProto
-        Of opset 15 and, with categories that are strings, opset 2 of ai.onnx.ml. Totals are those
-        of the card, not less its cut.
+        Of opset 15 and, with categories that are strings, opset 2 of ai.onnx.ml. The cut of the
+        card is not subtracted from the totals.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
     >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
     >>> model = to_onnx(card)
-    >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
+    >>> [node.name for node in model.graph.input], [node.name for node in model.graph.output]
     (['X'], ['score'])
     """
     import_onnx("to_onnx")
@@ -63,10 +63,10 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     inputs = list(kinds) if has_categories else ["X"]
     if name in inputs or not all([name, *inputs]):
         raise ValueError(
-            f"The output and all inputs must have names, which differ: the output is called "
-            f"{name!r}, the inputs {inputs}. Pass another name."
+            f"The output and the inputs must have different names, none empty. Got the output "
+            f"{name!r} and the inputs {inputs}: pass another name."
         )
-    # Names of results start with this, which is longer than all others.
+    # The prefix of all results inside is longer than every name outside: none can be equal.
     graph = GraphBuilder(prefix=max(name, *inputs, key=len) + "/")
     if has_categories:
         for column, kind in kinds.items():
@@ -90,23 +90,23 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
 
 def _bins(graph: GraphBuilder, variable: Variable, values: str) -> str:
     """Return the bins of a variable, from values of shape (n_rows, 1)."""
-    lines, other, kind = variable.listed(), variable.n_bins - 1, variable.kind
-    bin_of = [(value, number) for number, line in enumerate(lines) for value in line.values]
+    other, kind = variable.n_bins - 1, variable.kind
+    bin_of = [(value, index) for index, b in enumerate(variable.listed()) for value in b.values]
     if kind == "number":
         is_above = graph.node("Greater", values, np.array(variable.thresholds, dtype=np.float64))
         bins = _sum_where(graph, is_above, [1] * len(variable.thresholds), 0)
         flat = graph.node("Squeeze", values, [1])
-        for code, number in bin_of:
+        for code, index in bin_of:
             is_code = graph.node("Equal", flat, [float(code)])
-            bins = graph.node("Where", is_code, [number], bins)
+            bins = graph.node("Where", is_code, [index], bins)
     elif kind == "str":
         # An empty string is missing, unless it is a category.
         bins_of = {"": variable.missing, **dict(bin_of)}
         return graph.look_up(graph.node("Squeeze", values, [1]), bins_of, other)
     else:
-        listed = np.array([value for value, _ in bin_of], dtype=_TYPES.get(kind, np.float64))
-        is_equal = graph.node("Equal", values, listed)
-        bins = _sum_where(graph, is_equal, [number - other for _, number in bin_of], other)
+        categories = np.array([value for value, _ in bin_of], dtype=_TYPES.get(kind, np.float64))
+        is_equal = graph.node("Equal", values, categories)
+        bins = _sum_where(graph, is_equal, [index - other for _, index in bin_of], other)
         if kind != "float":
             return bins
         flat = graph.node("Squeeze", values, [1])

@@ -13,33 +13,33 @@ from sklearn_rank.export.onnx._operator_graph import GraphInput, OperatorGraph
 
 def columns_of(graph: OperatorGraph, inputs: Sequence[GraphInput], codes: Any) -> str:
     """Return the features as doubles; `codes` has those of categories, or is None."""
-    known = {} if codes is None else _known_categories(codes)
-    parts: list[str] = []
-    place: list[int] = []
+    code_of = {} if codes is None else _learned_codes(codes)
+    columns: list[str] = []
+    position: list[int] = []  # of each feature in the columns
     n_columns = 0
-    for one in inputs:
-        numbers = range(len(place), len(place) + one.n_columns)
-        coded = [number for number in numbers if number in known]
-        if one.is_text and len(coded) < one.n_columns:
+    for block in inputs:
+        features = range(len(position), len(position) + block.n_columns)
+        coded = [j for j in features if j in code_of]
+        if block.is_text and len(coded) < block.n_columns:
             raise ValueError(
-                f"{graph.owner} takes strings only for categorical features. Input {one.name!r}, "
-                f"of features {numbers[0]} to {numbers[-1]}, has strings."
+                f"{graph.owner} takes strings only for categorical features. Input {block.name!r}, "
+                f"of features {features[0]} to {features[-1]}, has strings."
             )
-        place += range(n_columns, n_columns + one.n_columns)
-        name = one.name if one.is_text else graph.cast(one.name, np.float64)
-        if not one.is_text:
-            parts.append(name)
-            n_columns += one.n_columns
-        for number in coded:
-            x = graph.node("Gather", name, [number - numbers[0]], axis=1)
-            parts.append(_codes(graph, x, known[number], one.is_text))
-            place[number] = n_columns
+        position += range(n_columns, n_columns + block.n_columns)
+        name = block.name if block.is_text else graph.cast(block.name, np.float64)
+        if not block.is_text:
+            columns.append(name)
+            n_columns += block.n_columns
+        for j in coded:
+            x = graph.node("Gather", name, [j - features[0]], axis=1)
+            columns.append(_codes(graph, x, code_of[j], block.is_text))
+            position[j] = n_columns
             n_columns += 1
-    name = parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=1)
-    return graph.node("Gather", name, place, axis=1) if known else name
+    name = columns[0] if len(columns) == 1 else graph.node("Concat", *columns, axis=1)
+    return graph.node("Gather", name, position, axis=1) if code_of else name
 
 
-def _known_categories(codes: Any) -> dict[int, dict[Any, int]]:
+def _learned_codes(codes: Any) -> dict[int, dict[Any, int]]:
     """Return the code of each category that has one, by position of the feature."""
     return {
         position: {
@@ -53,7 +53,7 @@ def _known_categories(codes: Any) -> dict[int, dict[Any, int]]:
 
 def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -> str:
     """Return the codes of a column of shape (n_rows, 1), NaN where there is none."""
-    if any(isinstance(one, str) != is_text for one in codes):
+    if any(isinstance(category, str) != is_text for category in codes):
         raise ValueError(
             f"{graph.owner} has a categorical feature with the categories {list(codes)[:3]}, ..., "
             f"and the input of this feature has {'strings' if is_text else 'numbers'}."
@@ -63,6 +63,7 @@ def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -
     else:
         categories = np.array([list(codes)], dtype=np.float64)
         is_equal = graph.cast(graph.node("Equal", x, categories), np.float64)
-        places = np.array([*codes.values()], dtype=np.float64)[:, np.newaxis] + 1.0
-        code = graph.node("Sub", graph.node("MatMul", is_equal, places), 1.0)
+        # Codes plus one, so that -1 is left where the value is no category.
+        counted = np.array([*codes.values()], dtype=np.float64)[:, np.newaxis] + 1.0
+        code = graph.node("Sub", graph.node("MatMul", is_equal, counted), 1.0)
     return graph.node("Where", graph.node("Less", code, 0.0), np.nan, code)

@@ -48,9 +48,8 @@ def register_converters(*, imputer: bool = False) -> None:
 
     Importing `sklearn_rank.export.onnx` does this if skl2onnx is installed, without `imputer`. Then
     ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
-    are `label`, the result of `predict`, in binary mode, and `scores`, the result of
-    `decision_function` (of `predict` with ``relevance="graded"``), of shape (n_rows,), in double
-    precision.
+    are `label`, in binary mode, the result of `predict`, and `scores` of shape (n_rows,), in double
+    precision, the result of `decision_function` (of `predict` with ``relevance="graded"``).
 
     Parameters
     ----------
@@ -85,13 +84,13 @@ def register_converters(*, imputer: bool = False) -> None:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> ranker = RankBoost(n_estimators=10).fit(X, y)
     >>> model = to_onnx(ranker, X[:1])
-    >>> [one.name for one in model.graph.output]
+    >>> [node.name for node in model.graph.output]
     ['label', 'scores']
     """
     skl2onnx = import_onnx("register_converters", "skl2onnx")
     shapes = import_onnx("register_converters", "skl2onnx.shape_calculators.scaler")
     operators = import_onnx("register_converters", "skl2onnx.operator_converters.scaler_op")
-    skl2onnx.update_registered_converter(  # it is a StandardScaler to these
+    skl2onnx.update_registered_converter(  # they treat it as a StandardScaler
         NumberScaler,
         "SklearnRankNumberScaler",
         shapes.calculate_sklearn_scaler_output_shapes,
@@ -112,7 +111,7 @@ def register_converters(*, imputer: bool = False) -> None:
             options={
                 "zipmap": [False, True, "columns"],
                 "output_class_labels": [False, True],
-                "raw_scores": [False, True],  # asked for by the converter of CalibratedClassifierCV
+                "raw_scores": [False, True],  # for the converter of CalibratedClassifierCV
             },
         )
 
@@ -133,7 +132,7 @@ def _declare(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) ->
 
 
 def _set_types(operator: Any) -> None:
-    """Set the types of the outputs, which may have been changed."""
+    """Set the types of the outputs, again where skl2onnx has changed them."""
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     if len(operator.outputs) == 2:
         kinds = {"b": "Boolean", "i": "Int64", "f": "Double"}
@@ -143,19 +142,19 @@ def _set_types(operator: Any) -> None:
 
 
 def _classes(ranker: Any) -> Values:
-    """Return the classes, numbers with 64 bits."""
+    """Return the classes; numbers have 64 bits."""
     return np.asarray(ranker.classes_.tolist())
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a ranker."""
-    model, outputs = operator.raw_operator, [one.full_name for one in operator.outputs]
+    model, outputs = operator.raw_operator, [output.full_name for output in operator.outputs]
     graph = OperatorGraph(scope, container, type(model).__name__)
     scores = _scores(graph, graph_inputs(operator), model)
     is_raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
     is_raw = is_raw or _is_calibrated(scope, model)
-    shown = _two_columns(graph, scores, operator) if is_raw else scores
-    graph.node("Identity", shown, output=outputs[-1])
+    columns = _two_columns(graph, scores, operator) if is_raw else scores
+    graph.node("Identity", columns, output=outputs[-1])
     if len(outputs) > 1:
         is_upper = graph.cast(graph.node("Greater", scores, 0.0), np.int64)
         graph.node("Gather", _classes(model), is_upper, output=outputs[0])
@@ -167,16 +166,16 @@ def _is_calibrated(scope: Any, ranker: Any) -> bool:
     skl2onnx reads columns there, too, but asks only the estimator itself for raw scores.
     """
     models = [operator.raw_operator for operator in scope.operators.values()]
-    found = [one for model in models for one in getattr(model, "calibrated_classifiers_", ())]
-    return any(steps_of(one.estimator)[-1] is ranker for one in found)
+    calibrated = [c for model in models for c in getattr(model, "calibrated_classifiers_", ())]
+    return any(steps_of(classifier.estimator)[-1] is ranker for classifier in calibrated)
 
 
 def _two_columns(graph: OperatorGraph, scores: str, operator: Any) -> str:
-    """Return minus the scores and the scores, of the type of the input, as skl2onnx has them."""
+    """Return minus the scores and the scores, of the type of the input, as skl2onnx does."""
     column = graph.node("Reshape", scores, [-1, 1])
-    both = graph.node("Concat", graph.node("Neg", column), column, axis=1)
+    columns = graph.node("Concat", graph.node("Neg", column), column, axis=1)
     is_double = "Double" in type(operator.inputs[0].type).__name__
-    return both if is_double else graph.cast(both, np.float32)
+    return columns if is_double else graph.cast(columns, np.float32)
 
 
 def _set_imputer_shape(operator: Any) -> None:
@@ -192,18 +191,18 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     if not is_missing(imputer.missing_values):
         raise ValueError(
             f"SimpleImputer with missing_values={imputer.missing_values!r} can't be written as an "
-            "ONNX graph: NaN alone can be filled."
+            "ONNX graph: only NaN can be filled."
         )
     graph = OperatorGraph(scope, container, "SimpleImputer")
     rows = columns_of(graph, graph_inputs(operator), None)
     filling = imputer.statistics_.astype(np.float64)
     is_nan = graph.node("IsNaN", rows)
     filled = graph.node("Where", is_nan, filling, rows)
-    parts = [graph.node("Gather", filled, np.flatnonzero(~np.isnan(filling)), axis=1)]
+    columns = [graph.node("Gather", filled, np.flatnonzero(~np.isnan(filling)), axis=1)]
     if imputer.add_indicator:
         was_nan = graph.node("Gather", is_nan, imputer.indicator_.features_, axis=1)
-        parts.append(graph.cast(was_nan, np.float64))
-    graph.node("Concat", *parts, axis=1, output=operator.outputs[0].full_name)
+        columns.append(graph.cast(was_nan, np.float64))
+    graph.node("Concat", *columns, axis=1, output=operator.outputs[0].full_name)
 
 
 # Scores by class -------------------------------------------------------------------------------
@@ -237,8 +236,8 @@ def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
     rules, n_columns = ranker.weak_rankers_, ranker.n_features_in_
     factors = np.asarray(ranker.estimator_weights_) / np.asarray(rules.width)
     total = constant_scores(graph, X, -float(factors @ np.asarray(rules.low)))
-    if rules.estimators and all(hasattr(one, "tree_") for one in rules.estimators):
-        trees = [tree_of_sklearn(one) for one in rules.estimators]
+    if rules.estimators and all(hasattr(e, "tree_") for e in rules.estimators):
+        trees = [tree_of_sklearn(estimator) for estimator in rules.estimators]
         single = graph.cast(graph.cast(X, np.float32), np.float64)
         leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
         return graph.node("Add", total, linear_scores(graph, leaves, factors))
@@ -246,8 +245,8 @@ def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
         about = f"weak_ranker={type(estimator).__name__}(...)"
         prediction, *_ = graph.converted(X, n_columns, estimator, about)
         values = graph.cast(prediction, np.float64)
-        part = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
-        total = graph.node("Add", total, part)
+        weighted = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
+        total = graph.node("Add", total, weighted)
     return total
 
 
@@ -274,7 +273,7 @@ def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
     trees, is_single = trees_of(ranker), ranker.engine_ == "xgboost"
     if is_single:
         X = graph.cast(X, np.float32)
-    elif ranker.engine_ == "lightgbm":  # it takes tiny values for zero
+    elif ranker.engine_ == "lightgbm":  # tiny values count as zero
         is_tiny = graph.node("LessOrEqual", graph.node("Abs", X), LARGEST_ZERO)
         X = graph.node("Where", is_tiny, 0.0, X)
     comparison = "BRANCH_LT" if is_single else "BRANCH_LEQ"
@@ -295,7 +294,7 @@ def _of_ensemble(graph: OperatorGraph, X: str, ensemble: RankingEnsemble) -> str
 
 
 def _of_member(graph: OperatorGraph, X: str, member: Any, name: str) -> str:
-    """Return the scores of a member, in a pipeline or a search of its last step."""
+    """Return the scores of a member; of a pipeline or a search those of its last step."""
     *steps, model = steps_of(member)
     n_columns, about = member.n_features_in_, f"member {name!r}, {type(model).__name__}(...),"
     for step in steps:

@@ -12,7 +12,7 @@ from sklearn_rank._core.protocols import Values
 from sklearn_rank._core.release import __version__
 
 _OPSET, _ML_OPSET, _IR_VERSION = 15, 2, 8
-"""Old enough for every runtime of the last years."""
+"""Old enough for the runtimes of recent years."""
 
 
 def import_onnx(owner: str, module: str = "onnx") -> Any:
@@ -26,7 +26,7 @@ class GraphBuilder:
     Parameters
     ----------
     prefix : str
-        Start of the names of results inside the graph, so that none is that of an input.
+        Start of the names of results inside the graph, which no input has.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -48,13 +48,13 @@ class GraphBuilder:
 
         Inputs are names, or values that become constants: a float is a double, an int has 64 bits.
         """
-        names = [one if isinstance(one, str) else self.constant(np.asarray(one)) for one in inputs]
+        names = [x if isinstance(x, str) else self.constant(np.asarray(x)) for x in inputs]
         output = output or self._new_name(kind)
         self._add(kind, names, output, domain, **options)
         return output
 
     def look_up(self, texts: str, values: Mapping[str, int], default: int) -> str:
-        """Return the integer of each text, the default for others."""
+        """Return the integer of each text, the default for texts without one."""
         return self.node(
             "LabelEncoder",
             texts,
@@ -68,8 +68,8 @@ class GraphBuilder:
         """Add a node."""
         if domain:
             self.domains[domain] = _ML_OPSET
-        made = self.onnx.helper.make_node(kind, inputs, [output], domain=domain, **options)
-        self.nodes.append(made)
+        node = self.onnx.helper.make_node(kind, inputs, [output], domain=domain, **options)
+        self.nodes.append(node)
 
     def constant(self, values: Values) -> str:
         """Add a constant and return its name."""

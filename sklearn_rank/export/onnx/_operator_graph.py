@@ -1,4 +1,4 @@
-"""The part of a graph that skl2onnx makes which one operator adds."""
+"""The nodes that one operator adds to a graph of skl2onnx."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn_rank.export.onnx._graph import GraphBuilder, import_onnx
 
 _OLDEST_OPSET, _OLDEST_ML_OPSET = 15, 3
 _ML_VERSIONS = {"TreeEnsembleRegressor": 3, "LabelEncoder": 2}
-"""Of the operators of ai.onnx.ml: later ones are not known to all releases of skl2onnx."""
+"""Versions of the operators of ai.onnx.ml: some releases of skl2onnx know no later ones."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,16 @@ class GraphInput:
 def graph_inputs(operator: Any) -> list[GraphInput]:
     """Return names, types and widths of the inputs of an operator."""
     inputs, model = [], operator.raw_operator
-    for one in operator.inputs:
-        n_columns = one.type.shape[1] if len(one.type.shape) > 1 else 1
+    for variable in operator.inputs:
+        shape = variable.type.shape
+        n_columns = shape[1] if len(shape) > 1 else 1
         if n_columns is None and len(operator.inputs) > 1:
             raise ValueError(
-                f"Input {one.raw_name!r} of {type(model).__name__} must have a known number of "
-                "columns. Give it in initial_types."
+                f"Input {variable.raw_name!r} of {type(model).__name__} must have a known number "
+                "of columns. Give it in initial_types."
             )
-        is_text = "String" in type(one.type).__name__
-        inputs.append(GraphInput(one.full_name, n_columns or model.n_features_in_, is_text))
+        is_text = "String" in type(variable.type).__name__
+        inputs.append(GraphInput(variable.full_name, n_columns or model.n_features_in_, is_text))
     return inputs
 
 
@@ -45,7 +46,7 @@ def steps_of(model: Any) -> list[Any]:
     if hasattr(model, "best_estimator_"):
         return steps_of(model.best_estimator_)
     if hasattr(model, "steps"):
-        return [one for _, step in model.steps for one in steps_of(step)]
+        return [inner for _, step in model.steps for inner in steps_of(step)]
     return [model]
 
 
@@ -55,7 +56,7 @@ class OperatorGraph(GraphBuilder):
     Parameters
     ----------
     scope, container : objects of skl2onnx
-        What gives names, and what holds the nodes.
+        The scope gives names, the container holds the nodes.
     owner : str
         Name of the ranker, for messages.
     """
@@ -63,12 +64,12 @@ class OperatorGraph(GraphBuilder):
     def __init__(self, scope: Any, container: Any, owner: str) -> None:
         super().__init__(prefix="")
         self.scope, self.container, self.owner = scope, container, owner
-        found = container.target_opset_any_domain("")
-        found_ml = container.target_opset_any_domain("ai.onnx.ml")
-        if found < _OLDEST_OPSET or found_ml < _OLDEST_ML_OPSET:
+        opset = container.target_opset_any_domain("")
+        ml_opset = container.target_opset_any_domain("ai.onnx.ml")
+        if opset < _OLDEST_OPSET or ml_opset < _OLDEST_ML_OPSET:
             raise ValueError(
                 f"The ONNX graph of {owner} needs opset {_OLDEST_OPSET} and opset "
-                f"{_OLDEST_ML_OPSET} of ai.onnx.ml. Got target_opset={found} and {found_ml}."
+                f"{_OLDEST_ML_OPSET} of ai.onnx.ml. Got target_opset={opset} and {ml_opset}."
             )
 
     def _add(self, kind: str, inputs: list[str], output: str, domain: str, **options: Any) -> None:
@@ -92,9 +93,9 @@ class OperatorGraph(GraphBuilder):
     def converted(
         self, X: str, n_columns: int | None, estimator: Any, about: str, raw_scores: bool = False
     ) -> list[str]:
-        """Return the outputs of an estimator, by its own converter; `about` is it in messages.
+        """Return the outputs of an estimator, by its own converter; messages call it `about`.
 
-        With `raw_scores` the second output has those of `decision_function`, no probabilities.
+        With `raw_scores` the second output is `decision_function`, in place of probabilities.
         """
         has_option = partial(self.container.has_options, estimator)
         if raw_scores and not has_option("raw_scores"):
@@ -105,21 +106,22 @@ class OperatorGraph(GraphBuilder):
         operators = import_onnx("to_onnx", "skl2onnx.algebra.onnx_operator")
         types = import_onnx("to_onnx", "skl2onnx.common.data_types")
         rows = (X, types.DoubleTensorType([None, n_columns]))
-        parts = np.ravel(getattr(estimator, "estimators_", []))
-        if len(parts) and all(hasattr(one, "tree_") for one in parts):  # trees compare singles
+        trees = np.ravel(getattr(estimator, "estimators_", []))
+        if len(trees) and all(hasattr(tree, "tree_") for tree in trees):
+            # Trees of scikit-learn compare numbers in single precision.
             rows = (self.cast(X, np.float32), types.FloatTensorType([None, n_columns]))
         opset = self.container.target_opset_any_domain("")
         # A class without probabilities, as LinearSVC, may have no other graph in double precision.
         is_raw = raw_scores or not hasattr(estimator, "predict_proba")
-        wanted = {"zipmap": False, "raw_scores": is_raw}
-        given = {name: value for name, value in wanted.items() if has_option(name)}
+        options = {"zipmap": False, "raw_scores": is_raw}
+        options = {name: value for name, value in options.items() if has_option(name)}
         try:
-            self.container.add_options(id(estimator), given)
-            part = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=given)
-            part.add_to(self.scope, self.container)
+            self.container.add_options(id(estimator), options)
+            node = operators.OnnxSubEstimator(estimator, rows, op_version=opset, options=options)
+            node.add_to(self.scope, self.container)
         except Exception as error:
             raise ValueError(
                 f"{self.owner} with {about} can't be written as an ONNX graph, because skl2onnx "
                 f"has no working converter for it: {str(error)[:400]}"
             ) from error
-        return [str(one.full_name) for one in part.outputs]
+        return [str(output.full_name) for output in node.outputs]

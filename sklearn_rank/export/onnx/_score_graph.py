@@ -19,7 +19,7 @@ from sklearn_rank.export.onnx._graph import GraphBuilder
 from sklearn_rank.models import FeatureBins, StepFunction
 
 _SHORT = 10 * float(np.finfo(np.float64).eps)
-"""Lengths below this are one for scikit-learn, which divides by them."""
+"""Lengths below this count as 1 in scikit-learn, which divides by them."""
 
 
 def constant_scores(graph: GraphBuilder, X: str, value: float) -> str:
@@ -36,27 +36,27 @@ def linear_scores(graph: GraphBuilder, X: str, coefficients: Floats) -> str:
 def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> str:
     """Return the sum of step functions.
 
-    It is a constant, and a gain for each threshold that a row exceeds, for each special code or
-    category that it is equal to, and for each missing value.
+    It is a constant plus a gain for each threshold that a row exceeds, each special code or
+    category that it equals, and each missing value.
     """
     constants, gains = zip(*map(_gains, steps), strict=True) if steps else ((), ())
     total = constant_scores(graph, X, float(sum(constants)))
     for kind in ("Greater", "Equal", "IsNaN"):
-        found = [(step.feature, *one[kind]) for step, one in zip(steps, gains, strict=True)]
-        column = [feature for feature, values, _ in found for _ in values]
+        terms = [(step.feature, *by_kind[kind]) for step, by_kind in zip(steps, gains, strict=True)]
+        column = [feature for feature, values, _ in terms for _ in values]
         if not column:
             continue
         operands: list[Any] = [graph.node("Gather", X, column, axis=1)]
         if kind != "IsNaN":
-            operands.append(np.concatenate([values for _, values, _ in found]))
+            operands.append(np.concatenate([values for _, values, _ in terms]))
         is_true = graph.cast(graph.node(kind, *operands), np.float64)
-        gain = np.concatenate([gain for _, _, gain in found])
+        gain = np.concatenate([gain for _, _, gain in terms])
         total = graph.node("Add", total, linear_scores(graph, is_true, gain))
     return total
 
 
 def _gains(step: StepFunction) -> tuple[float, dict[str, tuple[Floats, Floats]]]:
-    """Return a constant, and by the kind of the comparison the values and the gains."""
+    """Return a constant, and values and gains by the kind of the comparison."""
     bins, values = step.bins, step.values
     ordinary = np.append(values[: bins.n_values], values[-1])
     if bins.categories is None:
@@ -170,7 +170,7 @@ def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
     is_reached = graph.node("GreaterOrEqual", column, score_map.score)
     piece = graph.node("ReduceSum", graph.cast(is_reached, np.int64), [-1], keepdims=0)
     start, length, low, rise, bottom, high = (
-        graph.node("Gather", one, piece) for one in score_map.pieces
+        graph.node("Gather", table, piece) for table in score_map.pieces
     )
     share = graph.node("Div", graph.node("Sub", graph.node("Mul", scores, 0.5), start), length)
     value = graph.node("Add", low, graph.node("Mul", share, rise))
@@ -179,8 +179,8 @@ def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
 
 def _log_odds(graph: GraphBuilder, probability: str) -> str:
     """Return log-odds as `score_map.log_odds` has them."""
-    other = graph.node("Log", graph.node("Sub", 1.0, probability))
-    odds = graph.node("Sub", graph.node("Log", probability), other)
+    log_complement = graph.node("Log", graph.node("Sub", 1.0, probability))
+    odds = graph.node("Sub", graph.node("Log", probability), log_complement)
     size = graph.node("Min", graph.node("Abs", odds), BEYOND_FLOATS)
     excess = graph.node("Max", graph.node("Sub", size, LONG), 0.0)
     slow = graph.node("Log", graph.node("Add", excess, 1.0))

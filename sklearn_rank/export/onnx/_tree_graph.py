@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn_rank.export.onnx._graph import GraphBuilder
 from sklearn_rank.export.search_engines.tree_arrays import TreeArrays
 
 _INFINITE = 1e300
-"""LightGBM writes an infinite threshold, which parts missing values from others, as this number."""
+"""LightGBM writes an infinite threshold, which separates missing values, as this number."""
 
 
 def leaf_values(
@@ -21,9 +23,9 @@ def leaf_values(
 ) -> str:
     """Return the value of the leaf of each row in each tree, shape (n_rows, n_trees).
 
-    Comparisons and values have the precision of `X` and of the trees, which must agree. The
-    ensembles of ONNX return single precision: where values are double, the ensemble returns
-    the numbers of the leaves, by which the values are looked up.
+    Comparisons and values have the precision of `X` and of the trees, which must agree. Ensembles
+    of ONNX return single precision: for double values the ensemble returns the positions of the
+    leaves, by which the values are looked up.
 
     Parameters
     ----------
@@ -32,22 +34,22 @@ def leaf_values(
     X : str
         Values of shape (n_rows, n_columns), float or double.
     n_columns : int
-        Their number.
+        Number of columns of `X`.
     trees : sequence of TreeArrays
         The trees.
     comparison : {"BRANCH_LT", "BRANCH_LEQ"}
-        What sends a value to the left.
+        The comparison that sends a value to the left.
     """
     X, trees = _with_category_columns(graph, X, n_columns, trees)
     if trees[0].value.dtype == np.float32:
         return _ensemble(graph, X, trees, comparison)
     counts = np.array([len(tree.value) for tree in trees])
-    if counts.max() >= 2**24:
+    if counts.max() >= 2**24:  # single precision has no larger odd numbers
         raise ValueError("A tree of more than 16 million nodes can't be written as an ONNX graph.")
     numbered = [replace(tree, value=np.arange(float(len(tree.value)))) for tree in trees]
-    found = graph.cast(_ensemble(graph, X, numbered, comparison), np.int64)
-    place = graph.node("Add", found, np.cumsum(counts) - counts)
-    return graph.node("Gather", np.concatenate([tree.value for tree in trees]), place)
+    leaf = graph.cast(_ensemble(graph, X, numbered, comparison), np.int64)
+    position = graph.node("Add", leaf, np.cumsum(counts) - counts)
+    return graph.node("Gather", np.concatenate([tree.value for tree in trees]), position)
 
 
 def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparison: str) -> str:
@@ -59,30 +61,30 @@ def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparis
     def of_splits(name: str) -> Values:
         return np.where(is_leaf, 0, all_nodes(name))
 
-    owner = np.repeat(np.arange(len(trees)), [len(tree.value) for tree in trees])
+    tree_id = np.repeat(np.arange(len(trees)), [len(tree.value) for tree in trees])
     node = np.concatenate([np.arange(len(tree.value)) for tree in trees])
     is_leaf, value = all_nodes("feature") < 0, all_nodes("value")
     threshold = of_splits("threshold")
     threshold[threshold.astype(np.float64) >= _INFINITE] = np.inf
     options: dict[str, Any] = {
-        "nodes_modes": ["LEAF" if one else comparison for one in is_leaf],
-        "nodes_treeids": owner.tolist(),
+        "nodes_modes": ["LEAF" if leaf else comparison for leaf in is_leaf],
+        "nodes_treeids": tree_id.tolist(),
         "nodes_nodeids": node.tolist(),
         "nodes_featureids": of_splits("feature").tolist(),
         "nodes_truenodeids": of_splits("left").tolist(),
         "nodes_falsenodeids": of_splits("right").tolist(),
         "nodes_missing_value_tracks_true": of_splits("missing_left").tolist(),
-        "target_treeids": owner[is_leaf].tolist(),
+        "target_treeids": tree_id[is_leaf].tolist(),
         "target_nodeids": node[is_leaf].tolist(),
-        "target_ids": owner[is_leaf].tolist(),
+        "target_ids": tree_id[is_leaf].tolist(),
         "aggregate_function": "SUM",
         "post_transform": "NONE",
     }
     reals = {"nodes_values": threshold.astype(value.dtype), "target_weights": value[is_leaf]}
     if value.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
-        options |= {f"{name}_as_tensor": graph.tensor(one) for name, one in reals.items()}
+        options |= {f"{name}_as_tensor": graph.tensor(x) for name, x in reals.items()}
     else:
-        options |= {name: one.tolist() for name, one in reals.items()}
+        options |= {name: x.tolist() for name, x in reals.items()}
     return graph.node(
         "TreeEnsembleRegressor", X, domain="ai.onnx.ml", n_targets=len(trees), **options
     )
@@ -95,41 +97,42 @@ def _with_category_columns(
 
     A new column is NaN where the category is missing.
     """
-    sets = {
-        (int(tree.feature[node]), codes)
-        for tree in trees
-        for node, codes in tree.categories.items()
-    }
-    if not sets:
+    splits = sorted(
+        {
+            (int(tree.feature[node]), codes)
+            for tree in trees
+            for node, codes in tree.categories.items()
+        }
+    )
+    if not splits:
         return X, trees
-    known, dtype = sorted(sets), trees[0].threshold.dtype
-    columns = [X]
-    for feature in sorted({feature for feature, _ in known}):
-        of_feature = [codes for one, codes in known if one == feature]
-        n_codes = 1 + max(max(codes, default=-1) for codes in of_feature)
-        goes_right = np.ones((n_codes + 1, len(of_feature)), dtype=dtype)  # the last: all others
-        for number, codes in enumerate(of_feature):
-            goes_right[list(codes), number] = 0.0
+    columns, dtype = [X], trees[0].threshold.dtype
+    for feature, group in groupby(sorted(splits), key=itemgetter(0)):
+        lists = [codes for _, codes in group]
+        n_codes = 1 + max(max(codes, default=-1) for codes in lists)
+        goes_right = np.ones((n_codes + 1, len(lists)), dtype=dtype)  # the last row: other codes
+        for index, codes in enumerate(lists):
+            goes_right[list(codes), index] = 0.0
         columns.append(_category_columns(graph, X, feature, goes_right))
-    place = {one: n_columns + number for number, one in enumerate(known)}
-    return graph.node("Concat", *columns, axis=1), [_by_place(tree, place) for tree in trees]
+    column_of = {split: n_columns + index for index, split in enumerate(sorted(splits))}
+    return graph.node("Concat", *columns, axis=1), [_on_columns(tree, column_of) for tree in trees]
 
 
 def _category_columns(graph: GraphBuilder, X: str, feature: int, goes_right: Values) -> str:
-    """Return the line of a table for the code of each row; NaN where it is missing."""
+    """Return the row of a table at the code of each row of X; NaN where it is missing."""
     code = graph.node("Gather", X, [feature], axis=1)
     is_missing = graph.node("IsNaN", code)
     last = goes_right.dtype.type(len(goes_right) - 1)
-    number = graph.node("Where", is_missing, last, graph.node("Min", code, last))
-    lines = graph.node("Squeeze", graph.cast(number, np.int64), [1])
-    found = graph.node("Gather", goes_right, lines, axis=0)
-    return graph.node("Where", is_missing, goes_right.dtype.type(np.nan), found)
+    index = graph.node("Where", is_missing, last, graph.node("Min", code, last))
+    index = graph.node("Squeeze", graph.cast(index, np.int64), [1])
+    columns = graph.node("Gather", goes_right, index, axis=0)
+    return graph.node("Where", is_missing, goes_right.dtype.type(np.nan), columns)
 
 
-def _by_place(tree: TreeArrays, place: dict[tuple[int, tuple[int, ...]], int]) -> TreeArrays:
+def _on_columns(tree: TreeArrays, column_of: dict[tuple[int, tuple[int, ...]], int]) -> TreeArrays:
     """Return a tree whose splits of categories are splits of their columns."""
     feature, threshold = tree.feature.copy(), tree.threshold.copy()
     for node, codes in tree.categories.items():
-        feature[node] = place[int(feature[node]), codes]
+        feature[node] = column_of[int(feature[node]), codes]
         threshold[node] = 0.5
     return replace(tree, feature=feature, threshold=threshold, categories={})

@@ -12,7 +12,7 @@ from sklearn_rank.export.search_engines._scores import exported, names_of
 
 
 def _all_trees(model: Any, form: str) -> list[Node]:
-    """Return the trees of a model, the last of them a leaf with the constant unless that is 0."""
+    """Return the trees of a model; the constant, unless it is 0, is a leaf at the end."""
     owner, trees, constant = exported(model)
     if isinstance(trees, list):
         return [*trees, Leaf(constant)] if constant or not trees else trees
@@ -62,10 +62,10 @@ def to_ranklib(model: Any) -> str:
     '<ensemble><tree id="1" weight="1.0"><split><feature>1</feature><threshold>2.5</threshold>'
     """
     trees = _all_trees(model, "RankLib's XML")
-    # RankLib takes the first child of an element for its content: no space may lie between.
+    # RankLib takes the first child of an element for its content: no white space between them.
     texts = [
-        f'<tree id="{number}" weight="1.0"><split>{_ranklib_node(tree)}</split></tree>'
-        for number, tree in enumerate(trees, 1)
+        f'<tree id="{tree_id}" weight="1.0"><split>{_ranklib_node(tree)}</split></tree>'
+        for tree_id, tree in enumerate(trees, 1)
     ]
     return f"## LambdaMART\n<ensemble>{''.join(texts)}</ensemble>\n"
 
@@ -128,15 +128,15 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
     return json.dumps([_xgboost_node(tree, names, count(), 0) for tree in trees])
 
 
-def _xgboost_node(node: Node, names: list[str], numbers: count[int], depth: int) -> dict[str, Any]:
-    number = next(numbers)
+def _xgboost_node(node: Node, names: list[str], ids: count[int], depth: int) -> dict[str, Any]:
+    node_id = next(ids)
     if isinstance(node, Leaf):
-        return {"nodeid": number, "leaf": node.value}
-    left = _xgboost_node(node.left, names, numbers, depth + 1)
-    right = _xgboost_node(node.right, names, numbers, depth + 1)
+        return {"nodeid": node_id, "leaf": node.value}
+    left = _xgboost_node(node.left, names, ids, depth + 1)
+    right = _xgboost_node(node.right, names, ids, depth + 1)
     yes, no = left["nodeid"], right["nodeid"]
     return {
-        "nodeid": number,
+        "nodeid": node_id,
         "depth": depth,
         "split": names[node.feature],
         "split_condition": next_single(node.limit),
@@ -162,8 +162,8 @@ def to_linear_json(
         Names of the features in the search engine. None: those of the X that the model was fitted
         to.
     drop_constant : bool, default=False
-        Whether to leave out a constant that the model adds to each score, its offset in binary
-        mode and the shift of a scaler: the form has no place for it. The order is the same.
+        Whether to leave out a constant that the model adds to each score: its offset in binary
+        mode and the shift of a scaler, which the form can't hold. The order is the same.
 
     Returns
     -------

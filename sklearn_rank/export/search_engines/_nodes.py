@@ -1,10 +1,9 @@
-"""Trees that compare features in single precision, whatever form they are written in."""
+"""Trees that compare features in single precision, for all forms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +16,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class Leaf:
-    """The end of a path, and what it adds to the score."""
+    """The end of a path; its value is added to the score."""
 
     value: float
 
@@ -66,38 +65,38 @@ def limits_of(tree: TreeArrays, engine: str) -> Floats:
 
 
 def tree_node(tree: TreeArrays, engine: str) -> Node:
-    """Return a tree, without splits that all features go one way."""
+    """Return a tree, without splits that send every value to one side."""
     limits = limits_of(tree, engine)
 
-    def of(number: int) -> Node:
-        limit = float(limits[number])
-        if tree.feature[number] < 0:
-            return Leaf(float(tree.value[number]))
+    def node(index: int) -> Node:
+        limit = float(limits[index])
+        if tree.feature[index] < 0:
+            return Leaf(float(tree.value[index]))
         if limit >= LARGEST:
-            return of(int(tree.left[number]))
+            return node(int(tree.left[index]))
         if limit < -LARGEST:
-            return of(int(tree.right[number]))
-        left, right = of(int(tree.left[number])), of(int(tree.right[number]))
-        return Split(int(tree.feature[number]), limit, left, right)
+            return node(int(tree.right[index]))
+        left, right = node(int(tree.left[index])), node(int(tree.right[index]))
+        return Split(int(tree.feature[index]), limit, left, right)
 
-    return of(0)
+    return node(0)
 
 
 def step_node(step: StepFunction) -> Node:
-    """Return a step function of a feature as one tree, as flat as it can be."""
+    """Return a step function of a feature as one balanced tree."""
     single = largest_single(step.bins.special)
-    codes = single[single == step.bins.special]  # no other can be a feature's value
+    codes = single[single == step.bins.special]  # a value of single precision equals no other
     before = np.nextafter(codes.astype(np.float32), np.float32(-np.inf)).astype(np.float64)
     cuts = np.unique(np.concatenate([largest_single(step.bins.thresholds), codes, before]))
     cuts = cuts[(cuts >= -LARGEST) & (cuts < LARGEST)]
-    # All numbers from one cut, without it, to the next have the value of the last of them.
+    # Above a cut and up to the next, all numbers have the value of the last of them.
     values = step(np.append(cuts, LARGEST))
-    tells = np.array([low != high for low, high in pairwise(values.tolist())], dtype=bool)
-    return _balanced(step.feature, cuts[tells], values[np.append(tells, True)])
+    is_step = values[1:] != values[:-1]
+    return _balanced(step.feature, cuts[is_step], values[np.append(is_step, True)])
 
 
 def _balanced(feature: int, cuts: Floats, values: Floats) -> Node:
-    """Return the tree of a function with a value up to each cut, and one above the last."""
+    """Return the tree of a function: its value up to each cut, and above the last one."""
     if not len(cuts):
         return Leaf(float(values[0]))
     middle = len(cuts) // 2
@@ -110,7 +109,7 @@ def _balanced(feature: int, cuts: Floats, values: Floats) -> Node:
 
 
 def with_columns(node: Node, columns: Sequence[int]) -> Node:
-    """Return a tree of other columns: its feature j is their number ``columns[j]``."""
+    """Return a tree of other columns: feature j of the tree is column ``columns[j]``."""
     if isinstance(node, Leaf):
         return node
     left, right = with_columns(node.left, columns), with_columns(node.right, columns)

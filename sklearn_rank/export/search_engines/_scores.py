@@ -42,14 +42,14 @@ def exported(model: Any) -> tuple[str, Score, float]:
     steps = model.steps if isinstance(model, Pipeline) else [("", model)]
     ranker = steps[-1][1]
     owner = type(ranker).__name__
-    of_class = next((one for kind, one in _SCORES.items() if isinstance(ranker, kind)), None)
-    if of_class is None:
-        known = ", ".join(kind.__name__ for kind in _SCORES)
+    score_of = next((f for kind, f in _SCORES.items() if isinstance(ranker, kind)), None)
+    if score_of is None:
+        names = ", ".join(kind.__name__ for kind in _SCORES)
         raise TypeError(
-            f"{owner} can't be written for a search engine. Those that can: {known}, alone or at "
+            f"{owner} can't be written for a search engine. Those that can: {names}, alone or at "
             "the end of a Pipeline."
         )
-    score = of_class(ranker, owner)
+    score = score_of(ranker, owner)
     constant = float(ranker.offset_) if ranker.relevance == "binary" else 0.0
     for name, step in reversed(steps[:-1]):
         score, shift = _before(name, step, score, owner)
@@ -57,19 +57,19 @@ def exported(model: Any) -> tuple[str, Score, float]:
     return owner, score, constant
 
 
-def names_of(model: Any, given: Sequence[str] | None) -> list[str]:
-    """Return the names of the features, as given or as the model learned them."""
+def names_of(model: Any, feature_names: Sequence[str] | None) -> list[str]:
+    """Return the names of the features; those of the model's training rows for None."""
     # A pipeline has them from its first step, which may be "passthrough".
     steps = getattr(model, "steps", [("", model)])
     first = next(step for _, step in steps if hasattr(step, "n_features_in_"))
-    names = getattr(first, "feature_names_in_", None) if given is None else given
+    names = getattr(first, "feature_names_in_", None) if feature_names is None else feature_names
     n_features, owner = first.n_features_in_, type(steps[-1][1]).__name__
     if names is None:
         raise ValueError(
             f"{owner} was fitted to {n_features} features without names. Pass feature_names, the "
             "names of the features in the search engine."
         )
-    are_names = not isinstance(names, str) and all(isinstance(one, str) and one for one in names)
+    are_names = not isinstance(names, str) and all(isinstance(n, str) and n for n in names)
     if not are_names or len({*names}) != n_features or len(names) != n_features:
         raise ValueError(
             f"feature_names must name each of the {n_features} features of {owner} once, by texts "
@@ -102,7 +102,7 @@ def _of_boosting(ranker: Any, owner: str) -> Score:
     steps = rules.step_functions(weights)
     for step in steps:
         missing, zero = step(np.array([np.nan, 0.0])).tolist()
-        # 0.0: no chosen stump is 1 where it is missing
+        # A value of 0: no chosen stump is 1 where the feature is missing.
         differs = not step.is_neutral and missing not in (0.0, zero)
         _refuse(owner, step.feature, step.bins.categories is not None, differs)
     return [step_node(step) for step in steps]
@@ -113,7 +113,7 @@ def _of_trees(ranker: Any, owner: str) -> Score:
     for tree in trees:
         zero_left = limits_of(tree, ranker.engine_) >= 0
         differs = tree.missing_left != zero_left
-        if ranker.engine_ == "xgboost":  # sends them to the right where it has seen none
+        if ranker.engine_ == "xgboost":  # right is its default where training had none
             differs = tree.missing_left & ~zero_left
         differs = differs & np.logical_not(tree.is_neutral)
         for node in np.flatnonzero(tree.feature >= 0).tolist():
@@ -122,7 +122,7 @@ def _of_trees(ranker: Any, owner: str) -> Score:
 
 
 def _refuse(owner: str, feature: int, is_categorical: bool, missing_differs: bool) -> None:
-    """Raise ValueError for categories, and for missing values that are not scored as 0 is."""
+    """Raise ValueError for categories, and for missing values that score unlike 0."""
     if is_categorical:
         raise ValueError(
             f"{owner} has a split of categories, on column {feature}, which can't be written for a "
@@ -156,7 +156,7 @@ _FOLDED = (
 
 
 def _before(name: str, step: Any, score: Score, owner: str) -> tuple[Score, float]:
-    """Return the score of the input of a step and a constant, given the score of its output."""
+    """Return the score as a function of a step's input, not its output, and a constant."""
     columns = _passed_on(step)
     if columns is not None:
         if isinstance(score, list):
@@ -199,12 +199,14 @@ def _passed_on(step: Any) -> list[int] | None:
     if type(step) is not ColumnTransformer or step.transformer_weights:
         return None
     names = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
-    found: list[int] = []
-    for _, one, columns in step.transformers_:
-        if isinstance(one, str) and one == "drop":
+    positions: list[int] = []
+    for _, transformer, columns in step.transformers_:
+        if isinstance(transformer, str) and transformer == "drop":
             continue
         is_list = isinstance(columns, list) and {*map(type, columns)} <= {str, int}
-        if not is_list or (columns and not _is_identity(one)):
+        if not is_list or (columns and not _is_identity(transformer)):
             return None
-        found += [names.index(j) if isinstance(j, str) else range(len(names))[j] for j in columns]
-    return found
+        positions += [
+            names.index(j) if isinstance(j, str) else range(len(names))[j] for j in columns
+        ]
+    return positions

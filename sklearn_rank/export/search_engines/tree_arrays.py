@@ -14,7 +14,7 @@ from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 _LEAF = -1
 
 LARGEST_ZERO = float(np.float32(1e-35))
-"""The largest number that is zero for LightGBM."""
+"""The largest number that counts as zero in LightGBM."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,21 +24,21 @@ class TreeArrays:
     Attributes
     ----------
     feature : ndarray of shape (n_nodes,)
-        What each node splits on; -1 for a leaf. The root is node 0.
+        The feature of each split; -1 for a leaf. The root is node 0.
     threshold : ndarray of shape (n_nodes,)
-        What a value is compared with; for a split of categories any number.
+        The number that a value is compared with; any number for a split of categories.
     left, right : ndarray of shape (n_nodes,)
-        Children: the left one where the comparison holds.
+        Children; left is where the comparison holds.
     missing_left : ndarray of shape (n_nodes,)
         Whether a missing value goes left.
     value : ndarray of shape (n_nodes,)
         Values of the leaves.
     categories : dict of int to tuple of int
-        Of nodes that split on categories, the codes that go left; others, unknown ones
-        included, go right.
+        The codes that go left at each node that splits categories; others, unknown ones included,
+        go right.
     is_neutral : ndarray of shape (n_nodes,) or bool
-        Whether no missing value of the training rows decided which side missing values go to, as
-        far as that is known.
+        Whether training had no missing value there, which would have chosen the side of missing
+        values; False where that is unknown.
     """
 
     feature: Indices
@@ -53,14 +53,14 @@ class TreeArrays:
 
 def trees_of(ranker: Any) -> list[TreeArrays]:
     """Return the trees of a fitted `BoostedTreesRanker`."""
-    trees, never = _TREES[ranker.engine_](ranker.booster_), ranker._neutral_
-    return [replace(tree, is_neutral=never[tree.feature] | tree.is_neutral) for tree in trees]
+    trees, is_complete = _TREES[ranker.engine_](ranker.booster_), ranker._neutral_
+    return [replace(tree, is_neutral=is_complete[tree.feature] | tree.is_neutral) for tree in trees]
 
 
 def trees_of_xgboost(booster: Any) -> list[TreeArrays]:
     """Return the trees of a booster, whose sum starts at zero.
 
-    A value goes left when it is less than the threshold, both in single precision.
+    A value goes left if it is less than the threshold, both in single precision.
     """
     learner = json.loads(booster.save_raw("json"))["learner"]
     return [_tree_of_xgboost(tree) for tree in learner["gradient_booster"]["model"]["trees"]]
@@ -97,12 +97,13 @@ def trees_of_lightgbm(booster: Any) -> list[TreeArrays]:
     ValueError
         When leaves hold linear functions, or zeros count as missing.
     """
-    return [_tree_of_lightgbm(one["tree_structure"]) for one in booster.dump_model()["tree_info"]]
+    trees = booster.dump_model()["tree_info"]
+    return [_tree_of_lightgbm(tree["tree_structure"]) for tree in trees]
 
 
 def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
     nodes, children = [root], []
-    for node in nodes:  # grows while it is walked through
+    for node in nodes:  # the list grows meanwhile: breadth first
         if "split_feature" in node:
             children.append((len(nodes), len(nodes) + 1))
             nodes += [node["left_child"], node["right_child"]]
@@ -129,8 +130,8 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
         np.array([_missing_goes_left(node) for node in nodes]),
         np.array([node.get("leaf_value", 0.0) for node in nodes]),
         {
-            number: tuple(map(int, nodes[number]["threshold"].split("||")))
-            for number in np.flatnonzero(is_category).tolist()
+            index: tuple(map(int, nodes[index]["threshold"].split("||")))
+            for index in np.flatnonzero(is_category).tolist()
         },
     )
 
@@ -145,38 +146,39 @@ def _missing_goes_left(node: dict[str, Any]) -> bool:
 
 
 def trees_of_symmetric(trees: SymmetricTrees) -> list[TreeArrays]:
-    """Return complete trees; a value goes left when it is at most the threshold."""
-    return [_complete_tree(trees, number) for number in range(len(trees))]
+    """Return complete trees; a value goes left if it is at most the threshold."""
+    return [_complete_tree(trees[tree : tree + 1]) for tree in range(len(trees))]
 
 
-def _complete_tree(trees: SymmetricTrees, number: int) -> TreeArrays:
+def _complete_tree(tree: SymmetricTrees) -> TreeArrays:
     """Return one tree, without the levels that split nothing, which are its last ones."""
-    feature = trees.feature[number]
-    n_levels, n_leaves = int((feature >= 0).sum()), 1 << int((feature >= 0).sum())
+    feature, threshold = tree.feature[0], tree.threshold[0]
+    n_levels = int(np.count_nonzero(feature >= 0))
+    n_leaves = 1 << n_levels
     level = np.repeat(np.arange(n_levels), 1 << np.arange(n_levels))  # of each split
-    is_category = np.isnan(trees.threshold[number])
-    codes = [tuple(np.flatnonzero(~right).tolist()) for right in trees.goes_right[number]]
+    is_category = np.isnan(threshold)
+    codes = [tuple(np.flatnonzero(~right).tolist()) for right in tree.goes_right[0]]
     child = 2 * np.arange(len(level)) + 1
 
-    def of_nodes(of_levels: Any, of_leaves: Any) -> Any:
-        return np.append(of_levels[level], np.broadcast_to(of_leaves, n_leaves))
+    def of_nodes(by_level: Any, leaves: Any) -> Any:
+        return np.append(by_level[level], np.broadcast_to(leaves, n_leaves))
 
     return TreeArrays(
         of_nodes(feature, _LEAF),
-        of_nodes(np.where(is_category, 0.0, trees.threshold[number]), 0.0),
+        of_nodes(np.where(is_category, 0.0, threshold), 0.0),
         np.pad(child, (0, n_leaves)),
         np.pad(child + 1, (0, n_leaves)),
-        of_nodes(~trees.missing_right[number], False),
-        of_nodes(np.zeros(len(feature)), trees.value[number][:: trees.value.shape[1] // n_leaves]),
+        of_nodes(~tree.missing_right[0], False),
+        of_nodes(np.zeros(len(feature)), tree.value[0, :: tree.value.shape[1] // n_leaves]),
         {node: codes[j] for node, j in enumerate(level.tolist()) if is_category[j]},
-        of_nodes(trees.is_neutral[number], False),
+        of_nodes(tree.is_neutral[0], False),
     )
 
 
 def tree_of_sklearn(estimator: Any) -> TreeArrays:
-    """Return the tree of a regressor or classifier, whose leaves hold what it predicts.
+    """Return the tree of a regressor or classifier, whose leaves hold predictions.
 
-    A value in single precision goes left when it is at most the threshold.
+    A value in single precision goes left if it is at most the threshold.
     """
     tree, value = estimator.tree_, estimator.tree_.value[:, 0]
     classes: Values | None = getattr(estimator, "classes_", None)

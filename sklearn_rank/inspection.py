@@ -144,25 +144,27 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
     Returns
     -------
     dict
-        For each column a dict of lists, which JSON can hold: "cuts", the deciles of numbers, or
-        "texts", the most frequent ones; and "counts", the rows up to each cut and above the last,
-        or with each text and with others, and in the end those where it is missing. Dates and
-        durations count as numbers, in microseconds.
+        For each column a dict of lists, which JSON can hold: "cuts", the deciles of numbers after
+        a number just below the least, or "texts", the most frequent ones; and "counts", the rows up
+        to each cut and above the last, or with each text and with others, and in the end those
+        where it is missing. Dates and durations count as numbers, in microseconds.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn_rank.inspection import column_summaries
     >>> column_summaries(np.array([[1.0], [2.0], [2.0], [np.nan]]))
-    {'x0': {'cuts': [1.0, 2.0], 'counts': [1, 2, 0, 1]}}
+    {'x0': {'cuts': [0.9999999999999999, 1.0, 2.0], 'counts': [0, 1, 2, 0, 1]}}
     """
     summaries: dict[Any, dict[str, list[Any]]] = {}
     for name, (values, texts) in _columns(X).items():
         present = values[~np.isnan(values)]
         if texts is None:
-            levels = np.arange(1, _N_BINS) / _N_BINS
+            levels = np.arange(1, _N_BINS + 1) / _N_BINS
             cuts = np.quantile(present, levels, method="inverted_cdf") if len(present) else present
-            summary = {"cuts": np.unique(cuts).tolist()}
+            # New values below the least have a bin, as those above the greatest.
+            least = np.nextafter(present.min(initial=np.inf), -np.inf)
+            summary = {"cuts": np.unique([least, *cuts]).tolist()}
         else:
             order = np.argsort(-np.bincount(present.astype(np.intp)), kind="stable")
             summary = {"texts": [texts[code] for code in order[: _N_BINS - 1]]}

@@ -153,6 +153,14 @@ def test_columns_that_drift_are_named():
     assert drift_notes(summaries, mixed(500, 1).head(0)) == []
 
 
+@pytest.mark.parametrize("code", [-999, -1, 2, 999])
+def test_values_outside_those_of_training_are_told(code):
+    """Also beside a value that nearly all training rows have, and where they are few."""
+    late = (np.arange(1000) % 20 == 0) * 1
+    (note,) = drift_notes(column_summaries(late[:, None]), np.where(late, code, late)[:, None])
+    assert note.columns == ("x0",)
+
+
 DAYS = np.arange("2024-01-01", "2024-01-06", dtype="datetime64[D]")
 VALUES = {
     "integers": (np.arange(1, 6), ["1", "2", "3", "4", "5"]),

@@ -145,10 +145,9 @@ class ListedPairLoss(Push):
             share += found
             if second is not None:
                 steepness = _ratio(pairs.sum_by_row(np.abs(slope), rows), height)
-                bend += found * np.abs(slope) * steepness[getattr(pairs, rows)]
+                bend += (self.p - 1) * found * np.abs(slope) * steepness[getattr(pairs, rows)]
         if second is not None:
-            second[:] = pairs.pair_weight * self.loss.second_derivative(margin) * share
-            second += (self.p - 1) * bend
+            second[:] = pairs.pair_weight * self.loss.second_derivative(margin) * share + bend
         return value, np.multiply(slope, share, out=margin)
 
     def _log_powers(self, losses: Floats) -> tuple[float, list[tuple[str, Floats, Floats]]]:

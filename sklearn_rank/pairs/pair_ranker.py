@@ -56,7 +56,8 @@ class PairRanker(BaseEstimator):
     pairs. With ``p=1`` the model is the one that the ranker has when every pair is a query of two
     rows of its own. Trees are the exception: with ``subsample`` below 1 they draw items, not pairs,
     and LightGBM takes its thresholds from the items, each counted once, and counts items, not rows
-    of pairs, for ``min_samples_leaf``, whose default also depends on the number of items.
+    of pairs, for ``min_samples_leaf``, whose default also depends on the number of items. Items
+    with equal features count as one there with ``p=1``, and keep their own heights otherwise.
 
     Parameters
     ----------
@@ -146,6 +147,7 @@ class PairRanker(BaseEstimator):
         checked = ranker.check_items(given)
         pairs, weight = check_weighted_pairs("PairRanker", pairs, checked.shape[0], sample_weight)
         items = PairedItems.from_pairs(checked, pairs, weight)
+        items = replace(items, has_heights=getattr(ranker, "p", 1) > 1)
         ranker.check_training(items)
         ranker.set_fitted(ranker.fit_rows(items))
         for name in ("n_features_in_", "feature_names_in_"):
@@ -248,6 +250,8 @@ class PairedItems(Rows):
         Rows of each pair: the first belongs above the second.
     pair_weight : ndarray of shape (n_pairs,)
         Positive multiplicities of the pairs.
+    has_heights : bool, default=False
+        Whether each item has a height of its own, so that equal rows stay apart.
 
     Examples
     --------
@@ -264,15 +268,15 @@ class PairedItems(Rows):
     above: Any = None
     below: Any = None
     pair_weight: Any = None
+    has_heights: bool = False
 
     @classmethod
     def from_pairs(cls, X: Any, pairs: Indices, pair_weight: Floats) -> PairedItems:
         """Return the rows of X with their pairs, of shape (n_pairs, 2), of positive weight."""
         # Contiguous columns: each is read on its own, again and again.
         above, below = (np.ascontiguousarray(pairs[:, side], dtype=np.intp) for side in (0, 1))
-        n_rows = X.shape[0]
-        known = GivenPairs(n_rows, above, below, pair_weight)
-        rows = cls(X, np.zeros(n_rows), None, known.weight, None, None, None, None)
+        weight = GivenPairs(X.shape[0], above, below, pair_weight).weight
+        rows = cls(X, np.zeros(len(weight)), None, weight, None, None, None, None)
         return replace(rows, above=above, below=below, pair_weight=pair_weight)
 
     @shared_property
@@ -290,6 +294,8 @@ class PairedItems(Rows):
 
     def distinct(self) -> PairedItems:
         """Return equal rows as one, in an order of their own: that of a hash of the features."""
+        if self.has_heights:
+            return self.take(np.argsort(self.code, kind="stable"))
         _, first, place = np.unique(self.code, return_index=True, return_inverse=True)
         weight = np.bincount(place, self.weight).astype(np.float64, copy=False)
         return self._at(first, weight, place[self.above], place[self.below], self.pair_weight)
@@ -314,6 +320,5 @@ class PairedItems(Rows):
         target = 0 if exponent < 0 else _LARGEST_WEIGHT
         with np.errstate(under="ignore"):
             weight = np.ldexp(self.pair_weight, target - exponent)
-        known = np.clip(weight, 2.0**-1000, None)
-        pairs = GivenPairs(len(self.y), self.above, self.below, known)
-        return replace(self, weight=pairs.weight, pair_weight=known)
+        pairs = GivenPairs(len(self.y), self.above, self.below, np.clip(weight, 2.0**-1000, None))
+        return replace(self, weight=pairs.weight, pair_weight=pairs.pair_weight)

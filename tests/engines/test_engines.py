@@ -25,7 +25,7 @@ OBJECTIVES = {
         *(("exponential", p, push) for p in (1.0, 3.5) for push in ("top", "bottom", "both")),
         ("exponential", 1.0, "ir"),
         *((loss, 1.0, "top") for loss in ("least_squares", "squared_hinge", "hinge", "logistic")),
-        *(("logistic", 3.5, push) for push in ("top", "bottom", "both")),
+        *(("logistic", 3.5, push) for push in ("top", "crucial_pairs", "bottom", "both")),
         *((loss, 3.5, "both") for loss in ("least_squares", "squared_hinge", "hinge")),
         ("cross_entropy", 1.0, "top"),
         ("smoothed_dcg", 1.0, "top"),

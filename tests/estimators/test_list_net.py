@@ -190,9 +190,7 @@ def test_one_pass_is_the_loop():
 def test_a_stream_is_a_pass(theta):
     options = {"solver": "ogd", "penalty": None, "eta0": 0.3, "theta": theta}
     whole = ListNetLinear(max_iter=1, **options).fit(X, Y, qid=QID)
-    by_hand = naive.online_descent(
-        X, Y, QID, step=lambda t: 0.3 if theta == 0 else 0.3 / np.sqrt(t)
-    )
+    by_hand = naive.online_descent(X, Y, QID, step=lambda t: 0.3 / t**theta)
     np.testing.assert_allclose(whole.coef_, by_hand, rtol=1e-10, atol=1e-14)
     stream, ids = ListNetLinear(**options), list(dict.fromkeys(QID))
     for query in ids[:20]:

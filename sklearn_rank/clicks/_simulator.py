@@ -142,7 +142,7 @@ def make_clicks(
     if grades.min() < 0:
         raise ValueError(f"y of make_clicks must hold grades of at least 0. Got {grades.min():g}.")
     if examination is not None and model != "position":
-        raise ValueError("examination of make_clicks goes with model='position'. Got 'cascade'.")
+        raise ValueError("examination of make_clicks requires model='position'. Got 'cascade'.")
     theta: Floats | None = 1 / np.arange(1, n_shown + 1) if model == "position" else None
     if examination is not None:
         checked = (examination, "examination", n_shown)

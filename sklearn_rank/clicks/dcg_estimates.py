@@ -317,7 +317,7 @@ def _read(
     first = np.unique(lists, return_index=True)[1]  # a row of each impression
     queries = code[rows]
     if (queries != queries[first][lists]).any():
-        raise ValueError(f"impression of {_OWNER} must be of one query each. One has rows of two.")
+        raise ValueError(f"impression of {_OWNER} must show one query each. One shows two.")
     # Codes without the queries that the log never shows.
     in_log, query_of_row = np.unique(queries, return_inverse=True)
     rank = ranks_in_queries(scores, code)
@@ -339,7 +339,7 @@ def _read(
 def _predictions(method: str, attraction: Any, log: _ClickCounts) -> Floats:
     if (method == "dr") != (attraction is not None):
         raise ValueError(
-            f"attraction of {_OWNER} must be given with method='dr', and with no other. "
+            f"attraction of {_OWNER} is required with method='dr', and must be None with others. "
             f"Got method={method!r}."
         )
     if attraction is None:

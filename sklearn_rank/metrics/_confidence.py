@@ -529,6 +529,6 @@ def _tpr_influence(
     for members in with_both_classes(is_relevant, folds):
         stratum[members] = 2 * folds[members] + is_relevant[members]
     if (stratum < 0).all():
-        raise ValueError("No fold holds both relevant and other rows: there is no share to find.")
+        raise ValueError("No fold holds both relevant and other rows: the rate is undefined.")
     of_rows = curve_influence("tpr", max_fpr, is_relevant, rows.score, folds)
     return Influence(float(tpr(qid=folds)), of_rows, stratum)

@@ -118,7 +118,7 @@ def _named_gains(relevance: Floats, gain: str) -> Floats:
     if not np.isfinite(gains.max()):
         raise ValueError(
             f"y_true of ndcg_score is too large for gain='exponential': 2**{highest:g} "
-            "overflows. gain='linear' takes it."
+            "overflows. Use gain='linear'."
         )
     return np.asarray(gains)
 
@@ -133,8 +133,8 @@ def _user_gains(relevance: Floats, gain: Any) -> Floats:
         return np.broadcast_to(gains, levels.shape)[level_of_row]
     if (levels % 1 != 0).any() or levels[-1] >= len(gains):
         raise ValueError(
-            f"gain of ndcg_score has the gains of the levels 0 to {len(gains) - 1}, so that y_true "
-            f"must hold these whole numbers. Got {levels}."
+            f"gain of ndcg_score lists {len(gains)} gains, of the levels 0, 1, ..., so that y_true "
+            f"must hold whole numbers below {len(gains)}. Got {levels}."
         )
     return gains[levels.astype(np.intp)][level_of_row]
 

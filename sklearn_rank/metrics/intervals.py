@@ -429,5 +429,5 @@ def over_folds(
     mean = float(np.mean(values))
     error = float(np.std(values, ddof=1) * np.sqrt(1 / len(values) + ratio))
     if np.isnan(error):
-        raise ValueError("A fold has no value, or folds are not alike.")
+        raise ValueError("A fold has no value, or the folds are dependent.")
     return around(mean, error, stats.t(len(values) - 1), confidence)

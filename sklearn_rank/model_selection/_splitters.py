@@ -113,9 +113,9 @@ class _QuerySplitter(BaseCrossValidator):
         name = type(self).__name__
         if qid is None or groups is not None:
             raise ValueError(
-                f"{name} needs qid, the query of each row, to keep queries whole; groups reach the "
-                "splitter alone. By hand: split(X, y, qid=qid). In GridSearchCV, cross_validate "
-                "and the like, switch routing on with sklearn.set_config("
+                f"{name} needs qid, the query of each row, to keep queries whole; groups would "
+                "reach only the splitter. Call split(X, y, qid=qid). In GridSearchCV, "
+                "cross_validate and the like, switch routing on with sklearn.set_config("
                 "enable_metadata_routing=True) and pass qid once: search.fit(X, y, qid=qid) or "
                 "cross_validate(..., params={'qid': qid})."
             )

@@ -521,5 +521,5 @@ def test_row_numbers_may_be_texts():
 
 
 def test_a_cascade_has_no_examination():
-    with pytest.raises(ValueError, match="examination of make_clicks goes with model='position'"):
+    with pytest.raises(ValueError, match="examination of make_clicks requires model='position'"):
         make_clicks([0, 1], [1.0, 2.0], [0, 0], n_shown=2, model="cascade", examination=[1, 0.5])

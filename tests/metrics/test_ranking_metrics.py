@@ -138,11 +138,11 @@ def test_rows_without_a_gain_leave_a_query_out(gain):
     [
         ({"gain": "cubic"}, r"'gain' parameter of ndcg_score must be one of 'exponential', "),
         ({"gain": None}, "'gain' parameter of ndcg_score"),
-        ({"gain": [0, 1]}, r"levels 0 to 1, so that y_true must hold .* Got .*2"),
+        ({"gain": [0, 1]}, r"lists 2 gains, .* y_true must hold .* below 2. Got .*2"),
         ({"gain": [0, -1, 2]}, "gain of ndcg_score must be finite and not negative. Got .*-1"),
         ({"gain": lambda y: y / 0.0}, "gain of ndcg_score must be finite"),
         ({"gain": lambda y: [1.0, 2.0]}, "broadcast"),
-        ({"gain": []}, "levels 0 to -1"),
+        ({"gain": []}, "lists 0 gains"),
         ({"gain": ["a", "b", "c"]}, "gain must hold numbers"),
         ({"gain": {0: 0, 1: 1, 2: 5}}, "gain should be a 1d array"),
     ],
@@ -154,7 +154,7 @@ def test_gains_that_are_none(options, message):
 
 
 def test_gains_by_level_need_levels():
-    with pytest.raises(ValueError, match=r"must hold these whole numbers\. Got .*0\.5"):
+    with pytest.raises(ValueError, match=r"must hold whole numbers below 2\. Got .*0\.5"):
         metrics.ndcg_score([0, 0.5], [1, 2], gain=[0, 1])
 
 

@@ -202,7 +202,7 @@ def test_containers_are_equal(splitter):
 @both_splitters
 def test_groups_that_reach_the_splitter_alone_are_refused(splitter):
     """A ranker would be fitted and scored as on one list: it can't know of the queries."""
-    message = rf"^{type(splitter).__name__} needs qid.*groups reach the splitter alone"
+    message = rf"^{type(splitter).__name__} needs qid.*groups would reach only the splitter"
     for groups, qid in ((QID, None), (QID, QID)):
         with pytest.raises(ValueError, match=message):
             splitter.split(X, Y, groups, qid=qid)

@@ -24,9 +24,6 @@ _GATHERED = 1024
 _MANY_VALUES = 4096
 """Values of a feature for which the lookup table of `Digitizer` is worth building."""
 
-SIZE_ROUNDING = 1e-9
-"""Relative shortfall of a bin's weight that counts as rounding."""
-
 MOST_ROWS = 1 << 17
 """Most distinct rows for quantiles."""
 

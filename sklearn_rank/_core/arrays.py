@@ -55,3 +55,11 @@ def blocks(stop: int, size: int = 0, start: int = 0) -> Iterator[slice[int, int,
     size = size or _BLOCK
     for first in range(start, stop, size):  # gen_batches checks its parameters: a tenth of a ms
         yield slice(first, min(first + size, stop))
+
+
+def require(part: object, name: str, user: str) -> Ability:
+    """Return a method of a part, or raise ValueError: "`user` needs ..., which ... lacks"."""
+    ability = getattr(part, name, None)
+    if ability is None:
+        raise ValueError(f"{user} needs {name}, which {type(part).__name__} lacks.")
+    return ability

@@ -238,7 +238,6 @@ def make_observer(
     total: int,
     reconstruct: Attributes,
     data: dict[str, Setting],
-    *,
     n_before: int | None = 0,
 ) -> Observer:
     """Begin the root task of a fit and return the observer of its iterations.

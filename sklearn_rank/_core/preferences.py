@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Ability, Floats, Indices, Mask, Values
+from sklearn_rank._core.arrays import Ability, Floats, Indices, Mask, Values, require
 from sklearn_rank._core.sums import (
     ALL_HERE,
     IDENTITY,
@@ -302,13 +302,8 @@ class Preferences(Sums):
         """Return a margin loss whose sums are over all rows, and the method of its sums."""
         if not self.is_shared_list:
             return loss, method
-        in_processes = getattr(loss, "in_processes", None)
-        if in_processes is None:  # the pairs with rows of other processes can't be visited
-            name = type(loss).__name__
-            raise ValueError(
-                f"One list on several processes needs in_processes, which {name} lacks."
-            )
-        return in_processes(self), "fast"
+        # The pairs with rows of other processes can't be visited one by one.
+        return require(loss, "in_processes", "One list on several processes")(self), "fast"
 
     def spread(self, segment_values: Values) -> Values:
         """Repeat segment values to their rows."""

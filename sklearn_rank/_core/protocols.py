@@ -23,21 +23,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sklearn_rank._core.arrays import Ability, Codes, Floats, Indices, Mask, Matrix, Setting, Values
+from sklearn_rank._core.arrays import Codes, Floats, Indices, Mask, Matrix, Values, require
 from sklearn_rank._core.rows import FitRows
 
 if TYPE_CHECKING:
     from sklearn_rank._core.parallel import ThreadPool
 
-__all__ = ["Ability", "Codes", "Floats", "Indices", "Mask", "Matrix", "Setting", "Values"]
-
-
-def require(part: object, name: str, user: str) -> Ability:
-    """Return a method of a part, or raise ValueError: "`user` needs ..., which ... lacks"."""
-    ability = getattr(part, name, None)
-    if ability is None:
-        raise ValueError(f"{user} needs {name}, which {type(part).__name__} lacks.")
-    return ability
+__all__ = ["Codes", "Floats", "Indices", "Mask", "Values", "require"]  # for other modules
 
 
 # Objectives --------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.sums import Sums
+from sklearn_rank._core.tolerances import CURVATURE_ERROR
 from sklearn_rank._core.validation import Choice, Number, check_parameters
 from sklearn_rank._pair_sums._logistic._list_in_cells import logistic_sums
 from sklearn_rank._pair_sums._logistic._row_exponentials import RowExponentials
@@ -38,9 +39,6 @@ from sklearn_rank._pair_sums.group_sums import (
     Strip,
     one_list,
 )
-
-_CURVATURE_ERROR = 1e-10
-"""Share of a row's pairs by which the curvature of `CurvedHinge` may be wrong."""
 
 
 class MarginLoss(ABC):
@@ -199,7 +197,7 @@ def _curved_hinge_sums(f: Floats, g: Floats, threads: ThreadPool | None = None) 
         found = hinge_sums(line, a, b)
         if not with_second:
             return found
-        smooth = logistic_sums(f - 1.0, g, _CURVATURE_ERROR, threads)
+        smooth = logistic_sums(f - 1.0, g, CURVATURE_ERROR, threads)
         curved = smooth.sums(a, b, with_second=True, with_value=False)
         return found._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
 

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask, Values
 from sklearn_rank._core.rows import effective_rows
+from sklearn_rank._core.tolerances import GAIN_TIE
 from sklearn_rank.ensemble.members import HIGHEST_GRADE
 from sklearn_rank.ensemble.score_map import ScoreMap, normal_scores
 from sklearn_rank.metrics import auc_score, ndcg_score
@@ -28,10 +29,6 @@ _AUC_SHARE = 0.2
 
 _TOP, _HEAD = 0.1, 0.05
 """Largest false positive rates of the partial AUC in the default gain, and in the figures."""
-
-_TIE = 1e-10
-"""Relative difference up to which two gains are equal."""
-
 
 # Gains and figures -----------------------------------------------------------------------
 
@@ -338,7 +335,7 @@ def _select(scores: Floats, gain: Callable[[Floats], float], n_steps: int) -> Fl
     best, best_counts = -np.inf, counts
     for step in range(1, n_steps + 1):
         gains = np.array([gain((total + member) / step) for member in scores])
-        least = gains - _TIE * np.abs(gains)
+        least = gains - GAIN_TIE * np.abs(gains)
         chosen = int(np.argmax(gains >= least.max()))
         counts[chosen] += 1
         total += scores[chosen]

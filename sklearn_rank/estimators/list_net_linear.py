@@ -15,6 +15,7 @@ from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, IterateHook
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.tolerances import VARIANCE_ROUNDING, ZERO_SCORE
 from sklearn_rank._core.validation import (
     FLAG,
     Choice,
@@ -41,12 +42,6 @@ from sklearn_rank.solvers.regularisers import REGULARISERS
 
 _LARGEST_FEATURE, _THETA = 1e70, 0.5
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
-
-_ZERO = 1e-9
-"""Scores are log-odds: less than this is what the solver leaves of zero."""
-
-_NO_VARIANCE = 1e-12
-"""Variance inside the queries, relative to the mean square, that rounding explains."""
 
 
 class BlockwiseObjective:
@@ -139,7 +134,7 @@ class BlockwiseObjective:
             return np.asarray((X[1:] != X[:-1])[block.positions[1:] > 0].sum(axis=0)).ravel()
 
         variance, square = self._sum_of_blocks(part, np.zeros((2, self._model.n_coordinates)))
-        least = _NO_VARIANCE * square
+        least = VARIANCE_ROUNDING * square
         unsure = np.flatnonzero(variance <= least)
         varies = self._sum_of_blocks(changes, np.zeros(len(unsure))) > 0
         variance[unsure] = np.where(varies, least[unsure], 0.0)
@@ -149,7 +144,7 @@ class BlockwiseObjective:
 def _offset(data: Rows, coefficients: Floats) -> float:
     """Return the offset between the two classes."""
     scores = np.asarray(data.X @ coefficients)
-    scores[np.abs(scores) < _ZERO] = 0.0
+    scores[np.abs(scores) < ZERO_SCORE] = 0.0
     return -error_cut(scores, data.y, data.weight, data)
 
 

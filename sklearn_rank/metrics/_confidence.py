@@ -10,12 +10,12 @@ from scipy import special, stats
 from sklearn.utils import check_random_state
 
 from sklearn_rank._core.protocols import Floats
+from sklearn_rank._core.tolerances import METRIC_ROUNDING
 from sklearn_rank._core.validation import check_floats, check_parameters, check_qid
 from sklearn_rank.metrics._partial_auc import MAX_FPR, tpr_at_fpr_score
 from sklearn_rank.metrics.intervals import (
     BATCH_VALUES,
     CONFIDENCE,
-    ROUNDING,
     Influence,
     MetricInterval,
     RankingComparison,
@@ -118,7 +118,7 @@ def _settings(values: Floats, n_resamples: int, rng: np.random.RandomState) -> d
 
 def _bootstrap(values: Floats, confidence: float, settings: dict[str, Any]) -> tuple[float, float]:
     """Return the ends of the interval; both are the mean when all values are equal."""
-    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+    if np.ptp(values) <= METRIC_ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     use_bca = settings["n_resamples"] >= _ENOUGH and len(values) <= MANY_VALUES
     method = {"confidence_level": confidence, "method": "BCa" if use_bca else "percentile"}
@@ -185,7 +185,7 @@ def compare_rankings(
         )
     a, b = a[~np.isnan(a)], b[~np.isnan(a)]
     # Equal values of two rankings may differ by rounding, which the test must not count.
-    is_rounding = np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
+    is_rounding = np.abs(a - b) <= METRIC_ROUNDING * np.maximum(np.abs(a), np.abs(b))
     difference = np.where(is_rounding, 0.0, a - b)
     _check_enough(difference)
     settings = _settings(difference, n_resamples, check_random_state(random_state))
@@ -364,7 +364,7 @@ def interval_within_unit(estimate: Influence, confidence: float = 0.95) -> Metri
 
 def comparison(estimate: Influence, confidence: float = 0.95) -> RankingComparison:
     """Return an estimated difference with its interval and p-value."""
-    difference = estimate.value if abs(estimate.value) > ROUNDING else 0.0
+    difference = estimate.value if abs(estimate.value) > METRIC_ROUNDING else 0.0
     ends = around(difference, estimate.standard_error(), estimate.distribution(), confidence)
     return RankingComparison(difference, *ends, estimate.n_queries)
 

@@ -15,13 +15,11 @@ import numpy as np
 from scipy import stats
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask
+from sklearn_rank._core.tolerances import METRIC_ROUNDING
 from sklearn_rank._core.validation import SEED, Constraint, Number, check_parameters, check_qid
 from sklearn_rank.metrics.scored_rows import ScoredRows, count_pairs
 
 CONFIDENCE = Number(0, 1, closed="neither")
-ROUNDING = 1e-12
-"""Estimates, standard errors and differences of shares up to this are rounding: zero."""
-
 BATCH_VALUES = 1 << 22
 """Counts held in memory at a time: 32 MB."""
 
@@ -135,7 +133,7 @@ class Influence:
         # A sum of squares around the mean of n draws is too small by (n - 1) / n.
         deviation = self.of_draws[is_drawn] * np.sqrt(n / (n - 1))
         error = float(np.sqrt(deviation @ deviation))
-        return error if error > ROUNDING else 0.0
+        return error if error > METRIC_ROUNDING else 0.0
 
     @property
     def n_queries(self) -> int:
@@ -234,7 +232,7 @@ def fraction_before(room: Floats, other: Floats, total: Floats | float) -> Float
         Fractions from 0 to 1. A vertical step at the rate itself counts as to its left.
     """
     # Not `room >= 0`: a product such as 0.29 * 100 may be rounded below the whole number.
-    fraction = np.asarray(room >= -ROUNDING * total, dtype=np.float64)
+    fraction = np.asarray(room >= -METRIC_ROUNDING * total, dtype=np.float64)
     return np.divide(np.clip(room, 0.0, other), other, out=fraction, where=other > 0)
 
 
@@ -383,8 +381,8 @@ def around(
     All three are NaN for an estimate other than zero without a standard error: all draws
     contribute equally.
     """
-    is_zero = abs(value) <= ROUNDING
-    if error <= ROUNDING and not is_zero:
+    is_zero = abs(value) <= METRIC_ROUNDING
+    if error <= METRIC_ROUNDING and not is_zero:
         return np.nan, np.nan, np.nan
     half = error * float(distribution.ppf((1 + confidence) / 2))
     p_value = 1.0 if is_zero else 2 * float(distribution.sf(abs(value) / error))

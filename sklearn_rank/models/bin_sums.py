@@ -7,12 +7,7 @@ from scipy.sparse import csr_matrix
 
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices, RowGradient
-
-TIE_TOLERANCE = 1e-10
-"""Gains that differ by less, relatively, are tied: rounding must not choose."""
-
-ROUNDING = 1e-13
-"""An edge this small, relative to the gradient and to h, may be rounding error alone."""
+from sklearn_rank._core.tolerances import GAIN_TIE
 
 _MOST_ENTRIES = 4356
 """Entries of a joint table, of two features with 66 bins each: for the first-level cache."""
@@ -21,7 +16,7 @@ _MOST_ENTRIES = 4356
 def first_positive(gains: Floats) -> int | None:
     """Return the first index whose gain is the largest, up to rounding; None if not positive."""
     largest = float(gains.max(initial=0.0))
-    return int((gains >= largest - TIE_TOLERANCE * largest).argmax()) if largest > 0 else None
+    return int((gains >= largest - GAIN_TIE * largest).argmax()) if largest > 0 else None
 
 
 class BinSums:

@@ -15,7 +15,8 @@ from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, RowGradient, Values
 from sklearn_rank._core.rows import FitRows
 from sklearn_rank._core.sums import ALL_HERE, Groups, Sums, shared_property
-from sklearn_rank.models.bin_sums import ROUNDING, first_positive
+from sklearn_rank._core.tolerances import EDGE_ROUNDING
+from sklearn_rank.models.bin_sums import first_positive
 from sklearn_rank.models.rules import FeatureRules
 
 _FEW_ROWS = 16_384
@@ -136,7 +137,7 @@ class LinearModel:
         low, high = self._ranges
         # A column far from zero has large products with the gradient, which sums to zero: a small
         # edge may be rounding. The edge of a constant column is nothing else.
-        rounding = ROUNDING * np.maximum(np.abs(low), np.abs(high)) * size
+        rounding = EDGE_ROUNDING * np.maximum(np.abs(low), np.abs(high)) * size
         # So is that of a subnormal range: a quotient by it overflows.
         is_constant = high - low < np.finfo(np.float64).tiny
         edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
@@ -205,7 +206,7 @@ class LinearModel:
         reach = np.minimum(first + total * (middle - low), total * (high - middle) - first)
         bounds = np.minimum(2 * (second - spread), (high - low) * reach)
         # Bounds are differences of sums: smaller ones may be rounding alone.
-        return np.maximum(bounds, ROUNDING * (second + total * (high - low) ** 2))
+        return np.maximum(bounds, EDGE_ROUNDING * (second + total * (high - low) ** 2))
 
     # Function space -------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from sklearn_rank._bins.binned_features import BinnedFeatures, FeatureBins
 from sklearn_rank._core.protocols import Candidate, Floats, Gain, Indices, Mask, RowGradient
 from sklearn_rank._core.rows import FitRows
 from sklearn_rank._core.sums import Sums, shared_property
-from sklearn_rank.models.bin_sums import ROUNDING, BinSums, first_positive
+from sklearn_rank._core.tolerances import EDGE_ROUNDING
+from sklearn_rank.models.bin_sums import BinSums, first_positive
 from sklearn_rank.models.stump_rules import StumpRules
 
 _BELOW, _ALL_BUT_ONE = 1, 2
@@ -184,7 +185,7 @@ class StumpColumns:
         feature, h = self.feature_and_members(index)
         ones, zeros = by_bin[:, feature] @ h, by_bin[:, feature] @ ~h
         edge = np.subtract(*(ones / (ones + zeros))) if has_shares else -ones[0]
-        if abs(edge) <= ROUNDING * (1.0 if has_shares else size):
+        if abs(edge) <= EDGE_ROUNDING * (1.0 if has_shares else size):
             return None
         bound = None
         if curvature is not None:
@@ -376,7 +377,7 @@ class StumpColumns:
 def smaller_side(ones: Floats, total: Any) -> Floats:
     """Return ``min(c @ h, c @ (1 - h))`` of each weak ranker, given ``c @ h``."""
     # Differences of sums: smaller ones may be rounding alone.
-    return np.maximum(np.minimum(ones, total - ones), ROUNDING * total)
+    return np.maximum(np.minimum(ones, total - ones), EDGE_ROUNDING * total)
 
 
 def _ratios(sums: Floats, totals: Floats, curvature: Floats | None) -> Floats:

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_rank._bins.binned_features import (
-    SIZE_ROUNDING,
     BinnedFeatures,
     Binning,
     BinSizes,
@@ -19,6 +18,7 @@ from sklearn_rank._bins.binned_features import (
 )
 from sklearn_rank._core.protocols import Floats, Model, Values
 from sklearn_rank._core.rows import FitRows, number_of_rows
+from sklearn_rank._core.tolerances import SIZE_ROUNDING
 from sklearn_rank._core.validation import Constraint, Described, Number, check_parameters
 from sklearn_rank.models.category_levels import category_bins
 from sklearn_rank.models.estimator import EstimatorModel

@@ -7,11 +7,8 @@ import numpy as np
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank._core.sums import ALL_HERE, Sums
+from sklearn_rank._core.tolerances import SCORE_PRECISION, SCORE_ROUNDING
 from sklearn_rank._pair_sums._exponential_sums import log_sum_exp
-
-_ROUNDING, _PRECISION = 1e-12, 1e-9
-"""Differences that rounding explains, of sums and scores beside their size; and of scores beside
-their range, that solvers leave."""
 
 _MANY_ROWS = 1 << 15
 """Rows above which the error cut is looked for in bins first."""
@@ -71,6 +68,12 @@ def balancing_offset(
     return float(positives - negatives) / 2
 
 
+def _rounding(lowest: float, highest: float) -> float:
+    """Return the difference of equal scores, of some that lie between these two."""
+    spread = SCORE_PRECISION * highest - SCORE_PRECISION * lowest  # their difference could overflow
+    return max(SCORE_ROUNDING * max(-lowest, highest), spread)
+
+
 def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_HERE) -> float:
     r"""Return the cut with the smallest weighted training error.
 
@@ -117,8 +120,8 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     n_rows, size = rows.totals(len(scores), float(np.abs(signed).sum()))
     if not n_rows:
         return 0.0
-    rounding = max(_ROUNDING * max(-lowest, highest), _PRECISION * highest - _PRECISION * lowest)
-    tolerance = _ROUNDING * size
+    rounding = _rounding(lowest, highest)
+    tolerance = SCORE_ROUNDING * size
     cut = None
     if n_rows > _MANY_ROWS:
         cut = _cut_by_bins(scores, signed, (lowest, highest), rounding, tolerance, rows)
@@ -133,8 +136,8 @@ def rising_cut(values: Floats, signed: Floats) -> float:
     `signed` is the weight of a positive row and minus that of a negative one.
     """
     lowest, highest = float(values[0]), float(values[-1])
-    rounding = max(_ROUNDING * max(-lowest, highest), _PRECISION * highest - _PRECISION * lowest)
-    tolerance = _ROUNDING * float(np.abs(signed).sum())
+    rounding = _rounding(lowest, highest)
+    tolerance = SCORE_ROUNDING * float(np.abs(signed).sum())
     error, cut = _sorted_cut(values, signed, rounding, tolerance)
     return _outside_cut(values, error, rounding) if cut is None else cut
 

@@ -17,9 +17,7 @@ from sklearn_rank._core.protocols import (
     Values,
     require,
 )
-
-_SHORTEST_STEP = 1e-12
-"""A step that must be shorter than this to lower the objective is not taken."""
+from sklearn_rank._core.tolerances import SHORTEST_STEP
 
 
 class ScoreState:
@@ -170,7 +168,7 @@ class SecondOrderState(ScoreState):
         before = self.value
         self._move(h, step)
         while step != 0 and not self.preferences.agree(self.value <= before):
-            half = step / 2 if abs(step) > _SHORTEST_STEP else step
+            half = step / 2 if abs(step) > SHORTEST_STEP else step
             step -= half
             self._move(h, -half)
         return step

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from sklearn_rank._core.arrays import Floats, Indices, Values
+from sklearn_rank._core.tolerances import MAJORITY_ROUNDING
 from sklearn_rank._core.validation import (
     Choice,
     check_finite,
@@ -21,9 +22,6 @@ from sklearn_rank._core.validation import (
 
 _LARGEST_ITEM = 2**53
 """Whole numbers up to here are floats."""
-
-_TIE = 1e-12
-"""A majority of at most this share is the rounding of a tie."""
 
 _WEIGHTS = ("votes", "shares", "majority")
 
@@ -343,7 +341,7 @@ def merge_votes(
     share = votes / np.bincount(sides, votes)[sides]
     if weights == "majority":
         share = 2 * share - 1
-    kept = share > _TIE
+    kept = share > MAJORITY_ROUNDING
     if not kept.any():
         raise ValueError("merge_votes found no majority: all votes on any two items are tied.")
     return found[kept], share[kept]

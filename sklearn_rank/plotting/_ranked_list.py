@@ -9,6 +9,7 @@ import numpy as np
 
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank._core.sums import Groups
+from sklearn_rank._core.tolerances import SAME_CUT
 from sklearn_rank._core.validation import check_relevance
 from sklearn_rank.metrics.scored_rows import ScoredRows
 from sklearn_rank.plotting import drawing
@@ -19,8 +20,6 @@ from sklearn_rank.plotting._predictions import (
     rows_of_queries,
 )
 
-_SAME_CUT = 1e-9
-"""Difference of two equal cut-offs, relative to the longest list: sums of weights are rounded."""
 _MOST_CELLS = 800
 """Cells of the strip: more than a screen shows. A longer list is averaged."""
 
@@ -218,7 +217,7 @@ def _mean_over_queries(rows: ScoredRows, grade: Floats, is_relevant: Mask) -> di
     lists = [_running_sums(rows, query_rows, grade, is_relevant) for query_rows in queries]
     # The cut-offs of all queries, without those that differ only by rounding.
     k = np.unique(np.concatenate([cuts for cuts, *_ in lists]))
-    k = k[np.append(np.diff(k) > _SAME_CUT * k[-1], True)]
+    k = k[np.append(np.diff(k) > SAME_CUT * k[-1], True)]
     precision, recall, grades, weight = (np.zeros(len(k)) for _ in range(4))
     # Sums over queries at each cut-off; after its end a query keeps its last value.
     for _, cut, upto_relevant, upto_grade in lists:

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import issparse
 
-from sklearn_rank._core.arrays import blocks
-from sklearn_rank._core.protocols import Ability, Floats, Matrix
+from sklearn_rank._core.arrays import Ability, Floats, Matrix, blocks
 
 if TYPE_CHECKING:
     from sklearn_rank.solvers.function_space import KernelProblem

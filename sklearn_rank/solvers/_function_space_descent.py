@@ -108,7 +108,7 @@ class QuasiNewtonSteps:
     """
 
     def __init__(self, solve: Callable[[Floats], Floats] | None = None) -> None:
-        self._solve = solve
+        self._has_guide, self._solve = solve is not None, solve or (lambda element: element)
         self._memory: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
         self._last: tuple[Floats, Floats] | None = None  # the last move, and the gradient before it
 
@@ -120,8 +120,7 @@ class QuasiNewtonSteps:
             if curvature > 0 and change[0] @ change[1] > 0:  # rounding can make either zero
                 self._memory.append((move, change, curvature))
             self._last = None
-        is_more = bool(self._memory) or self._solve is not None
-        return -self._preconditioned(gradient), is_more
+        return -self._preconditioned(gradient), bool(self._memory) or self._has_guide
 
     def move(
         self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Direction | None
@@ -149,12 +148,10 @@ class QuasiNewtonSteps:
             share = float(move[0] @ out[1]) / curvature
             out -= share * change
             shares.append(share)
-        if self._solve is not None:
-            out = self._solve(out)
+        out = self._solve(out)
         if self._memory:
             _, change, curvature = self._memory[-1]
-            solved = change if self._solve is None else self._solve(change)
-            out *= curvature / float(change[0] @ solved[1])
+            out *= curvature / float(change[0] @ self._solve(change)[1])
         for (move, change, curvature), share in zip(self._memory, reversed(shares), strict=True):
             out += (share - float(change[0] @ out[1]) / curvature) * move
         return out

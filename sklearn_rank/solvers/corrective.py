@@ -56,11 +56,11 @@ class Corrective(BoostingSolver):
             if decrease is None:
                 break
             value = descent.model.value
-            if record.replace(*descent.model.parts(), value):
+            if record.replace(*descent.model.parts, value):
                 return
             if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
                 break
-        record.replace(*descent.model.parts())
+        record.replace(*descent.model.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class _Model:
 
     Attributes
     ----------
-    coordinates : list of int
+    coordinates : ndarray of shape (n_chosen,)
         Their coordinates.
     coefficients : ndarray of shape (n_chosen,)
         Their coefficients.
@@ -81,35 +81,27 @@ class _Model:
         The objective, with the ridge.
     """
 
-    coordinates: list[int]
+    coordinates: Indices
     coefficients: Floats
     credit: Floats
     columns: ChosenColumns
     value: float
 
+    @property
     def parts(self) -> tuple[Indices, Floats, Floats]:
-        """Return coordinates, coefficients and credit."""
-        return np.array(self.coordinates, dtype=np.intp), self.coefficients, self.credit
+        """Coordinates, coefficients and credit."""
+        return self.coordinates, self.coefficients, self.credit
 
-    def keep(self, columns: Indices) -> _Model:
+    def keep(self, kept: Indices) -> _Model:
         """Return some of the weak rankers, with the value of all of them."""
-        return _Model(
-            [self.coordinates[column] for column in columns],
-            self.coefficients[columns],
-            self.credit[columns],
-            self.columns.keep(columns),
-            self.value,
-        )
+        w, credit = self.coefficients[kept], self.credit[kept]
+        return _Model(self.coordinates[kept], w, credit, self.columns.keep(kept), self.value)
 
     def extended(self, coordinate: int, h: Mask) -> _Model:
         """Return the model with one more weak ranker, whose coefficient is 0."""
-        return _Model(
-            [*self.coordinates, coordinate],
-            np.append(self.coefficients, 0.0),
-            np.append(self.credit, 0.0),
-            self.columns.with_column(h),
-            self.value,
-        )
+        coordinates = np.append(self.coordinates, coordinate)
+        w, credit = np.append(self.coefficients, 0.0), np.append(self.credit, 0.0)
+        return _Model(coordinates, w, credit, self.columns.with_column(h), self.value)
 
 
 class _Descent:
@@ -131,7 +123,8 @@ class _Descent:
         self._problem = problem
         self._weak_rankers: Ability = problem.weak_rankers
         columns, empty = ChosenColumns.none(problem), np.zeros(0)
-        self.model = _Model([], empty, empty, columns, self._value(columns, empty))
+        none = np.zeros(0, dtype=np.intp)
+        self.model = _Model(none, empty, empty, columns, self._value(columns, empty))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
@@ -173,7 +166,7 @@ class _Descent:
 
         Of several processes the first finds the minimum.
         """
-        if not model.coordinates:
+        if not len(model.coordinates):
             return model
         bounds = self._bounds(model.coordinates)
 
@@ -192,15 +185,15 @@ class _Descent:
     def _set_model(self, model: _Model) -> None:
         """Set the model, also in weak rankers whose constraints depend on the coefficients."""
         if hasattr(self._weak_rankers, "set_coefficients"):
-            pairs = zip(model.coordinates, model.coefficients.tolist(), strict=True)
+            pairs = zip(model.coordinates.tolist(), model.coefficients.tolist(), strict=True)
             self._weak_rankers.set_coefficients(dict(pairs))
         self.model = model
 
-    def _bounds(self, coordinates: list[int]) -> list[tuple[float, float]]:
+    def _bounds(self, coordinates: Indices) -> list[tuple[float, float]]:
         """Return the bounds of the coefficients of some weak rankers."""
         low, high = np.full((2, len(coordinates)), [[-np.inf], [np.inf]])
         if hasattr(self._weak_rankers, "coefficient_limits"):
-            low, high = self._weak_rankers.coefficient_limits(np.array(coordinates))
+            low, high = self._weak_rankers.coefficient_limits(coordinates)
         longest = self._problem.longest_step
         return list(zip(np.maximum(low, -longest), np.minimum(high, longest), strict=True))
 

@@ -60,10 +60,13 @@ class Bags:
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes of the mean of the bags."""
-        problem, coordinates = self._problem, self.coordinates
-        bag_weights = self._table([_net(fit, fit.steps) for fit in self.fits])
-        credit = self._table([_net(fit, fit.decreases) for fit in self.fits]).mean(axis=0)
-        weights, curve = bag_weights.mean(axis=0), self._mean_curve()
+        problem, coordinates, curve = self._problem, self.coordinates, self._mean_curve()
+        bag_weights, bag_credit = np.zeros((2, len(self.fits), len(coordinates)))
+        for row, fit in enumerate(self.fits):
+            for table, values in ((bag_weights, fit.steps), (bag_credit, fit.decreases)):
+                sums = _net(fit, values)
+                table[row] = [sums.get(j, 0.0) for j in coordinates]
+        weights, credit = bag_weights.mean(axis=0), bag_credit.mean(axis=0)
         indices = np.array(coordinates, dtype=np.intp)
         fitted: dict[str, Any] = {
             **problem.model_attributes(indices, weights, credit),
@@ -85,12 +88,6 @@ class Bags:
         n_rounds = max(map(len, curves))
         rows = [curve + curve[-1:] * (n_rounds - len(curve)) for curve in curves]
         return np.mean([row for row in rows if row] or np.zeros((1, 0)), axis=0)
-
-    def _table(self, by_bag: list[dict[int, float]]) -> Floats:
-        """Return sums for each weak ranker as an array of shape (n_bags, n_weak_rankers)."""
-        coordinates = self.coordinates
-        rows = [[sums.get(j, 0.0) for j in coordinates] for sums in by_bag]
-        return np.reshape(np.array(rows), (len(rows), len(coordinates)))
 
 
 def _net(fit: History, values: list[float]) -> dict[int, float]:

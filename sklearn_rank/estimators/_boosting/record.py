@@ -12,7 +12,6 @@ from sklearn_rank._core.arrays import Floats, Indices, Mask, Values
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Candidate, ObjectiveState, Observer, require
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.sums import Sums
 from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
 from sklearn_rank.estimators._boosting.problem import BoostingProblem, Coefficients, History
 from sklearn_rank.estimators._boosting.rounds_ranker import Phase
@@ -210,7 +209,7 @@ class FitRecord(IterationRecord):
             return None
         if self.problem.config.balances:
             return partial(stage_balance, positive, pairs)
-        return StageCuts.of_sample(self.problem.data, pairs, self.scores).after_round
+        return StageCuts(self.problem.data, pairs, self.scores).after_round
 
     def _offset(self) -> float:
         """Return the offset of the model so far."""
@@ -248,25 +247,15 @@ class StageCuts:
 
     Parameters
     ----------
-    rows : ndarray of shape (n_sampled,)
-        The sampled rows of this process, in fit order.
-    signed : ndarray of shape (n_sampled,)
-        Their weights, negative in the lower class.
-    scores : ndarray of shape (n_rows,)
-        Scores of all rows so far.
-    sums : Sums
-        Sums over all rows; each process keeps the sampled rows of all.
+    data : Rows
+        The training rows; of many a sample of distinct ones.
+    pairs : Preferences
+        Their comparable pairs. Each process keeps the sampled rows of all processes.
+    scores : callable
+        Returns the scores of all rows so far; called once the sample is drawn.
     """
 
-    def __init__(self, rows: Indices, signed: Floats, scores: Floats, sums: Sums) -> None:
-        self._rows, self._sums = rows, sums
-        scores, signed = sums.concat(scores[rows]), sums.concat(signed)
-        self._order = np.argsort(scores, kind="stable")
-        self._scores, self._signed = scores[self._order], signed[self._order]
-
-    @classmethod
-    def of_sample(cls, data: Rows, pairs: Preferences, scores: Callable[[], Floats]) -> StageCuts:
-        """Take all rows, or a sample of distinct ones, before there are arrays of all rows."""
+    def __init__(self, data: Rows, pairs: Preferences, scores: Callable[[], Floats]) -> None:
         if data.shape[0] > _MOST_ROWS:
             sampled, weight = data.sample(_MOST_ROWS, by_class=True)
             position = np.empty(pairs.n_rows, dtype=np.intp)
@@ -274,8 +263,12 @@ class StageCuts:
             rows = position[sampled]
         else:
             rows, weight = np.arange(pairs.n_rows), pairs.weight
-        signed = np.where(data.y[pairs.order[rows]], weight, -weight)
-        return cls(rows, signed, scores(), pairs)
+        self._rows, self._sums = rows, pairs
+        sampled_scores = pairs.concat(scores()[rows])
+        # Weights are negative in the lower class.
+        signed = pairs.concat(np.where(data.y[pairs.order[rows]], weight, -weight))
+        self._order = np.argsort(sampled_scores, kind="stable")
+        self._scores, self._signed = sampled_scores[self._order], signed[self._order]
 
     def after_round(self, done: Round, state: ObjectiveState) -> float:
         """Return the offset: minus the cut."""

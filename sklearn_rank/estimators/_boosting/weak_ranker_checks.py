@@ -20,14 +20,7 @@ class WeakRankerChecks(RoundsRanker):
     It checks them, and gives stumps their constraints.
     """
 
-    _allowed: ClassVar[dict[str, Constraint]] = {
-        **RoundsRanker._allowed,
-        "weak_ranker": WEAK_RANKER,
-    }
-
-    weak_ranker: Any
-    monotonic_cst: Any
-    max_bins: int
+    _allowed: ClassVar[dict[str, Constraint]] = RoundsRanker._allowed | {"weak_ranker": WEAK_RANKER}
 
     @property
     def _model(self) -> Any:
@@ -115,9 +108,7 @@ class WeakRankerChecks(RoundsRanker):
         Binning or None
             By positions of features; None if weak rankers take values, not bins.
         """
-        if not self._has_stumps:
-            return None
-        return self._constraints().binning(self.max_bins)
+        return self._constraints().binning(self.max_bins) if self._has_stumps else None
 
     def stump_settings(self) -> dict[str, Any]:
         """Return `max_bins` and the constraints on stumps, by parameter, as plain values.

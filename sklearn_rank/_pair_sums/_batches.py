@@ -1,4 +1,4 @@
-"""Small blocks of pairs, many at a time: blocks of about one shape, filled up to one."""
+"""Small blocks of pairs, many at a time: blocks of similar shapes, filled up to one shape."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BATCH_PAIRS = 1 << 16
 """Most pairs of a batch of several blocks: arrays over them stay in the second-level cache."""
 
 _SPARE_PAIRS = 12_000
-"""Filling up a batch by so many pairs costs as much as another batch."""
+"""Filled-up pairs that cost as much as another batch."""
 
 _FEW_PAIRS, _PAIRS_PER_BLOCK = 400, 10
-"""Blocks with fewer pairs lie side by side, if there is one for each so many pairs."""
+"""Blocks lie side by side if each has fewer pairs than this, and than ten times their number."""
 
 _Factors = tuple[Floats | float, Floats | float]
 
@@ -37,9 +37,9 @@ class Batch:
     Attributes
     ----------
     upper, lower : ndarray
-        Rows; a place without a row repeats one.
+        Rows; entries that fill up a block repeat its last row.
     no_upper, no_lower : ndarray
-        Places without a row, in the flattened arrays.
+        Positions of these entries in the flattened arrays.
     query : ndarray of shape (n_blocks,)
         The query of each block.
     """
@@ -67,24 +67,12 @@ class Batch:
         return type(self)(self.lower, self.upper, self.no_lower, self.no_upper, self.query)
 
     def of_upper(self, values: Floats) -> Floats:
-        """Return values of the upper rows, and 0 in places without one."""
-        return self.clear_upper(values[self.upper])
+        """Return values of the upper rows, 0 in entries that fill up."""
+        return _cleared(values[self.upper], self.no_upper)
 
     def of_lower(self, values: Floats) -> Floats:
-        """Return values of the lower rows, and 0 in places without one."""
-        return self.clear_lower(values[self.lower])
-
-    def clear_upper(self, values: Floats) -> Floats:
-        """Set values to 0 in places without an upper row; return them."""
-        if len(self.no_upper):
-            np.put(values, self.no_upper, 0.0)
-        return values
-
-    def clear_lower(self, values: Floats) -> Floats:
-        """Set values to 0 in places without a lower row; return them."""
-        if len(self.no_lower):
-            np.put(values, self.no_lower, 0.0)
-        return values
+        """Return values of the lower rows, 0 in entries that fill up."""
+        return _cleared(values[self.lower], self.no_lower)
 
     def to_rows(self, values: Floats) -> Floats:
         """Return a view of values of blocks that broadcasts to rows."""
@@ -118,12 +106,12 @@ class Batch:
             out = out.reshape(*self.upper.shape, self.lower.shape[1])
         return np.asarray(np.matmul(left.transpose(0, 2, 1), right, out=out))
 
-    def multiply_upper(self, pairs: Floats, most: int) -> Floats:
-        """Multiply the upper rows, at most `most` at a time; as pairs, with fewer upper rows."""
+    def multiply_upper(self, pairs: Floats, max_factors: int) -> Floats:
+        """Multiply groups of at most `max_factors` upper rows; as pairs of fewer upper rows."""
         before, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
         after = pairs.shape[self.row_axis + 1 :]
         # Rows r, r + n_left, r + 2 n_left, ... make one product: a reduction over whole arrays.
-        n_left = -(-n_upper // most)
+        n_left = -(-n_upper // max_factors)
         n_factors = n_upper // n_left
         rows = pairs.reshape(*before, n_upper, -1)
         factors = rows[..., : n_factors * n_left, :].reshape(*before, n_factors, -1)
@@ -163,25 +151,26 @@ class SideBySide(Batch):
 def batches(blocks: Indices, queries: Groups) -> Iterator[Batch]:
     """Yield batches of blocks (`Preferences.blocks`); the queries are over rows.
 
-    Blocks whose numbers of lower rows have as many binary digits are put into batches, one
-    after the other by rising number of upper rows.
+    A batch has blocks whose numbers of lower rows have the same number of binary digits, in the
+    order of their numbers of upper rows.
     """
     n_upper, n_lower = np.diff(blocks, axis=1).T
-    n_digits = np.frexp(n_lower - 1)[1]  # within a factor of two: less than half is filling
+    n_digits = np.frexp(n_lower - 1)[1]  # within a factor of two: less than half is filled up
     order = np.lexsort((n_upper, n_digits))
     blocks, n_digits = blocks[order], n_digits[order]
     query = np.searchsorted(queries.start, blocks[:, 0], side="right") - 1
     start = 0
     while start < len(blocks):
-        most = max(BATCH_PAIRS // int(np.prod(np.diff(blocks[start]))), 1)
-        end = start + int(np.searchsorted(n_digits[start : start + most], n_digits[start], "right"))
-        stop = start + _n_that_fit(*np.diff(blocks[start:end], axis=1).T)
+        n_blocks = max(BATCH_PAIRS // int(np.prod(np.diff(blocks[start]))), 1)
+        digits = n_digits[start : start + n_blocks]
+        end = start + int(np.searchsorted(digits, digits[0], "right"))
+        stop = start + _batch_length(*np.diff(blocks[start:end], axis=1).T)
         yield _filled(blocks[start:stop], query[start:stop])
         start = stop
 
 
-def _n_that_fit(n_upper: Indices, n_lower: Indices) -> int:
-    """Return how many blocks, from the first on, make a batch; one that is too large does."""
+def _batch_length(n_upper: Indices, n_lower: Indices) -> int:
+    """Return how many blocks, from the first on, make a batch; at least one."""
     n_pairs = np.arange(1, len(n_upper) + 1) * n_upper * np.maximum.accumulate(n_lower)
     spare = n_pairs - np.cumsum(n_upper * n_lower)
     is_full = (n_pairs > BATCH_PAIRS) | (spare > _SPARE_PAIRS)
@@ -197,18 +186,25 @@ def _filled(blocks: Indices, query: Indices) -> Batch:
         np.arange(n)[:, np.newaxis] if is_small else np.arange(n) for n in (height, width)
     )
     upper, lower = first + upper, middle + lower
-    # Places beyond a block repeat its last row, so that each has a score; what they add is 0.
+    # Entries beyond a block repeat its last row, so that each has a score; their sums are cleared.
     no_upper, no_lower = np.flatnonzero(upper >= middle), np.flatnonzero(lower >= last)
     np.minimum(upper, middle - 1, out=upper)
     np.minimum(lower, last - 1, out=lower)
-    # Half the memory of `intp`, for 4 % more time.
+    # Half the memory of `intp` for 4 % more time.
     dtype = np.int32 if blocks.max() <= np.iinfo(np.int32).max else np.intp
     upper, lower = upper.astype(dtype), lower.astype(dtype)
     return (SideBySide if is_small else Batch)(upper, lower, no_upper, no_lower, query)
 
 
+def _cleared(values: Floats, filled: Indices) -> Floats:
+    """Set the entries that fill up a block to 0; return the values."""
+    if len(filled):
+        np.put(values, filled, 0.0)
+    return values
+
+
 class EachPair:
-    """Sums over the pairs of blocks, each of which is visited.
+    """Sums over the pairs of blocks, pair by pair.
 
     Parameters
     ----------
@@ -222,20 +218,21 @@ class EachPair:
         self.loss, self.rows = loss, rows
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
-        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
+        """Return the sums, of the shapes of the batch; the value only with `with_value`."""
         a, b = batch.of_upper(self.rows.above), batch.of_lower(self.rows.below)
         value, *slopes = derivatives(self.loss, self._margins(batch), with_second)
-        found = []
+        sums = []
         for slope in slopes:
-            found.append(batch.clear_upper(batch.sum_lower(slope, b)))
-            found.append(batch.clear_lower(batch.sum_upper(a, slope)))
+            sums.append(_cleared(batch.sum_lower(slope, b), batch.no_upper))
+            sums.append(_cleared(batch.sum_upper(a, slope), batch.no_lower))
         total = float(np.vdot(a, batch.sum_lower(value, b))) if with_value else 0.0
-        return PairSums(total, *found)
+        return PairSums(total, *sums)
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
         above = batch.of_upper(self.rows.above)
-        return batch.clear_lower(batch.sum_upper(above, self.loss.value(self._margins(batch))))
+        losses = self.loss.value(self._margins(batch))
+        return _cleared(batch.sum_upper(above, losses), batch.no_lower)
 
     def _margins(self, batch: Batch) -> Floats:
         upper, lower = self.rows.scores[batch.upper], self.rows.scores[batch.lower]
@@ -245,8 +242,8 @@ class EachPair:
 
 
 def derivatives(loss: MarginLoss, margin: Floats, with_second: bool) -> list[Floats]:
-    """Return phi, its derivative and, where asked for, its second derivative."""
-    found = list(loss.value_and_derivative(margin))
+    """Return phi, its derivative and, with `with_second`, its second derivative."""
+    values = list(loss.value_and_derivative(margin))
     if with_second:
-        found.append(require(loss, "second_derivative", "A sum of second derivatives")(margin))
-    return found
+        values.append(require(loss, "second_derivative", "A sum of second derivatives")(margin))
+    return values

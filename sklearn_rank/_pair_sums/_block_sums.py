@@ -1,7 +1,7 @@
 """Sums of any margin loss over all comparable pairs, block by block.
 
-A block is two groups of rows, every row of one above every row of the other. Large blocks
-are taken one by one, and small ones, many at a time, in batches.
+A block is two groups of rows, every row of one above every row of the other. Large blocks are
+summed one by one, small ones many at a time in batches.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.sums import Groups
@@ -29,7 +30,7 @@ BLOCK_PAIRS = 1 << 15
 """Pairs visited at a time: their temporaries stay in the second-level cache."""
 
 _PER_PAIR = 8.0
-"""Cost of a pair visited on its own, in the nanoseconds of `FastSums`."""
+"""Cost of a pair summed on its own, in the nanoseconds of `FastSums`."""
 
 
 class BlockSums:
@@ -55,7 +56,7 @@ class BlockSums:
         self._batches = list(batches(small, self._queries))
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
-        """Return the blocks that are taken one by one, and those that go into batches."""
+        """Return the blocks to sum one by one, and those for batches."""
         n_pairs = (blocks[:, 1] - blocks[:, 0]) * (blocks[:, 2] - blocks[:, 1])
         small = self.loss.small_sums
         cost = n_pairs * (_PER_PAIR if small is None else small.per_pair)
@@ -89,13 +90,12 @@ class BlockSums:
         weight = self.preferences.weight
         if len(self._large) == 1 and not self._batches and self.preferences.is_bipartite_list:
             middle = int(self._large[0, 1])
-            part = self._sums_of(
+            value, upper, lower, *second = self._sums_of(
                 scores[:middle], weight[:middle], scores[middle:], weight[middle:], with_second
             )
-            # Each row has one role: nothing is added up over blocks.
-            gradient = np.concatenate([part.upper, -part.lower])
-            second = (part.second_upper, part.second_lower)
-            return part.value, gradient, np.concatenate(second) if with_second else EMPTY
+            # Each row has one role: there is nothing to add up over blocks.
+            curvature = np.concatenate(second) if with_second else EMPTY
+            return value, np.concatenate([upper, -lower]), curvature
         sums = self.sums(scores, weight, weight, with_second)
         gradient, curvature = sums.upper, sums.second_upper
         gradient -= sums.lower
@@ -104,7 +104,7 @@ class BlockSums:
         return sums.value, gradient, curvature
 
     def part(self, scores: Floats) -> PartSums | None:
-        """Return the rows of one bipartite list as one part, None where there are others."""
+        """Return the rows of one bipartite list as one part; None for other rows."""
         rows = self.preferences
         if not (rows.is_bipartite_list and rows.collective is None and len(self._large) == 1):
             return None
@@ -126,22 +126,22 @@ class BlockSums:
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         n_rows = self.preferences.n_rows
-        # Apart, so that a caller who puts two together keeps one.
+        # Arrays of their own: a caller may add one to another in place.
         value, rows = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
         for first, middle, last in self._large:
             i, k = slice(first, middle), slice(middle, last)
-            part = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
-            value += part.value
-            for out, block, sums in zip(rows, (i, k, i, k), part[1:], strict=False):
-                out[block] += sums
+            block = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
+            value += block.value
+            for out, side, sums in zip(rows, (i, k, i, k), block[1:], strict=False):
+                out[side] += sums
         if self._batches:
             method = self._method(WeightedScores(scores, above, below))
             for batch in self._batches:
-                part = method.sums(batch, with_second, with_value)
-                value += part.value
-                for number, sums in enumerate(part[1:][: len(rows)]):
-                    _add(rows[number], batch, number % 2, sums)
-        # Without a value no message: parts of other processes send none either.
+                value_here, *sums_here = method.sums(batch, with_second, with_value)
+                value += value_here
+                for out, role, sums in zip(rows, (0, 1, 0, 1), sums_here, strict=False):
+                    _add(out, batch, role, sums)
+        # Without a value there is no message: other processes send none either.
         return PairSums(self.preferences.lists.total(value) if with_value else value, *rows)
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
@@ -158,17 +158,17 @@ class BlockSums:
         if self._batches:
             method = self._method(WeightedScores(scores, weight, EMPTY, margin))
             for batch in self._batches:
-                found = method.heights(batch if at_top else batch.mirrored())
-                _add(out, batch, 1 if at_top else 0, found)
+                heights = method.heights(batch if at_top else batch.mirrored())
+                _add(out, batch, 1 if at_top else 0, heights)
         return out
 
     def _method(self, rows: WeightedScores) -> BatchSums:
-        """Return how the batches are summed."""
-        each, small = EachPair(self.loss, rows), self.loss.small_sums
+        """Return the method that sums the batches."""
+        pair_by_pair, small = EachPair(self.loss, rows), self.loss.small_sums
         if small is None:
-            return each
+            return pair_by_pair
         n_pairs = max(batch.n_pairs for batch in self._batches)
-        return small.at(rows, self._queries, n_pairs, each)
+        return small.at(rows, self._queries, n_pairs, pair_by_pair)
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
@@ -201,12 +201,12 @@ class BlockSums:
     def _dense_heights(self, f: Floats, a: Floats, g: Floats) -> Floats:
         """Return the heights of the lower rows of one block, pair by pair."""
         pieces = _pieces(len(f), len(g))
-        parts = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
-        return np.asarray(sum(parts, start=np.zeros_like(g)))
+        heights = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)
+        return np.asarray(sum(heights, start=np.zeros_like(g)))
 
 
 def _are_zero(f: Floats, g: Floats) -> bool:
-    """Whether all scores of a block are zero; of other blocks one score is read, mostly."""
+    """Whether all scores of a block are zero; most other blocks show it by one score."""
     return bool(f[0] == 0 and g[0] == 0 and not f.any() and not g.any())
 
 
@@ -215,8 +215,6 @@ def _add(out: Floats, batch: Batch, role: int, sums: Floats) -> None:
     np.add.at(out, batch.rows[role].ravel(), sums.ravel())
 
 
-def _pieces(n: int, each: int) -> Iterator[slice]:
-    """Yield slices of `n` items that hold `each` pairs."""
-    step = max(1, BLOCK_PAIRS // max(each, 1))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
+def _pieces(n_upper: int, n_lower: int) -> Iterator[slice]:
+    """Return slices of the upper rows of a block with about `BLOCK_PAIRS` pairs each."""
+    return blocks(n_upper, max(1, BLOCK_PAIRS // max(n_lower, 1)))

@@ -1,7 +1,7 @@
-"""Sums of a smooth loss over the pairs of many queries, at the price of their rows.
+"""Sums of a smooth loss over the pairs of many queries, in time linear in the rows.
 
-The scores of a query are divided into cells (`_cells`), each of which has moments of the rows of
-each level: those of the levels above or below a row are the coefficients of a polynomial.
+The scores of a query are divided into cells (`_cells`). A cell has moments of the rows of each
+level; those of the levels above or below a row give the coefficients of a polynomial.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from sklearn_rank._pair_sums._cells import RowsInCells, kernels, number_of_terms
 from sklearn_rank._pair_sums.group_sums import EMPTY, KeptSums, PairSums, PartSums
 from sklearn_rank._pair_sums.margin_losses import MarginLoss
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _WIDTH = 0.48
-"""Width of a cell in half-widths of the strip; wider ones are fewer, and need more moments."""
+"""Width of a cell in half-widths of the strip; fewer, wider cells need more moments."""
 
 _MOST_CELLS = 14
-"""Cells of a query. With more of them the pairs themselves cost less."""
+"""Most cells of a query. With more of them pair by pair costs less."""
 
 _PART_ROWS, _MOST_ROWS = 16_000, 32_000
-"""Rows whose polynomials are in memory together, and rows of a query, whose all must be."""
+"""Rows whose polynomials are in memory together, about; most rows of a query, which is whole."""
 
 _PER_ROW, _PER_SEGMENT, _OVERHEAD = 50.0, 500.0, 300e3
 """Cost of a row, of a level of a query and of a call, in the nanoseconds of `FastSums`."""
@@ -63,11 +63,11 @@ class CellSums:
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
         blocks = self._queries.blocks(_PART_ROWS)
-        self._parts = [_Cells(preferences, rows) for rows in blocks]
+        self._parts = [QueryCells(preferences, rows) for rows in blocks]
         self._threads = loss.strip.threads or ThreadPool(1)
         self._most_rows = max(block.n_items for block in blocks)
-        # Kept: new pages from the system would take longer than what is written there. A call takes
-        # what it needs, so that others may come meanwhile.
+        # Kept: new pages from the system would take longer than the writing. A call takes what it
+        # needs, so that other calls may run at the same time.
         self._free: list[_Memory] = []
 
     @staticmethod
@@ -87,76 +87,75 @@ class CellSums:
         The value is that of all processes; gradient and curvature are those of the rows here.
         """
         weight = self.preferences.weight
-        found = np.empty((1 + with_second, len(scores)))
+        sums = np.empty((1 + with_second, len(scores)))
 
         def sum_part(part: PartSums) -> float:
-            assert isinstance(part, _Cells)
-            return part.in_both_roles(weight[part.rows], found[:, part.rows])
+            assert isinstance(part, QueryCells)
+            return part.in_both_roles(weight[part.rows], sums[:, part.rows])
 
         values = self.in_parts(scores, sum_part)
         if values is None:
             return self._otherwise.derivatives(scores, scale, with_second)
-        found *= weight / scale
-        gradient, *second = found
+        sums *= weight / scale
+        gradient, *second = sums
         value = self.preferences.lists.total(sum(values)) / scale
         return value, gradient, np.maximum(second[0], 0.0) if second else EMPTY
 
-    def sums(self, scores: Floats, above: Floats, below: Floats, *asked: bool) -> PairSums:
+    def sums(self, scores: Floats, above: Floats, below: Floats, *options: bool) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        found = self.in_parts(
-            scores, lambda part: part.sums(above[part.rows], below[part.rows], *asked)
+        parts = self.in_parts(
+            scores, lambda part: part.sums(above[part.rows], below[part.rows], *options)
         )
-        if found is None:
-            return self._otherwise.sums(scores, above, below, *asked)
-        values, *rows = zip(*found, strict=True)
+        if parts is None:
+            return self._otherwise.sums(scores, above, below, *options)
+        values, *sums = zip(*parts, strict=True)
         value = self.preferences.lists.total(sum(values))
-        return PairSums(value, *(np.concatenate(each) for each in rows))
+        return PairSums(value, *map(np.concatenate, sums))
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
         """Return the loss of each row's pairs, of which each needs a `margin`."""
-        found = self.in_parts(scores, lambda part: part.heights(weight[part.rows], side), margin)
-        if found is None:
+        parts = self.in_parts(scores, lambda part: part.heights(weight[part.rows], side), margin)
+        if parts is None:
             return self._otherwise.heights(scores, weight, side, margin)
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     def in_parts(
-        self, scores: Floats, sum_part: Callable[[PartSums], Found], margin: float = 0.0
-    ) -> list[Found] | None:
+        self, scores: Floats, sum_part: Callable[[PartSums], Result], margin: float = 0.0
+    ) -> list[Result] | None:
         """Call a function with each part of the rows, and return its results in their order.
 
         Parts are whole queries. None where scores are spread too widely.
         """
-        places = self._places(scores, margin)
-        if places is None:
+        scored = self._located(scores, margin)
+        if scored is None:
             return None
         n_threads = min(self._threads.size, len(self._parts))
 
-        def run(number: int) -> list[Found]:
+        def run(thread: int) -> list[Result]:
             try:
                 memory = self._free.pop()
             except IndexError:
                 memory = _Memory(self._most_rows, self._n_terms)
-            found = [
-                sum_part(part.placed(places, memory)) for part in self._parts[number::n_threads]
-            ]
+            results = [sum_part(part.at(scored, memory)) for part in self._parts[thread::n_threads]]
             self._free.append(memory)
-            return found
+            return results
 
-        found = self._threads.map(run, n_threads)
-        return [found[k % n_threads][k // n_threads] for k in range(len(self._parts))]
+        by_thread = self._threads.map(run, n_threads)
+        return [by_thread[k % n_threads][k // n_threads] for k in range(len(self._parts))]
 
-    def _places(self, scores: Floats, margin: float) -> _Places | None:
+    def _located(self, scores: Floats, margin: float) -> _ScoredCells | None:
         """Return the cells of the rows, or None where scores are spread too widely."""
-        low, high = (self._queries.reduce(one, scores) for one in (np.minimum, np.maximum))
+        low, high = (self._queries.reduce(end, scores) for end in (np.minimum, np.maximum))
         with np.errstate(over="ignore", invalid="ignore"):
             n_cells = (high - low) / self._width + 1.0
         if not n_cells.max() < _MOST_CELLS + 1:  # NaN, too
             return None
         matrices = _kernels(self.loss, self._width, self._n_terms, int(n_cells.max()), margin)
-        return _Places(scores, low, n_cells.astype(np.intp), self._width, matrices, self._mirror)
+        counts = n_cells.astype(np.intp)
+        return _ScoredCells(scores, low, counts, self._width, matrices, self._mirror)
 
 
-@lru_cache(maxsize=4)  # most calls need those of the call before
+@lru_cache(maxsize=4)  # most calls need the matrices of the last call
 def _kernels(
     loss: MarginLoss, width: float, n_terms: int, n_cells: int, margin: float
 ) -> list[Floats]:
@@ -167,20 +166,22 @@ def _kernels(
     """
     size, cells = n_cells * n_terms, np.arange(n_cells)
     with_second, distances = hasattr(loss, "second_derivative"), np.arange(1 - n_cells, n_cells)
-    found = kernels(lambda m: derivatives(loss, m - margin, with_second), width, n_terms, distances)
-    place = cells - cells[:, np.newaxis] + n_cells - 1
-    return [each[place].transpose(0, 2, 1, 3).reshape(size, size) for each in found]
+    by_distance = kernels(
+        lambda m: derivatives(loss, m - margin, with_second), width, n_terms, distances
+    )
+    distance = cells - cells[:, np.newaxis] + n_cells - 1
+    return [c[distance].transpose(0, 2, 1, 3).reshape(size, size) for c in by_distance]
 
 
-class _Places(NamedTuple):
-    """Where the cells of the queries are, and what is summed there.
+class _ScoredCells(NamedTuple):
+    """The cells of the queries at some scores, and the functions to sum there.
 
     Attributes
     ----------
     scores : ndarray of shape (n_rows,)
         The scores.
     low : ndarray of shape (n_queries,)
-        Lowest score of each query, where its first cell begins.
+        Lowest score of each query: the lower end of its first cell.
     n_cells : ndarray of shape (n_queries,)
         Number of cells of each query.
     width : float
@@ -188,7 +189,7 @@ class _Places(NamedTuple):
     kernels : list of ndarray
         Coefficients of phi and its derivatives.
     mirror : float or None
-        phi'(m) + phi'(-m) if that is the same for all m: one sum then serves both roles of a row.
+        phi'(m) + phi'(-m) if it is the same for all m: then one sum serves both roles of a row.
     """
 
     scores: Floats
@@ -205,18 +206,18 @@ class _Memory:
     Attributes
     ----------
     terms : ndarray of shape (n_terms, n)
-        Powers of the places of the rows of a block.
+        Powers of the positions of the rows of a block.
     powers, values : ndarray of shape (n, n_terms)
         The same by row, and their products with coefficients.
     """
 
     def __init__(self, n_rows: int, n_terms: int) -> None:
         self.powers, self.values = np.empty((2, n_rows, n_terms))
-        # Rows at a distance of a power of two would share few lines of the cache.
+        # Rows that are a power of two apart would share few lines of the cache.
         self.terms = np.empty((n_terms, n_rows - n_rows % 16 + 24))
 
 
-class _Cells(KeptSums):
+class QueryCells(KeptSums):
     """The cells of some queries, one after the other.
 
     Moments and coefficients have the shape (n_segments, n_cells * n_terms).
@@ -242,40 +243,41 @@ class _Cells(KeptSums):
         first = self._queries.offset
         self._segments = preferences.segments.block(first, first + self._queries.n_items)
 
-    def placed(self, places: _Places, memory: _Memory) -> _Cells:
-        """Return the cells at some scores, until others are placed in this memory."""
+    def at(self, scored: _ScoredCells, memory: _Memory) -> QueryCells:
+        """Return the cells at some scores; they are valid until the memory is used again."""
         block, segments = self._block, self._segments
-        at = copy(self)
-        n_cells = int(places.n_cells[block.groups].max())
-        distance = places.scores[self.rows] - block.spread(places.low[block.groups])
-        in_cells = RowsInCells(distance, places.width)
-        at._powers, at._values = memory.powers[: block.n_items], memory.values[: block.n_items]
-        np.copyto(at._powers, in_cells.powers(memory.terms).T)
-        at._cell = in_cells.cell + segments.spread(np.arange(segments.n_groups) * n_cells)
-        # Sums a row of the powers for each row: all moments at once, where these are many.
-        at._matrix = csc_matrix((segments.n_groups * n_cells, block.n_items))
-        at._matrix.indices = at._cell
-        at._matrix.indptr = np.arange(block.n_items + 1)
+        cells = copy(self)
+        n_cells = int(scored.n_cells[block.groups].max())
+        distance = scored.scores[self.rows] - block.spread(scored.low[block.groups])
+        in_cells = RowsInCells(distance, scored.width)
+        n_rows = block.n_items
+        cells._powers, cells._values = memory.powers[:n_rows], memory.values[:n_rows]
+        np.copyto(cells._powers, in_cells.powers(memory.terms).T)
+        cells._cell = in_cells.cell + segments.spread(np.arange(segments.n_groups) * n_cells)
+        # One product sums the powers of all rows by cell: all moments at once.
+        cells._matrix = csc_matrix((segments.n_groups * n_cells, n_rows))
+        cells._matrix.indices, cells._matrix.indptr = cells._cell, np.arange(n_rows + 1)
         size = n_cells * len(memory.terms)
-        at._kernels = [kernel[:size, :size] for kernel in places.kernels]
-        at._mirror = places.mirror
-        at._forget()
-        return at
+        cells._kernels = [kernel[:size, :size] for kernel in scored.kernels]
+        cells._mirror = scored.mirror
+        cells._forget()
+        return cells
 
     def in_both_roles(self, weight: Floats, out: Floats) -> float:
         """Return the sum over all pairs; write that of phi' and, in a second row, of phi''.
 
-        Of phi' it is that of a row as upper one less that as lower one, of phi'' their sum.
+        Of phi' it is the sum of a row as the upper one less that as the lower one, of phi'' both
+        sums together.
         """
         own = self._own(weight)
-        above, below = self._above(own), self._below(own)
+        above, below = self._others("lower", own), self._others("upper", own)
         for order, rows in enumerate(out, start=1):
             kernel = self._kernels[order]
             if self._mirror is None:
                 coefficients = below @ kernel + (-1) ** order * (above @ kernel.T)
             else:
                 coefficients = (above + below) @ kernel
-                if order == 1:  # phi'(m) of a lower row is the mirror less phi'(-m)
+                if order == 1:  # phi'(m) = mirror - phi'(-m) for a lower row
                     constants = slice(None, None, self._powers.shape[1])
                     mass = above[:, constants].sum(axis=1, keepdims=True)
                     coefficients[:, constants] -= self._mirror * mass
@@ -284,34 +286,29 @@ class _Cells(KeptSums):
 
     def _moments(self, role: str, weight: Floats) -> Floats:
         """Return the moments of the rows above each segment, or below it."""
-        own = self._own(weight)
-        return self._above(own) if role == "lower" else self._below(own)
+        return self._others(role, self._own(weight))
 
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
     ) -> Sequence[Floats]:
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
-        found = np.empty((len(orders), self._block.n_items))
-        for order, out in zip(orders, found, strict=True):
+        sums = np.empty((len(orders), self._block.n_items))
+        for order, out in zip(orders, sums, strict=True):
             kernel = self._kernels[order]
             self._at_rows(moments @ (kernel if role == "upper" else kernel.T), out)
-        return list(found)
+        return list(sums)
 
     def _own(self, weight: Floats) -> Floats:
         """Return the moments of the rows of each segment."""
         self._matrix.data = weight
         return np.asarray(self._matrix @ self._powers).reshape(self._segments.n_groups, -1)
 
-    def _above(self, moments: Floats) -> Floats:
-        """Return the moments of the rows above each segment."""
-        return self._queries.scan(np.add, moments, 0.0)
-
-    def _below(self, moments: Floats) -> Floats:
-        """Return the moments of the rows below each segment."""
-        return self._queries.scan(np.add, moments, 0.0, reverse=True)
+    def _others(self, role: str, moments: Floats) -> Floats:
+        """Return the moments of the rows with which rows in a role are compared."""
+        return self._queries.scan(np.add, moments, 0.0, reverse=role == "upper")
 
     def _at_rows(self, coefficients: Floats, out: Floats) -> None:
-        """Write the polynomials with these coefficients, at the places of the rows."""
+        """Write the polynomials with these coefficients, at the positions of the rows."""
         n_terms = self._powers.shape[1]
         coefficients.reshape(-1, n_terms).take(self._cell, axis=0, out=self._values, mode="clip")
         np.multiply(self._values, self._powers, out=self._values)

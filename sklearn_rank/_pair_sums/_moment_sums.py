@@ -12,7 +12,7 @@ from sklearn_rank._core.sums import ALL_HERE, Sums
 from sklearn_rank._pair_sums.group_sums import PairSums
 
 _SAMPLE = 1 << 12
-"""Rows of a side whose median is taken."""
+"""Rows of a side for the median."""
 
 
 def least_squares_sums(
@@ -58,22 +58,22 @@ class _Moments(NamedTuple):
 
     @classmethod
     def of(cls, weight: Floats, x: Floats, rows: Sums) -> _Moments:
-        """Return those of rows of which some are here."""
+        """Return the moments of the rows of all processes."""
         mass, moment = rows.totals(float(weight.sum()), float(weight @ x))
         mean, spread = moment / mass if mass > 0 else 0.0, 0.0
-        for some in blocks(len(x)):
-            deviation = x[some] - mean
-            spread += float((weight[some] * deviation) @ deviation)
+        for block in blocks(len(x)):
+            deviation = x[block] - mean
+            spread += float((weight[block] * deviation) @ deviation)
         return cls(mass, mean, float(rows.total(spread)))
 
 
 def _moments(
     f: Floats, a: Floats, g: Floats, b: Floats, rows: Sums
 ) -> tuple[Floats, Floats, _Moments, _Moments]:
-    """Return 1 - f and g, both from the middle of the scores, and the moments of both.
+    """Return 1 - f and g, both relative to the middle of the scores, and the moments of both.
 
-    The middle is a median: outliers would move a mean so far that the others lost their digits.
-    Of several processes it is the median of theirs.
+    The middle is a median: a mean would move so far with outliers that other scores lost digits. On
+    several processes it is the median of their medians.
     """
     sample = np.concatenate([x[:: max(-(-len(x) // _SAMPLE), 1)] for x in (f, g)])
     middles = rows.concat(np.array([np.median(sample)] if len(sample) else []))

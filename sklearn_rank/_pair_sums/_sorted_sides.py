@@ -11,24 +11,24 @@ from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.protocols import Floats, Indices, Mask
 
 _FEW = 1 << 14
-"""Up to so many numbers `numpy.argsort` is as fast."""
+"""Numbers up to which `numpy.argsort` is as fast."""
 
 _TINY = 2.0**-20
-"""Share of the range: where half of the numbers lie in less, most buckets would be empty."""
+"""Share of the range: if half of the numbers lie within it, most buckets would be empty."""
 
 
 @dataclass(frozen=True, eq=False)
 class SortedSides:
-    """Places of the upper and of the lower rows, sorted together.
+    """Points on a line of the upper and of the lower rows, sorted together.
 
     Attributes
     ----------
     order : ndarray of shape (n_rows,)
-        Rows, the upper ones first, by rising place.
+        Rows by increasing point; the numbers of upper rows come first.
     is_upper : ndarray of shape (n_rows,)
         Which of them are upper rows.
     gap : ndarray of shape (n_rows - 1,)
-        Distance from each place to the next.
+        Distance from each point to the next.
     n_upper : int
         Number of upper rows.
     """
@@ -52,7 +52,7 @@ class SortedSides:
         return above, below
 
     def masses(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-        """Return the weight of the upper rows up to each place, and of the lower from it on."""
+        """Return the weight of the upper rows up to each point, and of the lower from it on."""
         if (a == a[0]).all() and (b == b[0]).all():
             n_above = np.cumsum(self.is_upper, dtype=np.int32)  # counts are summed faster
             above = n_above * float(a[0])
@@ -64,7 +64,7 @@ class SortedSides:
         return np.cumsum(above, out=above), np.cumsum(below[::-1], out=below[::-1])[::-1]
 
     def weight_before(self, a: Floats) -> Floats:
-        """Return the weight of the upper rows up to each place."""
+        """Return the weight of the upper rows up to each point."""
         return self.masses(a, np.zeros(len(self.order) - self.n_upper))[0]
 
     def split(self, values: Floats) -> tuple[Floats, Floats]:
@@ -73,18 +73,18 @@ class SortedSides:
         return rows[: self.n_upper], rows[self.n_upper :]
 
 
-def sort_sides(places: Floats, n_upper: int) -> tuple[Floats, SortedSides]:
-    """Return places sorted, and the rows in this order; those of the upper rows come first."""
-    x, order = sort_with_order(places)
+def sort_sides(points: Floats, n_upper: int) -> tuple[Floats, SortedSides]:
+    """Return points sorted, and the rows in this order; `points` has the upper rows first."""
+    x, order = sort_with_order(points)
     return x, SortedSides(order, order < n_upper, np.diff(x), n_upper)
 
 
 def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
     """Return finite numbers sorted, and the order that sorts them.
 
-    Each number is rounded down to one of equal buckets, and the number of the bucket packed with
-    the position into one integer: NumPy sorts integers faster than it finds an order. Where many
-    numbers share a bucket, it finds the order.
+    Each number is rounded down to one of equal buckets; bucket and position are packed into one
+    integer, since NumPy sorts integers faster than it finds an order. Where many numbers share a
+    bucket, `numpy.argsort` is used.
     """
     with np.errstate(over="ignore"):
         length = float(x.max()) - (low := float(x.min()))
@@ -94,35 +94,33 @@ def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
         order = np.argsort(x)
         return x[order], order
     bits, packed = len(x).bit_length(), np.arange(len(x), dtype=np.uint64)
-    # A little less than there are buckets: rounding must not reach beyond the last.
+    # A little less than the number of buckets: rounding must not reach beyond the last.
     scale = 2.0 ** (64 - bits) * (1 - 2.0**-40) / length
-    for some in blocks(len(x)):  # pages of fresh arrays cost more than the sums
-        place = x[some] - low
-        place *= scale
-        bucket = place.astype(np.uint64)
+    for block in blocks(len(x)):  # pages of fresh arrays cost more than the sums
+        bucket = ((x[block] - low) * scale).astype(np.uint64)
         bucket <<= np.uint64(bits)
-        packed[some] |= bucket
+        packed[block] |= bucket
     packed.sort()
     packed &= np.uint64((1 << bits) - 1)
     order = packed.view(np.int64)
-    found = x.take(order, mode="clip")  # the mode spares a check of the bounds, through a buffer
-    if (found[1:] < found[:-1]).any():  # some share a bucket: nearly in order
-        rank = found.argsort(kind="stable")
-        found, order = found[rank], order[rank]
-    return found, order
+    values = x.take(order, mode="clip")  # the mode spares a check of the bounds, through a buffer
+    if (values[1:] < values[:-1]).any():  # some share a bucket: nearly in order
+        rank = values.argsort(kind="stable")
+        values, order = values[rank], order[rank]
+    return values, order
 
 
 def integral(gap: Floats, mass: Floats) -> Floats:
-    """Return the integral, up to each place, of a mass constant from place to place."""
+    """Return the integral, up to each point, of a mass that is constant between points."""
     out = np.zeros(len(mass))
     np.multiply(gap, mass[:-1], out=out[1:])
     return np.cumsum(out, out=out)
 
 
 def scattered(values: Floats, order: Indices) -> Floats:
-    """Return the array that ``array[order] = values`` makes of an order of all its rows.
+    """Return the array after ``array[order] = values``, where `order` has all its rows.
 
-    As a histogram with one row in each bin: faster than the assignment.
+    A histogram with one row in each bin is faster than the assignment.
     """
     return Histogram(order.astype(np.int32, copy=False), len(order))(values)
 

@@ -26,17 +26,17 @@ _CLOSE = 2.0**-51
 """Distance, relative to places above 1, at which rounding decides which of two is the lower."""
 
 
-def _line(f: Floats, g: Floats) -> SortedSides:
+def _sort(f: Floats, g: Floats) -> SortedSides:
     """Sort the keys of the upper rows together with the scores of the lower rows."""
-    place = np.concatenate([f, g])
-    place[: len(f)] -= 1.0
-    x, line = sort_sides(place, len(f))
-    close = line.gap <= _CLOSE * max(1.0, x[-1], -x[0])
-    close &= line.is_upper[1:] != line.is_upper[:-1]
-    if close.any() and np.min(line.gap[close] / np.maximum(1.0, np.abs(x[1:][close]))) <= _CLOSE:
-        place[: len(f)] = _exact_keys(f)
-        line = sort_sides(place, len(f))[1]
-    return line
+    points = np.concatenate([f, g])
+    points[: len(f)] -= 1.0
+    x, sides = sort_sides(points, len(f))
+    close = sides.gap <= _CLOSE * max(1.0, x[-1], -x[0])
+    close &= sides.is_upper[1:] != sides.is_upper[:-1]
+    if close.any() and np.min(sides.gap[close] / np.maximum(1.0, np.abs(x[1:][close]))) <= _CLOSE:
+        points[: len(f)] = _exact_keys(f)
+        sides = sort_sides(points, len(f))[1]
+    return sides
 
 
 def _exact_keys(f: Floats) -> Floats:
@@ -50,70 +50,70 @@ def _exact_keys(f: Floats) -> Floats:
     return np.where(f - key <= 1.0, key, np.nextafter(key, np.inf))
 
 
-def _split(line: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
-    """Return values at places, separate ones for the two sides, to their rows."""
-    return line.split(np.where(line.is_upper, upper, lower))
+def _split(sides: SortedSides, upper: Floats, lower: Floats) -> tuple[Floats, Floats]:
+    """Return sorted values, separate ones for the two sides, by upper row and by lower row."""
+    return sides.split(np.where(sides.is_upper, upper, lower))
 
 
-def _active(line: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Floats]:
+def _active(sides: SortedSides, above: Floats, below: Floats) -> tuple[Floats, Floats]:
     """Return the weight of each row's active pairs: of upper rows, and of lower rows.
 
-    All rows of one place take its last A and its first B: those that are there already where the
-    upper rows of a place come first.
+    All rows of one point have its last A and its first B, which they already have where the upper
+    rows of the point come first.
     """
-    is_new = line.gap != 0
-    if (~is_new & (line.is_upper[1:] > line.is_upper[:-1])).any():
+    is_new = sides.gap != 0
+    if (~is_new & (sides.is_upper[1:] > sides.is_upper[:-1])).any():
         first = np.flatnonzero(np.concatenate([[True], is_new]))
-        length = np.diff(first, append=len(line.order))
+        length = np.diff(first, append=len(sides.order))
         above = np.repeat(above[first + length - 1], length)
         below = np.repeat(below[first], length)
-    return _split(line, below, above)
+    return _split(sides, below, above)
 
 
 def sorted_list(
     sums: Callable[..., PairSums], heights: Callable[..., Floats], f: Floats, g: Floats
 ) -> OnePart:
     """Return the sums over one bipartite list by one sort, given functions of the sorted rows."""
-    line = _line(f, g)
+    sides = _sort(f, g)
 
     def heights_of(weight: Floats, side: str) -> Floats:
-        return heights(line if side == "top" else _line(-g, -f), weight)
+        return heights(sides if side == "top" else _sort(-g, -f), weight)
 
     def sums_of(above: Floats, below: Floats, with_second: bool = False, **_: bool) -> PairSums:
-        return sums(line, above, below, *[True] * with_second)
+        return sums(sides, above, below, *[True] * with_second)
 
     return OnePart(heights_of, sums_of, len(f))
 
 
-def hinge_sums(line: SortedSides, a: Floats, b: Floats) -> PairSums:
+def hinge_sums(sides: SortedSides, a: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with weights a and lower rows with weights b."""
-    masses = line.masses(a, b)
+    above, below = sides.masses(a, b)
     value = sum(
-        float(line.gap[some] @ (masses[0][some] * masses[1][1:][some]))
-        for some in blocks(len(line.gap))
+        float(sides.gap[block] @ (above[block] * below[1:][block]))
+        for block in blocks(len(sides.gap))
     )
-    upper, lower = _active(line, *masses)
+    upper, lower = _active(sides, above, below)
     return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
 
 
-def hinge_heights(line: SortedSides, a: Floats) -> Floats:
+def hinge_heights(sides: SortedSides, a: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
-    return line.split(integral(line.gap, line.weight_before(a)))[1]
+    return sides.split(integral(sides.gap, sides.weight_before(a)))[1]
 
 
 def squared_hinge_sums(
-    line: SortedSides, a: Floats, b: Floats, with_second: bool = False
+    sides: SortedSides, a: Floats, b: Floats, with_second: bool = False
 ) -> PairSums:
     """Return the sums for upper rows with weights a and lower rows with weights b."""
-    sums = _squared(line, *line.masses(a, b))
+    sums = _squared(sides, *sides.masses(a, b))
     return with_constant_second(sums, float(a.sum()), float(b.sum())) if with_second else sums
 
 
-def squared_hinge_heights(line: SortedSides, a: Floats) -> Floats:
+def squared_hinge_heights(sides: SortedSides, a: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
-    above = line.weight_before(a)
-    growth = _growth(line.gap, above[:-1], integral(line.gap, above)[:-1])
-    return line.split(integral(growth, np.ones(len(above))))[1]
+    above = sides.weight_before(a)
+    growth = _growth(sides.gap, above[:-1], integral(sides.gap, above)[:-1])
+    return sides.split(integral(growth, np.ones(len(above))))[1]
 
 
 def rounded_hinge_sums(
@@ -128,9 +128,9 @@ def rounded_hinge_sums(
     two kinks: those active at the margin 1 less those active at 1 - d.
     """
     scale = 1.0 - width
-    lines = _line(f, g), _line(f / scale, g / scale)
-    masses = [line.masses(a, b) for line in lines]
-    outer, inner = (_squared(line, *mass) for line, mass in zip(lines, masses, strict=True))
+    kinks = _sort(f, g), _sort(f / scale, g / scale)  # at the margins 1 and 1 - d
+    masses = [sides.masses(a, b) for sides in kinks]
+    outer, inner = (_squared(sides, *mass) for sides, mass in zip(kinks, masses, strict=True))
     sums = PairSums(
         (outer.value - scale**2 * inner.value) / (2 * width),
         (outer.upper - scale * inner.upper) / (2 * width),
@@ -138,7 +138,7 @@ def rounded_hinge_sums(
     )
     if not with_second:
         return sums
-    active, beyond = (_active(line, *mass) for line, mass in zip(lines, masses, strict=True))
+    active, beyond = (_active(sides, *mass) for sides, mass in zip(kinks, masses, strict=True))
     # Rounding of the running sums must not leave a negative count.
     upper, lower = (np.maximum(active[n] - beyond[n], 0.0) / width for n in (0, 1))
     return sums._replace(second_upper=upper, second_lower=lower)
@@ -147,29 +147,29 @@ def rounded_hinge_sums(
 def rounded_hinge_heights(width: float, f: Floats, a: Floats, g: Floats) -> Floats:
     """Return the sum over the upper rows of a * phi(f - g), for each lower row."""
     scale = 1.0 - width
-    inner = squared_hinge_heights(_line(f / scale, g / scale), a)
-    height = squared_hinge_heights(_line(f, g), a) - scale**2 * inner
+    inner = squared_hinge_heights(_sort(f / scale, g / scale), a)
+    height = squared_hinge_heights(_sort(f, g), a) - scale**2 * inner
     return np.maximum(height, 0.0) / (2 * width)
 
 
-def _squared(line: SortedSides, above: Floats, below: Floats) -> PairSums:
-    """Return the sums of the squared hinge loss, given A and B at each place."""
+def _squared(sides: SortedSides, above: Floats, below: Floats) -> PairSums:
+    """Return the sums of the squared hinge loss, given A and B at each point."""
     # The derivative of a row is the integral of the weight on the other side: its active pairs,
     # each times its residual.
-    behind = integral(line.gap, above)
-    ahead = integral(line.gap[::-1], below[::-1])[::-1]
-    upper, lower = _split(line, ahead, behind)
+    behind = integral(sides.gap, above)
+    ahead = integral(sides.gap[::-1], below[::-1])[::-1]
+    upper, lower = _split(sides, ahead, behind)
     upper *= -2.0
     lower *= -2.0
     value = sum(
-        float(_growth(line.gap[some], above[some], behind[some]) @ below[1:][some])
-        for some in blocks(len(line.gap))
+        float(_growth(sides.gap[block], above[block], behind[block]) @ below[1:][block])
+        for block in blocks(len(sides.gap))
     )
     return PairSums(value, upper, lower)
 
 
 def _growth(gap: Floats, mass: Floats, integral: Floats) -> Floats:
-    """Return twice the integral of the integral, from each place to the next."""
+    """Return twice the integral of the integral, from each point to the next."""
     growth = gap * mass
     growth += integral
     growth += integral

@@ -1,4 +1,4 @@
-"""Sums over the pairs of two groups of rows: their record and their interfaces."""
+"""Sums over the pairs of two groups of rows: their records and interfaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sklearn_rank._pair_sums._batches import Batch
 
 EMPTY: Floats = np.empty(0)
-"""Stands for sums that were not asked for."""
+"""In place of sums that are not wanted."""
 
 
 class PairSums(NamedTuple):
@@ -28,13 +28,13 @@ class PairSums(NamedTuple):
     Attributes
     ----------
     value : float
-        :math:`\sum_{ik} a_i b_k \phi(f_i - g_k)`; any number when not asked for.
+        :math:`\sum_{ik} a_i b_k \phi(f_i - g_k)`; any number when not wanted.
     upper : ndarray of shape (n_upper,)
         :math:`\sum_k b_k \phi'(f_i - g_k)`.
     lower : ndarray of shape (n_lower,)
         :math:`\sum_i a_i \phi'(f_i - g_k)`.
     second_upper : ndarray of shape (n_upper,)
-        :math:`\sum_k b_k \phi''(f_i - g_k)`; empty when not asked for, as is the next.
+        :math:`\sum_k b_k \phi''(f_i - g_k)`; empty when not wanted, as is the next.
     second_lower : ndarray of shape (n_lower,)
         :math:`\sum_i a_i \phi''(f_i - g_k)`.
     """
@@ -47,15 +47,15 @@ class PairSums(NamedTuple):
 
 
 class PartSums(Protocol):
-    """Sums over the pairs of some rows, at given scores: no pair has only one of its rows here.
+    """Sums over the pairs of some rows at some scores; both rows of a pair are here.
 
     Attributes
     ----------
     rows : slice
         The rows.
     n_upper : int or None
-        Number of upper rows, which come first, where no row has both roles: weights and sums of
-        one role are then those of its rows. None where they are of all rows.
+        Number of upper rows, which come first, if no row has both roles: weights and sums of a role
+        have the shape of its rows. None if they have the shape of all rows.
     """
 
     rows: slice
@@ -71,10 +71,10 @@ class PartSums(Protocol):
 
 
 class KeptSums(ABC):
-    """`PartSums` that keep what they have computed; arrays of weights are told by identity.
+    """`PartSums` that keep computed sums; they know arrays of weights by identity.
 
-    Moments are what the sums need of the rows that a row is compared with. A subclass calls
-    `_forget` before other scores are used.
+    Sums depend on the other rows of the pairs by moments alone. A subclass calls `_forget` before
+    other scores are used.
     """
 
     rows: slice
@@ -110,31 +110,31 @@ class KeptSums(ABC):
 
     def _forget(self) -> None:
         """Forget all sums."""
-        # With the weights: without them others could get their identity.
-        self._known: dict[tuple[str, int, int], tuple[Floats, Floats]] = {}
+        # The weights are kept, too: freed, they would leave their identity to other arrays.
+        self._kept: dict[tuple[str, int, int], tuple[Floats, Floats]] = {}
 
     def _kept_moments(self, role: str, weight: Floats) -> Floats:
         key = role, -1, id(weight)
-        if key not in self._known:
-            self._known[key] = weight, self._moments(role, weight)
-        return self._known[key][1]
+        if key not in self._kept:
+            self._kept[key] = weight, self._moments(role, weight)
+        return self._kept[key][1]
 
     def _in_role(self, role: str, weight: Floats, orders: Sequence[int]) -> list[Floats]:
         """Return the sums of derivatives for rows in a role; weights are of the other rows."""
         keys = {order: (role, order, id(weight)) for order in orders}
-        new = [order for order in orders if keys[order] not in self._known]
+        new = [order for order in orders if keys[order] not in self._kept]
         if new:
-            found = self._evaluate(role, new, self._kept_moments(role, weight), weight)
-            for order, sums in zip(new, found, strict=True):
+            computed = self._evaluate(role, new, self._kept_moments(role, weight), weight)
+            for order, sums in zip(new, computed, strict=True):
                 if order != 1:
-                    np.maximum(sums, 0.0, out=sums)  # rounding where all is in order, or far away
-                self._known[keys[order]] = weight, sums
-        return [self._known[keys[order]][1] for order in orders]
+                    np.maximum(sums, 0.0, out=sums)  # sums near zero may be rounding
+                self._kept[keys[order]] = weight, sums
+        return [self._kept[keys[order]][1] for order in orders]
 
 
 @dataclass(eq=False)
 class OnePart:
-    """All rows as one part, see `PartSums`, by two functions."""
+    """All rows as one part, see `PartSums`, by functions."""
 
     heights: Callable[[Floats, str], Floats]
     sums: Callable[..., PairSums]
@@ -151,7 +151,7 @@ def one_list(
 ) -> OnePart:
     """Return the sums over one bipartite list, by functions of f, a, g, b and of f, a, g.
 
-    The first takes True as fifth argument where second derivatives are wanted.
+    For second derivatives the first of them gets True as fifth argument.
     """
 
     def heights_of(weight: Floats, side: str) -> Floats:
@@ -182,7 +182,7 @@ class FastSums(NamedTuple):
     at : callable
         Maps the scores f, g of the upper and of the lower rows to `PartSums` of them.
     overhead, per_row : float
-        Cost of a call and for each row, in nanoseconds on one machine: only ratios matter.
+        Cost of a call and of a row, in nanoseconds on one machine: only ratios matter.
     """
 
     at: Callable[..., PartSums]
@@ -198,7 +198,7 @@ class Strip(NamedTuple):
     half_width : float
         Half-width of the strip: distance of the nearest singularity from the axis.
     error : float, default=1e-12
-        Share of a row's pairs by which sums that rely on it may be wrong.
+        Share of a row's pairs by which sums may be wrong.
     threads : ThreadPool or None, default=None
         Threads that share such sums.
     """
@@ -219,7 +219,7 @@ class WeightedScores:
     above, below : ndarray of shape (n_rows,)
         Weights of the rows as upper and as lower rows of pairs.
     margin : float, default=0.0
-        What each pair needs: it is taken off the difference of the scores.
+        The margin that each pair needs: it is subtracted from the difference of the scores.
     """
 
     scores: Floats
@@ -229,10 +229,10 @@ class WeightedScores:
 
 
 class BatchSums(Protocol):
-    """Sums over the pairs of batches of small blocks, at given scores and weights."""
+    """Sums over the pairs of batches of small blocks, at some scores and weights."""
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
-        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
+        """Return the sums, of the shapes of the batch; the value only with `with_value`."""
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs, with the weights above."""
@@ -244,8 +244,8 @@ class SmallSums(NamedTuple):
     Attributes
     ----------
     at : callable
-        Maps `WeightedScores`, the queries, over rows, the most pairs of a batch, and
-        `BatchSums` that visit each pair, for queries that need it, to `BatchSums`.
+        Maps `WeightedScores`, the queries over rows, the most pairs of a batch, and `BatchSums`
+        pair by pair, for queries of too wide scores, to `BatchSums`.
     per_pair : float
         Cost of a pair in the nanoseconds of `FastSums`.
     """

@@ -1,4 +1,4 @@
-r"""Losses of one margin: phi and its derivative, and what more is known of each.
+r"""Losses of one margin: phi, its derivative and further properties.
 
 The margin of a pair is ``m = f_i - f_k`` for i above k. Every loss is convex and
 decreasing at zero. The last lines collect them by the name users pass as ``loss``.
@@ -47,27 +47,27 @@ class MarginLoss(ABC):
     A loss of your own is a subclass with `value_and_derivative`. Sums over pairs are then computed
     pair by pair. Further methods are optional:
 
-    - ``second_derivative(margin)``: :math:`\phi''`, or the bound on it that the class states, which
-      second-order boosting needs;
-    - ``rounded(width)``: a smooth `MarginLoss` at most ``width / 2`` below this one, which
-      L-BFGS needs where phi has kinks;
+    - ``second_derivative(margin)``: :math:`\phi''`, or the bound on it that the class states, for
+      second-order boosting;
+    - ``rounded(width)``: a smooth `MarginLoss` at most ``width / 2`` below this loss, for L-BFGS
+      where phi has kinks;
     - ``local_lipschitz(radius)``: M with :math:`|\phi'(t) - \phi'(0)| \le M |t|` for t
-      within `radius` of 0, which ``KernelPairwiseSGDRanker(eta0="auto")`` needs;
-    - ``single_precision()``: the same loss with sums that are less exact and faster to compute, for
-      engines that keep gradients as 32-bit floats;
+      within `radius` of 0, for ``KernelPairwiseSGDRanker(eta0="auto")``;
+    - ``single_precision()``: the same loss with less exact, faster sums, for engines that keep
+      gradients as 32-bit floats;
     - ``in_threads(threads)``: the same loss with `fast_sums` shared among the threads of a fit;
     - ``in_processes(rows)``: the same loss with `fast_sums` over the rows of all processes,
-      for one list whose rows several processes hold (`sklearn_rank.dask`);
+      for one list on several processes (`sklearn_rank.dask`);
     - ``with_curvature()``: for losses with kinks, the same loss with the ``second_derivative`` of a
-      smooth loss close to it, which second-order boosting uses;
-    - ``growth``: q and C of :math:`|\phi'(t)| \le C (1 + |t|)^{q-1}`, both smallest, for losses
-      of polynomial growth, which the theorems of Chen2012 are about;
+      smooth loss close to it, for second-order boosting;
+    - ``growth``: the smallest q and C with :math:`|\phi'(t)| \le C (1 + |t|)^{q-1}`, for losses of
+      polynomial growth, the subject of the theorems of Chen2012;
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
-    All of these, and the attributes below, are those of one phi. A class with another
-    `value_and_derivative` than its parent's would inherit them wrongly, and is refused: derive it
-    from `MarginLoss` itself, and pass on what holds for it.
+    All of these, and the attributes below, belong to one phi. A class that replaces the
+    `value_and_derivative` of its parent would inherit wrong ones and is refused: derive it from
+    `MarginLoss` itself, and set those that hold for it.
 
     Attributes
     ----------
@@ -78,10 +78,10 @@ class MarginLoss(ABC):
     fast_sums : FastSums or None, default=None
         How to sum over the pairs of two groups without visiting each pair.
     small_sums : SmallSums or None, default=None
-        How to sum over the pairs of many small groups at less than phi costs pair by pair.
+        How to sum over the pairs of many small groups for less than phi pair by pair.
     strip : Strip or None, default=None
-        The strip in which phi, its derivative and its second derivative are analytic and bounded,
-        each by a polynomial. Sums over the pairs of many queries then cost as much as their rows.
+        The strip in which phi, its derivative and its second derivative are analytic and bounded by
+        polynomials. Sums over the pairs of many queries are then linear in the rows.
     factorises : bool, default=False
         Whether phi is the exponential :math:`e^{-m}`, whose sums over pairs are products.
 
@@ -91,7 +91,7 @@ class MarginLoss(ABC):
 
     Examples
     --------
-    A hinge loss that wants a margin of 2:
+    A hinge loss with a margin of 2:
 
     >>> import numpy as np
     >>> from sklearn_rank.objectives import MarginLoss, pair_loss_and_gradient
@@ -184,7 +184,7 @@ class LeastSquares(MarginLoss):
 
 
 def _sigmoid_slope(x: Floats) -> Floats:
-    """Return sigmoid(x) sigmoid(-x); from one factor, 1 - s would be 0 beyond 37."""
+    """Return sigmoid(x) sigmoid(-x); as s (1 - s) it would be 0 beyond 37."""
     decay = np.exp(-np.abs(x))
     likely = 1.0 / (1.0 + decay)
     return likely * (decay * likely)
@@ -193,13 +193,13 @@ def _sigmoid_slope(x: Floats) -> Floats:
 def _curved_hinge_sums(f: Floats, g: Floats, threads: ThreadPool | None = None) -> PartSums:
     """Return the sums of the hinge loss, and those of the curvature of `CurvedHinge`."""
 
-    def sums(line: SortedSides, a: Floats, b: Floats, with_second: bool = False) -> PairSums:
-        found = hinge_sums(line, a, b)
+    def sums(sides: SortedSides, a: Floats, b: Floats, with_second: bool = False) -> PairSums:
+        sums = hinge_sums(sides, a, b)
         if not with_second:
-            return found
+            return sums
         smooth = logistic_sums(f - 1.0, g, CURVATURE_ERROR, threads)
         curved = smooth.sums(a, b, with_second=True, with_value=False)
-        return found._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
+        return sums._replace(second_upper=curved.second_upper, second_lower=curved.second_lower)
 
     return sorted_list(sums, hinge_heights, f, g)
 
@@ -231,8 +231,8 @@ class Hinge(MarginLoss):
 class CurvedHinge(Hinge):
     r"""Hinge loss with the second derivative of a smooth loss, :math:`\ln(1 + e^{1 - m})`.
 
-    That of the hinge loss is zero but for the kink. Many pairs together have a curvature all
-    the same: the density of their margins at 1, which this estimates.
+    That of the hinge loss is zero but for the kink. The sum over many pairs has a curvature all the
+    same: the density of their margins at 1, which this estimates.
     """
 
     fast_sums: FastSums = FastSums(_curved_hinge_sums, 800e3, 150.0)
@@ -353,6 +353,6 @@ def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> Marg
         raise ValueError(
             f"The 'loss' parameter of {user} must be one loss. {kinds[0].__name__} replaces the "
             f"value_and_derivative of {kinds[1].__name__}, but inherits its sums and derivatives: "
-            "derive it from MarginLoss, and pass on what holds for it."
+            "derive it from MarginLoss, and set those that hold for it."
         )
     return loss

@@ -1,8 +1,8 @@
 r"""Logistic loss of the pairs of one list, by the moments of its cells.
 
-With m the margin of a pair, and d the number of its upper row's cell less that of its lower row's,
-the loss is -m or its derivative -1 where d < 0, which running sums over the cells handle exactly
-over any distance, and a remainder that decays with the distance, which convolutions sum up.
+Let m be the margin of a pair, and d the index of its upper row's cell less that of its lower row's.
+The loss is -m, and its derivative -1, where d < 0, summed exactly by running sums over the cells,
+plus a remainder that decays with the distance, summed by convolutions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sklearn_rank._pair_sums._logistic._scan import REACH, SortedRows
 from sklearn_rank._pair_sums.group_sums import KeptSums, PairSums, PartSums
 
 _WIDTHS = 1 / 32, 1 / 8, 1 / 2, 1.0
-"""Widths of cells: wider ones are fewer, and need more moments."""
+"""Widths of cells: fewer, wider cells need more moments."""
 
-# Nanoseconds on one machine. Only their ratios matter, and only roughly.
+# Nanoseconds on one machine: only their ratios matter, and only roughly.
 _PER_ROW, _PER_ROW_AND_TERM = 6.0, 2.0
 _PER_TERM, _PER_CELL, _PER_CELL_AND_TERM = 30e3, 30.0, 3.0
 _PER_SCANNED_ROW, _SCAN = 250.0, 300e3
@@ -36,10 +36,10 @@ _LONGEST = 131072.0
 """Longest axis: the moments of its cells, in messages between processes, are 20 MB."""
 
 _SHORTEST_PIECE = 960
-"""Shortest piece of a long axis that is transformed: of shorter ones too much is margin."""
+"""Shortest transformed piece of a long axis, in cells: shorter ones would overlap too much."""
 
 _LEAST_PART = 1 << 16
-"""Rows that are worth a thread: below, threads wait for each other between short calls of NumPy."""
+"""Least rows of a thread: with fewer, threads wait for each other between short calls of NumPy."""
 
 
 def logistic_sums(
@@ -56,23 +56,23 @@ def logistic_sums(
     """
     threads = threads or ThreadPool()
     if rows is not None:
-        return ListInCells(f, g, _shared_cells(f, g, rows, error), threads, rows)
+        return ListInCells(f, g, _shared_axis(f, g, rows, error), threads, rows)
     low, high = float(min(f.min(), g.min())), float(max(f.max(), g.max()))
     n_rows = len(f) + len(g)
     if high - low < _LONGEST:
-        cells = _cheapest(low, high, n_rows, error)
-        if cells.cost(n_rows) <= _SCAN + _PER_SCANNED_ROW * n_rows:
-            return ListInCells(f, g, cells, threads)
+        axis = _cheapest(low, high, n_rows, error)
+        if axis.cost(n_rows) <= _SCAN + _PER_SCANNED_ROW * n_rows:
+            return ListInCells(f, g, axis, threads)
     return SortedRows(f, g, error)
 
 
-class Cells(NamedTuple):
-    """Cells of one width, one after the other.
+class CellAxis(NamedTuple):
+    """An axis divided into cells of one width.
 
     Attributes
     ----------
     origin, width : float
-        Where the first cell begins, and the width of each.
+        Lower end of the first cell, and width of each.
     n_cells, n_terms : int
         Number of cells, and of moments of each.
     """
@@ -91,7 +91,7 @@ class Cells(NamedTuple):
 
     @property
     def _lengths(self) -> tuple[int, int]:
-        """Reach of the remainder in cells, and the length of the pieces that are transformed."""
+        """Reach of the remainder in cells, and the length of the transformed pieces."""
         reach = min(int(REACH / self.width), 1 << (self.n_cells - 1).bit_length())
         return reach, 3 * reach if self.n_cells <= reach else max(3 * reach, _SHORTEST_PIECE)
 
@@ -100,19 +100,20 @@ class Cells(NamedTuple):
 
         `moments` are those of the upper rows.
         """
-        found = self._rests(orders, moments)
+        coefficients = self._remainders(orders, moments)
         behind = np.zeros((2, self.n_cells))
         np.cumsum(moments[:2, :-1], axis=1, out=behind[:, 1:])
-        for order, terms in zip(orders, found, strict=True):
+        # Over the upper rows behind: of phi' the sum of -1, of phi that of -m, linear in t.
+        for order, terms in zip(orders, coefficients, strict=True):
             if order == 1:
                 terms[0] -= behind[0]
             elif order == 0:
                 terms[0] += self.width * (np.cumsum(behind[0]) - behind[1] / 2.0)
                 terms[1] += self.width / 2.0 * behind[0]
-        return found
+        return coefficients
 
-    def _rests(self, orders: Sequence[int], moments: Floats) -> list[Floats]:
-        """Return convolutions of the moments with the remainders: piece by piece of the axis."""
+    def _remainders(self, orders: Sequence[int], moments: Floats) -> list[Floats]:
+        """Return convolutions of the moments with the remainders, by pieces of the axis."""
         reach, size = self._lengths
         kernel = _transformed_kernels(self.width, self.n_terms, reach, size)
         length = size - 2 * reach
@@ -120,33 +121,33 @@ class Cells(NamedTuple):
         padded = np.pad(moments, ((0, 0), (reach, n_pieces * length - self.n_cells + reach)))
         pieces = rfft(sliding_window_view(padded, size, axis=1)[:, ::length])
         products = [np.einsum("skf,kpf->spf", kernel[order], pieces) for order in orders]
-        found = [irfft(product, size)[..., 2 * reach :] for product in products]
-        return [each.reshape(self.n_terms, -1)[:, : self.n_cells] for each in found]
+        sums = [irfft(product, size)[..., 2 * reach :] for product in products]
+        return [terms.reshape(self.n_terms, -1)[:, : self.n_cells] for terms in sums]
 
 
 @cache
 def _transformed_kernels(width: float, n_terms: int, reach: int, size: int) -> list[Floats]:
     """Return the transforms of the remainders by order, of a reach and of a length."""
     distances = np.arange(reach, -reach - 1, -1)
-    found = kernels(lambda m: _remainders(m, distances < 0), width, n_terms, distances)
-    return [rfft(each.transpose(1, 2, 0), size) for each in found]
+    by_distance = kernels(lambda m: _remainders(m, distances < 0), width, n_terms, distances)
+    return [rfft(kernel.transpose(1, 2, 0), size) for kernel in by_distance]
 
 
 def _remainders(margin: Floats, is_behind: Mask) -> list[Floats]:
-    """Return phi, phi' and phi''; without -m and -1 where the upper row is in a cell behind."""
+    """Return phi, phi' and phi'', less -m and -1 where the upper row is in a cell behind."""
     sign = np.where(is_behind, -1.0, 1.0)[:, np.newaxis, np.newaxis]
     margin = sign * margin
     likely, unlikely = expit(margin), expit(-margin)
     return [-np.log(likely), -sign * unlikely, likely * unlikely]
 
 
-def _shared_cells(f: Floats, g: Floats, rows: Sums, error: float) -> Cells:
+def _shared_axis(f: Floats, g: Floats, rows: Sums, error: float) -> CellAxis:
     """Return the cheapest cells for rows of several processes.
 
     Raises
     ------
     ValueError
-        When their scores are spread too widely.
+        If their scores are spread too widely.
     """
     low = min((float(x.min()) for x in (f, g) if len(x)), default=np.inf)
     high = max((float(x.max()) for x in (f, g) if len(x)), default=-np.inf)
@@ -160,14 +161,14 @@ def _shared_cells(f: Floats, g: Floats, rows: Sums, error: float) -> Cells:
     return _cheapest(float(low), float(high), int(n_rows), error)
 
 
-def _cheapest(low: float, high: float, n_rows: int, error: float) -> Cells:
+def _cheapest(low: float, high: float, n_rows: int, error: float) -> CellAxis:
     """Return the cheapest cells; `error` is the share of a row's pairs by which sums may err."""
 
-    def cells(width: float) -> Cells:
-        n_terms = number_of_terms(width / np.pi, error / 8.0)  # of many pairs
-        return Cells(low, width, int((high - low) / width) + 1, n_terms)
+    def axis_of(width: float) -> CellAxis:
+        n_terms = number_of_terms(width / np.pi, error / 8.0)  # 8: errors of many pairs add up
+        return CellAxis(low, width, int((high - low) / width) + 1, n_terms)
 
-    return min(map(cells, _WIDTHS), key=lambda some: some.cost(n_rows))
+    return min(map(axis_of, _WIDTHS), key=lambda axis: axis.cost(n_rows))
 
 
 class ListInCells(KeptSums):
@@ -177,79 +178,81 @@ class ListInCells(KeptSums):
     ----------
     f, g : ndarray of shape (n_upper,) and (n_lower,)
         Scores of the upper and of the lower rows.
-    cells : Cells
+    axis : CellAxis
         The cells.
     threads : ThreadPool
         Threads that share the rows.
     sums : Sums
-        Sums over the rows of all processes, where these are a part.
+        Sums over the rows of all processes.
     """
 
     rows = slice(None)
 
     def __init__(
-        self, f: Floats, g: Floats, cells: Cells, threads: ThreadPool, sums: Sums = ALL_HERE
+        self, f: Floats, g: Floats, axis: CellAxis, threads: ThreadPool, sums: Sums = ALL_HERE
     ) -> None:
-        self.n_upper, self._cells = len(f), cells
+        self.n_upper, self._axis = len(f), axis
         self._threads, self._sums = threads, sums
         self._sides = {"upper": self._located(f), "lower": self._located(g)}
         self._forget()
 
     def _located(self, x: Floats) -> list[tuple[slice, RowsInCells]]:
-        """Return the rows of a side in cells, in as many parts as there are threads."""
+        """Return the rows of a side in cells, a part for each thread."""
         length = max(-(-len(x) // self._threads.size), _LEAST_PART)
-        parts = list(blocks(len(x), length)) or [slice(0)]  # without rows, one that is empty
-        width, origin = self._cells.width, self._cells.origin
-        found = self._threads.map(lambda k: RowsInCells(x[parts[k]], width, origin), len(parts))
-        return list(zip(parts, found, strict=True))
+        slices = list(blocks(len(x), length)) or [slice(0)]  # without rows an empty part
+        width, origin = self._axis.width, self._axis.origin
+        cells = self._threads.map(lambda k: RowsInCells(x[slices[k]], width, origin), len(slices))
+        return list(zip(slices, cells, strict=True))
 
     def sums(
         self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
         if self._sums.collective is not None:  # one message for both
-            here = self._moments_here("upper", above), self._moments_here("lower", below)
-            upper, lower = self._sums.totals(*here)
-            self._known["lower", -1, id(above)] = above, upper
-            self._known["upper", -1, id(below)] = below, _mirrored(lower)
+            sides = self._moments_here("upper", above), self._moments_here("lower", below)
+            upper, lower = self._sums.totals(*sides)
+            self._kept["lower", -1, id(above)] = above, upper
+            self._kept["upper", -1, id(below)] = below, _mirrored(lower)
         return super().sums(above, below, with_second, with_value)
 
     def _value(self, above: Floats, below: Floats) -> float:
         """Return the sum over all pairs: by cells, of which there are fewer than rows."""
         upper, lower = self._kept_moments("lower", above), self._kept_moments("upper", below)
-        return float(np.vdot(_mirrored(lower), self._cells.sums([0], upper)[0]))
+        return float(np.vdot(_mirrored(lower), self._axis.sums([0], upper)[0]))
 
     def _moments(self, role: str, weight: Floats) -> Floats:
-        """Return the moments of the other side; seen from an upper row, along the mirrored axis."""
-        here = self._moments_here("upper" if role == "lower" else "lower", weight)
-        (moments,) = self._sums.totals(here)
+        """Return the moments of the other side; for upper rows along the mirrored axis."""
+        side = "upper" if role == "lower" else "lower"
+        (moments,) = self._sums.totals(self._moments_here(side, weight))
         return moments if role == "lower" else _mirrored(moments)
 
     def _moments_here(self, side: str, weight: Floats) -> Floats:
-        parts, shape = self._sides[side], self._cells[2:]
-        found = self._threads.map(
-            lambda k: parts[k][1].moments(weight[parts[k][0]], *shape), len(parts)
-        )
-        return sum(found[1:], start=found[0])
+        """Return the moments of a side, of the rows of this process."""
+        parts, shape = self._sides[side], (self._axis.n_cells, self._axis.n_terms)
+
+        def moments(k: int) -> Floats:
+            rows, cells = parts[k]
+            return cells.moments(weight[rows], *shape)
+
+        first, *others = self._threads.map(moments, len(parts))
+        return sum(others, start=first)
 
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
     ) -> list[Floats]:
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
-        found = []
-        for coefficients in self._cells.sums(orders, moments):
-            mirrored = _mirrored(coefficients) if role == "upper" else coefficients
-            found.append(self._at_rows(role, mirrored))
-        return found
+        cells = [cells for _, cells in self._sides[role]]
 
-    def _at_rows(self, side: str, coefficients: Floats) -> Floats:
-        parts = self._sides[side]
-        found = self._threads.map(lambda k: parts[k][1].values(coefficients), len(parts))
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        def at_rows(coefficients: Floats) -> Floats:
+            terms = _mirrored(coefficients) if role == "upper" else coefficients
+            values = self._threads.map(lambda k: cells[k].values(terms), len(cells))
+            return values[0] if len(values) == 1 else np.concatenate(values)
+
+        return list(map(at_rows, self._axis.sums(orders, moments)))
 
 
 def _mirrored(terms: Floats) -> Floats:
     """Return moments or coefficients along the axis in the other direction."""
-    found = terms[:, ::-1].copy()
-    np.negative(found[1::2], out=found[1::2])
-    return found
+    mirrored = terms[:, ::-1].copy()
+    np.negative(mirrored[1::2], out=mirrored[1::2])  # odd powers of -t
+    return mirrored

@@ -1,4 +1,4 @@
-r"""Logistic loss of the pairs of small blocks, from two exponentials a row.
+r"""Logistic loss of the pairs of small blocks, by two exponentials a row.
 
 With :math:`P_i = e^{c - f_i}` and :math:`Q_k = e^{g_k - c}`, where c is the middle of the
 scores of a query, a pair has :math:`x = e^{-(f_i - g_k)} = P_i Q_k` and
@@ -6,9 +6,9 @@ scores of a query, a pair has :math:`x = e^{-(f_i - g_k)} = P_i Q_k` and
 .. math:: \phi = \log(1 + x), \qquad -\phi' = \frac{x}{1 + x}, \qquad
     \phi'' = \frac{x}{(1 + x)^2}
 
-A pair costs a product, a sum and a division: P and Q are factors of sums over k and i. All
-terms of the sums of derivatives are products and quotients, without any difference, which
-keeps their digits however small they are.
+A pair costs a product, a sum and a division: P and Q are factors of sums over k and i. The terms of
+the sums of derivatives have products and quotients but no differences: small ones keep their
+digits.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _LARGEST = 700.0
 """Largest exponent of a float, rounded down."""
 
 _WIDEST = 340.0
-"""Largest difference of the scores of a query: the square of 1 + x is a float too."""
+"""Largest difference of the scores of a query: (1 + x)^2 is finite."""
 
 _MOST_FACTORS = 8
-"""Products of more factors would save little: a logarithm costs about four products."""
+"""Factors of a product; more save little: a logarithm costs about four products."""
 
 _SMALL = 1e-4
-"""Below it log(1 + x) has lost digits, and three terms of its series have not."""
+"""For smaller x log(1 + x) loses digits, but three terms of its series do not."""
 
 
 class RowExponentials:
@@ -44,19 +44,18 @@ class RowExponentials:
         The queries, over rows.
     n_pairs : int
         Most pairs of a batch.
-    each : BatchSums
-        Sums pair by pair, for batches with a query whose scores differ by more than exponentials
-        allow.
+    pair_by_pair : BatchSums
+        Sums for batches with a query whose scores differ too much for exponentials.
     """
 
     def __init__(
-        self, rows: WeightedScores, queries: Groups, n_pairs: int, each: BatchSums
+        self, rows: WeightedScores, queries: Groups, n_pairs: int, pair_by_pair: BatchSums
     ) -> None:
-        low, high = (queries.reduce(one, rows.scores) for one in (np.minimum, np.maximum))
+        low, high = (queries.reduce(end, rows.scores) for end in (np.minimum, np.maximum))
         with np.errstate(over="ignore"):
             self._spread = high - low + abs(rows.margin)
             centred = rows.scores - queries.spread(low + (high - low) / 2)
-        self._each = each
+        self._pair_by_pair = pair_by_pair
         np.clip(centred, -_WIDEST, _WIDEST, out=centred)  # wide queries go pair by pair
         self._rising = np.exp(centred, out=centred)
         self._falling = 1.0 / self._rising
@@ -67,10 +66,10 @@ class RowExponentials:
         self._buffers = np.empty((2, n_pairs))
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
-        """Return the sums, of the shapes of the batch; the value only where it is asked for."""
+        """Return the sums, of the shapes of the batch; the value only with `with_value`."""
         spread = self._widest(batch)
         if spread > _WIDEST:
-            return self._each.sums(batch, with_second, with_value)
+            return self._pair_by_pair.sums(batch, with_second, with_value)
         upper, lower, total = self._start(batch)
         value = 0.0
         if with_value:
@@ -78,7 +77,7 @@ class RowExponentials:
             value = float(_weighted(heights, self._below, batch.lower).sum())
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
-        # x / (1 + x) = P Q / (1 + P Q): the factors of a row leave the sum over the other rows.
+        # x / (1 + x) = P Q / (1 + P Q): the factor of a row stands before the sum over the others.
         share = np.reciprocal(total, out=total)
         sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
         if with_second:
@@ -90,7 +89,7 @@ class RowExponentials:
         """Return the loss of each lower row's pairs."""
         spread = self._widest(batch)
         if spread > _WIDEST:
-            return self._each.heights(batch)
+            return self._pair_by_pair.heights(batch)
         return self._heights(batch, *self._start(batch), spread)
 
     def _widest(self, batch: Batch) -> float:
@@ -98,7 +97,7 @@ class RowExponentials:
         return float(self._spread[batch.query].max())
 
     def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
-        """Return P, Q and 1 + P Q; in places without a row P and Q are 0."""
+        """Return P, Q and 1 + P Q; P and Q are 0 in entries that fill up."""
         upper, lower = batch.of_upper(self._falling), batch.of_lower(self._rising)
         if self._factor != 1:
             lower *= self._factor
@@ -112,41 +111,40 @@ class RowExponentials:
         if self._above is not None:
             heaviest = batch.to_rows(self._heaviest[batch.query])
         if self._above is None or self._is_even[batch.query].all():
-            # So many factors 1 + x have a product below the largest float.
-            # The logarithm of a product for the sum of logarithms: one for many pairs.
+            # One logarithm of a product of many pairs, whose factors 1 + x do not overflow.
             n_factors = max(1, min(int(_LARGEST / (spread + 1)), _MOST_FACTORS))
             logs = batch.multiply_upper(total, n_factors)
             heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
         else:
             logs = np.log(total, out=self._buffers[1, : total.size].reshape(total.shape))
             heights = batch.sum_upper(self._above[batch.upper], logs)
-        # What is at most the sum of small x; places without a row, too, have height 0.
+        # Heights that small x may have; entries that fill up have height 0, too.
         is_low = heights <= heaviest * (_SMALL * upper.shape[batch.row_axis])
         if np.count_nonzero(is_low) > len(batch.no_lower):
             above = _weighted(upper, self._above, batch.upper)
-            _mend_small(heights, upper, lower, above, batch.row_axis)
+            _sum_series(heights, upper, lower, above, batch.row_axis)
         return heights
 
 
 def _unless_one(weight: Floats) -> Floats | None:
-    """Return weights, or None, which costs less to multiply by, for weights of one."""
+    """Return weights; None for weights of one, by which nothing is multiplied."""
     return None if (weight == 1).all() else weight
 
 
 def _weighted(values: Floats, weight: Floats | None, rows: Indices) -> Floats:
-    """Return values of places times the weights of the rows there."""
+    """Return values of rows times their weights."""
     return values if weight is None else values * weight[rows]
 
 
-def _mend_small(heights: Floats, upper: Floats, lower: Floats, above: Floats, axis: int) -> None:
-    """Sum the series x - x^2 / 2 + x^3 / 3 where all x of a lower row are small."""
+def _sum_series(heights: Floats, upper: Floats, lower: Floats, above: Floats, axis: int) -> None:
+    """Replace heights by sums of x - x^2 / 2 + x^3 / 3 where all x of a lower row are small."""
     largest = np.where(above > 0, upper, 0.0).max(axis=axis, keepdims=True)
     is_small = largest * lower < _SMALL
     if not is_small.any():
         return
     x = np.where(is_small, lower, 0.0)
     series = np.zeros_like(x)
-    # By Horner's rule in Q; with P in the weights of the sums over the upper rows.
+    # Horner's rule in Q; powers of P are in the weights of the sums over the upper rows.
     for terms in (above * upper * upper / 3, above * upper / -2, above):
         series += np.add.reduce(terms, axis=axis, keepdims=True)
         series *= x

@@ -4,13 +4,13 @@ With :math:`t = e^{-|z|}`, which is in [0, 1], the remainders of the kernels are
 
 .. math:: \frac{t}{1 + t}, \qquad \frac{t}{(1 + t)^2}, \qquad \log(1 + t)
 
-Each is analytic but for t = -1, so that polynomials in t of degree d are exact to
+Each is analytic but for t = -1, so that polynomials in t of degree d have the error
 :math:`\varrho^{-d}`, :math:`\varrho = 3 + \sqrt 8`. A power of t is an exponential of a distance,
-:math:`t^j = e^{-j (x_i - x_k)}`, and the sum of these over the earlier rows is found from that of
-the row before: it decays by the distance of both, and the weight of that row is added. No term is
-negative, so nothing cancels, wherever the scores lie.
+:math:`t^j = e^{-j (x_i - x_k)}`. Its sum over the earlier rows follows from that of the row before:
+it decays by the distance of both, and the weight of that row is added. No term is negative, so that
+nothing cancels for any scores.
 
-The sorted rows are divided into *lanes* of one length, whose scans are made side by side.
+The sorted rows are divided into *lanes* of one length, which are scanned side by side.
 """
 
 from __future__ import annotations
@@ -32,57 +32,56 @@ _RATE = float(np.log(3.0 + np.sqrt(8.0)))
 """Logarithm of rho."""
 
 _EXTRA = 100.0
-"""How much more exact polynomials must be for the sums of t / (1 + t)^2 too."""
+"""Factor by which polynomials must be more exact for sums of t / (1 + t)^2, too."""
 
 _MOST_LANES = 1024
-"""The sums of so many lanes stay in the second-level cache."""
+"""Lanes whose sums stay in the second-level cache."""
 
 
 class SortedRows:
     """Upper rows with scores f and lower rows with scores g, sorted together.
 
-    Their sums over the pairs, see `PartSums`, have a price that does not depend on the scores.
+    The time of their sums over the pairs, see `PartSums`, does not depend on the scores.
 
     Parameters
     ----------
     f, g : ndarray of shape (n_upper,) and (n_lower,)
         Scores.
-    allowed : float
+    error : float
         The share of a row's pairs by which its sums may be wrong.
     """
 
     rows = slice(None)
 
-    def __init__(self, f: Floats, g: Floats, allowed: float) -> None:
+    def __init__(self, f: Floats, g: Floats, error: float) -> None:
         self.n_upper: int | None = len(f)
-        self._allowed = allowed
+        self._error = error
         self.x, self.sides = sort_sides(np.concatenate([f, g]), len(f))
 
     def heights(self, weight: Floats, side: str) -> Floats:
         """Return the loss of each row's pairs."""
         role = "lower" if side == "top" else "upper"
-        weights = self._weights(role, weight)
-        rest = self._rest(weights, 1, self._allowed)
-        found = self.sides.split(rest[0])[role == "lower"]
-        return found + self._ramp(role, weight)
+        remainder = self._remainders(self._weights(role, weight), 1, self._error)
+        upper, lower = self.sides.split(remainder[0])
+        return (lower if role == "lower" else upper) + self._ramp(role, weight)
 
     def sums(
         self, above: Floats, below: Floats, with_second: bool = False, with_value: bool = True
     ) -> PairSums:
         """Return the sums with separate weights for the two roles of a row."""
-        rest = self._rest((above, below), 2 + with_second, self._allowed / _EXTRA)
-        heights = self.sides.split(rest[0])[1] + self._ramp("lower", above)
-        # Of upper rows the later pairs are out of order, of lower rows the earlier ones.
-        np.negative(rest[1], out=rest[1], where=~self.sides.is_upper)
-        rest[1] += np.where(self.sides.is_upper, *self.sides.masses(above, below)[::-1])
-        np.maximum(rest, 0.0, out=rest)  # rounding where no row is near
-        found = [part for each in rest[1:] for part in self.sides.split(each)]
-        for slopes in found[:2]:
+        remainders = self._remainders((above, below), 2 + with_second, self._error / _EXTRA)
+        heights = self.sides.split(remainders[0])[1] + self._ramp("lower", above)
+        # Pairs of an upper row with later rows are out of order, of a lower row with earlier rows.
+        np.negative(remainders[1], out=remainders[1], where=~self.sides.is_upper)
+        remainders[1] += np.where(self.sides.is_upper, *self.sides.masses(above, below)[::-1])
+        np.maximum(remainders, 0.0, out=remainders)  # sums near zero may be rounding
+        upper, lower, *second = [x for row in remainders[1:] for x in self.sides.split(row)]
+        for slopes in (upper, lower):
             np.negative(slopes, out=slopes)
-        return PairSums(float(below @ heights), *found)
+        return PairSums(float(below @ heights), upper, lower, *second)
 
     def _weights(self, role: str, weight: Floats) -> tuple[Floats, Floats]:
-        """Return weights of both sides, of which those of the rows in a role are not needed."""
+        """Return the weights of both sides, 0 for the rows in the role itself."""
         n_others = len(self.x) - len(weight)
         return (weight, np.zeros(n_others)) if role == "lower" else (np.zeros(n_others), weight)
 
@@ -94,9 +93,9 @@ class SortedRows:
             return self.sides.split(integral(gap, behind))[1]
         return self.sides.split(integral(gap[::-1], ahead[::-1])[::-1])[0]
 
-    def _rest(self, weights: tuple[Floats, Floats], n_kernels: int, allowed: float) -> Floats:
-        """Return the sums of the remainders, wrong by the allowed share: see `_scanned`."""
-        degree = int(np.ceil(-np.log(allowed) / _RATE))
+    def _remainders(self, weights: tuple[Floats, Floats], n_kernels: int, error: float) -> Floats:
+        """Return the sums of the remainders, up to an error: see `_scanned`."""
+        degree = int(np.ceil(-np.log(error) / _RATE))
         return _scanned(self, weights, _kernels(degree)[:n_kernels])
 
 
@@ -109,7 +108,7 @@ def _kernels(degree: int) -> Floats:
         powers = series.convert(kind=Polynomial, domain=[-1.0, 1.0]).coef
         return np.pad(powers, (0, degree - len(powers)))
 
-    # Of the kernels over t: all are 0 at t = 0.
+    # Of the kernels divided by t: all are 0 at t = 0.
     over_t = (lambda t: np.log1p(t) / t, lambda t: 1 / (1 + t), lambda t: 1 / (1 + t) ** 2)
     return np.array([coefficients(kernel) for kernel in over_t])
 
@@ -130,52 +129,54 @@ def _scanned(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats) 
         return padded.reshape(n_lanes, length).T.copy()
 
     gap = np.append(np.inf, rows.sides.gap)
-    decay = in_lanes(np.where(gap < REACH, np.exp(-gap), 0.0))  # tiny products would be slow
+    decay = in_lanes(np.where(gap < REACH, np.exp(-gap), 0.0))  # subnormal products are slow
     weight = np.stack([in_lanes(mass) for mass in rows.sides.weights(*weights)], axis=1)
     is_upper = in_lanes(rows.sides.is_upper) > 0
+    # The most rows within reach of the ends of the lanes.
     starts = np.arange(length, n, length)
     near = [np.searchsorted(rows.x, rows.x[starts - k] + z) for k, z in ((0, -REACH), (1, REACH))]
     n_near = int(np.max(np.abs(near - starts), initial=0))
-    found = np.zeros((length, len(kernels), n_lanes))
+    out = np.zeros((length, len(kernels), n_lanes))
     sums, powers = np.empty((degree, 2, n_lanes)), np.empty((degree, 1, n_lanes))
-    flat = np.empty((len(kernels), 2 * n_lanes))
+    products = np.empty((len(kernels), 2 * n_lanes))
 
     def move(decay: Floats) -> None:
         """Let the sums decay by the distance from the last row to this."""
-        powers[0], known = decay, 1
-        while known < degree:
-            more = min(known, degree - known)
-            np.multiply(powers[:more], powers[known - 1], out=powers[known : known + more])
-            known += more
+        powers[0], n_powers = decay, 1
+        while n_powers < degree:  # doubles their number
+            n_new = min(n_powers, degree - n_powers)
+            last, n_powers = n_powers - 1, n_powers + n_new
+            np.multiply(powers[:n_new], powers[last], out=powers[last + 1 : n_powers])
         np.multiply(sums, powers, out=sums)
 
-    for way in (1, -1):
-        steps, in_order = range(length)[::way], sums[:, :, ::way]
-        # First the sums at the ends of the lanes, from which the next ones begin.
+    for direction in (1, -1):
+        steps, in_order = range(length)[::direction], sums[:, :, ::direction]
+        # 1. The sums at the ends of the lanes, with which the next lanes begin.
         sums[:] = 0.0
         for step in steps[max(length - n_near, 0) :]:
             move(decay[step])
             np.add(sums, weight[step], out=sums)
         if n_near > length:
-            edges = np.arange(n_lanes) * length + (length - 1 if way == 1 else 0)
-            _carry(in_order, rows.x[np.minimum(edges, n - 1)][::way])
+            edges = np.arange(n_lanes) * length + (length - 1 if direction == 1 else 0)
+            _carry(in_order, rows.x[np.minimum(edges, n - 1)][::direction])
         in_order[:, :, 1:] = in_order[:, :, :-1]
         in_order[:, :, 0] = 0.0
+        # 2. The scan of all lanes side by side.
         for step in steps:
             move(decay[step])
-            # The first two apart: they round alike whether or not the third is wanted.
-            for some in (slice(2), slice(2, None)):
-                np.dot(kernels[some], sums.reshape(degree, -1), out=flat[some])
-            found[step] += np.where(is_upper[step], flat[:, n_lanes:], flat[:, :n_lanes])
+            # The first two apart: they round alike with and without the third.
+            for orders in (slice(2), slice(2, None)):
+                np.dot(kernels[orders], sums.reshape(degree, -1), out=products[orders])
+            out[step] += np.where(is_upper[step], products[:, n_lanes:], products[:, :n_lanes])
             np.add(sums, weight[step], out=sums)
-        # The other way the distances are those to the later rows.
+        # In the other direction distances are those to the later rows.
         decay = np.vstack([decay[1:], np.append(decay[:1, 1:], [[0.0]], axis=1)])
         kernels = kernels * np.array([1.0, -1.0, 1.0])[: len(kernels), np.newaxis]
-    return found.transpose(1, 2, 0).reshape(len(kernels), -1)[:, :n]
+    return out.transpose(1, 2, 0).reshape(len(kernels), -1)[:, :n]
 
 
 def _carry(sums: Floats, x: Floats) -> None:
-    """Add to the sums at the ends of the lanes, at scores x, those of all the lanes before."""
+    """Add the sums of all earlier lanes to the sums at the ends of the lanes, at scores x."""
     powers = np.arange(1, len(sums) + 1)[:, np.newaxis]
     decay = np.exp(-np.minimum(np.abs(np.diff(x)), REACH)) ** powers
     for lane in range(1, len(x)):

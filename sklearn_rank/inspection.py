@@ -72,7 +72,8 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
     "filled"           it is filled in for one class and missing for the other: by the limits of
                        the two shares that are filled in they differ by .5 at least, and the
                        greater is 10 times the other, or that of the missing ones; or the rows
-                       where it is filled in and those where not have an AUC above .995
+                       where it is filled in and those where not have an AUC above .995. The
+                       commonest value, such as 0 or "none", counts as missing does
     "constant"         all rows hold one value, or miss it; or all but 1 % and at most 10
     =================  ==========================================================================
 
@@ -122,7 +123,7 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
     column 'x2' holds one value only
     """
     columns = _columns(X)
-    notes = [] if y is None else _target_notes(columns, check_column(y, "y"), qid)
+    notes = [] if y is None else _target_notes(X, columns, check_column(y, "y"), qid)
     n_others = {name: _n_others(codes) for name, (codes, _) in columns.items()}
     few = f"in all but {_FEW_ROWS} rows or fewer"
     for about, is_so in (("only", lambda n: n == 0), (few, bool)):
@@ -338,7 +339,7 @@ def _floats(name: Any, values: Any) -> tuple[Floats, list[str] | None]:
     return codes, texts.tolist()
 
 
-def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
+def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
     """Return a note on each column that tells the target by its values, or by being filled in."""
     check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
     n_missing = np.count_nonzero(np.isnan(_floats("y", y)[0]))
@@ -349,17 +350,23 @@ def _target_notes(columns: Mapping[Any, Any], y: Values, qid: Any) -> list[Colum
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
     top = (y != np.unique(y)[0])[rows]
     query = None if qid is None else check_column(qid, "qid")[rows]
-    notes = []
-    for name, (values, texts) in columns.items():
+    notes, level = [], 1 - _LEVEL / len(columns)
+    for place, (name, (values, texts)) in enumerate(columns.items()):
         score, filled = values[rows], ~np.isnan(values[rows])
-        kind, text = "filled", _filled_for_one(filled, top, 1 - _LEVEL / len(columns))
+        kind, text = "filled", _filled_for_one(filled, top, level)
         of_filled = None if query is None else query[filled]
         is_told = np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS
         if not text and is_told and have_pair(top[filled], of_filled):
-            score = score if texts is None else _rates(score, top, len(texts))
-            auc = auc_score(top[filled], score[filled], qid=of_filled)
+            rates = score if texts is None else _rates(score, top, len(texts))
+            auc = auc_score(top[filled], rates[filled], qid=of_filled)
             auc = max(auc, 1 - auc)
             kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}" * (auc > _LEAK)
+        if not text and filled.any():
+            levels, first, counts = np.unique(score[filled], return_index=True, return_counts=True)
+            other, row = score != levels[counts.argmax()], rows[filled][first[counts.argmax()]]
+            words = f"is other than {_cell(X, name, place, row)}"
+            texts_of = (_filled_for_one(one, top, level, words) for one in (other, other & filled))
+            kind, text = "filled", next(filter(None, texts_of), "")
         if text:
             advice = "leave it out unless it is known when rows are to be ranked"
             text = f"column {name!r} {text}: likely a leak of the target; {advice}"
@@ -378,7 +385,14 @@ def _rates(codes: Floats, top: Mask, n_texts: int) -> Floats:
     return rates
 
 
-def _filled_for_one(filled: Mask, top: Mask, level: float) -> str:
+def _cell(X: Any, name: Any, place: int, row: int) -> str:
+    """Return a cell as a sentence shows it."""
+    cell = np.asarray(X[name] if is_data_frame(X) else np.asarray(X)[:, place])[row]
+    shown = str(cell).removesuffix(".0").partition("T00:00:00")[0]
+    return repr(shown) if isinstance(cell, str) else shown
+
+
+def _filled_for_one(filled: Mask, top: Mask, level: float, words: str = "is filled in") -> str:
     """Return how often a column is filled in for the classes, if it is for one of them only."""
     sizes = np.array([np.count_nonzero(top), np.count_nonzero(~top)])
     if sizes.min() < _MIN_CLASS:
@@ -392,7 +406,7 @@ def _filled_for_one(filled: Mask, top: Mask, level: float) -> str:
     is_told = is_rare and most - least >= _APART
     is_told |= (1 + abs(shares[0] - shares[1])) / 2 > _LEAK
     of_top, of_others = (f"{100 * share:.3g} %" for share in shares)
-    told = f"is filled in for {of_top} of the rows on top and {of_others} of the others"
+    told = f"{words} for {of_top} of the rows on top and {of_others} of the others"
     return told if is_told else ""
 
 

@@ -8,6 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from commands import run
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import chi2
 from sklearn.datasets import load_breast_cancer
@@ -65,6 +67,32 @@ def test_a_column_that_is_filled_in_for_all_rows_of_one_class_in_a_small_table()
         X = np.column_stack([np.where(gaps, np.nan, NOISE[:60]), NOISE[:60]])
         assert kinds(X, top) == [("filled", ("x0",))]
     assert kinds(np.where(top[1:], np.nan, 1.0)[:, None], top[1:]) == []  # 19 of a class
+
+
+DEFAULTS = {"0": 0, "0.5": 0.5, "'No'": "No", "''": "", "missing": np.nan}
+DEFAULTS["1900-01-01"] = pd.Timestamp("1900-01-01")
+
+
+@given(
+    shown=st.sampled_from([*DEFAULTS]),
+    share=st.sampled_from([0.7, 0.95]),
+    gaps=st.integers(0, 1),
+    on_top=st.booleans(),
+)
+def test_a_column_that_is_its_commonest_value_for_one_class(shown, share, gaps, on_top):
+    default, draws = DEFAULTS[shown], np.random.default_rng(2).random(N)
+    others = pd.Series(NOISE)
+    if isinstance(default, str):
+        others = pd.Series(CITY)
+    elif isinstance(default, pd.Timestamp):
+        others = pd.Series(pd.date_range("2024-01-01", periods=N))
+    is_other = draws < share
+    x = others.where(is_other & (on_top == Y), default).mask(np.arange(N) % 10 < gaps)
+    (note,) = column_notes(pd.DataFrame({"z": NOISE, "x": x}), Y)
+    words = "is filled in" if shown == "missing" else f"is other than {shown}"
+    assert (note.kind, note.columns) == ("filled", ("x",))
+    assert str(note).startswith(f"column 'x' {words} for ")
+    assert kinds(pd.DataFrame({"z": NOISE, "x": others.where(is_other, default)})) == []
 
 
 def test_few_rows_of_a_class_tell_nothing():

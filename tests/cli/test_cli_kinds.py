@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import run
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sklearn_rank.cli._tables.columns import choose_kinds
+from sklearn_rank.cli._tables.columns import _OF_CODES, _OF_NUMBERS, _words, choose_kinds
 from sklearn_rank.cli._tables.inputs import TableOptions
 from sklearn_rank.cli._tables.reading import Table
 
@@ -24,6 +26,8 @@ IDS = {
     "one twice": {"claim": [f"C{max(i, 1):06}" for i in RNG.permutation(N)]},
     "sevens falling": {"v": -7 * np.arange(N)},
     "CustomerID": {"CustomerID": RNG.permutation(N)},
+    "customerid": {"customerid": RNG.choice(10**9, N)},
+    "CLIENTNUM": {"CLIENTNUM": RNG.choice(10**9, N)},
     "Kontonummer": {"Kontonummer": RNG.choice(10**8, N)},
     "with missing ones": {"id": np.where(RNG.random(N) < 0.2, np.nan, RNG.choice(10**8, N))},
     "bigint ids": {"customer_id": RNG.integers(10**17, 10**18, N)},
@@ -47,6 +51,35 @@ def test_ids_are_no_features_unless_they_are_kept(name):
     assert notes[0].startswith(f"column {column!r} is not used: ")
     assert notes[0].endswith(f"(--keep {column} uses it)")
     assert list(chosen(keep=[column], **columns)[0]) == ["other", column]
+
+
+OWNERS = ["customer", "client", "user", "loan", "member", "account", "policy", "order", "emp"]
+
+
+@given(
+    owner=st.sampled_from(OWNERS),
+    end=st.sampled_from(["id", "no", "num", "_id", "_id_curr", "nr"]),
+    write=st.sampled_from([str, str.upper, str.capitalize]),
+)
+def test_names_of_ids_are_often_one_word(owner, end, write):
+    name = write(owner + end)
+    assert _OF_NUMBERS.search(_words(name))
+    assert _OF_CODES.search(_words(name)) or "id" not in end
+
+
+@given(
+    start=st.sampled_from(["", "is_", "total ", "amount"]),
+    word=st.sampled_from(["paid", "valid", "humid", "covid", "bid", "fluid", "void", "acid"]),
+)
+def test_other_words_end_like_ids(start, word):
+    if start != "amount" or word in ("paid", "valid", "humid", "fluid"):
+        assert not _OF_NUMBERS.search(_words(start + word))
+
+
+def test_few_integers_of_nine_digits_may_be_ids():
+    kinds, notes = chosen(v=[-1, *RNG.choice(2**31, N - 1)])
+    assert kinds == {"v": "number"}
+    assert "holds long integers, like ids" in notes[0]
 
 
 MEASURES = {
@@ -75,7 +108,7 @@ def test_measures_are_features(name):
         values = MEASURES[name](np.random.default_rng(seed))
         kinds, notes = chosen(v=values)
         assert kinds == {"v": "number"}
-        long = "holds long integers that differ, and is read as amounts; --category v"
+        long = "holds long integers, like ids, and is read as amounts; --category v"
         assert all(long in note for note in notes)
         assert bool(notes) == (name in LONG)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,10 +39,23 @@ _MIN_DIFFERENT, _LONG = 50, 10**5  # rows and least value of account numbers
 
 # Two letters of a script without blanks count as a word.
 _WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{2}|(?<!\S)[^\s\d@_/]{2,}(?!\S)")
-_OF_CODES = re.compile(r"\b(id|code|zip|plz|zipcode|postcode|postleitzahl)$|^id\b")
+# An id is often written as one word, after what it is of; other words end in "id", too.
+_OF = (
+    "acc(oun)?t|app|bill|card|case|client|contract|cust(omer)?|doc|emp(loyee)?|inv(oice)?|item|loan"
+    "|member|order|part|passenger|patient|policy|product|reg|ref|serial|student|ticket|txn|user"
+)
+_NO_IDS = (
+    ".*(paid|valid|covid|humid|fluid|solid|liquid|void|[hlrt]oid|opioid|medicaid|hybrid)|[a-z]?id"
+    "|(max|min|high|highest|low|last|first|best|current|open|opening|winning|total|out|over|re)bid"
+    "|(financial|first|legal)?aid|(amino|fatty|uric)?acid|said|laid|raid|grid|rapid|lipid|arid|amid|skid"
+)
+_OF_CODES = re.compile(
+    rf"\b(id|code|zip|plz|zipcode|postcode|postleitzahl|[cegopstuv]id)$|\bid\b|^id({_OF})"
+    rf"|\b(?!({_NO_IDS})\b)[a-z]+id\b"
+)
 _OF_NUMBERS = re.compile(
-    rf"{_OF_CODES.pattern}|(number|nummer|nr)$"
-    r"|\b(no|num|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile)$"
+    rf"{_OF_CODES.pattern}|(number|nummer|nr|nbr)$|({_OF})(no|key|ref)$"
+    r"|(?<!plati)(?<!alumi)(?<!mag)num$|\b(no|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile|ean|imei|sku|vin)$"
 )
 
 
@@ -121,7 +136,8 @@ class Column:
         """
         raw = self.table.frame[self.name] if self.table.kind == TEXT else self.cells
         codes, cells = pd.factorize(raw)
-        texts = pd.Series(map(notation.written, np.asarray(cells, dtype=object)), dtype=object)
+        written = map(notation.written, np.asarray(cells, dtype=object))
+        texts = pd.Series([unicodedata.normalize("NFC", text) for text in written], dtype=object)
         is_missing = texts.isin(self.missing) | texts.str.casefold().isin(self.missing)
         places, values = pd.factorize(texts.mask(is_missing))
         unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING | self.table.missing)]
@@ -272,12 +288,39 @@ class Column:
                 values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
         return self._spread(values)
 
-    def categories(self, kind: str) -> Any:
-        """Return the cells as categories, true and false if they are boolean."""
-        values = self.texts[0]
-        if kind == BOOLEAN:
-            values = [{"1": "true", "0": "false"}.get(text, text.casefold()) for text in values]
-        return self._spread(pd.Series(values, dtype="category"))
+    def categories(self, kind: str, known: Sequence[str] = ()) -> Any:
+        """Return the cells as categories, true and false if they are boolean.
+
+        Those of training are `known`: what can only mean one of them is written like it.
+        """
+        texts = [text.casefold() for text in self.texts[0]] if kind == BOOLEAN else self.texts[0]
+        return self._spread(pd.Series(_matched(texts, known), dtype="category"))
+
+
+def _matched(texts: list[str], known: Sequence[str]) -> list[str]:
+    """Return texts as `known` ones, where they can only mean them: 1 for 1.0, true for TRUE or 1.
+
+    01 is 1 where neither file has two texts that differ by such zeros.
+    """
+    plain, kept = {text: _plain(text) for text in (*known, *texts)}, frozenset(known)
+    if {plain[text] for text in known} & {"0", "1", "false", "true"} == {"false", "true"}:
+        plain = {text: {"0": "false", "1": "true"}.get(one, one) for text, one in plain.items()}
+    for zeros in ("", "0"):
+        forms = {text: one.lstrip(zeros * one.isdecimal()) for text, one in plain.items()}
+        counts = Counter(forms[text] for text in known)
+        here = Counter(forms[text] for text in {plain[text]: text for text in texts}.values())
+        same = {forms[text]: text for text in known if counts[forms[text]] == 1}
+        same = {text: same.get(forms[text], text) for text in texts if here[forms[text]] == 1}
+        texts = [text if text in kept else same.get(text, text) for text in texts]
+    return texts
+
+
+def _plain(text: str) -> str:
+    """Return a text with single blanks, true in small letters, and 1 without the point of 1.0."""
+    text = " ".join(text.split())
+    if text.casefold() in {"true", "false"}:
+        return text.casefold()
+    return re.sub(r"^([+-]?\d+)(\.0*|,00?)$", r"\1", text)
 
 
 # Which columns are features: ids name rows, and say nothing --------------------------------------
@@ -326,7 +369,7 @@ def _id_reason(column: Column, kind: str) -> str:
         is_free = sum(len(_WORD.findall(text)) for text in texts) >= _WORDS * len(texts)
         if not is_free and _nearly_differ(len(texts), (codes >= 0).sum()):
             reason = "its text differs in nearly every row, like an id"
-    elif len(values) >= _MIN_NUMBERED and values.diff().iloc[1:].nunique() == 1:
+    elif len(values) >= _MIN_NUMBERED and values.diff().iloc[1:].nunique() == 1 < values.nunique():
         reason = "its values are integers in the order of the rows, like row numbers"
     elif _nearly_differ(values.nunique(), len(values)) and _OF_NUMBERS.search(_words(column.name)):
         reason = "it has the name of an id, and its integers differ in nearly every row"
@@ -346,9 +389,10 @@ def _note_codes(column: Column, kind: str) -> None:
             column.note(f" has {len(texts)} different texts, and {way}; {drop} leaves it out")
     elif kind == column.content == NUMBER:
         is_long = len(values) >= _MIN_DIFFERENT and values.min() >= _LONG
+        is_long |= len(values) > 2 and (np.abs(values) >= 10**8).mean() >= _MOST
         is_code = values.nunique() > 2 and _OF_CODES.search(_words(column.name))
         if is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
-            what = "has the name of codes" if is_code else "holds long integers that differ"
+            what = "has the name of codes" if is_code else "holds long integers, like ids"
             ways = f"--category {name} makes them categories, {drop} leaves it out"
             column.note(f" {what}, and is read as amounts; {ways}")
 

@@ -85,6 +85,8 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     told = qid, options.relevance, positive, classes, options.weight, decimal
     schema = Schema(kinds, target, *told, missing=options.missing, formats=formats)
     X, query = feature_frame(table, schema, notes), _codes(table, qid)
+    if X.nunique(dropna=False).max() < 2:
+        raise InputError(f"{table.path}: nothing to rank by: each column holds one value only")
     y = _relevance(table, schema, query, notes)
     for note in column_notes(X, y, qid=query):
         hint = f"--drop {quote(str(note.columns[0]))}"
@@ -328,7 +330,7 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
         if kind in (NUMBER, columns.DATE):
             X[name] = column.values(kind, form or schema.decimal * (kind == NUMBER), when)
         else:
-            X[name] = column.categories(kind)
+            X[name] = column.categories(kind, schema.categories.get(name, ()))
         if column.is_text and column.texts[2]:
             texts = " and ".join(map(repr, column.texts[2]))
             hint = f"; --category {quote(name)} keeps it" if when == "," else ""
@@ -348,5 +350,7 @@ def _check_known(data: Dataset, notes: list[str]) -> None:
             what += f" {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
             raise InputError(f"{data.table.path}: {what}")
         elif known and new.any():
-            rows = count(int(new.sum()), "row")
-            notes.append(f"column {name!r}: {rows} with values that training never saw")
+            what = f"{count(int(new.sum()), 'row')} with values that training never saw"
+            values = listing(map(repr, column[new].unique()), 3)
+            those = f"{values}; it saw {listing(map(repr, known), 3)}"
+            notes.append(f"column {name!r}: {what} ({those})")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,7 +16,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_rank._core.callbacks import (
+    TRACE,
     CallbackSupportMixin,
+    Method,
     combine,
     end_fit_task,
     make_observer,
@@ -42,6 +46,7 @@ from sklearn_rank._core.validation import (
     is_upper_label,
     largest_size,
     refuse_dates,
+    trace_of,
     unchanged_on_error,
 )
 
@@ -72,6 +77,19 @@ def is_binary(ranker: Any) -> bool:
         f"{type(ranker).__name__} has no decision function with relevance='graded': "
         "predict returns the scores. Use relevance='binary' for two classes."
     )
+
+
+def naming_its_class(fit: Method) -> Method:
+    """Return a `fit` that subclasses inherit, whose error on an argument names theirs."""
+
+    @wraps(fit)
+    def named(self: Any, *arrays: Any, **options: Any) -> Any:
+        for name in options.keys() - inspect.signature(fit).parameters.keys():
+            who = f"{type(self).__name__}.fit()"
+            raise TypeError(f"{who} got an unexpected keyword argument {name!r}; queries are qid")
+        return fit(self, *arrays, **options)
+
+    return cast("Method", named)
 
 
 class Predictor(BaseEstimator):
@@ -145,7 +163,7 @@ class Predictor(BaseEstimator):
             is no comparable pair.
         """
         scores = self._score_validated(X)
-        check_qid_given(self, qid)
+        check_qid_given(self, qid, y=y)
         relevance = self.relevance_of(y, sample_weight)
         check_lengths(X=scores, y=relevance)
         return self._score_order(relevance, scores, qid, sample_weight)
@@ -303,8 +321,9 @@ class CheckedInput(Predictor):
         has_pair = float(data.preferences.is_paired.any())
         if not data.largest(has_pair):
             raise ValueError(
-                f"{type(self).__name__} found no comparable pair: in every query all rows "
-                "have the same relevance, so that no order is better than another."
+                f"{type(self).__name__} found no comparable pair: "
+                f"{'in every query ' * (data.qid is not None)}all rows have the same relevance, "
+                "so that no order is better than another."
             )
 
     def _check_arrays(self, *arrays: Any) -> Rows:
@@ -433,6 +452,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
 
     offset_: float
 
+    @naming_its_class
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Learn to rank.
 
@@ -477,6 +497,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         is_continued = getattr(self, "warm_start", False) and "has_queries_" in attributes
         try:
             self.set_fitted(_with_input(data, (fit or self._fit)(data.with_moderate_weights())))
+            setattr(self, TRACE, trace_of(*arrays[1:3]))
             end_fit_task(self, X=data.X, y=lambda: data.labels)
         except BaseException as error:
             # Keep the previous model on Ctrl-C, and drop it on errors.

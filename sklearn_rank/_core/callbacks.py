@@ -43,6 +43,9 @@ except ImportError:  # scikit-learn 1.8
 
 _STAMP = "_sklearn_rank_version"
 
+TRACE = "_trace_"
+"""Attribute that holds which rows an estimator learned from, for a split that is scored next."""
+
 FIT_TASK = "_fit_task"
 """Attribute that holds the `FitTask` of an estimator while it is fitted."""
 
@@ -313,10 +316,12 @@ def stamped_state(estimator: Estimator) -> dict[str, Setting]:
     """Return the attributes and the version of this package: the ``__getstate__`` of estimators.
 
     For pickle, joblib and skops; scikit-learn stamps its own estimators only. The task of a running
-    fit is left out, since a callback may store the copy of the estimator that it gets.
+    fit is left out, since a callback may store the copy of the estimator that it gets. So are the
+    queries of the training rows.
     """
     state = {**BaseEstimator.__getstate__(estimator), _STAMP: __version__}
-    state.pop(FIT_TASK, None)
+    for name in (FIT_TASK, TRACE):
+        state.pop(name, None)
     return state
 
 

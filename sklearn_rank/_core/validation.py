@@ -10,10 +10,13 @@ from typing import Protocol
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
 from sklearn_rank._core.arrays import Estimator, Floats, Indices, Mask, Setting, Table, Values
+from sklearn_rank._core.callbacks import TRACE
+from sklearn_rank._core.warnings import warn
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = float(np.finfo(float).tiny), 1e300
 """Weights between these have finite sums, and sums with finite quotients."""
@@ -522,8 +525,20 @@ def find_classes(owner: str, y: Values) -> Values:
     return classes
 
 
-def check_qid_given(ranker: Estimator, qid: Table, user: str = "score") -> None:
-    """Raise ValueError if a ranker that was fitted with qid is scored without."""
+def trace_of(y: Table, qid: Table) -> tuple[Values, int] | None:
+    """Return the ids of queries and a hash of their rows, where tools that split rows route qid."""
+    if qid is None or not get_config()["enable_metadata_routing"]:
+        return None
+    ids, codes = np.unique(check_names(qid, "qid"), return_inverse=True)
+    labels = np.unique(check_column(y, "y"), return_inverse=True)[1]
+    return ids, hash((codes.tobytes(), labels.tobytes()))
+
+
+def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table = None) -> None:
+    """Raise ValueError where a ranker that was fitted with qid is scored without.
+
+    With `y` a warning says that queries it learned from are scored, unless the rows are the same.
+    """
     if qid is None and getattr(ranker, "has_queries_", False):
         raise ValueError(
             f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "
@@ -531,4 +546,11 @@ def check_qid_given(ranker: Estimator, qid: Table, user: str = "score") -> None:
             "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
             "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
             "error_score='raise' shows this message instead of NaN."
+        )
+    known, new = getattr(ranker, TRACE, None), None if y is None else trace_of(y, qid)
+    if known and new and known[1] != new[1] and (n_known := np.isin(new[0], known[0]).sum()):
+        warn(
+            f"{n_known} of the {len(new[0])} queries scored have ids that {type(ranker).__name__} "
+            "learned from. A split that divides queries gives too good scores: use "
+            "cv=QueryKFold(...) of sklearn_rank.model_selection. Other queries need other ids."
         )

@@ -22,8 +22,8 @@ _MODERATE = 100
 """Binary exponents up to which the largest weight stays as it is: products are far from 1e308."""
 
 NO_PAIR = (
-    "There is no comparable pair: no query has rows of different relevance, so that no order "
-    "is better than another."
+    "There is no comparable pair: y_true has one value only, or with qid one in each query, so "
+    "that no order is better than another."
 )
 
 TOO_LIGHT = (

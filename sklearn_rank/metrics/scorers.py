@@ -197,7 +197,7 @@ class RankingScorer(BaseEstimator):
         """
         owner = f"ranking_scorer({self.label!r})"
         alias = get_routing_for_object(self).score.requests["qid"]
-        check_qid_given(last_step(estimator), qid, owner)
+        check_qid_given(last_step(estimator), qid, owner, y_true)
         y_score = routed_scores(owner, estimator, X, qid, alias)
         relevance = _relevance(estimator, y_true, sample_weight)
         return self.measure(relevance, y_score, qid=qid, sample_weight=sample_weight)

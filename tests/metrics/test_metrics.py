@@ -149,7 +149,7 @@ def test_a_light_query_beside_a_heavy_one():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y_true": [1, 1]}, "no comparable pair"),
+        ({"y_true": [1, 1]}, "no comparable pair: y_true has one value only"),
         ({"qid": ["a", "b"]}, "no comparable pair"),
         ({"sample_weight": [0, 1]}, "no comparable pair"),
         ({"sample_weight": [0, 0]}, "weights are zero"),

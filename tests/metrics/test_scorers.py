@@ -295,6 +295,30 @@ def test_by_default_scikit_learn_warns_with_the_message():
     assert np.isnan(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.parametrize("scoring", [None, ranking_scorer("ndcg@5")])
+def test_a_warning_where_queries_are_divided(scoring):
+    data = make_queries(n_queries=12, rows_per_query=6, n_features=2, random_state=0)
+    ids = np.array([f"q{i}" for i in data.qid], dtype=object)
+    by_query = {"cv": QueryKFold(3), "return_train_score": True}
+    how = {"params": {"qid": ids}, "scoring": scoring, "error_score": "raise"}
+    with config_context(enable_metadata_routing=True):
+        model = RankBoost(relevance="graded", n_estimators=2)
+        cross_validate(model, data.data, data.target, **how, **by_query)
+        for halves in ([(np.arange(0, 72, 2), np.arange(1, 72, 2))], 5):
+            with pytest.warns(UserWarning, match=r"queries scored have ids that RankBoost learned"):
+                cross_validate(model, data.data, data.target, cv=halves, **how)
+        model.fit(data.data, data.target, qid=ids)
+        assert model.score(data.data, data.target, qid=ids) > 0.5  # the very same rows
+        assert "q1" in model._trace_[0]
+        assert not hasattr(pickle.loads(pickle.dumps(model)), "_trace_")
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_an_argument_that_fit_does_not_have(ranker):
+    with pytest.raises(TypeError, match=rf"{ranker.__name__}\.fit\(\) got an unexpected .*'group'"):
+        ranker().fit([[0.0], [1.0]], [0, 1], group=[2])
+
+
 def test_wrappers_and_searches_are_looked_into():
     search = GridSearchCV(make(), {"alpha": [1.0]}, cv=2).fit(X, Y)
     assert 0 < ranking_scorer("auc")(search, X, Y) <= 1  # fitted without qid

@@ -22,7 +22,7 @@ from sklearn_rank._core.validation import (
     categorical_positions,
     refuse_dates,
 )
-from sklearn_rank.base import BaseRanker, is_binary
+from sklearn_rank.base import BaseRanker, is_binary, naming_its_class
 from sklearn_rank.estimators._boosting.early_stopping import (
     EarlyStopping,
     HeldOutLoss,
@@ -157,6 +157,7 @@ class RoundsRanker(BaseRanker):
     staged_offsets_: Floats
     category_codes_: CategoryCodes | None = None
 
+    @naming_its_class
     def fit(
         self,
         X: Any,

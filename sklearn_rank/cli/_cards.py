@@ -40,7 +40,7 @@ def _onnx(card: Card) -> bytes:
     return content
 
 
-_FORMS: dict[str, tuple[str, Callable[[Card], str | bytes]]] = {
+_FORMS: dict[str, tuple[str, Callable[..., str | bytes]]] = {
     "sql": (".sql", to_sql),
     "html": (".html", to_html),
     "text": (".txt", to_text),
@@ -188,13 +188,15 @@ def load_card(name: str) -> tuple[Pipeline, str, Schema]:
     return Pipeline([("card", scorecard)]), "Scorecard", schema
 
 
-def export(card: str, to: str, output: Output | None) -> None:
+def export(card: str, to: str, dialect: str | None, output: Output | None) -> None:
     """Write a card in another form."""
+    if dialect is not None and to != "sql":
+        raise InputError("--dialect goes with --to sql")
     suffix, content_of = _FORMS[to]
     if output is not None and output.path.suffix.lower() != suffix:
         raise InputError(f"{output}: the name of this output must end in {suffix}")
     if output is None and to == "onnx":
         raise InputError(f"--to {to} needs -o FILE{suffix}")
     with noting([], card, (ValueError, ImportError)):
-        content = content_of(_read(card)[0])
+        content = content_of(_read(card)[0], *filter(None, [dialect]))
     write_content(content, output)

@@ -135,9 +135,9 @@ def _cells(column: Mapping[str, Measured]) -> dict[str, str]:
     """Return value, interval, and a star for what is significantly worse than the best."""
     texts = {}
     for name, one in column.items():
-        text = f"{one.mean:.3f}" if np.isfinite(one.mean) else "-"
+        text = _shown(one.mean) if np.isfinite(one.mean) else "-"
         if one.interval is not None:
-            text += " [{:.3f}, {:.3f}]".format(*one.interval)
+            text += f" [{', '.join(map(_shown, one.interval))}]"
         texts[name] = text + ("*" if one.is_worse else " ")
     return texts
 
@@ -155,7 +155,7 @@ def _sentence(contest: Contest) -> str:
     order, choice = contest.order, contest.choice
     column, first = contest.table[contest.top], order[0]
     heading, value = _heading(contest.top), column[first].mean
-    start = f"First: {first}, {heading} {value:.3f}"
+    start = f"First: {first}, {heading} {_shown(value)}"
     if len(order) < 2 or np.isnan(value):
         return ""
     if choice is None or column[first].interval is None:
@@ -176,8 +176,12 @@ def _sentence(contest: Contest) -> str:
     return f"{start}, {found.mean:.3f} more than {who}{sure} ({ends})."
 
 
+def _shown(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # no -0.000
+
+
 def _ends(found: Any) -> str:
-    return "{:.3f} to {:.3f}".format(*np.round([found.low, found.high], 3) + 0.0)  # no -0.000
+    return f"{_shown(found.low)} to {_shown(found.high)}"
 
 
 def _footnotes(contest: Contest) -> str:

@@ -65,8 +65,11 @@ def choose_metrics(names: Iterable[str], data: Dataset, n_folds: int = 1) -> lis
     """
     chosen = list(dict.fromkeys(names))
     for name in chosen:
-        with noting([], f"metric {name}"):
+        try:
             ranking_scorer(name)
+        except ValueError as error:
+            what = re.sub(r".* (must be .*), or a function.*", r"\1", str(error))
+            raise InputError(f"--metrics {name}: {what}") from error
     if chosen or data.has_grades:
         return chosen or ["auc", "ndcg@10"]
     k = max(10, len(data.y) // (20 * n_folds))

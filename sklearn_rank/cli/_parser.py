@@ -142,10 +142,12 @@ _MAY_DATA = click.Argument(["data"], required=False)
 _DATA, _MODEL, _CARD = (click.Argument([name]) for name in ("data", "model", "card"))
 _FORCE = _flag("--force", "Overwrite files that exist.")
 _TO_TERMINAL = _output("FILE", "File to write; default: the terminal.", required=False)
+_FORMATS = click.Choice(["csv", "excel", "json", "letor", "parquet"])
 _READING = (
     _option("--decimal", "MARK", "Decimal mark, . or ,; default: found.", type=click.Choice(".,")),
     _option("--sep", "MARK", "What separates cells, such as ; tab or blank; default: found."),
     _option("--encoding", "NAME", "Encoding of text, such as latin-1; default: UTF-8."),
+    _option("--format", "NAME", f"Of {', '.join(_FORMATS.choices)}.", type=_FORMATS),
     _flag("--no-header", "The first line holds data; columns are called c1, c2, and so on."),
     _option("--missing", "VALUE...", "Text or number that means missing, such as unknown or -999."),
     _flag("--skip-unlabelled", "Leave out rows that need a target and have none."),
@@ -302,6 +304,7 @@ def _card() -> None:
     ("", "-"),
     _CARD,
     _forms("sql", "html", "text", "onnx"),
+    _option("--dialect", "NAME", "Database of --to sql, such as postgresql; default: sqlite."),
     _TO_TERMINAL,
 )
 def _card_export() -> None:

@@ -114,7 +114,8 @@ def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
             models[name] = _unfitted(name, data.schema).set_params(random_state=data.seed)
     if np.unique(data.y > 0).size < 2:
         del models[LOGISTIC]
-        notes.append(f"no {LOGISTIC}: it needs grades above 0, and others")
+        every = "every" if data.y.min() > 0 else "no"
+        notes.append(f"no {LOGISTIC}: {every} grade is above 0")
     elif data.schema.relevance == "graded":
         notes.append(f"{LOGISTIC} learns relevance > 0, the other baselines the grades")
     if data.qid is not None:

@@ -362,8 +362,9 @@ def test_bad_options(folder, capsys, argv, parts):
     ("name", "content", "parts"),
     [
         ("t.csv", "a,y\n1,0\n2,1,5\n", ["t.csv, line 3: has 3 cells"]),
-        ("t.csv", "a,y\n1,0,7\n2,1,5\n", ["t.csv, line 2: has 3 cells, the header has 2"]),
+        ("t.csv", "a,y\n1,0,7\n2,1,5\n", ["t.csv, line 1: has 2 cells, most lines have 3"]),
         ("t.csv", "y\n1\n0\n", ["no column is left to rank by"]),
+        ("t.csv", "a,b,y\n" + "1,x,0\n1,x,1\n" * 30, ["nothing to rank by: each column holds"]),
         ("t.csv", "a,b,y\n" + "1,2,0\n" * 9 + "2,2,1\n", ["--cv 5", "one value"]),
         ("t.csv.gz", gzip.compress(b"a,y\n1,0\n" * 99, mtime=0)[:-9], ["t.csv.gz: ", "truncated"]),
         ("t.parquet", b"PAR1 it is not", ["t.parquet: is not a Parquet file"]),

@@ -1,9 +1,14 @@
 """Odd files: each is read as meant, with notes, or refused in one sentence; never misread."""
 
 import gzip
+import io
 import json
+import lzma
 import re
+import unicodedata
+import zipfile
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,6 +26,9 @@ RNG = np.random.default_rng(0)
 Y = np.where(RNG.random(N) < 0.5, "yes", "no")
 X = RNG.permutation(N) * 37.5 + 11.25
 SHUFFLED = RNG.permutation(N)
+SETTINGS = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6
+)
 
 
 def table(**columns):
@@ -126,7 +134,7 @@ READ = {
     "account numbers unnamed": case(
         csv(v=RNG.integers(10**7, 10**8, N)),
         {"v": "number"},
-        "holds long integers that differ, and is read as amounts; --category v",
+        "holds long integers, like ids, and is read as amounts; --category v",
     ),
     "account numbers with zeros": case(
         csv(v=[f"{i:07}" for i in RNG.choice(10**6, N, replace=False)]), {"v": None}, "like an id"
@@ -184,7 +192,7 @@ READ = {
         " seconds",
     ),
     "whole numbers beyond 64 bits": case(
-        csv(b=[str(2**70 * int(i)) for i in SHUFFLED]), {"b": "number"}
+        csv(b=[str(2**70 * int(i)) for i in SHUFFLED]), {"b": "number"}, "long integers, like ids"
     ),
     "whole numbers that are one float": case(
         csv(b=[str(2**70 + int(i)) for i in SHUFFLED]),
@@ -340,7 +348,7 @@ REFUSED = {
     ),
     "title above": refused(
         b"Loans of January\n" + csv(sep=";"),
-        "line 2: has 2 cells, the header has 1; cells are separated by ';' (--sep MARK changes it)",
+        "line 1: has 1 cell, most lines have 2; cells are separated by ';' (--sep MARK changes it)",
     ),
     "another separator": refused(
         b"other;y;z\n" + csv(sep="|"),
@@ -593,11 +601,44 @@ def test_the_decimal_mark_of_training_is_kept(tmp_path):
     assert set(data.X["x"]) == {1.5}
 
 
-# ---------------------------------------------------------------------------- properties
+NOTATIONS_OF = {
+    "floats": (["1", "2", "10"], "{}.0".format),
+    "integers": (["1.0", "2.0", "10.00"], lambda text: text.partition(".")[0]),
+    "zeros in front": (["1", "2", "10"], "0{}".format),
+    "no zeros": (["001", "002", "010"], lambda text: text.lstrip("0")),
+    "true": (["true", "false"], str.upper),
+    "0 and 1": (["True", "False"], lambda text: str(int(text == "True"))),
+    "decomposed": (["Åre", "Besançon", "Oslo"], partial(unicodedata.normalize, "NFD")),
+    "composed": (["A\u030are", "Besanc\u0327on"], partial(unicodedata.normalize, "NFC")),
+    "blanks": (["New York", "Rio de Janeiro"], lambda text: text.replace(" ", "\xa0 ") + "  "),
+}
 
-SETTINGS = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6
-)
+
+@pytest.mark.parametrize("name", NOTATIONS_OF)
+@SETTINGS
+@given(seed=st.integers(0, 999))
+def test_a_category_in_another_notation_is_the_same(tmp_path, name, seed):
+    values, notation = NOTATIONS_OF[name]
+    cells = np.random.default_rng(seed).choice(values, N)
+    path = write(tmp_path, "train", csv(c=cells))
+    train = training_data(TableOptions(path, "y", category=["c"]), [])
+    new = read(tmp_path, train.schema, notes := [], c=[*map(notation, cells)])
+    assert list(new.X["c"]) == list(train.X["c"])
+    assert not [note for note in notes if "'c'" in note]
+
+
+def test_a_category_that_can_mean_two_is_named(tmp_path):
+    codes = np.resize(["7", "07", "8"], N)
+    path = write(tmp_path, "train", csv(c=codes))
+    schema = training_data(TableOptions(path, "y", category=["c"]), []).schema
+    cells = ["7.0", "007", "8.0", "Oslo", *codes[4:]]
+    data = read(tmp_path, schema, notes := [], c=cells)
+    assert list(data.X["c"]) == ["7", "007", "8", *cells[3:]]
+    what = "2 rows with values that training never saw ('007', 'Oslo'; it saw '07', '7', '8')"
+    assert f"column 'c': {what}" in notes
+
+
+# ---------------------------------------------------------------------------- properties
 
 NUMBERS = st.lists(
     st.decimals(-99_999, 99_999, places=2, allow_nan=False), min_size=20, max_size=30, unique=True
@@ -659,3 +700,72 @@ def test_a_date_means_the_same_in_every_file(tmp_path, form, days):
     frame.iloc[::3].to_csv(path, index=False)
     new = model_data(TableOptions(str(path)), train.schema, [], labelled=False)
     assert list(new.X["d"]) == list(train.X["d"].iloc[::3])
+
+
+def zipped(*lines):
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr("t.csv", joined(*lines))
+    return file.getvalue()
+
+
+def book(*lines):
+    cells = pd.DataFrame([line.split(",") for line in lines])
+    cells.to_excel(file := io.BytesIO(), header=False, index=False)
+    return file.getvalue()
+
+
+def joined(*lines):
+    return "\n".join([*lines, ""]).encode()
+
+
+UNITS = "looks like a second line of names (or units); remove it"
+TOTAL = "Total) looks like a line of totals; remove it"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
+SHORT = "line 1: has 1 cell, most lines have 3"
+FAULTS = {  # how a file is made of header h and rows r, and the sentence; None: it is read
+    "units": (lambda h, r: joined(h, "[EUR],[-],[0/1]", *r), f"line 2 ([EUR], [-], [0/1]) {UNITS}"),
+    "types": (lambda h, r: joined("# a", h, "int,str,str", *r), f"line 3 (int, str, str) {UNITS}"),
+    "units.xlsx": (lambda h, r: book(h, "EUR,,0/1", *r), f"row 2 (EUR, 0/1) {UNITS}"),
+    "again": (lambda h, r: joined(h, *r[:9], h, *r[9:]), None),
+    "again.xlsx": (lambda h, r: book(h, *r[:9], h, *r[9:]), None),
+    "title": (lambda h, r: joined("Loans of May", "", h, *r), SHORT),
+    "title.xlsx": (
+        lambda h, r: book("Loans,,", h, *r),
+        "(Loans) looks like a title above the names",
+    ),
+    "total": (lambda h, r: joined(h, *r, "9999,Total,"), f"line 62 (9999, {TOTAL}"),
+    "total.xlsx": (lambda h, r: book(h, *r, ",Total,"), f"row 62 ({TOTAL}"),
+    "footer": (lambda h, r: joined(h, *r, "", "(60 rows)"), "line 63: has 1 cell, the header has"),
+    "numbers of R": (lambda h, r: joined(h, *(f"{i},{x}" for i, x in enumerate(r))), None),
+    "names of R": (lambda h, r: joined(h, *(f'"k{i}",{x}' for i, x in enumerate(r))), None),
+    "commas": (lambda h, r: joined(h, *(f"1,{x}" for x in r)), "line 1: has 3 cells, most lines"),
+    "sep": (lambda h, r: joined("sep=;", *(x.replace(",", ";") for x in (h, *r))), None),
+    "old.xls": (lambda h, r: OLE, "is an Excel 97-2003 workbook; save it as .xlsx"),
+    "a.xlsx": (lambda h, r: OLE + "EncryptedPackage".encode("utf-16-le"), "a workbook with a pass"),
+    "zip": (lambda h, r: zipped(h, *r), "is an archive, or a workbook of another kind (t.csv)"),
+    "page.xls": (lambda h, r: joined("", "<table>", "<tr>"), "is HTML or XML; save it as .csv"),
+    "print": (lambda h, r: b"%PDF-1.7\n%\xe2", "is a page or a picture"),
+    "xz": (lambda h, r: lzma.compress(joined(h, *r)), "is packed, or of another program"),
+    "utf-16": (lambda h, r: joined(h, *r).decode().encode("utf-16-be"), "--encoding utf-16-be"),
+    "utf-32": (lambda h, r: joined(h, *r).decode().encode("utf-32"), None),
+    "columns.json": (None, None),
+    "values.json": (None, "rows must be objects, or lists below a list of the names"),
+    "table.json": (None, "rows must be objects, or lists below a list of the names"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@SETTINGS
+@given(names=st.permutations(["x", "city", "y"]), seed=st.integers(0, 99))
+def test_what_is_wrong_with_a_file_as_a_whole_is_said(tmp_path, name, names, seed):
+    frame = pd.DataFrame({"x": np.random.default_rng(seed).permutation(N), "city": CITY, "y": Y})
+    frame, (make, sentence) = frame[names], FAULTS[name]
+    header, *rows = frame.to_csv(index=False).splitlines()
+    content = frame.to_json(orient=name.partition(".")[0]).encode() if make is None else None
+    options = TableOptions(write(tmp_path, name, content or make(header, rows)), "y")
+    if sentence is None:
+        X = training_data(options, []).X
+        assert (list(X["x"]), list(X["city"])) == (list(frame["x"]), list(frame["city"]))
+    else:
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            training_data(options, [])

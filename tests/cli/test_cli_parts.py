@@ -92,6 +92,32 @@ def test_ranges_and_options_that_go_with_others(words, message, capsys):
     assert message in fails(words, capsys)
 
 
+def test_a_format_may_be_named(capsys):
+    Path("rows.csv").rename("rows.dump")
+    words = ["rows.dump", "--target", "late", "-o", "m.skops", *FAST]
+    assert "--format NAME says what it is" in fails(["train", *words], capsys)
+    assert "is not a Parquet file" in fails(["train", *words, "--format", "parquet"], capsys)
+    run(["train", *words, "--format", "csv"])
+
+
+def test_sql_of_a_dialect(capsys):
+    run(["card", *BASIC, "-o", "c.json"])
+    for dialect, quoted in (("sqlite", '"a"'), ("mysql", "`a`")):
+        capsys.readouterr()
+        run(["card", "export", "c.json", "--to", "sql", "--dialect", dialect])
+        assert quoted in capsys.readouterr().out
+    words = ["card", "export", "c.json", "--dialect", "mysql"]
+    assert "--dialect goes with --to sql" in fails([*words, "--to", "text"], capsys)
+    words[-1] = "access"
+    assert "must be one of sqlite, postgresql" in fails([*words, "--to", "sql"], capsys)
+
+
+def test_metrics_that_the_command_does_not_have(capsys):
+    message = fails(["compare", *BASIC, "--metrics", "foo"], capsys)
+    assert "--metrics foo: must be one of auc, map, map@k" in message
+    assert "function" not in message
+
+
 # ---------------------------------------------------------------------------- texts and refusals
 
 

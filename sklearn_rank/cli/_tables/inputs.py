@@ -37,6 +37,7 @@ class TableOptions:
     no_header: bool = False
     missing: Sequence[str] = ()
     skip_unlabelled: bool = False
+    format: str | None = None
     zero_based: Any = "auto"  # where the indices of a LETOR file start, as in `load_letor`
 
 

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import re
+import unicodedata
 import zipfile
 import zlib
 from collections import Counter
@@ -22,22 +23,40 @@ import pandas as pd
 
 from sklearn_rank._core.files import open_binary
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, import_extra, listing
-from sklearn_rank.cli._tables.notation import NOT_WHOLE
+from sklearn_rank.cli._tables.notation import MISSING, NOT_WHOLE
 
 _OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
 _ENDINGS = (
-    *(".csv", ".dat", ".data", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv"),
-    *(".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
+    *(".csv", ".dat", ".data", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".test"),
+    *(".train", ".tsv", ".txt", ".xls", ".xlsx", ".xlsm", *_OF_LETOR),
 )
 _FAULTS = (ValueError, TypeError, KeyError, RuntimeError, zipfile.BadZipFile, SyntaxError)
 """What readers raise for a file of another kind; parsers of XML, which workbooks are, the last."""
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_BOMS = [(codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32")]
+_BOMS += [(b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")]
+_PACKED = r"BZh\d1AY|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\x28\xb5\x2f\xfd|(?s:.{257})ustar"
+_STORED = r"SQLite format 3|ARROW1|FEA1|Obj\x01|\x89HDF|\x93NUMPY|\$FL[23]|<stata_dta>|RDX\d\n"
+_FOREIGN = (
+    (r"\xd0\xcf\x11\xe0", "an Excel 97-2003 workbook; save it as .xlsx"),
+    (r"%PDF|\x89PNG|\xff\xd8\xff", "a page or a picture; copy its table into a .csv or .xlsx"),
+    (r"\s*<(!doctype|html|head|body|table|div|\?xml)\b", "HTML or XML; save it as .csv or .xlsx"),
+    (rf"{_PACKED}|{_STORED}", "packed, or of another program; unpack it, or write it as .csv"),
+)
+"""First bytes of files that are no table here, and what they are."""
+
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
-_HEAD, _CHUNK, _START = 2**16, 20_000, 1000
+_HEAD, _CHUNK, _START, _LEAST = 2**16, 20_000, 1000, 3
+_OBJECTS = "JSON of one object a line, nor a list of objects"
 _MOST_DIGITS = 308  # characters of integers that are floats as well
 _MAX_CELLS = 2**28  # of a sparse file: 2 GiB of floats
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
+_SEP = re.compile(r'"?sep=(.?)"?', re.I)
+_MOST = 0.9  # share of amounts from which on a column is one of amounts
+_AMOUNT = re.compile(r"[^\w\[]*\d")  # how numbers and dates begin, in whatever notation
+_TOTAL = re.compile(
+    r"((grand|sub)[ -]?)?(tota(ls?|le|al|ux)|sum|summe|somme|suma|gesamt|итого|合計)[\W\d]*", re.I
+)
 
 TEXT, SHEET, TYPED, LETOR = "text", "sheet", "typed", "letor"
 
@@ -63,7 +82,7 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
     """Read a CSV, Excel, JSON, Parquet or svmlight/LETOR file."""
     path, what = Path(options.data or ""), ""
     try:
-        read, what = _reader_of(path)
+        read, what = _reader_of(path, options.format)
         if options.no_header and read not in (_read_csv, _read_excel):
             raise InputError(f"{path}: --no-header is for CSV and Excel; this file has names")
         table = read(path, options, notes)
@@ -73,7 +92,8 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
         raise InputError(f"{path}: is not {what}: {error}" if what else str(error)) from error
     if len(table.frame) == 0:
         raise InputError(f"{path}: holds no rows")
-    names = [str(name) or f"Unnamed: {j}" for j, name in enumerate(table.frame.columns)]
+    names = [unicodedata.normalize("NFC", str(name)) for name in table.frame.columns]
+    names = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
     table = replace(table, frame=table.frame.set_axis(names, axis=1))
     for column, cells in table.frame.loc[:, table.frame.dtypes == "object"].items():
         nested = cells.map(pd.api.types.is_list_like)
@@ -84,18 +104,26 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
     return replace(table, missing=frozenset(options.missing))
 
 
-def _reader_of(path: Path) -> tuple[Callable[..., Table], str]:
-    """Return the reader by the first line, since an Excel file may be called .csv, and its kind."""
+def _reader_of(path: Path, form: str | None) -> tuple[Callable[..., Table], str]:
+    """Return the reader, by its form or the first line, and what the file is to it.
+
+    An Excel file may be called .csv.
+    """
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    if ending not in _ENDINGS:
+    if form is None and ending not in _ENDINGS:
         what = f"unknown kind of file; the name must end in {', '.join(_ENDINGS)}, or these .gz"
-        raise InputError(f"{path}: {what}")
+        raise InputError(f"{path}: {what}; --format NAME says what it is")
     with open_binary(path) as file:
         encoding = _marked_encoding(file.peek(4)) or "latin-1"
         lines = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
         line = next((line for line in lines if line.partition("#")[0].strip()), "")
-    start, read, what = next(one for one in _KINDS if re.match(one[0], line, re.ASCII))
-    return (_read_letor, "") if not start and ending in _OF_LETOR else (read, what)
+    foreign = next((what for start, what in _FOREIGN if re.match(start, line, re.I)), "")
+    if "97-2003" in foreign and "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
+        foreign = "a workbook with a password; save it without"
+    if foreign:
+        raise InputError(f"{path}: is {foreign}")
+    name = form or next(name for name, kind in FORMATS.items() if re.match(kind[0], line, re.ASCII))
+    return FORMATS["letor" if form is None and name == "csv" and ending in _OF_LETOR else name][1:]
 
 
 def _marked_encoding(start: bytes) -> str | None:
@@ -110,6 +138,11 @@ def _numbered(frame: pd.DataFrame) -> list[str]:
 
 def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     import_extra("openpyxl")
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.namelist()
+    if not any(part.startswith("xl/") for part in parts) or "xl/workbook.bin" in parts:
+        what = "an archive, or a workbook of another kind"
+        raise InputError(f"{path}: is {what} ({listing(parts, 3)}); unpack it, or save it as .xlsx")
     how = {"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
     sheets = pd.read_excel(path, sheet_name=None, engine="openpyxl", **how)
     sheets = {name: cells.dropna(how="all") for name, cells in sheets.items()}
@@ -120,9 +153,11 @@ def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
     cells = sheets[sheet]
-    names = _numbered(cells) if options.no_header else cells.iloc[0].fillna("")
-    rows = cells.iloc[int(not options.no_header) :].reset_index(drop=True)
-    return Table(_inferred(rows.set_axis(names, axis=1)), str(path), SHEET)
+    names = _numbered(cells) if options.no_header else cells.iloc[0].fillna("").astype(str)
+    rows = cells.iloc[int(not options.no_header) :].set_axis(names, axis=1)
+    if not options.no_header:
+        rows = _only_rows(rows, options, lambda i: f"{path}, row {cells.index[i + 1] + 1}", notes)
+    return Table(_inferred(rows.reset_index(drop=True)), str(path), SHEET)
 
 
 def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
@@ -133,11 +168,30 @@ def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
     with open_binary(path) as file:
         content = file.read()
     text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
-    # A cell may hold other ends of lines, which `splitlines` knows.
-    parts = [text] if text.startswith("[") else filter(str.strip, re.split(r"[\r\n]+", text))
-    read = [json.loads(part, parse_int=integer) for part in parts]
-    rows = read[0] if text.startswith("[") else read
-    return Table(_inferred(pd.DataFrame([dict(row) for row in rows], dtype=object)), str(path))
+    try:
+        read = json.loads(text, parse_int=integer)
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise
+        # A cell may hold other ends of lines, which `splitlines` knows.
+        parts = filter(str.strip, re.split(r"[\r\n]+", text))
+        read = [json.loads(part, parse_int=integer) for part in parts]
+    return Table(_inferred(_frame_of_json(read)), str(path))
+
+
+def _frame_of_json(read: Any) -> pd.DataFrame:
+    """Return rows that are objects, or lists below a list of names; or that lie in columns."""
+    if isinstance(read, dict):
+        kinds = {type(one) for one in read.values()}
+        if kinds in ({list}, {dict}):
+            return pd.DataFrame(read, dtype=object).reset_index(drop=True)
+        read = [read] if kinds.isdisjoint({list, dict}) else read
+    if all(isinstance(row, dict) for row in read):
+        return pd.DataFrame(read, dtype=object)
+    if all(isinstance(row, list) for row in read) and all(isinstance(one, str) for one in read[0]):
+        return pd.DataFrame(read[1:], columns=read[0], dtype=object)
+    what = "rows must be objects, or lists below a list of the names"
+    raise ValueError(f"{what}; pandas writes them with orient='records'")
 
 
 def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
@@ -191,14 +245,22 @@ def _read_letor(path: Path, options: TableOptions, notes: list[str]) -> Table:
 
 
 def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
-    lines, encoding = _first_lines(path, options.encoding)
-    sep, usual = _separator(lines, options.sep or "tab" * (".tsv" in path.suffixes))
-    try:
+    lines, encoding, sep = _first_lines(path, options.encoding)
+    layout = _layout(lines, options.sep or sep or "tab" * (".tsv" in path.suffixes))
+    layout = (*layout[:2], None) if options.no_header else layout
+
+    def rows_of(notes: list[str]) -> Iterator[tuple[int, list[str]]]:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-            rows = _rows(path, text, sep, usual, notes)
-            names = [] if options.no_header else [cell.strip() for cell in next(rows, [])]
-            chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
-            parts = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
+            yield from _rows(path, text, layout, notes)
+
+    def line(place: int) -> str:
+        return f"{path}, line {next(islice(rows_of([]), place + 1, None))[0]}"
+
+    try:
+        rows = rows_of(notes)
+        names = [] if options.no_header else [cell.strip() for cell in next(rows, (0, []))[1]]
+        chunks = iter(lambda: [cells for _, cells in islice(rows, _CHUNK)], [])
+        parts = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         what = f"is not {name} text (it has the byte 0x{byte:02x})"
@@ -208,35 +270,85 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
         raise InputError(f"{path}: holds no rows")
     frame = pd.concat(parts, ignore_index=True)
     if names:
-        columns = [set(column) for _, column in frame.iloc[:_START].items()]
+        head = frame.iloc[:_START]
+        head = head[(head != names).any(axis=1)]  # files put together have the names again
+        columns = [set(column) for _, column in head.items()]
         if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
             what = f"the first line holds data ({listing(names, 4)}) where the names of the "
             what += "columns must be; add a line with the names above it, or --no-header"
             raise InputError(f"{path}: {what} calls them c1, c2")
         if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
             names, frame = names[:-1], frame.iloc[:, :-1]
-    return Table(frame.set_axis(names or _numbered(frame), axis=1), str(path), TEXT)
+        frame = _only_rows(frame.set_axis(names, axis=1), options, line, notes)
+    return Table(frame if names else frame.set_axis(_numbered(frame), axis=1), str(path), TEXT)
 
 
-def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str]:
-    """Return the first lines, up to 20 that are no comments, and the encoding."""
+def _only_rows(
+    frame: Any, options: TableOptions, name: Callable[[int], str], notes: list[str]
+) -> Any:
+    """Return the rows, without names that are repeated; `name` names the row of a place.
+
+    Names that are a title, a row of units or types below them and one of totals are errors.
+    """
+    names, frame = list(frame.columns), frame.reset_index(drop=True)
+    if len(names) > 1 and list(filter(None, names)) == names[:1]:
+        what = f"the first line ({names[0]}) looks like a title above the names of the columns"
+        raise InputError(f"{options.data}: {what}; remove it")
+    rows = frame[frame.iloc[:, 0] == names[0]]
+    again = rows.index[(rows == names).all(axis=1) & (len(names) > 1)]
+    if len(again):
+        frame = frame.drop(index=again)
+        notes.append(f"{options.data}: {len(again)} x names of the columns again left out")
+    if len(frame) < _LEAST:
+        return frame.reset_index(drop=True)
+    missing = MISSING | {text.casefold() for text in options.missing}
+
+    def texts(j: int, rows: slice) -> list[str]:
+        cells = ["" if pd.isna(cell) else str(cell).strip() for cell in frame.iloc[rows, j]]
+        return [cell for cell in cells if cell.casefold() not in missing]
+
+    def row(i: int) -> dict[int, str]:
+        return {j: cell for j in range(len(names)) for cell in texts(j, slice(i, i + 1))}
+
+    first, last = row(0), row(len(frame) - 1)
+    if not any(map(_DATA.fullmatch, first.values())):
+        below = {j: texts(j, slice(1, _START)) for j in first}
+        shares = [np.mean([*map(bool, map(_AMOUNT.match, one))]) for one in below.values() if one]
+        if max(shares, default=0) >= _MOST and all(first[j] not in below[j] for j in first):
+            what = f"({listing(first.values(), 4)}) looks like a second line of names (or units)"
+            raise InputError(f"{name(frame.index[0])} {what}; remove it")
+    for j, cell in last.items():
+        if _TOTAL.fullmatch(cell) and cell not in texts(j, slice(len(frame) - 1)):
+            what = f"({listing(last.values(), 4)}) looks like a line of totals; remove it"
+            raise InputError(f"{name(frame.index[-1])} {what}")
+    return frame.reset_index(drop=True)
+
+
+def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]:
+    """Return the first lines, up to 20 that are no comments, the encoding, and what `sep=` says."""
     with open_binary(path) as file:
         head = file.read(_HEAD)
     encoding = _marked_encoding(head) or encoding or "utf-8"
     if encoding == "utf-8" and b"\0" in head:
-        raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-le)")
+        ends = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
+        raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-{ends})")
     try:
         lines = head.decode(encoding, "ignore").splitlines()
     except LookupError:
         raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
     lines = [line for line in lines if line.strip() and line[0] != "#"]
+    marked = _SEP.fullmatch(lines[0]) if lines else None
+    lines = lines[1:] if marked else lines
     if not lines:
         raise InputError(f"{path}: is empty")
-    return lines[:20], encoding
+    return lines[:20], encoding, marked[1] if marked else ""
 
 
-def _separator(lines: list[str], given: str) -> tuple[str, int]:
-    """Return the mark by which most of the first lines have equally many cells, and how many."""
+def _layout(lines: list[str], given: str) -> tuple[str, int, bool | None]:
+    """Return the mark by which most first lines have equally many cells, and how many names have.
+
+    The third says whether row names come first, of which the names have none, as in R.
+    """
     sep = _NAMED.get(given.lower(), given)
     if len(sep) > 1:
         raise InputError(f"--sep {given}: must be one character, tab or blank")
@@ -247,7 +359,15 @@ def _separator(lines: list[str], given: str) -> tuple[str, int]:
         return width > 1, n_lines / widths.total(), width
 
     best = max(sep or ",;\t|", key=agreement)
-    return best, agreement(best)[-1]
+    usual, (names, *rows) = agreement(best)[-1], _cells(lines, best, strict=False)
+    if len(rows) < _LEAST or any(len(row) != len(names) + 1 for row in rows):
+        return best, usual, False
+    first, ends = [row[0] for row in rows], not any(row[-1] for row in rows)
+    # Not 1,5 with a decimal comma: texts, in quotes, or the numbers of the rows.
+    are_names = all(line.startswith('"') for line in lines[1:]) or not any(map(_DATA.match, first))
+    are_names |= first in [[str(i + k) for i in range(len(first))] for k in (0, 1)]
+    is_unnamed = not ends and are_names and len({*first}) == len(first)
+    return best, usual - (ends or is_unnamed), is_unnamed
 
 
 def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
@@ -257,41 +377,50 @@ def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
 
 
 def _rows(
-    path: Path, text: Iterable[str], sep: str, usual: int, notes: list[str]
-) -> Iterator[list[str]]:
-    """Yield the rows, the header first; notes count the lines that are left out.
+    path: Path, text: Iterable[str], layout: tuple[str, int, bool | None], notes: list[str]
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and cells of the rows, the names first; notes count the lines that are left out.
 
-    A comment begins with #, and has not as many cells as the header, before it as most lines.
+    A comment begins with #, and has not as many cells as the names, before them as most lines.
     """
-    reader, start, width, left_out = _cells(text, sep, strict=True), 1, 0, Counter[str]()
+    (sep, usual, is_unnamed), left_out = layout, Counter[str]()
+    reader, start, width, n_rows = _cells(text, sep, strict=True), 1, 0, 0
     try:
         for cells in reader:
-            start = reader.line_num + 1
+            line, start = start, reader.line_num + 1
             if len(cells) == width + 1 and not cells[-1]:  # ends with the separator
                 cells.pop()
             if not any(cells):
                 left_out["row of empty cells"] += len(cells) > 0
             elif cells[0].startswith("#") and len(cells) != (width or usual):
                 left_out["comment"] += 1
-            elif width and len(cells) != width:
-                what = f"has {count(len(cells), 'cell')}, the header has {width}"
+            elif not width and _SEP.fullmatch(cells[0]):
+                continue
+            elif len(cells) != width and (width or (len(cells) < usual and is_unnamed is not None)):
+                what = f"has {count(len(cells), 'cell')}, "
+                what += f"the header has {width}" if width else f"most lines have {usual}"
                 hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
                 hint += "; a title above the names must begin with #" * (len(cells) > width)
-                raise InputError(f"{path}, line {reader.line_num}: {what}; {hint}")
+                later = islice(filter(any, reader), _LEAST)
+                if n_rows > 1 and len(cells) < width and all(len(one) != width for one in later):
+                    hint = "it looks like a footer, or is cut off; remove it"
+                raise InputError(f"{path}, line {line}: {what}; {hint}")
             else:
-                width = len(cells)
-                yield cells
+                if is_unnamed and not n_rows:
+                    cells.insert(0, "")
+                width, n_rows = len(cells), n_rows + 1
+                yield line, cells
     except csv.Error as error:
         reason = f"a quotation mark is misplaced or never closed ({error})"
         raise InputError(f"{path}, line {start}: {reason}") from error
     notes += [f"{path}: {n} x {what} left out" for what, n in left_out.items() if n]
 
 
-_KINDS: list[tuple[str, Callable[..., Table], str]] = [
-    (r"PAR1", _read_parquet, "a Parquet file"),
-    (r"PK\x03\x04|\xd0\xcf\x11\xe0", _read_excel, "an Excel workbook"),
-    (r'\s*(\[\s*$|(\[\s*)?\{\s*")', _read_json, "JSON of one object a line, nor a list of objects"),
-    (r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)", _read_letor, ""),
-    ("", _read_csv, ""),
-]
+FORMATS: dict[str, tuple[str, Callable[..., Table], str]] = {
+    "parquet": (r"PAR1", _read_parquet, "a Parquet file"),
+    "excel": (r"PK\x03\x04", _read_excel, "an Excel workbook"),
+    "json": (r'\s*([\[{]\s*$|\[\s*[\[{]|\{\s*["}])', _read_json, _OBJECTS),
+    "letor": (r"\s*[+-]?[\d.]+(e[+-]?\d+)?\s*(\s(qid|\d+):\S|#|$)", _read_letor, ""),
+    "csv": ("", _read_csv, ""),
+}
 """Patterns of the first line, readers, and what files are to those that don't name them."""

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_rank._bins.binned_features import SortedValues, rows_for_thresholds
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 
 __all__ = ["bin_starts", "complete_medians"]
 
@@ -19,7 +19,7 @@ def complete_medians(data: Rows) -> Floats:
     """Return the weighted median of each feature; NaN where some row misses it."""
     column, weight = _columns(data)
     n_missing = np.zeros(data.X.shape[1])
-    for block in Selection.of(data.X).parts():
+    for block in SelectedRows.of(data.X).parts():
         n_missing += np.isnan(np.ravel(block.sum(axis=0, dtype=np.float64)))
     medians = np.full(len(n_missing), np.nan)
     for j in np.flatnonzero(data.total(n_missing) == 0).tolist():
@@ -30,7 +30,7 @@ def complete_medians(data: Rows) -> Floats:
 def _columns(data: Rows) -> tuple[Callable[[int], Floats], Floats]:
     """Return a function of j that gives feature j of the rows for quantiles, and their weights."""
     sample, weight = rows_for_thresholds(data)
-    rows: Any = Selection.of(data.X)[sample]  # of which only columns are copied
+    rows: Any = SelectedRows.of(data.X)[sample]  # of which only columns are copied
     if not rows.is_sparse:
         return lambda j: rows[:, j], weight
     matrix = rows.copied().astype(np.float32).tocsc()

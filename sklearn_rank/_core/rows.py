@@ -16,7 +16,7 @@ from sklearn_rank._core import arrays
 from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, Indices, Values, blocks
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank._core.sums import Collective, Sums, shared_property, starts_run
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -100, 40
@@ -47,7 +47,7 @@ class Rows(Sums):
 
     Attributes
     ----------
-    X : {ndarray, sparse matrix, Selection} of shape (n_rows, n_features)
+    X : {ndarray, sparse matrix, SelectedRows} of shape (n_rows, n_features)
         Features; None if they are not used.
     y : ndarray of shape (n_rows,)
         True for the upper class (binary), or relevance (graded).
@@ -124,7 +124,7 @@ class Rows(Sums):
 
     def uncopied(self) -> Rows:
         """Return the rows as a selection: `take` then copies no features."""
-        rows = replace(self, X=Selection.of(self.X))
+        rows = replace(self, X=SelectedRows.of(self.X))
         if "preferences" in vars(self):  # the same pairs, in memory once
             vars(rows)["preferences"] = self.preferences
         return rows
@@ -152,7 +152,7 @@ class Rows(Sums):
         least = least_codes(code, size) >> _NO_FLOAT
         largest = least_codes(self.concat(least), size).max(initial=0)
         sampled = np.flatnonzero(code >> _NO_FLOAT <= largest)
-        rows, _, weight = equal_as_one(sampled, code, self.weight)
+        rows, _, weight = merge_equal_rows(sampled, code, self.weight)
         return rows, weight
 
     def with_moderate_weights(self) -> Rows:
@@ -292,7 +292,7 @@ def distinct_rows(
     return rows, weight, None if qid is None else qid[rows], set_of_row
 
 
-def equal_as_one(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
+def merge_equal_rows(rows: Indices, code: Codes, weight: Floats) -> tuple[Indices, Codes, Floats]:
     """Return a row for each code, the rising codes, and the summed weights."""
     rows = rows[np.argsort(code[rows], kind="stable")]
     code = code[rows]
@@ -345,7 +345,7 @@ def hash_rows(X: arrays.Matrix) -> Codes:
     It is a sum over the features, modulo 2**64, to which zeros add nothing: a sparse matrix has
     the hashes of the dense one.
     """
-    if isinstance(X, Selection):
+    if isinstance(X, SelectedRows):
         code = hash_rows(X.matrix)
         return code if X.rows is None else code[X.rows]
     # A random odd number for each feature.

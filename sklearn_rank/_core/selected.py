@@ -9,13 +9,13 @@ from scipy.sparse import issparse
 
 from sklearn_rank._core.arrays import Indices, Matrix, Setting, blocks
 
-__all__ = ["Selection", "as_matrix"]
+__all__ = ["SelectedRows", "as_matrix"]
 
 _BLOCK_VALUES = 1 << 20
 """Values of a block: 8 MiB of floats."""
 
 
-class Selection:
+class SelectedRows:
     """Rows of a matrix, of which only blocks are copied, when they are read.
 
     A fit drops rows, sorts them and merges equal ones: each step would copy all features. Indexing
@@ -31,8 +31,8 @@ class Selection:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core.selected import Selection
-    >>> X = Selection(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    >>> from sklearn_rank._core.selected import SelectedRows
+    >>> X = SelectedRows(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
     >>> rows = X[np.array([2, 0, 1])][:2]
     >>> rows.shape
     (2, 2)
@@ -54,15 +54,15 @@ class Selection:
             column = self.matrix[key]
             return column if self.rows is None else column[self.rows]
         if self.rows is not None:
-            return Selection(self.matrix, self.rows[key])
+            return SelectedRows(self.matrix, self.rows[key])
         if isinstance(key, slice) and key.step in (None, 1):  # a view
-            return Selection(self.matrix[key])
-        return Selection(self.matrix, np.arange(self.shape[0])[key])
+            return SelectedRows(self.matrix[key])
+        return SelectedRows(self.matrix, np.arange(self.shape[0])[key])
 
     @classmethod
-    def of(cls, X: Matrix) -> Selection:
+    def of(cls, X: Matrix) -> SelectedRows:
         """Return a selection itself, and the selection of all rows of a matrix."""
-        return X if isinstance(X, Selection) else cls(X)
+        return X if isinstance(X, SelectedRows) else cls(X)
 
     @property
     def is_sparse(self) -> bool:
@@ -86,4 +86,4 @@ class Selection:
 
 def as_matrix(X: Matrix) -> Matrix:
     """Return selected rows as a matrix, and a matrix itself."""
-    return X.copied() if isinstance(X, Selection) else X
+    return X.copied() if isinstance(X, SelectedRows) else X

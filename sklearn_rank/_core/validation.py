@@ -125,13 +125,13 @@ class KindChoice:
         """Return the end of "must be ..."."""
         return f"one of {', '.join(map(repr, self.options))}, or a {self.base.__name__}"
 
-    def made(self, value: Setting) -> Estimator:
+    def resolve(self, value: Setting) -> Estimator:
         """Return an object of the class of a name, or the object itself."""
         return self.named[value]() if isinstance(value, str) else value
 
     def name_of(self, value: Setting) -> str:
         """Return the option that stands for an object's class, or the name of a user's class."""
-        kind = type(self.made(value))
+        kind = type(self.resolve(value))
         return next((name for name, cls in self.named.items() if kind is cls), kind.__name__)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_rank._bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, blocks
-from sklearn_rank._core.rows import equal_as_one, hash_rows, least_codes
+from sklearn_rank._core.rows import hash_rows, least_codes, merge_equal_rows
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 
@@ -94,7 +94,7 @@ def _sampled(code: Codes, X: Floats, weight: Floats, size: int) -> Sample:
     """Return the distinct rows with the smallest codes."""
     least = least_codes(code, size + 1)
     sampled = np.flatnonzero(code <= least[:size].max(initial=0))
-    rows, code, weight = equal_as_one(sampled, code, weight)
+    rows, code, weight = merge_equal_rows(sampled, code, weight)
     return Sample(code, X[rows], weight, len(least) <= size)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _MOST_LEAVES = 131_072
@@ -112,7 +112,7 @@ class LightGBM(Engine):
         train, valid = _captured(booster.eval_train), _captured(booster.eval_valid)
         return RoundView(train, valid, lambda n_rounds: self.to_bytes(booster, n_rounds))
 
-    def _readable(self, X: Selection, params: dict[str, Any], *, starts: bool = False) -> Any:
+    def _readable(self, X: SelectedRows, params: dict[str, Any], *, starts: bool = False) -> Any:
         """Return features as the engine takes them: rows in another order one block at a time.
 
         Other rows are copied: sparse ones, since the engine reads blocks of dense rows only; few

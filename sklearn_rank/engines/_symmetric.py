@@ -14,7 +14,7 @@ from sklearn_rank._bins.binned_features import Binning, FeatureBins, rows_for_th
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank.engines._symmetric_leaves import chains_of, leaf_values
 from sklearn_rank.engines._symmetric_splits import PRIOR_ROWS, LevelSplit, SplitSearch, leaf_of
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
@@ -189,7 +189,7 @@ def _grow_trees(
 
 def _find_bins(data: Rows, settings: TreeSettings) -> list[FeatureBins]:
     """Return the bins of each feature."""
-    X = Selection.of(data.X)
+    X = SelectedRows.of(data.X)
     rows, weight = rows_for_thresholds(data)
     sample = X[rows].copied()
     sample = sample.toarray() if issparse(sample) else sample
@@ -198,7 +198,7 @@ def _find_bins(data: Rows, settings: TreeSettings) -> list[FeatureBins]:
     return binning.of_sample(np.asarray(sample, dtype=np.float64), weight)
 
 
-def _encoded(X: Selection, bins: Sequence[FeatureBins]) -> Indices:
+def _encoded(X: SelectedRows, bins: Sequence[FeatureBins]) -> Indices:
     """Return the bin of each value, shape (n_features, n_rows)."""
     largest = max(feature.n_bins for feature in bins)
     codes = np.empty((len(bins), X.shape[0]), dtype=np.min_scalar_type(largest - 1))

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn_rank._bins.starts import bin_starts
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.protocols import Floats
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank.engines.engine import Descent, Engine, RoundView, TreeData, TreeSettings
 
 _OBJECTIVES = {True: "reg:squarederror", False: "rank:ndcg"}
@@ -71,7 +71,7 @@ class XGBoost(Engine):
         options = {"label": rows.relevance, "group": rows.query_sizes}
         if rows.weighted is not None:
             starts = bin_starts(rows.weighted, settings.max_bins, settings.categorical)
-            options = {"ref": self._matrix(Selection(starts), settings)}
+            options = {"ref": self._matrix(SelectedRows(starts), settings)}
         has_gradient, binning = rows.relevance is None, {}
         if rows.start is None:
             train = self._matrix(rows.X, settings, **options)
@@ -132,7 +132,7 @@ class XGBoost(Engine):
         callback.state = train, held_out, descent
         return callback
 
-    def _matrix(self, X: Selection, settings: TreeSettings, **options: Any) -> Any:
+    def _matrix(self, X: SelectedRows, settings: TreeSettings, **options: Any) -> Any:
         """Return rows as the engine takes them, with bins of the features."""
         options = {**options, **_categories(X.shape[1], settings.categorical)}
         if settings.engine_params.get("tree_method", "hist") != "hist":
@@ -143,11 +143,11 @@ class XGBoost(Engine):
             return self.module.QuantileDMatrix(X.matrix, **options)
         return self.module.QuantileDMatrix(self._dense_blocks(X, options), **options)
 
-    def _exact_matrix(self, X: Selection, settings: TreeSettings, **options: Any) -> Any:
+    def _exact_matrix(self, X: SelectedRows, settings: TreeSettings, **options: Any) -> Any:
         """Return rows as the engine takes them, with their values."""
         return self.module.DMatrix(_dense(X.copied()), nthread=settings.n_jobs, **options)
 
-    def _dense_blocks(self, X: Selection, options: dict[str, Any]) -> Any:
+    def _dense_blocks(self, X: SelectedRows, options: dict[str, Any]) -> Any:
         """Return the engine's iterator over dense blocks of rows."""
         label, group = options.pop("label", None), options.pop("group", None)
         types = {k: options.pop(k) for k in ("feature_types",) if k in options}

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_rank._core.arrays import blocks
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 
 _MOST_BYTES = 1 << 27
 """Bytes of the dense bins of sparse rows that need no question: 128 MiB."""
@@ -65,7 +65,7 @@ class TreeData:
 
     Attributes
     ----------
-    X : Selection of shape (n_rows, n_features)
+    X : SelectedRows of shape (n_rows, n_features)
         Features, read block by block.
     weighted : Rows or None
         The rows with their weights, for quantiles; None where the engine bins values itself.
@@ -77,7 +77,7 @@ class TreeData:
         Weight of each query, with `relevance`; None for equal weights.
     shown : ndarray of shape (n_rows,) or None
         The position, from 1, at which each row was shown in its query, with `relevance`.
-    held_out : Selection of shape (n_held_out, n_features) or None
+    held_out : SelectedRows of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
     start : booster or None
         The trees of an earlier fit, to which new ones are added.
@@ -85,13 +85,13 @@ class TreeData:
         Weights on the scale of the gradients: their mean is 1 where they are shares of one.
     """
 
-    X: Selection
+    X: SelectedRows
     weighted: Rows | None = None
     relevance: Floats | None = None
     query_sizes: Any = None
     query_weight: Floats | None = None
     shown: Any = None
-    held_out: Selection | None = None
+    held_out: SelectedRows | None = None
     start: Any = None
     weight: Floats | None = None
 
@@ -196,7 +196,7 @@ class Engine(ABC):
         """Return the sum of the trees of the rounds from `first` to before `last`, for each row."""
 
     def scores_of(
-        self, booster: Any, X: Selection, n_threads: int, first: int, last: int
+        self, booster: Any, X: SelectedRows, n_threads: int, first: int, last: int
     ) -> Floats:
         """Return the same of selected rows, without a copy of all of them."""
         scores = [self.scores(booster, block, n_threads, first, last) for block in X.parts()]
@@ -245,7 +245,7 @@ class Engine(ABC):
                 f"Got {name}={params[name]!r}."
             )
 
-    def check_features(self, owner: str, X: Selection, max_bins: int) -> None:
+    def check_features(self, owner: str, X: SelectedRows, max_bins: int) -> None:
         """Raise ValueError for sparse rows whose bins would be far larger than they are."""
         if self.keeps_zeros_sparse or not X.is_sparse:
             return

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_rank._bins.starts import complete_medians
 from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows, number_of_rows
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank._core.sums import Queries, shared_property
 from sklearn_rank.engines.engine import Engine, RoundView, TreeData, as_exact_sums
 from sklearn_rank.engines.posed_objective import PosedObjective
@@ -35,7 +35,7 @@ class TreeProblem:
     ----------
     data : Rows
         Rows to learn from, in the engine's order; equal rows are one. Their features are
-        `Selection`.
+        `SelectedRows`.
     objective : PosedObjective or None
         What is minimised; None where the engine has an objective of its own.
     query_sizes : ndarray of shape (n_queries,) or None
@@ -98,7 +98,7 @@ class TreeProblem:
         share = total / number_of_rows(data.weight, data)
         return share if share < 1 - 1e-9 else 1.0
 
-    def rows(self, held_out: Selection | None, start: Any = None) -> TreeData:
+    def rows(self, held_out: SelectedRows | None, start: Any = None) -> TreeData:
         """Return the rows as the engine gets them, with features that are scored besides.
 
         `start` holds the trees of an earlier fit.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_rank._core.parallel import one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.selected import Selection, as_matrix
+from sklearn_rank._core.selected import SelectedRows, as_matrix
 from sklearn_rank._core.validation import (
     FLAG,
     KEYWORDS,
@@ -662,9 +662,9 @@ class BoostedTreesRanker(RoundsRanker):
             codes.learn(phase.rows.X)
         problem, held_out = self._make_problem(phase.rows), phase.held_out
         if held_out is not None:
-            rows_held_out = Selection.of(held_out.X)
+            rows_held_out = SelectedRows.of(held_out.X)
             if codes is not None:
-                rows_held_out = Selection(codes.forget_unknown(rows_held_out.copied()))
+                rows_held_out = SelectedRows(codes.forget_unknown(rows_held_out.copied()))
             stopping = self.stopping_on(held_out, [], [])
         n_before, start, booster = 0, None, None
         if self._goes_on:

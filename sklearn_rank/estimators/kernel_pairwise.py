@@ -318,7 +318,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
             can_be_smooth = loss.is_smooth or hasattr(loss, "rounded")
             is_set = any(self._descent_settings.values())
             return FunctionSpaceLBFGS() if can_be_smooth and not is_set else GradientDescent()
-        return KERNEL_SOLVERS.made(self.solver)
+        return KERNEL_SOLVERS.resolve(self.solver)
 
     def _check_combination(self) -> None:
         loss, solver = as_margin_loss(self.loss), self.solver_in_use

@@ -371,7 +371,7 @@ class ListNetLinear(StreamRanker):
     @property
     def solver_in_use(self) -> LinearSolver:
         """The solver that the parameter `solver` stands for."""
-        return LINEAR_SOLVERS.made(self.solver)
+        return LINEAR_SOLVERS.resolve(self.solver)
 
     # What goes together ----------------------------------------------------------------
 

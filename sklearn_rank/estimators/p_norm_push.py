@@ -374,7 +374,7 @@ class PNormPushRanker(BoostingRanker):
     @property
     def solver_in_use(self) -> BoostingSolver:
         """The solver that the parameter `solver` stands for."""
-        return BOOSTING_SOLVERS.made(self.solver)
+        return BOOSTING_SOLVERS.resolve(self.solver)
 
     def _config(self, threads: ThreadPool) -> BoostingConfig:
         loss: Any = as_margin_loss(self.loss)

@@ -11,7 +11,7 @@ from shared_fits import run_together
 
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.rows import Lots, Rows, effective_rows, hash_rows
-from sklearn_rank._core.selected import Selection, as_matrix
+from sklearn_rank._core.selected import SelectedRows, as_matrix
 
 
 def rows_of(drawn):
@@ -80,7 +80,7 @@ SLICES = st.builds(slice, st.integers(0, 2), st.sampled_from([None, 3, 5]), st.j
 )
 def test_a_selection_of_selections_is_what_indexing_copies(keys, kind):
     rows = np.random.default_rng(0).normal(size=(5, 3))
-    selected = Selection(sparse.csr_array(rows) if kind else rows)
+    selected = SelectedRows(sparse.csr_array(rows) if kind else rows)
     for key in keys:
         if isinstance(key, list) and len(rows) < 5:
             return

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Lots, Rows, distinct_rows, effective_rows
-from sklearn_rank._core.selected import Selection
+from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank._core.warnings import warn
 from sklearn_rank._pair_sums._pair_loss import PairLoss
 from sklearn_rank.metrics.scorers import as_scorer
@@ -78,7 +78,7 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     features are dealt as lots (`Lots`).
     """
     lots = Lots(data)
-    X, y = Selection.of(data.X)[lots.first], data.y[lots.first]
+    X, y = SelectedRows.of(data.X)[lots.first], data.y[lots.first]
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         projection = np.concatenate(

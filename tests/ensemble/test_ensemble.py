@@ -73,7 +73,7 @@ LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
 MEMBERS = [("linear", LINEAR), ("stumps", STUMPS), ("bayes", GaussianNB())]
 
 
-def resolve(estimators=tuple(MEMBERS), **parameters):
+def made(estimators=tuple(MEMBERS), **parameters):
     members = estimators
     if estimators != "auto":
         members = [(name, one if isinstance(one, str) else clone(one)) for name, one in estimators]

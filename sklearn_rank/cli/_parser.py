@@ -284,7 +284,7 @@ def _export() -> None:
     (".json",),
     _DATA,
     *_TABLE,
-    _option("--max-terms", "N", "Most terms of the card; default: 10.", default=10, type=_COUNT),
+    _option("--max-terms", "N", "Most terms of the card; default: 20.", default=20, type=_COUNT),
     _option("--points", "LOW:HIGH", "Range of points of a term.", default="-5:5"),
     _option("--monotone", "COL=1,...", "Points only rise (1) or only fall (-1).", _split),
     _option("--special", "COL=-999,...", "Codes, which get points of their own.", _split),

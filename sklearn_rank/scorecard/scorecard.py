@@ -39,7 +39,7 @@ from sklearn_rank.scorecard._sql import to_sql
 from sklearn_rank.scorecard._text import to_frame, to_text
 from sklearn_rank.scorecard.card import Card
 
-RIDGE = 5.0
+RIDGE = 10.0
 """The ridge of small cards, times the number of training rows."""
 
 _FEW_TERMS = 50
@@ -88,17 +88,17 @@ class Scorecard(Predictor):
         `RankBoost` or `SmoothMarginRanker`. Its `Stumps` constrain the card: given thresholds,
         categories, special codes. ``FrozenEstimator(ranker)``: a fitted ranker, which is only
         rounded; `max_terms` and `min_bin_size` have no effect on it. None:
-        ``PNormPushRanker(loss="logistic", solver="corrective")``, which ranked best in small
+        ``PNormPushRanker(p=2, loss="logistic", solver="corrective")``, which ranked best in small
         cards; `PNormPushRanker()` above 50 terms and with ``max_terms=None``.
     points : (int, int) or None, default=(-5, 5)
         Minimum and maximum points of a bin; the range must include 0 and not exceed a million. The
         intercept is not limited, nor are points after `scaling`. None, only with `scaling`: points
         are rounded once, on the scale of the card.
-    max_terms : int in [1, inf) or None, default=10
+    max_terms : int in [1, inf) or None, default=20
         Maximum number of steps of the card: thresholds, sets of categories, and missing values and
         special codes with their own points. It replaces the `max_thresholds` of the ranker's
         `Stumps`; None keeps it.
-    min_bin_size : float in [0, 0.5] or None, default=0.02
+    min_bin_size : float in [0, 0.5] or None, default=0.01
         Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
         and rare categories pooled. It replaces that of the ranker's `Stumps`; None keeps it.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
@@ -157,7 +157,7 @@ class Scorecard(Predictor):
     variable, rounded. Values that training has not seen have the points that would leave the mean
     risk as it is if all training rows had them.
 
-    *Ridge.* A ranker with ``solver="corrective"`` and ``alpha="auto"`` has the ridge 5/n, with n
+    *Ridge.* A ranker with ``solver="corrective"`` and ``alpha="auto"`` has the ridge 10/n, with n
     the weight of the training rows, or their effective number if that is larger because of weights
     below one.
 
@@ -224,8 +224,8 @@ class Scorecard(Predictor):
         ranker: Any = None,
         *,
         points: Any = (-5, 5),
-        max_terms: int | None = 10,
-        min_bin_size: float | None = 0.02,
+        max_terms: int | None = 20,
+        min_bin_size: float | None = 0.01,
         monotonic_cst: Any = None,
         scaling: Any = None,
         cv: Any = 5,
@@ -318,7 +318,7 @@ class Scorecard(Predictor):
             Unfitted.
         """
         if self.max_terms is not None and self.max_terms <= _FEW_TERMS:
-            return PNormPushRanker(loss="logistic", solver="corrective")
+            return PNormPushRanker(p=2, loss="logistic", solver="corrective")
         return PNormPushRanker()
 
     def _unfitted_ranker(self) -> Any:

@@ -63,3 +63,14 @@ def require(part: object, name: str, user: str) -> Ability:
     if ability is None:
         raise ValueError(f"{user} needs {name}, which {type(part).__name__} lacks.")
     return ability
+
+
+def are_dates(values: Values) -> bool:
+    """Return whether three numbers or more are all dates by their digits: 20240131 or 202401."""
+    days = np.unique(values)
+    if len(days) < 3 or days[0] < 190_001:
+        return False
+    days = days if days[0] > 1e7 else 100 * days + 1
+    month, day = days // 100 % 100, days % 100
+    is_date = (days < 2.2e7) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    return bool(is_date.all() and days[0] > 1.9e7)

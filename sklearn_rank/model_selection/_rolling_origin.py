@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
+from sklearn_rank._core.arrays import are_dates
 from sklearn_rank._core.protocols import Indices, Values
 from sklearn_rank._core.validation import (
     Constraint,
@@ -47,7 +48,8 @@ class RollingOriginSplit(BaseCrossValidator):
     embargo : float in [0, inf), default=0
         Rows up to this long before a test period are no training rows: their target is not known
         when the period begins. In the unit of the times; for dates in days. Float times are
-        compared up to rounding.
+        compared up to rounding. Numbers that are dates by their digits, such as 20240131, are
+        refused.
 
     Raises
     ------
@@ -189,6 +191,12 @@ class RollingOriginSplit(BaseCrossValidator):
 
     def _embargo_at(self, moments: Values) -> Any:
         """Return the embargo in the unit of the moments, or one for each moment."""
+        if self.embargo > 0 and moments.dtype.kind in "if" and are_dates(moments):
+            raise ValueError(
+                f"time holds numbers such as {moments[0]:.0f}, which are dates by their digits, so "
+                "that an embargo would not be one of days. Pass dates: pandas.to_datetime("
+                f"time, format={'%Y%m%d' if moments[0] > 1e7 else '%Y%m'!r})."
+            )
         if moments.dtype.kind == "M":
             # At most 27,000 years: microseconds fit 64 bits.
             return np.timedelta64(round(min(self.embargo, 1e7) * 86_400_000_000), "us")

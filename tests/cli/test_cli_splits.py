@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn_rank.cli._compare import _next_command
 from sklearn_rank.cli._contest import held_out_rows, make_folds, repeats
 from sklearn_rank.cli._tables.dataset import training_data
-from sklearn_rank.cli._tables.inputs import TableOptions
+from sklearn_rank.cli._tables.inputs import InputError, TableOptions
 from sklearn_rank.metrics.intervals import over_folds
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]
@@ -59,6 +59,20 @@ def test_folds_in_time_learn_from_earlier_rows(folder):
     assert len(folds) == 4
     for train, test in folds:
         assert data.time[test].min() - data.time[train].max() > np.timedelta64(30, "D")
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y%m%d%H%M%S", "s", "ms", "us", "%d-%b-%y"])
+def test_integers_that_are_dates_are_dates_in_time(folder, form):
+    frame, notes = drifting_table(300), []
+    day = pd.to_datetime(frame["day"])
+    is_text = form[0] == "%"
+    frame["day"] = day.dt.strftime(form) if is_text else day.astype(f"M8[{form}]").astype(int)
+    data = data_of(frame, notes, time="day", embargo=30.0)
+    np.testing.assert_array_equal(data.time, day)
+    assert any("'day': " in note and "is read as" in note for note in notes)
+    frame["day"] = frame["day"].astype(str).where(frame.index != 7, "0")
+    with pytest.raises(InputError, match=r"'day' holds dates .*, but row 8 holds '0'"):
+        data_of(frame, time="day")
 
 
 def test_equal_rows_are_in_one_fold_but_frequent_ones_in_all(folder):

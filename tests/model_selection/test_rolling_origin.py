@@ -150,6 +150,15 @@ def test_rows_may_be_a_list_a_sparse_array_or_a_table(of):
     assert lists(found) == lists(split(time, 3))
 
 
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y%m"])
+def test_an_embargo_on_dates_without_marks_is_refused(form):
+    days = pd.date_range("2023-11-01", periods=120).strftime(form).astype(int).to_numpy()
+    assert len(split(days, 2)) == len(split(days - days[0], 2, embargo=0.5)) == 2
+    for time in (days, days.astype(float)):
+        with pytest.raises(ValueError, match=f"numbers such as {days[0]}, .*dates .*{form}"):
+            split(time, 2, embargo=30)
+
+
 def test_an_embargo_on_dates_is_in_days():
     hours = pd.date_range("2024-01-01", periods=6, freq="6h")
     assert lists(split(hours, 1, embargo=0.25)) == [([0, 1], [3, 4, 5])]

@@ -15,11 +15,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from sklearn_rank.cli._tables import notation
+from sklearn_rank._core.arrays import are_dates
+from sklearn_rank.cli._tables import dates, notation
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing
 from sklearn_rank.cli._tables.reading import LETOR, TEXT, TYPED, Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"
+_OTHER = {".": ",", ",": "."}
 _CONTENTS = {
     BOOLEAN: {"boolean"},
     NUMBER: {"decimal", "integer", "floating", "mixed-integer-float"},
@@ -36,6 +38,11 @@ _MOST = 0.9
 _MIN_NUMBERED = 10  # rows, from which on a column of row numbers is recognised
 _WORDS = 3  # that the values of free text have at least, on average
 _MIN_DIFFERENT, _LONG = 50, 10**5  # rows and least value of account numbers
+# Texts from which on it is no chance that all have three digits behind a mark, and how many times
+# the years that a reading of dates has are too many beside those of another.
+_MANY, _MORE_DAYS = 12, 6
+_CODE = re.compile(r"(?=.*\d)[\d\W]+")  # no letters
+_HOUSE_NUMBER = re.compile(r"\d+[^\W\d_]?")
 
 # Two letters of a script without blanks count as a word.
 _WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{2}|(?<!\S)[^\s\d@_/]{2,}(?!\S)")
@@ -74,8 +81,8 @@ class Schema:
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # values in training
     missing: Sequence[str] = ()  # texts that mean missing, beside the usual ones
     summaries: Mapping[str, Any] = field(default_factory=dict)  # of columns, to detect drift
-    # How text is read, where the kind does not tell: "." or "," (the decimal mark), "seconds", the
-    # form of dates, or "as written".
+    # How text is read, where the kind does not tell: the decimal mark and the unit of all numbers,
+    # "seconds", the form of dates, or "as written".
     formats: Mapping[str, str] = field(default_factory=dict)
     zero_based: bool | str = "auto"  # whether indices of a LETOR file, of no other, started at 0
 
@@ -89,8 +96,9 @@ def check_schema(schema: Schema) -> None:
     for one in (schema.kinds, schema.categories, schema.summaries, schema.formats):
         if not isinstance(one, Mapping) or not all(isinstance(name, str) for name in one):
             raise ValueError("parts of its table must map the names of columns")
-    kinds, forms = set(schema.kinds.values()), {*schema.formats.values(), schema.decimal}
-    if not kinds or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} or not forms <= notation.FORMS:
+    kinds, forms = set(schema.kinds.values()), [*schema.formats.values(), schema.decimal]
+    is_read = all(map(notation.is_form, forms)) and schema.decimal in (".", ",")
+    if not kinds or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} or not is_read:
         raise ValueError("the columns of its table are unknown")
 
 
@@ -126,7 +134,6 @@ class Column:
         found = pd.api.types.infer_dtype(self.cells, skipna=True)
         self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
         self.is_text = self.content == CATEGORY
-        self._read: dict[str, Any] = {}
 
     @cached_property
     def texts(self) -> tuple[list[str], Any, list[str]]:
@@ -154,15 +161,22 @@ class Column:
                 return values
         return values.iloc[:0]
 
-    def read(self, form: str) -> Any:
-        """Return the values of distinct texts read in a form, NaN or NaT where they do not fit."""
-        if form not in self._read:
-            self._read[form] = notation.read_texts(self.texts[0], form)
-        return self._read[form]
+    @cached_property
+    def parsed(self) -> notation.Cells:
+        """The distinct texts, as what they mean."""
+        return notation.Cells(self.texts[0])
 
     def fits(self, form: str) -> bool:
         """Return whether all texts have a form."""
-        return self.is_text and bool(self.read(form).notna().all())
+        return self.is_text and bool(self.parsed.read(form).notna().all())
+
+    def has_only(self, mark: str) -> bool:
+        """Return whether all cells are numbers by one decimal mark, and not by the other."""
+        if not self.is_text:  # plain numbers, of which fractions have points
+            of_text = self.content == NUMBER and self.table.kind == TEXT
+            return of_text and mark == "." and bool((self.cells.dropna() % 1 != 0).any())
+        one, other = (self.parsed.amount_form(each) for each in (mark, _OTHER[mark]))
+        return self.fits(one) and not self.fits(other)
 
     def _spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
@@ -177,13 +191,16 @@ class Column:
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""
         cell = notation.written(self.table.frame[self.name].iloc[row])
-        hint += "; --decimal , reads 1,5 and --decimal . reads 1.5" if "," in cell else ""
+        if "," in cell and "--decimal" not in hint:
+            hint += "; --decimal , reads 1,5 and --decimal . reads 1.5"
         raise self.table.error(self.name, f"{what} but row {row + 1} holds {cell!r}{hint}")
 
     def _refuse_text(self, what: str, bad: Any, hint: str = "") -> NoReturn:
         self.refuse(what, int(np.argmax(self.texts[1] == np.argmax(bad))), hint)
 
-    def choose(self, mark: str, given: str | None, *, keeps: bool = False) -> tuple[str, str]:
+    def choose(
+        self, mark: str, given: str | None, *, is_sure: bool, keeps: bool = False
+    ) -> tuple[str, str]:
         """Return kind and form, by the decimal mark of the table, and that of the options.
 
         Numbers with leading zeros are codes, unless `keeps`.
@@ -191,64 +208,103 @@ class Column:
         values, is_typed = self.texts[0] if self.is_text else [], self.table.kind == TYPED
         if not self.is_text:
             # Fractions beside decimal commas have points, also in a file whose cells fit both.
-            is_written = self.content == NUMBER and self.table.kind == TEXT
-            form = "." if is_written and (self.cells.dropna() % 1 != 0).any() else ""
+            form = "." if self.has_only(".") else ""
             is_span = self.content == notation.SECONDS
             return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
         if {text.casefold() for text in values} <= {"true", "false"}:
             return BOOLEAN, ""
-        dates = notation.date_forms(values)
-        forms = [".", ",", notation.SECONDS, *dates]
-        best = max(forms, key=lambda form: self.read(form).notna().mean())
+        amounts, days = [*map(self.parsed.amount_form, ".,")], self.parsed.date_forms()
+        forms = [*days, *amounts, notation.SECONDS]
+        best = max(forms, key=lambda form: self.parsed.read(form).notna().mean())
         is_code = not (keeps or is_typed) and notation.have_leading_zeros(values)
         if is_code or not self.fits(best):
             if not is_code:
-                self._check_slips(best, dates)
+                self._check_slips(best, amounts, days)
+                self._check_patterns(best)
             return CATEGORY, ""
-        if best in dates:
-            return DATE, self._date_form(dates)
+        if best in days:
+            return DATE, self._date_form(days)
         if is_typed and notation.is_plain(values):
             self.note(": its numbers are text, and taken as categories")
             return CATEGORY, notation.AS_WRITTEN
-        mark = mark if self.fits(mark) else best
-        if mark != notation.SECONDS:
-            self._check_amounts(mark, given)
-        return NUMBER, mark
+        if all(map(self.fits, amounts)):
+            best = amounts[".,".index(given or self._decimal(amounts, mark, is_sure))]
+        return NUMBER, best
 
-    def _check_slips(self, best: str, dates: list[str]) -> None:
+    def _check_slips(self, best: str, amounts: list[str], days: list[str]) -> None:
         """Raise InputError if most texts, or all by several forms, are numbers or dates."""
-        good = self.read(best).notna()
-        either = np.any([self.read(form).notna() for form in (".", ",", *dates)], axis=0)
+        good = self.parsed.read(best).notna()
+        either = np.any([self.parsed.read(form).notna() for form in (*amounts, *days)], axis=0)
         if (len(good) > 1 and good.mean() >= _MOST) or either.all():
             hint = ": correct it, or use --missing, --drop or --category"
-            what = "dates" if best in dates else "numbers"
+            what = "dates" if best in days else "numbers"
             what = "durations" if best == notation.SECONDS else what
             self._refuse_text(f"holds {what} in {good.sum()} of {len(good)} values,", ~good, hint)
 
-    def _check_amounts(self, mark: str, given: str | None) -> None:
-        """Note numbers that the other mark would read otherwise; refuse several currencies."""
-        texts, other = self.texts[0], ",."[mark == ","]
-        values, others = self.read(mark), self.read(other)
-        if given is None and self.fits(other) and (values != others).any():
-            at = int(np.argmax(values != others))
-            way = f"--decimal {other} would read {notation.written(others[at])}"
-            self.note(f": {texts[at]!r} is read as {notation.written(values[at])}; {way}")
-        money = sorted(set(re.findall(notation.CURRENCY, " ".join(texts), re.I)))
-        if len(money) > 1:
-            what = f"holds amounts in {listing(money)}; convert them, or --drop it"
-            raise self.table.error(self.name, what)
+    def _check_patterns(self, best: str) -> None:
+        """Raise InputError if the texts are amounts in several units, or in a form not read."""
+        texts, n_most = self.texts[0], _MOST * len(self.texts[0])
+        bad, ways = self.parsed.read(best).isna(), "or use --drop or --category"
+        for units in map(self.parsed.units, ".,"):
+            are_codes = all(map(_HOUSE_NUMBER.fullmatch, texts))
+            if 1 < len(units) < 4 and units.total() >= n_most and not are_codes:
+                of_units = listing(unit or "no unit" for unit in sorted(units))
+                self._refuse_text(f"holds amounts in {of_units},", bad, f": convert them, {ways}")
+        like_dates = dates.look_like_dates(self.parsed.moments)
+        for what, alike in (("dates", like_dates), ("amounts", self.parsed.like_amounts())):
+            if len(texts) > 1 and alike.sum() >= n_most:
+                hint = f", a form that is not read: write it otherwise, {ways}"
+                self._refuse_text(f"seems to hold {what},", bad, hint)
+
+    def _decimal(self, forms: list[str], mark: str, is_sure: bool) -> str:
+        """Return the decimal mark where both fit; a note or an error if numbers differ by it.
+
+        A mark is one of thousands if many cells have it, each with three digits behind it, and no
+        number from 1000 on is without it. Where that may be chance, the other columns decide.
+        """
+        values = {form[0]: self.parsed.read(form) for form in forms}
+        differ = values["."] != values[","]
+        if not differ.any():
+            return mark
+        at, bare = int(differ.argmax()), values["."][~differ].abs()
+        marked = "".join(np.array(self.texts[0], dtype=object)[differ])
+        ways = {one: notation.written(values[one][at]) for one in ".,"}
+        is_one = not ("." in marked and "," in marked)
+        if is_one and len(bare) and differ.sum() >= _MANY and (bare < 1000).all():
+            mark = "." if "," in marked else ","
+        elif (len(bare) or not is_one) and not is_sure:
+            hint = f", {ways['.']} by --decimal . and {ways[',']} by --decimal ,"
+            self._refuse_text("holds numbers whose decimal mark is not clear,", differ, hint)
+        way = f"--decimal {_OTHER[mark]} would read {ways[_OTHER[mark]]}"
+        self.note(f": {self.texts[0][at]!r} is read as {ways[mark]}; {way}")
+        return mark
 
     def _date_form(self, forms: list[str]) -> str:
-        """Return the form of dates; a note says how day and month were told apart."""
-        dates = {form: self.read(form) for form in forms if self.fits(form)}
-        best = next(iter(dates), notation.ISO)
-        if any((other != dates[best]).any() for other in dates.values()):
-            # Months are often written by their first day: the field that never changes is the day.
-            best = min(dates, key=lambda form: dates[form].dt.day.nunique())
-            way = "if day and month are the other way round, write dates as 2024-12-31"
-            read = f"{dates[best].iloc[0]:%d %B %Y}"
-            self.note(f": {self.texts[0][0]!r} is read as {read}; {way}")
+        """Return the form of dates; a note says how day, month and year were told apart.
+
+        Days differ more than years do. Months are often written by their first day: the field that
+        never changes is the day. With slashes the month is first, else the day.
+        """
+        read = {form: self.parsed.read(form) for form in forms if self.fits(form)}
+        if not read:
+            return "year-month-day"
+        texts, n_years = self.texts[0], {form: one.dt.year.nunique() for form, one in read.items()}
+        few = _MORE_DAYS * min(n_years.values())
+        best = min(
+            read if "/" in texts[0] else reversed(read),
+            key=lambda form: (n_years[form] > few, read[form].dt.day.nunique()),
+        )
+        is_short, way = re.search(r"\d{4}", self.parsed.moments[0][0]) is None, ""
+        if any((one != read[best]).any() for one in read.values()):
+            way = "; if day and month are the other way round, write dates as 2024-12-31"
+        if way or is_short or "day" not in best:
+            at = int(read[best].argmax()) if is_short else 0
+            self.note(f": {texts[at]!r} is read as {read[best][at]:%d %B %Y}{way}")
         return best
+
+    def in_unit(self, mark: str) -> str:
+        """Return the form of numbers with a decimal mark, in the unit of the column."""
+        return self.parsed.amount_form(mark) if self.is_text else ""
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
@@ -275,8 +331,8 @@ class Column:
     def _read_text(self, kind: str, form: str, when: str) -> Any:
         """Return the numbers or dates that the texts mean, with a note on a notation."""
         texts = self.texts[0]
-        form = form or self._date_form(notation.date_forms(texts))
-        values, of_form = self.read(form), f" ({form})" * (kind == DATE)
+        form = form or self._date_form(self.parsed.date_forms())
+        values, of_form = self.parsed.read(form), f" ({form})" * (kind == DATE)
         if values.isna().any():
             self._refuse_text(f"must hold {kind}s{of_form}{when}", values.isna())
         if kind != DATE:
@@ -332,8 +388,8 @@ def choose_kinds(
     """Return kinds, forms and the decimal mark of a training table; notes name unused columns."""
     columns = [Column(table, name, notes) for name in names]
     free = [column for column in columns if column.name not in roles.category]
-    has_commas = any(column.fits(",") and not column.fits(".") for column in free)
-    mark = roles.decimal or ("," if has_commas else ".")
+    points, commas = (any(column.has_only(mark) for column in free) for mark in ".,")
+    mark, is_sure = roles.decimal or ("," if commas else "."), points != commas
     kinds: dict[str, str] = {}
     forms: dict[str, str] = {}
     for column in columns:
@@ -345,7 +401,7 @@ def choose_kinds(
             elif column.content not in _CONTENTS:
                 reason = f"its type is {column.content}"
             else:
-                kind, form = column.choose(mark, roles.decimal, keeps=keeps)
+                kind, form = column.choose(mark, roles.decimal, is_sure=is_sure, keeps=keeps)
                 if not (keeps or table.kind == LETOR):
                     reason = _id_reason(column, kind)
                     _note_codes(column, kind if not reason else "")
@@ -387,12 +443,16 @@ def _note_codes(column: Column, kind: str) -> None:
             column.note(f" holds {what}; --keep {name} makes them amounts, {drop} leaves it out")
         elif len(texts) > FEW_VALUES:
             column.note(f" has {len(texts)} different texts, and {way}; {drop} leaves it out")
+        elif texts and all(map(_CODE.fullmatch, texts)):
+            column.note(f" holds codes such as {texts[0]!r}, and {way}; {drop} leaves it out")
     elif kind == column.content == NUMBER:
         is_long = len(values) >= _MIN_DIFFERENT and values.min() >= _LONG
         is_long |= len(values) > 2 and (np.abs(values) >= 10**8).mean() >= _MOST
         is_code = values.nunique() > 2 and _OF_CODES.search(_words(column.name))
-        if is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
+        is_date = are_dates(values.to_numpy(np.float64))
+        if is_date or is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
             what = "has the name of codes" if is_code else "holds long integers, like ids"
+            what = "holds dates without marks" if is_date else what
             ways = f"--category {name} makes them categories, {drop} leaves it out"
             column.note(f" {what}, and is read as amounts; {ways}")
 

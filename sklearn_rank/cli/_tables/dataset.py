@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank.cli._tables import columns, notation
 from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema, check_columns
+from sklearn_rank.cli._tables.dates import read_numbers
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, listing, noting
 from sklearn_rank.cli._tables.reading import LETOR, Table, read_table
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
@@ -25,6 +26,7 @@ _CLEARLY_ON_TOP = frozenset(
 """Names of classes, in lower case, that nobody expects at the bottom of a list."""
 
 _AS_GIVEN = notation.PANDAS_MISSING  # in columns that are no features ? and - are values
+_FEW = 0.1  # share of numbers that are no dates, up to which those of --time are meant as dates
 _SOME_ROWS = 20  # from which on it is an error if no category of a column occurred in training
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
@@ -106,8 +108,9 @@ def model_data(
     missing = [*schema.missing, *options.missing]
     table = read_table(replace(options, missing=missing, zero_based=schema.zero_based), notes)
     if options.decimal is not None:  # for all numbers
-        others = {name: form for name, form in schema.formats.items() if form not in ".,"}
-        schema = replace(schema, decimal=options.decimal, formats=others)
+        mark, forms = options.decimal, schema.formats
+        formats = {k: mark + form[1:] if form[0] in ".," else form for k, form in forms.items()}
+        schema = replace(schema, decimal=mark, formats=formats)
     if labelled:
         table = _labelled_rows(table, schema.target, notes, skip=options.skip_unlabelled)
     X = feature_frame(table, schema, notes, ", as it did in training,")
@@ -213,7 +216,7 @@ def _weights(table: Table, schema: Schema) -> Floats | None:
     if schema.weight is None:
         return None
     column = Column(table, schema.weight, [])
-    weight: Floats = column.values(NUMBER, schema.decimal, " to be --weight,")
+    weight: Floats = column.values(NUMBER, column.in_unit(schema.decimal), " to be --weight,")
     if not (weight >= 0).all():
         column.refuse("must hold weights from 0 on,", int(np.argmin(weight >= 0)))
     return weight
@@ -229,7 +232,16 @@ def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) 
     times = feature_frame(table, replace(schema, kinds=kinds, formats=formats), told)[name]
     if kinds[name] not in (NUMBER, columns.DATE) or times.isna().any():
         raise table.error(name, "must hold a date or a number in every row for --time")
-    return np.asarray(times)
+    values: Values = np.asarray(times)
+    read = read_numbers(values) if kinds[name] == NUMBER else values
+    is_other = np.isnat(read)
+    if read is values or is_other.mean() > _FEW:
+        return values
+    column = Column(table, name, notes)
+    if is_other.any():
+        column.refuse("holds dates without marks in most rows,", int(is_other.argmax()))
+    column.note(f": {values[0]:.0f} is read as {pd.Timestamp(read[0]):%d %B %Y}")
+    return read
 
 
 # The target --------------------------------------------------------------------------------------
@@ -243,7 +255,7 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[st
     target, positive = schema.target, schema.positive
     if positive is None:
         column, when = Column(table, target, notes), " for --relevance graded,"
-        y = column.values(NUMBER, schema.decimal, when)
+        y = column.values(NUMBER, column.in_unit(schema.decimal), when)
         if np.isnan(y).any():
             column.refuse(f"must hold numbers{when}", int(np.argmax(np.isnan(y))))
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import product
+from collections import Counter
+from functools import cached_property
 from numbers import Number
 from typing import Any
 
@@ -12,71 +13,145 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._core.protocols import Floats
+from sklearn_rank.cli._tables import dates
 
-ISO, SECONDS, AS_WRITTEN = "ISO8601", "seconds", "as written"
+SECONDS, AS_WRITTEN = "seconds", "as written"
 PANDAS_MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}
     | {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
 )
 MISSING = frozenset({text.casefold() for text in PANDAS_MISSING} | {"?", "-", "--", "."})
-CURRENCY = "[$€£¥]|USD|EUR|GBP|CHF"
-_NUMBERS = {
+
+# An amount: sign, currency, digits in groups, unit. Signs and currencies have several places.
+_SYMBOL = "[$¢-¥฿\u20a0-\u20cf]"
+_CODES = (
+    "AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES"
+    "|KRW MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RUB SAR SEK SGD THB TRY TWD UAH USD VND ZAR Bs Fr"
+    "|KSh RM Rp Rs kr"
+).replace(" ", "|")
+_CURRENCY = rf"(?:[a-z]{{0,3}}{_SYMBOL}|(?:{_CODES})(?![^\W\d_])\.?)"
+_IS_CURRENCY = re.compile(_CURRENCY, re.I)
+_UNIT = r"[^\s\d.,'()+-](?:[^\d,()]{0,14}[^\s\d,()+-])?"
+_GROUPS = r"[1-9]\d{{0,2}}(?P<g>[{}'\s])\d{{3}}(?:(?P=g)\d{{3}})*"
+_POINT = rf"(?:{_GROUPS.format(',')}|[1-9]\d?(?:,\d\d)+,\d{{3}}|\d+)(?:\.\d*)?|(?<![^\W\d_])\.\d+"
+_COMMA = rf"(?:{_GROUPS.format('.')}|\d+)(?:,\d*)?|,\d+"
+_AMOUNTS = {
     mark: re.compile(
-        rf"(?P<open>\()?\s*[-+]?\s*(?:{CURRENCY})?\s*[-+]?\s*"
-        rf"(?P<core>[1-9]\d{{0,2}}(?P<s>[{other}'\s])\d{{3}}(?:(?P=s)\d{{3}})*(?:\{mark}\d*)?"
-        rf"|\d+(?:\{mark}\d*)?|\{mark}\d+)"
-        rf"(?P<power>e[-+]?\d+)?\s*%?\s*(?:{CURRENCY})?\s*(?(open)\))",
+        rf"(?P<open>\()?\s?([-+])?\s?(?P<before>{_CURRENCY})?\s?(?P<inner>\()?\s?([-+])?\s?"
+        rf"(?P<core>{core})(?P<power>e[-+]?\d+)?\s?(-(?![^\W_]))?\s?(?(inner)\))\s?"
+        rf"(?P<after>{_UNIT})?\s?(-)?\s?(?(open)\))",
         re.I,
     )
-    for mark, other in ((".", ","), (",", "."))
+    for mark, core in ((".", _POINT), (",", _COMMA))
 }
+_DASHES, _QUOTES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63", "\u2018\u2019\u02bc´`"
+_WRITTEN = str.maketrans(f"{_DASHES}{_QUOTES}٫٬", f"{7 * '-'}{5 * chr(39)}.,")
+_NO_CENTS = re.compile(rf"(?<=\d)[.,/]-+(?=\D*$)|(?<={_SYMBOL})\s?-+$")  # 250,- and $ -, which is 0
+_SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 1e9, "mio": 1e6, "mrd": 1e9}
+_SCALES |= {"tsd": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "lakh": 1e5, "crore": 1e7}
+
+# What most likely is an amount, though it isn't read: other groups and marks, limits.
+_LIKE_AMOUNT = re.compile(
+    rf"[<>≤≥~≈±=]*\s?[-+(]*\s?(?P<word>[^\W\d_]{{1,5}}[.\s]\s?)?{_SYMBOL}?\s?[-+]?"
+    rf"(?:\d+(?P<group>[.,'])\d{{3,4}}(?:(?P=group)\d{{3,4}})*(?!\d)|\d+)(?:[.,·]\d+)?"
+    rf"\s?(?P<unit>{_UNIT})?[-+)]*",
+    re.I,
+)
 _LEADING_ZERO = re.compile(r"0\d\d+")
 _DURATION = re.compile(r"(-?\d+ days?,? ?)?-?\d{1,3}:\d\d(:\d\d(\.\d+)?)?|-?\d+ days?")
-_LIKE_DATE = re.compile(r"(?=.*\d)(?=.*([-/.\s]|[a-z]{3})).{6,40}", re.I)
-_ISO = re.compile(r"\d{4}-\d\d(-\d\d([T ].*)?)?")
-_DAYS = ["%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m.%d.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d"]
-_DAYS += [form.replace("%Y", "%y") for form in _DAYS[:-1]]
-_DAYS += ["%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"]
-_TIMES = ["", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", " %H:%M:%S%z"]
-_DATES = {day + time: re.sub(r"%.|\s", "", day + time) for time, day in product(_TIMES, _DAYS)}
+_CLOCK = re.compile(r"\d\d?(:\d\d){0,2}\s?[ap]\.?m\.?", re.I)
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+]\d\d:\d\d)?)?")
+_MONTH_YEAR = re.compile(r"(0?[1-9]|1[0-2])\.(19|20)\d\d")
 _SOME = 1000  # texts to look at for forms of dates
 _ENOUGH = 50  # texts with a point, of which one shows that it is no mark of thousands
 NOT_WHOLE = 2.0**53
 """From here on a float does not tell integers apart."""
 
-FORMS = frozenset({".", ",", ISO, SECONDS, AS_WRITTEN, *_DATES})
-"""How texts are read."""
+
+class Cells:
+    """The distinct texts of a column, and what they mean in each form.
+
+    A form is a decimal mark with the unit of the column, "seconds", or that of dates.
+    """
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self._values: dict[str, Any] = {}
+
+    @cached_property
+    def moments(self) -> list[tuple[str, int]]:
+        """The texts as parts of dates."""
+        return [dates.moment(text) for text in self.texts]
+
+    @cached_property
+    def amounts(self) -> dict[str, list[tuple[float, str | None]]]:
+        """The texts as numbers with units, by the decimal mark; None is the unit of no number."""
+        some = self.texts[:: len(self.texts) // _SOME + 1]
+        is_any = {mark: any(_amount(t, mark)[1] is not None for t in some) for mark in ".,"}
+        return {m: [_amount(t if is_any[m] else "", m) for t in self.texts] for m in ".,"}
+
+    def units(self, mark: str) -> Counter[str]:
+        """Return how many texts have each unit, beside a zero without one."""
+        of_mark = self.amounts[mark]
+        return Counter(unit for value, unit in of_mark if unit or (unit == "" and value != 0))
+
+    def amount_form(self, mark: str) -> str:
+        """Return the form of numbers with a decimal mark, in the unit of most texts."""
+        units = self.units(mark)
+        unit = max(units, key=units.__getitem__, default="")
+        money = [one for one in units if _IS_CURRENCY.fullmatch(one)]
+        return mark + (unit or max(money, key=units.__getitem__, default=""))
+
+    def read(self, form: str) -> Any:
+        """Return the values of the texts read in a form; NaN or NaT where they do not fit."""
+        if form not in self._values:
+            self._values[form] = pd.Series(self._read(form))
+        return self._values[form]
+
+    def _read(self, form: str) -> Any:
+        cells = pd.Series(self.texts, dtype=object)
+        if form[0] in ".,":
+            return self._numbers(form[0], form[1:])
+        if form == SECONDS:
+            return pd.to_timedelta(cells.map(_span), errors="coerce").dt.total_seconds()
+        if form == "year-month-day" and all(map(_ISO.fullmatch, self.texts)):
+            return without_zone(pd.to_datetime(cells, format="ISO8601", errors="coerce", utc=True))
+        return dates.read_dates(self.moments, form)
+
+    def _numbers(self, mark: str, wanted: str) -> Any:
+        if not wanted and (mark == "." or "." not in "".join(self.texts)):
+            plain = pd.to_numeric(pd.Series(self.texts, dtype=object), errors="coerce")
+            if plain.notna().all():
+                return plain.astype(np.float64)
+        others = {wanted, "" if _IS_CURRENCY.fullmatch(wanted) else wanted}
+        of_mark = self.amounts[mark]
+        fits = [unit in others or (unit == "" and value == 0) for value, unit in of_mark]
+        return np.where(fits, [value for value, _ in of_mark], math.nan).astype(np.float64)
+
+    def date_forms(self) -> list[str]:
+        """Return the forms of dates that fit some of the texts."""
+        some = Cells(self.texts[:: len(self.texts) // _SOME + 1])
+        return [form for form in dates.FORMS if some.texts and some.read(form).notna().any()]
+
+    def like_amounts(self) -> Any:
+        """Return which texts are digits and marks with one unit, in whatever form."""
+        found = [_LIKE_AMOUNT.fullmatch(text[:80].translate(_WRITTEN)) for text in self.texts]
+        words, units, groups = (
+            {one[name] for one in found if one} for name in ("word", "unit", "group")
+        )
+        is_one = len(words) == len(units) == 1 and (None in words or groups != {None})
+        return np.array([one is not None and is_one for one in found], dtype=bool)
 
 
-def read_texts(texts: list[str], form: str) -> Any:
-    """Return the values of texts read in a form; NaN or NaT where they do not fit."""
-    if form[0] in ".,":
-        return pd.Series(numbers(texts, form[0]))
-    if form == SECONDS:
-        long = [t + ":00" if t.count(":") == 1 else t for t in texts]
-        long = [t if _DURATION.fullmatch(t) else "" for t in long]
-        spans = pd.to_timedelta(pd.Series(long, dtype=object), errors="coerce")
-        return spans.dt.total_seconds()
-    cells = [t if form != ISO or _ISO.fullmatch(t) else "" for t in texts]
-    dates = pd.Series(cells, dtype=object)
-    found = pd.to_datetime(dates, format=form, errors="coerce", utc=True)
-    day = next((form.removesuffix(time) for time in _TIMES[1:] if form.endswith(time)), form)
-    if day != form:  # spreadsheets leave out the time of midnight
-        found = found.fillna(pd.to_datetime(dates, format=day, errors="coerce", utc=True))
-    return without_zone(found)
+def is_form(form: Any) -> bool:
+    """Return whether something is a form in which texts are read."""
+    is_named = form in {SECONDS, AS_WRITTEN, *dates.FORMS}
+    return is_named or re.fullmatch(r"[.,][^\d\n]{0,32}", form) is not None
 
 
-def without_zone(dates: Any) -> Any:
+def without_zone(column: Any) -> Any:
     """Return dates of the zone UTC as pipelines take them."""
-    return dates.dt.tz_localize(None).astype("datetime64[us]")
-
-
-def date_forms(texts: list[str]) -> list[str]:
-    """Return the forms of dates that fit some of the texts."""
-    some = [t for t in texts[:: len(texts) // _SOME + 1] if _LIKE_DATE.fullmatch(t)]
-    marks = {re.sub(r"[\w\s]", "", t) for t in some}
-    likely = [f for f, of_form in _DATES.items() if any(m.startswith(of_form) for m in marks)]
-    return [form for form in [ISO, *likely] if some and read_texts(some, form).notna().any()]
+    return column.dt.tz_localize(None).astype("datetime64[us]")
 
 
 def have_leading_zeros(texts: list[str]) -> bool:
@@ -104,7 +179,8 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
         values = values.convert_dtypes()
     values = values.reindex(cells.index)
     some = cells[cells.str.contains(".", regex=False, na=False)].iloc[:_ENOUGH].tolist()
-    is_clear = not some or np.isnan(numbers(some, ",")).any()
+    are_months = all(map(_MONTH_YEAR.fullmatch, some))
+    is_clear = not some or (np.isnan(numbers(some, ",")).any() and not are_months)
     is_code = cells.str.startswith("0", na=False) & (cells.str.len() > 2) & (values % 1 == 0)
     return column if not is_clear or is_code.any() else values
 
@@ -138,19 +214,36 @@ def written(value: Any) -> str:
 
 
 def numbers(texts: list[str], mark: str) -> Floats:
-    """Return the numbers of texts, NaN where one is no number."""
-    if mark == "." or "." not in "".join(texts):
-        plain = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
-        if plain.notna().all():
-            return np.asarray(plain, dtype=np.float64)
-    return np.array([_number(text, mark) for text in texts], dtype=np.float64)
+    """Return the numbers of texts, NaN where one is no number or has a unit."""
+    values: Floats = Cells(texts).read(mark).to_numpy(np.float64)
+    return values
 
 
-def _number(text: str, mark: str) -> float:
-    text = text.replace("\N{MINUS SIGN}", "-").replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    match = _NUMBERS[mark].fullmatch(text)
+def _span(text: str) -> str:
+    """Return a duration or a time of day as pandas takes it, "" for another text."""
+    if _CLOCK.fullmatch(text):
+        return f"{dates.moment(text)[1]} us"
+    return text + ":00" * (text.count(":") == 1) if _DURATION.fullmatch(text) else ""
+
+
+def _amount(text: str, mark: str) -> tuple[float, str | None]:
+    """Return the number and the unit of a text by its decimal mark; None if it is no amount."""
+    plain = " ".join(text[:99].translate(_WRITTEN).split())
+    plain = _NO_CENTS.sub(lambda cents: "" if cents[0][0] in ".,/" else "0", plain)
+    match = _AMOUNTS[mark].fullmatch(plain)
     if match is None:
-        return np.nan
-    digits = re.sub(rf"[^\d{mark}]", "", match["core"]).replace(mark, ".")
-    is_negative = len(re.findall(r"[-(]", text[: match.start("core")])) % 2
-    return float(f"{'-' * is_negative}{digits}{match['power'] or ''}")
+        return math.nan, None
+    core, before, after = match["core"], match["before"] or "", match["after"] or ""
+    signs = {part for part in match.groups() if part in {"+", "-", "("}}
+    n_signs = sum(part in signs for part in match.groups())
+    is_code = (before or after) and re.match(r"0\d", core)
+    if is_code or n_signs > 1 or ("+" in signs and " " in core):  # a telephone
+        return math.nan, None
+    digits = re.sub(rf"[^\d{mark}]", "", core).replace(mark, ".")
+    value = float(f"{'-' * bool(signs - {'+'})}{digits}{match['power'] or ''}")
+    word, _, rest = after.partition(" ")
+    scale = _SCALES.get(word if len(word) == 1 else word.rstrip(".s").casefold())
+    unit = f"{before} {rest if scale else after}".strip()
+    if _IS_CURRENCY.fullmatch(unit):
+        unit = unit.rstrip(".").casefold()
+    return value * (scale or 1), re.sub(r"(?<=[a-z]{2})s$", "", unit)  # years, 1 year

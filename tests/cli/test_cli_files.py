@@ -534,7 +534,7 @@ def test_indices_of_new_rows_start_where_those_of_training_do(tmp_path, first):
     np.testing.assert_array_equal(new.X, part)
     if first:
         other = written("other.svm", values, 0)
-        with pytest.raises(InputError, match="has the index 0, where indices must start at 1"):
+        with pytest.raises(InputError, match="has the index 0, where 1 is the first"):
             model_data(TableOptions(other), schema, [], labelled=False)
 
 

@@ -84,42 +84,26 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class _SharedLimit:
-    """One BLAS thread while any of several overlapping blocks runs.
-
-    The number of BLAS threads belongs to the process. If each block restored the number that it
-    found, a block that began inside another would restore the limit.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._inside = Lock(), set[object]()
-        self._limiter: ThreadpoolController | None = None
-
-    def enter(self, block: object) -> None:
-        """Set the limit for a block, unless it is set."""
-        with self._lock:
-            self._inside.add(block)
-            if self._limiter is None:
-                self._limiter = _libraries().limit(limits=1, user_api="blas")
-
-    def leave(self, block: object) -> None:
-        """Undo it, unless another block still needs it."""
-        with self._lock:
-            self._inside.discard(block)
-            if not self._inside and self._limiter is not None:
-                self._limiter.restore_original_limits()
-                self._limiter = None
-
-
-_BLAS_LIMIT = _SharedLimit()
+_LOCK, _BLOCKS, _LIMITERS = Lock(), set[object](), list[ThreadpoolController]()
+"""The blocks that hold BLAS to one thread, and the limit while there are any."""
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread while any such block runs, in whichever thread."""
+    """Hold BLAS to one thread while any such block runs, in whichever thread.
+
+    The number of BLAS threads belongs to the process. If each block restored the number that it
+    found, a block that began inside another would restore the limit.
+    """
     block = object()
     try:  # from before the limit is set: Ctrl-C may come anywhere
-        _BLAS_LIMIT.enter(block)
+        with _LOCK:
+            _BLOCKS.add(block)
+            if not _LIMITERS:
+                _LIMITERS.append(_libraries().limit(limits=1, user_api="blas"))
         yield
     finally:
-        _BLAS_LIMIT.leave(block)
+        with _LOCK:
+            _BLOCKS.discard(block)
+            if not _BLOCKS and _LIMITERS:
+                _LIMITERS.pop().restore_original_limits()

@@ -32,7 +32,7 @@ from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
 from sklearn_rank.engines.registry import ENGINES, get_engine
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases, RoundsRanker
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase, RoundsRanker
 from sklearn_rank.estimators._tree_fit import (
     AUTO,
     UNBIASED,
@@ -648,10 +648,8 @@ class BoostedTreesRanker(RoundsRanker):
         data = data.uncopied()
         max_bins = engine.auto["max_bins"] if is_auto(self.max_bins) else int(self.max_bins)
         engine.check_features(type(self).__name__, data.X, max_bins)
-        phases, n_rows = Phases(self, data, seed), rows_stood_for(data)
-        for phase in phases:
-            phases.end(*self._grow(engine, seed, phase, n_rows))
-        return phases.fitted
+        n_rows = rows_stood_for(data)
+        return self._fit_phases(data, seed, lambda phase: self._grow(engine, seed, phase, n_rows))
 
     def _grow(
         self, engine: Engine, seed: int, phase: Phase, n_rows: float

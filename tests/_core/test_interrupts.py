@@ -184,4 +184,4 @@ def test_the_limit_of_blas_threads_is_lifted_after_an_interrupt(monkeypatch):
     monkeypatch.setattr(RankBoost, "_fit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         RankBoost().fit(X, Y)
-    assert not _parallel._BLAS_LIMIT._inside
+    assert not _parallel._BLOCKS

@@ -19,7 +19,7 @@ from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._boosting.bags import Bags
 from sklearn_rank.estimators._boosting.problem import BoostingConfig, BoostingProblem, History
 from sklearn_rank.estimators._boosting.record import FitRecord, Stopping, class_offset
-from sklearn_rank.estimators._boosting.rounds_ranker import Phase, Phases
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase
 from sklearn_rank.estimators._boosting.weak_ranker_checks import WeakRankerChecks
 from sklearn_rank.metrics.scorers import as_scorer
 from sklearn_rank.models import StepFunction
@@ -168,16 +168,15 @@ class BoostingRanker(WeakRankerChecks):
         with one_blas_thread(), ThreadPool(self.n_jobs, n_rows * n_features).running() as threads:
             if getattr(self, "n_bags", 1) > 1:
                 return self._fit_bags(data.distinct(), history, threads)
-            phases = Phases(self, data, history.seed)
-            for phase in phases:
-                begun = deepcopy(history) if phase.is_search else history
-                phases.end(*self._fit_phase(phase, begun, threads))
-            return phases.fitted
+            return self._fit_phases(
+                data, history.seed, lambda phase: self._fit_phase(phase, history, threads)
+            )
 
     def _fit_phase(
         self, phase: Phase, history: History, threads: ThreadPool
     ) -> tuple[dict[str, Any], bool]:
         """Return the fitted attributes of a phase, and whether an observer ended it."""
+        history = deepcopy(history) if phase.is_search else history
         problem = self._make_problem(phase.rows, history, threads)
         stopping = self._make_stopping(phase, history, threads)
         record = FitRecord(problem, history, phase, stopping)

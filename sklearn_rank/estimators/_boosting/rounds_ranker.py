@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -77,50 +77,8 @@ class Phase:
     is_search: bool = False
 
 
-class Phases:
-    """The phases of a fit: all rounds, or a search for their number and a refit.
-
-    Parameters
-    ----------
-    ranker : RoundsRanker
-        The ranker.
-    data : Rows
-        Training rows, and perhaps validation rows of the caller.
-    seed : int
-        Seed of the rows that are held out.
-
-    Attributes
-    ----------
-    fitted : dict
-        The fitted attributes after the last phase; set by `end`.
-    """
-
-    def __init__(self, ranker: Any, data: Rows, seed: int) -> None:
-        self._ranker, self._data, self._seed = ranker, data, seed
-        self.fitted: dict[str, Any] = {}
-        self._was_ended = False
-
-    def __iter__(self) -> Iterator[Phase]:
-        """Yield the phases; `end` ends each before the next."""
-        ranker, data, n_rounds = self._ranker, self._data, self._ranker.n_estimators
-        if data.held_out is not None or ranker.n_iter_no_change is None:
-            yield Phase(data, data.held_out, n_rounds)
-            return
-        train, held_out = split_validation(data, ranker.validation_fraction, self._seed)
-        if not has_enough(ranker, held_out):
-            yield Phase(data, None, n_rounds)
-            return
-        yield Phase(train, held_out, n_rounds, is_search=ranker.refits)
-        del train, held_out  # free the arrays that they have cached
-        best = self.fitted["n_iter_"]
-        if ranker.refits and best and not self._was_ended:
-            yield Phase(data, None, best, "refit round")
-
-    def end(self, fitted: dict[str, Any], was_ended: bool) -> None:
-        """Store the fitted attributes of a phase, and whether an observer ended it."""
-        earlier = self.fitted.items()
-        curves = {name: curve for name, curve in earlier if name.startswith("validation_")}
-        self.fitted, self._was_ended = fitted | curves, was_ended
+FitPhase = Callable[[Phase], tuple[dict[str, Any], bool]]
+"""Returns the fitted attributes of a phase, and whether an observer ended it."""
 
 
 class RoundsRanker(BaseRanker):
@@ -287,6 +245,25 @@ class RoundsRanker(BaseRanker):
     @abstractmethod
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         """Yield the scores of checked rows after each round."""
+
+    def _fit_phases(self, data: Rows, seed: int, fit_phase: FitPhase) -> dict[str, Any]:
+        """Fit all rounds or, with rows held out, search for their number and refit.
+
+        `seed` is that of the rows that are held out.
+        """
+        n_rounds = self.n_estimators
+        if data.held_out is not None or self.n_iter_no_change is None:
+            return fit_phase(Phase(data, data.held_out, n_rounds))[0]
+        train, held_out = split_validation(data, self.validation_fraction, seed)
+        if not has_enough(self, held_out):
+            return fit_phase(Phase(data, None, n_rounds))[0]
+        fitted, was_ended = fit_phase(Phase(train, held_out, n_rounds, is_search=self.refits))
+        del train, held_out  # free the arrays that they have cached
+        best = fitted["n_iter_"]
+        if not self.refits or not best or was_ended:
+            return fitted
+        curves = {name: fitted[name] for name in fitted if name.startswith("validation_")}
+        return fit_phase(Phase(data, None, best, "refit round"))[0] | curves
 
     # Validation rows -------------------------------------------------------------------
 

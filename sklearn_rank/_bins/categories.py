@@ -106,7 +106,7 @@ class CategoryCodes:
                 continue
             X[coded, j] = code.ravel()
             categories = self.encoders[index].categories_[0][used.astype(np.intp)]
-            self.encoders[index] = _encoder().fit(categories[:, np.newaxis])
+            self.encoders[index] = _encoder_of(categories[:, np.newaxis], j)
             self.is_learned[index] = np.ones(len(categories), dtype=np.bool_)
         return X
 
@@ -118,15 +118,6 @@ class CategoryCodes:
         return X
 
 
-def _encoder() -> OrdinalEncoder:
-    return OrdinalEncoder(
-        handle_unknown="use_encoded_value",
-        unknown_value=np.nan,
-        encoded_missing_value=np.nan,
-        dtype=np.float64,
-    )
-
-
 def _joined(columns: Sequence[Values]) -> Values:
     """Return several columns as one; of objects if some hold text."""
     is_text = any(column.dtype.kind in "OSU" for column in columns)
@@ -135,8 +126,14 @@ def _joined(columns: Sequence[Values]) -> Values:
 
 def _encoder_of(column: Values, j: int) -> OrdinalEncoder:
     """Return the encoder of the categories of column j."""
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        encoded_missing_value=np.nan,
+        dtype=np.float64,
+    )
     with _named(j):
-        return _encoder().fit(column)
+        return encoder.fit(column)
 
 
 @contextmanager

@@ -137,13 +137,13 @@ class ExponentialSums:
         """
         if self.preferences.is_bipartite_list:
             return self._bipartite_masses(scores)
-        at = sums or self.segment_sums(scores)
-        value, inner_mass, outer_mass = self._segment_masses(at.inner, at.outer)
+        sums = sums or self.segment_sums(scores)
+        value, inner_mass, outer_mass = self._segment_masses(sums.inner, sums.outer)
         inner, outer = np.empty((2, len(scores)))
         for block in self.preferences.segment_blocks:
             rows, segments = block.items, block.groups
-            np.multiply(at.inner_share[rows], block.spread(inner_mass[segments]), out=inner[rows])
-            np.multiply(at.outer_share[rows], block.spread(outer_mass[segments]), out=outer[rows])
+            np.multiply(sums.inner_share[rows], block.spread(inner_mass[segments]), out=inner[rows])
+            np.multiply(sums.outer_share[rows], block.spread(outer_mass[segments]), out=outer[rows])
         return value, inner, outer
 
     def _bipartite_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
@@ -175,12 +175,12 @@ class ExponentialSums:
             top = float(share.max())
         # One top for all processes; then some rows at a time, while they are in the cache.
         top, total = float(self.preferences.largest(top)), 0.0
-        for some in blocks(len(share)):
-            part = share[some]
+        for block in blocks(len(share)):
+            mass = share[block]
             if self.preferences.has_unit_weights:
-                np.multiply(scores[some], exponent, out=part)
-            part -= top
-            total += float(np.exp(part, out=part).sum())
+                np.multiply(scores[block], exponent, out=mass)
+            mass -= top
+            total += float(np.exp(mass, out=mass).sum())
         total = float(self.preferences.total(total))
         share *= 1.0 / total
         return top + float(np.log(total))
@@ -279,8 +279,8 @@ class FactoredSums:
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
         value = 0.0
         if with_value:
-            here = float(above @ np.where(above > 0, upper, 0.0))
-            value = self._sides["top"].preferences.total(here)
+            value_here = float(above @ np.where(above > 0, upper, 0.0))
+            value = self._sides["top"].preferences.total(value_here)
         return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
 
     def heights(

@@ -30,7 +30,7 @@ from sklearn_rank._pair_sums._exponential_sums import FactoredSums
 from sklearn_rank._pair_sums.group_sums import OnePart, PairSums, PartSums
 from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 METHODS = ("auto", "dense", "fast")
 
@@ -237,18 +237,19 @@ class PairLoss(Push):
         """
         return self._sums.heights(scores, weight, side, margin)
 
-    def in_parts(self, scores: Floats, sum_part: Callable[[PartSums], Found]) -> list[Found]:
+    def in_parts(self, scores: Floats, sum_part: Callable[[PartSums], Result]) -> list[Result]:
         """Call a function with each part of the rows, and return its results in their order.
 
         For several sums at the same scores, of which one is a weight of the next: what they share
         is computed once.
         """
-        found = self._sums.in_parts(scores, sum_part) if isinstance(self._sums, CellSums) else None
-        if found is not None:
-            return found
+        if isinstance(self._sums, CellSums):
+            results = self._sums.in_parts(scores, sum_part)
+            if results is not None:
+                return results
         part = self._sums.part(scores) if isinstance(self._sums, BlockSums) else None
-        whole = OnePart(partial(self.heights, scores), partial(self.sums, scores))
-        return [sum_part(part or whole)]
+        all_rows = OnePart(partial(self.heights, scores), partial(self.sums, scores))
+        return [sum_part(part or all_rows)]
 
 
 def pair_loss_and_gradient(

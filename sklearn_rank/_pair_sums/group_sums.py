@@ -122,10 +122,10 @@ class KeptSums(ABC):
     def _in_role(self, role: str, weight: Floats, orders: Sequence[int]) -> list[Floats]:
         """Return the sums of derivatives for rows in a role; weights are of the other rows."""
         keys = {order: (role, order, id(weight)) for order in orders}
-        new = [order for order in orders if keys[order] not in self._kept]
-        if new:
-            computed = self._evaluate(role, new, self._kept_moments(role, weight), weight)
-            for order, sums in zip(new, computed, strict=True):
+        missing = [order for order in orders if keys[order] not in self._kept]
+        if missing:
+            computed = self._evaluate(role, missing, self._kept_moments(role, weight), weight)
+            for order, sums in zip(missing, computed, strict=True):
                 if order != 1:
                     np.maximum(sums, 0.0, out=sums)  # sums near zero may be rounding
                 self._kept[keys[order]] = weight, sums

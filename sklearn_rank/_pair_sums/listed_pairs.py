@@ -141,11 +141,11 @@ class ListedPairLoss(Push):
         slope, share, bend = slope * pairs.pair_weight, np.zeros_like(margin), 0.0
         for rows, height, log_power in sides if value > 0 else ():
             # dL/dH is the share of a row in the sum over its height: the power could overflow.
-            found = _ratio(value * np.exp(log_power - log_sum), height)[getattr(pairs, rows)]
-            share += found
+            per_height = _ratio(value * np.exp(log_power - log_sum), height)[getattr(pairs, rows)]
+            share += per_height
             if second is not None:
                 steepness = _ratio(pairs.sum_by_row(np.abs(slope), rows), height)
-                bend += (self.p - 1) * found * np.abs(slope) * steepness[getattr(pairs, rows)]
+                bend += (self.p - 1) * per_height * np.abs(slope) * steepness[getattr(pairs, rows)]
         if second is not None:
             second[:] = pairs.pair_weight * self.loss.second_derivative(margin) * share + bend
         return value, np.multiply(slope, share, out=margin)

@@ -69,14 +69,9 @@ class LightGBM(Engine):
         n_rows, has_gradient = rows.X.shape[0], rows.relevance is None
         params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
         label = np.zeros(n_rows) if has_gradient else rows.relevance
-        # No name is bound to what may be a copy: it is freed when its bins are made.
-        train = self._dataset(
-            self._readable(rows.X, params, starts=rows.start is not None),
-            label,
-            rows,
-            params,
-            settings,
-        )
+        # No name is bound to what may be a copy of X: it is freed once it has bins.
+        options, starts = (label, rows, params, settings), rows.start is not None
+        train = self._dataset(self._readable(rows.X, params, starts=starts), *options)
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
             if rows.start is not None:  # no more tree can have a split
                 return
@@ -85,7 +80,7 @@ class LightGBM(Engine):
             stand_in = np.zeros(rows.X.shape)
             stand_in[:, 0] = np.arange(n_rows)
             params["min_gain_to_split"] = np.finfo(np.float64).max
-            train = self._dataset(stand_in, label, rows, params, settings)
+            train = self._dataset(stand_in, *options)
         if rows.start is not None:
             self._continue(params, train, rows, settings.n_estimators, descent)
             return

@@ -22,8 +22,8 @@ from sklearn_rank.objectives import PUSHES
 from sklearn_rank.objectives.listwise import check_grades
 
 
-class _Given(NamedTuple):
-    """The arrays an interface hands over besides scores; None where it has none.
+class _Labels(NamedTuple):
+    """The arrays of an interface besides scores; None for those that it has not.
 
     Attributes
     ----------
@@ -40,19 +40,17 @@ class _Given(NamedTuple):
     group: Values | None
 
     @classmethod
-    def of(cls, y: Any, weight: Any, group: Any) -> _Given:
-        """Take arrays; an empty one is none."""
+    def of(cls, y: Any, weight: Any, group: Any) -> _Labels:
+        """Take arrays; empty ones count as None."""
         if weight is not None and not np.iterable(weight):
             weight = np.repeat(weight, len(y))
-        given = (
-            None if one is None or not len(one) else np.asarray(one) for one in (weight, group)
-        )
-        return cls(np.asarray(y), *given)
+        arrays = (None if x is None or not len(x) else np.asarray(x) for x in (weight, group))
+        return cls(np.asarray(y), *arrays)
 
-    def same_as(self, other: _Given) -> bool:
+    def same_as(self, other: _Labels) -> bool:
         """Whether all arrays are equal."""
         pairs: Any = zip(self, other, strict=True)
-        return all(np.array_equal(one, another) for one, another in pairs)
+        return all(np.array_equal(*pair) for pair in pairs)
 
     def query_codes(self) -> Indices | None:
         """Return the query of each row."""
@@ -136,9 +134,9 @@ class RankingObjective:
     - "cross_entropy": the diagonal of the Hessian; "smoothed_dcg", which is not convex: the
       bound of `SmoothedDcg`.
 
-    Arrays are sorted and grouped at the first call and again only when labels, weights or
-    queries change. Copies and pickles hold parameters only. The scale is found then, too: do not
-    change a loss of your own between calls, but make a new `RankingObjective`.
+    The first call sorts and groups the arrays and computes the scale; a later call only if labels,
+    weights or queries have changed. So use a new `RankingObjective` if you change a loss of your
+    own. Copies and pickles hold parameters only.
 
     With queries, XGBoost keeps one weight per query: a query of weight 2 counts as the query twice.
     LightGBM keeps weights of rows, which are multiplicities.
@@ -179,9 +177,9 @@ class RankingObjective:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            Relevance; or, in the interfaces that are called with two arguments, the scores.
+            Relevance; in the interfaces with two arguments the scores.
         y_pred : array-like of shape (n_samples,), DMatrix or Dataset
-            Scores; or the data of XGBoost or LightGBM, with labels, weights and queries.
+            Scores; in those the data of XGBoost or LightGBM, with labels, weights and queries.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities.
         group : array-like of shape (n_queries,), default=None
@@ -194,9 +192,9 @@ class RankingObjective:
         """
         if hasattr(y_pred, "get_label"):
             scores, data = y_true, y_pred
-            rows = _Given.of(data.get_label(), data.get_weight(), data.get_group())
+            rows = _Labels.of(data.get_label(), data.get_weight(), data.get_group())
         else:
-            scores, rows = y_pred, _Given.of(y_true, sample_weight, group)
+            scores, rows = y_pred, _Labels.of(y_true, sample_weight, group)
         scores = np.asarray(scores)
         if scores.shape != rows.y.shape or not np.isfinite(scores).all():
             n_bad = np.count_nonzero(~np.isfinite(scores))
@@ -208,26 +206,24 @@ class RankingObjective:
         _, gradient, curvature = self._posed(rows).evaluate(scores)
         return gradient.astype(np.float32), curvature.astype(np.float32)
 
-    def _posed(self, rows: _Given) -> PosedObjective:
-        """Return the objective of these rows: the last one, when they are the same."""
+    def _posed(self, rows: _Labels) -> PosedObjective:
+        """Return the objective of the rows: the last one, if they are the same."""
         settings = self.loss, self.p, self.push
         if self._last is None or self._last[0] != settings or not rows.same_as(self._last[1]):
             # Copies: the caller may write into its arrays.
             self._last = settings, deepcopy(rows), self._pose(rows)
         return self._last[2]
 
-    def _pose(self, rows: _Given) -> PosedObjective:
+    def _pose(self, rows: _Labels) -> PosedObjective:
         y, codes = check_relevance(rows.y, "The relevance of RankingObjective"), rows.query_codes()
         if is_listwise(self.loss):
             check_grades(self.loss, float(np.max(y)), type(self).__name__)
         weight: Floats = np.ones(len(y))
         query_weight = None
         if rows.weight is not None:
-            given = check_weight(rows.weight, len(rows.weight))
-            if codes is not None and rows.group is not None and len(given) == len(rows.group):
-                query_weight = given[codes]
-            else:
-                weight = given
+            weight = check_weight(rows.weight, len(rows.weight))
+            if codes is not None and rows.group is not None and len(weight) == len(rows.group):
+                weight, query_weight = np.ones(len(y)), weight[codes]
         if len(weight) != len(y):
             raise ValueError(
                 f"RankingObjective needs a weight for each of the {len(y)} rows, or for "

@@ -24,15 +24,15 @@ MEAN_CURVATURE = 0.25
 """Mean curvature of a row at equal scores: that of the log-loss at probability one half."""
 
 _LARGEST_EXPONENT = 700.0
-"""Exponentials of these are finite, and so are their reciprocals."""
+"""Largest exponent whose exponential, and the reciprocal of it, is finite."""
 
 _LARGEST_UNIT = 1e30
-"""Engines keep penalties in single precision; this is what rows of no weight to speak of have."""
+"""Largest curvature of a row, that of rows of tiny weight: engines have single precision."""
 
 LOSS_CHOICE = Choice(
     (*MARGIN_LOSSES, *LISTWISE_LOSSES), "a MarginLoss or ListwiseLoss", (MarginLoss, ListwiseLoss)
 )
-"""The values that a parameter ``loss`` may have."""
+"""The allowed values of a parameter ``loss``."""
 
 Derivatives = Callable[[Floats], tuple[float, Floats, Floats]]
 """Maps scores in fit order to value, gradient and curvature."""
@@ -44,7 +44,7 @@ def is_listwise(loss: Any) -> bool:
 
 
 def check_loss(owner: str, loss: Any, p: float, push: str) -> None:
-    """Raise ValueError for a loss, a power and a push that don't go together."""
+    """Raise ValueError for a loss, a power and a push that are not compatible."""
     check_parameters(owner, {"loss": loss}, {"loss": LOSS_CHOICE})
     if np.isinf(p):
         raise ValueError(
@@ -64,18 +64,18 @@ def check_loss(owner: str, loss: Any, p: float, push: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PosedObjective:
-    """An objective of known rows, with curvature, on the scale of the log-loss.
+    """An objective of certain rows, with curvature, on the scale of the log-loss.
 
     Attributes
     ----------
     derivatives : callable
         Value, gradient and curvature at scores in fit order.
     order : ndarray of shape (n_rows,) or None
-        ``scores[order]`` is in fit order; None when the rows already are.
+        ``scores[order]`` is in fit order; None if the rows are.
     n_rows : int
         Number of the caller's rows; those outside `order` have no gradient.
     factor : float or ndarray of shape (n_rows,)
-        What gradient and curvature are multiplied by, in fit order: a constant of the rows.
+        Constant factor of gradient and curvature, in fit order.
     """
 
     derivatives: Derivatives
@@ -95,7 +95,7 @@ class PosedObjective:
             share = np.ones(1)
         weight = rows.weight
         curvature = derivatives(np.zeros(len(weight)))[2] * share
-        # Rows that are never compared do not count: without them the others stay as they are.
+        # Rows that are never compared do not count: without them all other results are the same.
         compared = weight if query_weight is None else weight * query_weight
         compared = (compared if order is None else compared[order])[curvature > 0]
         total, n_compared = rows.totals(float(curvature.sum()), float(compared.sum()))
@@ -107,7 +107,7 @@ class PosedObjective:
         return cls(derivatives, order, len(weight), factor if len(factor) > 1 else factor[0])
 
     def among(self, is_used: Mask) -> PosedObjective:
-        """Return the same for more rows, of which these are marked."""
+        """Return the same objective for more rows; `is_used` marks its own rows."""
         if is_used.all():
             return self
         rows = np.flatnonzero(is_used)
@@ -115,7 +115,7 @@ class PosedObjective:
         return replace(self, order=order, n_rows=len(is_used))
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        """Return the value, and gradient and curvature scaled, in the caller's order."""
+        """Return the value, and the scaled gradient and curvature in the caller's order."""
         scores = scores.astype(np.float64, copy=False)
         scores = scores if self.order is None else scores[self.order]
         value, gradient, curvature = self.derivatives(scores)
@@ -124,23 +124,23 @@ class PosedObjective:
         return value, self._restored(gradient), self._restored(curvature)
 
     def unit(self, rows: Rows) -> float:
-        r"""Return the curvature of the row of a pair that has more of it, at equal scores.
+        r"""Return the mean over pairs of the larger curvature of the two rows, at equal scores.
 
         .. math:: u = \frac{\sum_{i \text{ above } k} w_i w_k \max(c_i, c_k)}
             {\sum_{i \text{ above } k} w_i w_k}
 
-        where c is the curvature per unit of weight at equal scores, scaled, of a query's rows of
-        one relevance on the mean: those of a pairwise loss have the same.
+        where c is the scaled curvature per unit of weight at equal scores, the mean over the rows
+        of one relevance in a query: with a pairwise loss these have the same.
 
         Parameters
         ----------
         rows : Rows
-            The rows that were posed; there is a pair among them.
+            The rows of this objective; there is a pair among them.
         """
         curvature = self.evaluate(np.zeros(self.n_rows))[2]
         with np.errstate(over="ignore", invalid="ignore"):
-            found = _mean_larger(curvature, rows.preferences)
-        return float(np.fmin(found, _LARGEST_UNIT))  # which NaN, infinity less infinity, is too
+            mean = _mean_larger(curvature, rows.preferences)
+        return float(np.fmin(mean, _LARGEST_UNIT))  # also for NaN, infinity less infinity
 
     def _restored(self, values: Floats) -> Floats:
         if self.order is None:
@@ -159,7 +159,7 @@ def _mean_larger(values: Floats, pairs: Preferences) -> float:
         return mean_of_larger(values / pairs.weight, pairs)
     levels = pairs.merged(pairs.spread(np.arange(pairs.segments.n_groups)))
     per_weight = pairs.reduce(np.add, values[pairs.order]) / levels.weight
-    # max(a, b) is a and what b is above it: a hinge loss.
+    # max(a, b) = a + max(b - a, 0): a hinge loss of the pairs.
     excess = PairLoss(levels, "hinge").heights(per_weight, levels.weight, "top", -1.0)
     above = levels.paired_weight("bottom") * per_weight
     total = float(levels.lists.total(float(levels.weight @ (above + excess))))
@@ -194,16 +194,16 @@ def _pose_pairs(
 
 
 def _bottom_weight(p: float, plain: Preferences, weighted: Preferences) -> float:
-    """Return the weight at which ``push="both"`` has the sides' balance of `plain` weights.
+    """Return the weight at which ``push="both"`` balances the sides as with `plain` weights.
 
-    Either side has the factor ``(max N)^(p - 1)``, where a query counts however often it is
-    there, but the weights that stand for its copies change N.
+    Each side has the factor ``(max N)^(p - 1)``. Copies of a query do not change it, but weights in
+    place of the copies do.
     """
-    sides = [
-        [float(one.paired_weight(side).max()) for side in ("top", "bottom")]
-        for one in (plain, weighted)
+    largest = [
+        [float(preferences.paired_weight(side).max()) for side in ("top", "bottom")]
+        for preferences in (plain, weighted)
     ]
-    (top, bottom), (weighted_top, weighted_bottom) = np.log(sides)
+    (top, bottom), (weighted_top, weighted_bottom) = np.log(largest)
     exponent = (p - 1) * ((bottom - weighted_bottom) - (top - weighted_top))
     return float(np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)))
 

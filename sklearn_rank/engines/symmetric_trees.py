@@ -127,12 +127,9 @@ class SymmetricTrees:
             if j < 0:
                 yield j, np.zeros(1, dtype=bool)
                 continue
-            bins, threshold = self._bins[j], self.threshold[tree, level]
-            right = (
-                self.goes_right[tree, level]
-                if np.isnan(threshold)
-                else np.append(bins.thresholds, np.inf) > threshold
-            )
+            right, threshold = self.goes_right[tree, level], self.threshold[tree, level]
+            if not np.isnan(threshold):
+                right = np.append(self._bins[j].thresholds, np.inf) > threshold
             yield j, np.append(right, self.missing_right[tree, level])
 
     def leaves(self, X: Any, first: int, last: int) -> Iterator[tuple[slice, int, Indices]]:

@@ -48,6 +48,7 @@ def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
             return None
         rows = model[:-1].transform(rows)
     by_feature = _along_paths(trees, rows) if trees else last.contributions(rows)[:, :-1]
+    # Rows sum to the score, so that a row tells the constant.
     constant = member_scores("", model, X[:1])[0] - by_feature[0].sum()
     by_column = np.zeros(X.shape)
     np.add.at(by_column.T, columns, by_feature.T)

@@ -227,7 +227,7 @@ class ScoreMap:
         array([0.5, 0.5])
         """
         scores, mapped, inner = np.asarray(scores, dtype=np.float64), np.asarray(constant), 1.0
-        if self.of_probability:
+        if self.of_probability:  # the chain rule: d log-odds / dp = 1 / (p (1 - p))
             # At 0 and 1, where log-odds have no slope, the slope of the next float.
             share = np.clip(mapped, np.finfo(float).eps, 1 - np.finfo(float).eps)
             mapped, inner = log_odds(share), 1 / (share * (1 - share))

@@ -335,6 +335,7 @@ def _select(scores: Floats, gain: Callable[[Floats], float], n_steps: int) -> Fl
     best, best_counts = -np.inf, counts
     for step in range(1, n_steps + 1):
         gains = np.array([gain((total + member) / step) for member in scores])
+        # The first of equal gains: simple members come first.
         least = gains - GAIN_TIE * np.abs(gains)
         chosen = int(np.argmax(gains >= least.max()))
         counts[chosen] += 1
@@ -461,10 +462,11 @@ def select_members(
         name: ScoreMap.fit(x, rows.fold, of_probability=is_probability.get(name, False), **lists)
         for name, x in out_of_fold.items()
     }
+    # In one list the selection needs no map: it averages normal scores within folds.
     ranked = mapped = np.array([maps[name](x) for name, x in out_of_fold.items()])
     if rows.qid is None:
         ranked = np.array([normal_scores(x, rows.fold, rows.weight) for x in mapped])
-    seed = check_random_state(random_state).randint(2**31 - 1)
+    seed = check_random_state(random_state).randint(2**31 - 1)  # the same halves for each fold
 
     def weights_on(chosen: Any) -> Floats:
         gain = rows.take(chosen).gain(scoring)

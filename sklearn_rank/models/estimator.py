@@ -70,6 +70,7 @@ class FittedClones:
         if not rows.any():
             return None
         estimator = clone(self._estimator)
+        # A seed of its own in each round, the same after a warm start.
         rng = np.random.default_rng([self._seed, len(self._clones)])
         seeded = [k for k in estimator.get_params() if k.rpartition("__")[2] == "random_state"]
         estimator.set_params(**{name: int(rng.integers(2**31 - 1)) for name in seeded})

@@ -65,8 +65,9 @@ class KernelModel:
         self._diagonal = self._keep_blocks() if matrix is None else np.diagonal(matrix)
 
     def _whole_matrix(self) -> Floats:
-        """Compute the stripes of the lower triangle, the longest first, and mirror them."""
+        """Compute the stripes of the lower triangle and mirror them."""
         matrix = np.empty((self.n_coordinates, self.n_coordinates))
+        # The longest first, so that threads end at about the same time.
         stripes = list(blocks(self.n_coordinates, -(-self.n_coordinates // _STRIPES)))[::-1]
 
         def fill(index: int) -> None:

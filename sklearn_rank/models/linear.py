@@ -83,7 +83,7 @@ class LinearModel:
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients, given that by the scores."""
         values = self._by_row(gradient)
-        slopes = sum(self._each_stripe(lambda rows, X: values[rows] @ X))
+        slopes = sum(self._each_stripe(lambda rows, X: values[rows] @ X))  # in the order of stripes
         return np.asarray(self._rows.total(slopes))
 
     def _each_stripe(self, product: Callable[[slice, Any], Floats]) -> list[Floats]:

@@ -128,7 +128,7 @@ class StumpColumns:
         self._is_subset[self._categorical] = self._is_value[self._categorical]
         # Features whose missing values may have a stump of their own, or both sides of thresholds.
         self._missing_bin = missing = np.array([feature.missing for feature in bins])
-        tells = missing < depth
+        tells = missing < depth  # a last bin without rows may be beyond `depth`
         tells[tells] = usable[tells, missing[tells]]
         self._tells_missing, has_both = tells, both_sides & tells
         # -1, a bin whose sums are never used, where they have one side only.
@@ -196,24 +196,22 @@ class StumpColumns:
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
         """Return the coordinate of the best stump, subsets of categories included."""
+        # Categories are sorted by the ratio of their sums: the best subset is a range (`Subsets`).
         order = self._order(by_bin, curvature) if self._categorical else {}
         totals, bounds = by_bin[:, 0].sum(axis=-1), None
         if curvature is not None:
-            bounds = self._smaller_sides(curvature, order)
+            total = curvature.sum(axis=-1)[:, np.newaxis, np.newaxis]
+            bounds = smaller_side(self._above(curvature[np.newaxis], order)[0], total)
         is_tried, limits = self._allowed()
         gains = np.array(gain(self._above(by_bin, order), totals, bounds, limits))
         gains[~is_tried] = -np.inf
+        # An excluded stump gives way to the next best one.
         while (best := first_positive(gains.ravel())) is not None:
             index = self._coordinate(best, gains.shape, order)
             if index not in excluded:
                 return index
             gains.flat[best] = -np.inf
         return None
-
-    def _smaller_sides(self, curvature: Floats, order: dict[int, Indices]) -> Floats:
-        """Return the bound of the second derivative along each stump, given its sums by bin."""
-        total = curvature.sum(axis=-1)[:, np.newaxis, np.newaxis]
-        return smaller_side(self._above(curvature[np.newaxis], order)[0], total)
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
         """Return the stumps that may be chosen, and the smallest and the largest step of each.

@@ -146,6 +146,7 @@ class StumpRules:
         """
         rules, coefficients = self.net_coefficients(weights)
         used = np.flatnonzero(coefficients)
+        # By feature, then by the first bin: the steps of a running sum.
         used = used[np.lexsort((self.first_bin[rules[used]], self.feature[rules[used]]))]
         rules, coefficients = rules[used], coefficients[used]
         features, start = np.unique(self.feature[rules], return_index=True)

@@ -176,6 +176,7 @@ class StumpConstraints:
         least_weight, least_level = self.min_bin_size * total, ROWS_BY_LEVEL * weight_of_row
         if least_weight == 0:
             least_level = min(ROWS_OF_LEVEL * weight_of_row, SHARE_OF_LEVEL * total)
+        # A hair less than asked for: rounding of a sum must not merge a bin.
         least_events = self.min_bin_events * (1 - SIZE_ROUNDING)
         return BinSizes(weight, events, least_weight, least_events, rows, least_level)
 
@@ -382,6 +383,7 @@ class Stumps(BaseEstimator):
         binned = self._binned(rows, allowed)
         subsets = Subsets.of(rows.earlier, binned.bins)
         if not (allowed.monotonic or allowed.max_features or allowed.max_thresholds):
+            # Without any constraint the model is no table of points: NaN may be on either side.
             is_free = not any(allowed.settings.values())
             return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
         largest = [allowed.max_features, allowed.max_thresholds]

@@ -74,6 +74,7 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     else:
         graph.add_input("X", np.dtype(np.float64), card.n_features)
 
+    # total = intercept + sum of points[bin] over the variables
     n_rows = graph.node("Shape", inputs[0], start=0, end=1)
     total = graph.node("Expand", np.array([card.intercept], dtype=np.int64), n_rows)
     for variable in card.variables:

@@ -234,10 +234,12 @@ def _of_boosting(graph: OperatorGraph, X: str, ranker: Any) -> str:
 def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
     """Return the sum of fitted estimators, mapped to [0, 1]."""
     rules, n_columns = ranker.weak_rankers_, ranker.n_features_in_
+    # h = (prediction - low) / width, so that the sum has a constant and a factor for each.
     factors = np.asarray(ranker.estimator_weights_) / np.asarray(rules.width)
     total = constant_scores(graph, X, -float(factors @ np.asarray(rules.low)))
     if rules.estimators and all(hasattr(e, "tree_") for e in rules.estimators):
         trees = [tree_of_sklearn(estimator) for estimator in rules.estimators]
+        # These trees compare single precision with double thresholds.
         single = graph.cast(graph.cast(X, np.float32), np.float64)
         leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
         return graph.node("Add", total, linear_scores(graph, leaves, factors))

@@ -166,6 +166,7 @@ def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
     """Return mapped scores: the linear piece of each is looked up."""
     if score_map.of_probability:
         scores = _log_odds(graph, scores)
+    # The piece of a score is the number of points that it reaches.
     column = graph.node("Unsqueeze", scores, [1])
     is_reached = graph.node("GreaterOrEqual", column, score_map.score)
     piece = graph.node("ReduceSum", graph.cast(is_reached, np.int64), [-1], keepdims=0)

@@ -139,7 +139,7 @@ def _xgboost_node(node: Node, names: list[str], ids: count[int], depth: int) -> 
         "nodeid": node_id,
         "depth": depth,
         "split": names[node.feature],
-        "split_condition": next_single(node.limit),
+        "split_condition": next_single(node.limit),  # x < next is x <= limit
         "yes": yes,
         "no": no,
         "missing": yes if node.limit >= 0 else no,

@@ -60,7 +60,7 @@ def limits_of(tree: TreeArrays, engine: str) -> Floats:
         return limit
     # LightGBM takes numbers of this size for zero, before it compares them.
     limit = np.where((threshold >= 0) & (limit < LARGEST_ZERO), LARGEST_ZERO, limit)
-    before = -next_single(LARGEST_ZERO)
+    before = -next_single(LARGEST_ZERO)  # below all that count as zero
     return np.where((threshold < 0) & (limit > before), before, limit)
 
 

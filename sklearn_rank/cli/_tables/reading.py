@@ -313,12 +313,14 @@ def _only_rows(
     first, last = row(0), row(len(frame) - 1)
     if not any(map(_DATA.fullmatch, first.values())):
         below = {j: texts(j, slice(1, _START)) for j in first}
-        shares = [np.mean([*map(bool, map(_AMOUNT.match, one))]) for one in below.values() if one]
+        odd = [below[j] for j in first if below[j] and not _AMOUNT.match(first[j])]
+        shares = [np.mean([*map(bool, map(_AMOUNT.match, cells))]) for cells in odd]
         if max(shares, default=0) >= _MOST and all(first[j] not in below[j] for j in first):
             what = f"({listing(first.values(), 4)}) looks like a second line of names (or units)"
             raise InputError(f"{name(frame.index[0])} {what}; remove it")
     for j, cell in last.items():
-        if _TOTAL.fullmatch(cell) and cell not in texts(j, slice(len(frame) - 1)):
+        are_sums = all(i == j or _AMOUNT.match(other) for i, other in last.items())
+        if are_sums and _TOTAL.fullmatch(cell) and cell not in texts(j, slice(len(frame) - 1)):
             what = f"({listing(last.values(), 4)}) looks like a line of totals; remove it"
             raise InputError(f"{name(frame.index[-1])} {what}")
     return frame.reset_index(drop=True)

@@ -7,13 +7,11 @@ import importlib
 from sklearn_rank._core.arrays import Ability
 
 
-def import_extra(
-    module: str, extra: str, owner: str, kind: type[Exception] = ImportError
-) -> Ability:
+def import_extra(name: str, extra: str, owner: str, kind: type[Exception] = ImportError) -> Ability:
     """Import a module; the error, of class `kind`, names the package to install."""
-    package = module.partition(".")[0]
+    package = name.partition(".")[0]
     try:
-        return importlib.import_module(module)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         # A package that is there but lacks one of its own modules raises that error.
         if error.name is None or error.name.partition(".")[0] not in (package, extra):

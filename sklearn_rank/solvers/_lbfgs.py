@@ -10,6 +10,7 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_rank._core.arrays import Ability, Floats
+from sklearn_rank._core.callbacks import no_hook
 from sklearn_rank._core.protocols import IterateHook, LinearScores, Objective, Solution, require
 from sklearn_rank._core.sums import Functions
 from sklearn_rank._core.tolerances import FLAT_SLOPE, RUNAWAY
@@ -19,8 +20,11 @@ from sklearn_rank.solvers._solver import STOPPED, BoostingSolver, Problem, Recor
 _NO_STEP = 2
 """SciPy's status when its line search fails."""
 
-Function = Callable[[Floats], tuple[float, Floats]]
+ValueAndGradient = Callable[[Floats], tuple[float, Floats]]
 """Maps coefficients to a value and its gradient."""
+
+IsMinimum = Callable[[Floats, Floats], bool] | None
+"""Whether coefficients, with this gradient, are a minimum; None: the decrease decides."""
 
 Residual = Callable[[Floats, Floats], float]
 """Distance of coefficients, with this gradient, from meeting the conditions of a minimum."""
@@ -81,13 +85,9 @@ class _Trace:
     """The iterations: their values, and the decrease credited to each coefficient."""
 
     def __init__(
-        self,
-        objective: Function,
-        start: Floats,
-        on_iterate: IterateHook | None,
-        is_minimum: Callable[[Floats, Floats], bool] | None,
+        self, objective: ValueAndGradient, start: Floats, hook: IterateHook, is_minimum: IsMinimum
     ) -> None:
-        self._objective, self._on_iterate, self._is_minimum = objective, on_iterate, is_minimum
+        self._objective, self._on_iterate, self._is_minimum = objective, hook, is_minimum
         self.x = start.copy()
         self.value, self.gradient = objective(start)
         self._latest = self._lowest = start, self.value, self.gradient
@@ -128,8 +128,7 @@ class _Trace:
         self.credit += credit_of(self.gradient, gradient, x - self.x, self.value - value)
         self.x, self.value, self.gradient = self._lowest = x, value, gradient
         self.values.append(value)
-        if self._on_iterate is not None:
-            self.is_stopped = self._on_iterate(x, self.values)
+        self.is_stopped = self._on_iterate(x, self.values)
         if self._is_minimum is not None:
             self.is_met = self._is_minimum(x, gradient)
         self.is_unbounded = self._is_minimum is None and value < RUNAWAY
@@ -146,11 +145,11 @@ def _is_early(result: OptimizeResult, flat: float, may_be_cramped: bool) -> bool
 
 
 def minimise(
-    objective: Function,
+    objective: ValueAndGradient,
     start: Floats,
     max_iter: int,
     tol: float,
-    on_iterate: IterateHook | None = None,
+    on_iterate: IterateHook = no_hook,
     residual: Residual | None = None,
     bounds: Sequence[tuple[float | None, float | None]] | None = None,
 ) -> Solution:
@@ -265,7 +264,7 @@ class LBFGS(BoostingSolver):
 
 
 def minimise_along(
-    path: Iterable[Function],
+    path: Iterable[ValueAndGradient],
     target: Callable[[Floats], float],
     start: Floats,
     max_iter: int,

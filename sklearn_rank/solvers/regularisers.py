@@ -17,7 +17,7 @@ from sklearn.linear_model import lars_path_gram
 
 from sklearn_rank._core import tolerances
 from sklearn_rank._core.protocols import Floats, Indices, IterateHook, Mask, Solution
-from sklearn_rank.solvers._lbfgs import Function, minimise
+from sklearn_rank.solvers._lbfgs import ValueAndGradient, minimise
 from sklearn_rank.solvers._solver import OUT_OF_ITERATIONS, STOPPED
 
 _NEWTON_STEPS, _DAMPINGS, _NEWTON_ENOUGH, _GROWTH = 8, 6, 1e-4, 1e-9
@@ -270,7 +270,7 @@ class RegularisedProblem:
     curvature: Floats
     max_iter: int
     tol: float
-    objective: Function
+    objective: ValueAndGradient
     on_iterate: IterateHook
     hessian: Hessian | None = None
     values: list[float] = field(default_factory=list)
@@ -425,7 +425,7 @@ def without_zeros(curvature: Floats) -> Floats:
     return np.where(curvature > 0, curvature, curvature.max() or 1.0)
 
 
-def _cached(function: Function, depends: Mask) -> Function:
+def _cached(function: ValueAndGradient, depends: Mask) -> ValueAndGradient:
     """Return the function with a cache of its last two values: solvers ask for some of them again.
 
     Slopes of coefficients on which it does not depend are rounding, and become zero.

@@ -64,7 +64,15 @@ class WeakRankerChecks(RoundsRanker):
         model = self._model
         if self._has_stumps:
             model.check()
-        refused, used = self._refused_by(), self._used_constraints()
+        parameters = [(self, "monotonic_cst"), (self, "categorical_features")]
+        if self._has_stumps:
+            parameters += [(model, name) for name in Stumps().get_params()]
+        used = [
+            f"{name} of {type(owner).__name__}"
+            for owner, name in parameters
+            if _is_used(getattr(owner, name))
+        ]
+        refused = self._refused_by()
         if refused and used:
             raise ValueError(
                 f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
@@ -75,17 +83,6 @@ class WeakRankerChecks(RoundsRanker):
                 f"min_bin_events of {type(model).__name__} counts rows of the upper class: it "
                 "needs relevance='binary'. Got relevance='graded'."
             )
-
-    def _used_constraints(self) -> list[str]:
-        """Return the parameters that constrain stumps, such as "thresholds of Stumps"."""
-        names: list[tuple[Any, str]] = [(self, "monotonic_cst"), (self, "categorical_features")]
-        if self._has_stumps:
-            names += [(self._model, name) for name in Stumps().get_params()]
-        return [
-            f"{name} of {type(owner).__name__}"
-            for owner, name in names
-            if _is_used(getattr(owner, name))
-        ]
 
     def _constraints(self) -> StumpConstraints:
         """Return the constraints on stumps of checked features."""

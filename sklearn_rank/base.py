@@ -256,6 +256,7 @@ class CheckedInput(Predictor):
         """
         if not is_fitted:
             return self._check_arrays(X, y, qid, sample_weight)
+        # Graded rankers have no classes.
         classes = getattr(self, "classes_", None)
         data = self._rows_of(self.check_rows(X), y, qid, sample_weight, classes)
         self.check_training(data)
@@ -328,6 +329,7 @@ class CheckedInput(Predictor):
 
     def _check_arrays(self, *arrays: Any) -> Rows:
         """Check parameters and the arrays of `_validate_training`; return training rows."""
+        # Parameters first: their errors need no pass over the rows.
         self.check_parameters()
         data = self._validate_training(*arrays)
         self.check_training(data)
@@ -535,6 +537,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         fitted : dict of str to object
             What `fit_rows` returns.
         """
+        # `fit` validates the input before it learns: these attributes are already the new ones.
         inputs = {name: value for name, value in vars(self).items() if name in DESCRIBED}
         self._forget()
         self.__dict__.update(fitted, **inputs)

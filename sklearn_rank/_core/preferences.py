@@ -210,6 +210,7 @@ class Preferences(Sums):
         """
         log_weight = power * self.log_weight
         top = self.reduce(np.maximum, log_weight)
+        # The logarithm of a sum of exponentials, shifted by the largest in each segment.
         per_segment = self.reduce(np.add, np.exp(log_weight - self.spread(top)))
         log_sum = top + np.log(per_segment)
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
@@ -232,6 +233,7 @@ class Preferences(Sums):
         below, end). A query of L levels is halved again and again: a row is in at most
         log2(L) + 1 blocks. Array of shape (n_blocks, 3).
         """
+        # Runs [first, last) of segments: halve each that has two or more, and pair its halves.
         bounds = np.append(self.segments.start, self.n_rows)
         first, last = self.queries.start, self.queries.end
         blocks = [np.empty((0, 3), dtype=np.intp)]
@@ -246,6 +248,7 @@ class Preferences(Sums):
         """Reduce row values to one value for each segment, of all processes' rows."""
         if not self.is_shared_list:
             return self.segments.reduce(ufunc, values)
+        # `reduceat` has no value for segments without rows here.
         here = np.full(self.segments.n_groups, IDENTITY[ufunc])
         filled = self.segments.length > 0
         here[filled] = ufunc.reduceat(values, self.segments.start[filled])
@@ -261,6 +264,7 @@ class Preferences(Sums):
             mass = np.multiply(scores[block.items], rate, out=share[block.items])
             if not self.has_unit_weights:
                 mass += self.log_weight[block.items]
+            # One shift for the whole block is faster, unless the smallest mass would underflow.
             top: float | Floats = mass.max()
             if top - mass.min() < _WIDEST:
                 mass -= top
@@ -406,9 +410,11 @@ class PairDraws:
 
     def __call__(self, size: int, rng: np.random.RandomState) -> tuple[Indices, Indices]:
         """Return the upper and the lower rows of some pairs, in fit order."""
+        # 1. The upper row, by the weight of its pairs.
         first, second = rng.random_sample((2, size))
         upper = np.searchsorted(self._pairs, first * self._pairs[-1], "right")
         upper = np.minimum(upper, len(self._pairs) - 1)
+        # 2. The lower row, by its weight, among the rows after the segment in the query.
         segment = np.searchsorted(self._segment_end, upper, "right")
         begin, end = self._segment_end[segment], self._query_end[segment]
         start = self._upto[begin]

@@ -107,6 +107,8 @@ class Groups:
         self, ufunc: np.ufunc, values: Floats, identity: float, *, reverse: bool = False
     ) -> Floats:
         """Combine, for each item, the items before it in its group (`reverse`: after it)."""
+        # Short groups together: the second items of all, then the third ones, and so on. Each long
+        # group alone, since few groups would be left for its last items.
         out = np.full(values.shape, identity)
         if reverse:
             for items in reversed(self._by_position):
@@ -133,6 +135,7 @@ class Groups:
         The sums are differences of one running sum. Powers of two scale each group to about one,
         so that a light group keeps its precision beside a heavy one.
         """
+        # Powers of two change no digit.
         exponent = self.spread(np.frexp(self.reduce(np.add, values))[1])
         running = np.concatenate([[0.0], np.cumsum(np.ldexp(values, -exponent))])
         return np.asarray(np.ldexp(running[1:] - self.spread(running[self.start]), exponent))
@@ -375,6 +378,8 @@ class Sums:
             return solve(functions)
         if self.collective.rank == 0:
             return _lead(self.collective, solve, functions)
+        # The other processes wait for the name of a function, marked by a dot, and its arguments,
+        # until the first one returns or raises.
         while True:
             nothing: tuple[str, tuple[Setting, ...]] = ("", ())
             name, arguments = self.collective.agree(nothing)

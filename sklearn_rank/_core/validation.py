@@ -198,6 +198,7 @@ def check_parameters(
     owner: str, values: Mapping[str, object], allowed: Mapping[str, Constraint]
 ) -> None:
     """Raise ValueError for the first value that its constraint does not allow."""
+    # In the order of the class, so that the first error is always the same.
     for name, constraint in allowed.items():
         if not constraint.allows(values[name]):
             raise ValueError(

@@ -164,6 +164,7 @@ def minimise(
     if trace.is_met or max_iter < 1:  # SciPy would do one iteration
         message = "" if trace.is_met else "no iterations left"
         return Solution(start.copy(), [], 0, message, credit=trace.credit)
+    # With a residual SciPy's own conditions are switched off.
     options = {
         "maxfun": 20 * max_iter,
         "maxcor": 20,
@@ -232,6 +233,7 @@ class LBFGS(BoostingSolver):
         def function(objective: Objective) -> CoefficientObjective:
             return CoefficientObjective(objective, H, problem.alpha)
 
+        # A non-smooth objective, such as the push at p = inf, has a path of smooth ones.
         make_path: Ability = getattr(problem.objective, "smooth_path", None)
         path = [problem.objective] if make_path is None else make_path()
         stages = [function(objective) for objective in path]

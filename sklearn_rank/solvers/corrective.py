@@ -47,19 +47,23 @@ class Corrective(BoostingSolver):
 
     def solve(self, problem: Problem, record: Record) -> None:
         """Choose a stump and refit the coefficients of all chosen ones, round by round."""
+        # A warm start takes the coefficients of the last fit, and refits them with the next stump.
         descent, tol = _Descent(problem), problem.tol
         coordinates, coefficients, credit = record.model()
         if coordinates:
             descent.start_from(coordinates, coefficients, credit)
         for _ in range(record.n_left):
+            # 1. The stump of largest gain, and the refit of all chosen ones.
             decrease = descent.add()
             if decrease is None:
                 break
+            # 2. The model so far is reported as a whole: every coefficient may have moved.
             value = descent.model.value
             if record.replace(*descent.model.parts, value):
                 return
             if tol > 0 and decrease <= tol * max(abs(value + decrease), abs(value), 1.0):
                 break
+        # Without a value, so that no iteration is counted.
         record.replace(*descent.model.parts)
 
 
@@ -143,6 +147,7 @@ class _Descent:
             return None
         h = self._weak_rankers.values(candidate)
         after = self._refit(before.extended(candidate.index, h))
+        # A refit that lowers nothing is rounding, or a kink at which L-BFGS-B can't move.
         if not after.value < before.value:
             return None
         self._set_model(after)
@@ -153,6 +158,8 @@ class _Descent:
         columns, c = self.model.columns, self.model.coefficients
         gradient = columns.to_rows(columns.problem.state(columns.scores(c)).gradient)
         excluded = list(self.model.coordinates)
+        # Another threshold can give the same column of 0 and 1 on these rows: a second copy of a
+        # chosen column would make the Hessian of a refit singular.
         while True:
             best: Candidate | None = self._problem.preferences.agree(
                 self._weak_rankers.search(gradient, self._problem.gain, excluded)
@@ -244,6 +251,7 @@ class ChosenColumns:
 
     def with_column(self, h: Mask) -> ChosenColumns:
         """Return the columns and one more, given on all rows."""
+        # Each cell divides by h; empty halves get no number, in no process.
         key = 2 * self.cell + h
         counts = np.bincount(key, minlength=2 * len(self.values)).astype(np.float64)
         used = np.flatnonzero(self.of_rows.preferences.parts.total(counts))

@@ -297,6 +297,7 @@ class RegularisedProblem:
         regulariser = self.regulariser
         if regulariser.is_smooth and np.isinf(regulariser.radius):
             at = self._point(start)
+            # Newton's method is tried early: near the minimum it saves most iterations.
             for max_iter in (_BEFORE_NEWTON, self.max_iter):
                 at = self._newton(self._point(self._lbfgs(at.x, max_iter)))
                 if at.error <= self.tol or self._is_over:
@@ -361,6 +362,7 @@ class RegularisedProblem:
 
     def _damped(self, at: _Point, target: Floats) -> _Point | None:
         """Return the longest of the halved steps that lowers value or error; None without one."""
+        # Near the minimum rounding may hide a decrease; then the error must be halved.
         highest = at.value + _GROWTH * abs(at.value)
         for share in 0.5 ** np.arange(_DAMPINGS):
             moved = share * target + (1 - share) * at.x
@@ -382,15 +384,17 @@ class RegularisedProblem:
         rate = unit = min(regulariser.radius / size, 1.0)
         shortest, longest = _SHORTEST * unit, _LONGEST
         while at.error > self.tol and rate >= shortest and not self._is_over:
+            # 1. A step along minus the gradient, shrunk by the penalty and projected.
             target = at.x - rate * at.gradient / metric
             new = self._point(regulariser.proximal_in(target, rate, metric))
+            # 2. Accept it if it is below the largest of the last values by a sufficient decrease.
             step, highest = new.x - at.x, max(recent)
             square = float(step @ (metric * step))
-            if new.value > highest - _SLOPE / (2 * rate) * square + tolerances.VALUE_ROUNDING * abs(
-                highest
-            ):
+            rounding = tolerances.VALUE_ROUNDING * abs(highest)
+            if new.value > highest - _SLOPE / (2 * rate) * square + rounding:
                 rate /= 4
                 continue
+            # 3. The next step size: the inverse of the curvature along this step, in the metric.
             bend = float(step @ (new.gradient - at.gradient))
             rate = float(np.clip(square / bend, shortest, longest)) if bend > 0 else longest
             is_last = len(self.values) % _FIRST_ORDER_STEPS == _FIRST_ORDER_STEPS - 1

@@ -66,6 +66,7 @@ class Bags:
             for table, values in ((bag_weights, fit.steps), (bag_credit, fit.decreases)):
                 sums = _net(fit, values)
                 table[row] = [sums.get(j, 0.0) for j in coordinates]
+        # The mean of sums of weak rankers is the sum with the mean coefficients.
         weights, credit = bag_weights.mean(axis=0), bag_credit.mean(axis=0)
         indices = np.array(coordinates, dtype=np.intp)
         fitted: dict[str, Any] = {
@@ -119,7 +120,7 @@ def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
             weight[rows] = rng.multinomial(n_draws, multiplicity / total) * (total / n_draws)
         return weight
     n_levels = pairs.queries.length
-    paired = np.flatnonzero(n_levels > 1)
+    paired = np.flatnonzero(n_levels > 1)  # queries with a pair: others teach nothing
     drawn = np.bincount(rng.choice(paired, len(paired)), minlength=len(n_levels))
     by_row: Floats = pairs.spread(pairs.queries.spread(drawn))
     return pairs.weight * by_row

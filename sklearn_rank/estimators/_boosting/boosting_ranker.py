@@ -204,6 +204,7 @@ class BoostingRanker(WeakRankerChecks):
         rows, n_rounds = phase.held_out, len(history.steps)
         if rows is None:
             return None
+        # The last fit has measured rounds that its model does not keep.
         del history.validation[n_rounds:], history.losses[n_rounds:]
         stopping = self.stopping_on(rows, history.losses, history.validation, self.tol)
         if n_rounds:  # of a warm start
@@ -276,10 +277,12 @@ class BoostingRanker(WeakRankerChecks):
 
     def _make_problem(self, data: Rows, history: History, threads: ThreadPool) -> BoostingProblem:
         """Return the problem of rows, with their weak rankers."""
+        # Rows in no pair would only change the bins of the others.
         if self.relevance == "graded":
             paired = data.paired_rows()
             if len(paired) < len(data.y):
                 data = data.take(paired)
+        # A warm start passes its rules, so that estimators as weak rankers are not fitted again.
         earlier = getattr(self, "weak_rankers_", None) if history.steps else None
         constraints = self._constraints() if self._has_stumps else None
         rows = FitRows(data, threads, self.max_bins, history.seed, earlier, constraints)

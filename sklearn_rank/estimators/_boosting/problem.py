@@ -194,6 +194,7 @@ class BoostingProblem:
 
     def state(self, scores: Floats) -> ObjectiveState:
         """Return the objective at some scores, in the form that is cheapest to move."""
+        # Two groups of masses are updated in place; others recompute value and gradient by round.
         if self.is_two_sided and hasattr(self.objective, "state"):
             return self.objective.state(scores, self.threads)
         kind = SecondOrderState if self._is_second_order else ScoreState
@@ -233,12 +234,14 @@ class BoostingProblem:
         objective: Any = self.objective
         if not hasattr(objective, "side_exponents"):
             return False
+        # A plain sum over pairs at p = 1; between two segments the objective is a product of sums.
         is_linear = objective.p == 1 and self.is_two_sided
         return is_linear or self.preferences.bipartite_segments is not None
 
     @property
     def _is_second_order(self) -> bool:
         """Whether the steps or the gain need second derivatives."""
+        # Steepest edges and exact steps need the first derivatives alone.
         needs_them = not (self.gain is steepest and self.has_exact_steps)
         return self.has_curvature and needs_them and not self.config.is_first_order
 
@@ -266,6 +269,7 @@ class BoostingProblem:
 
     def scores(self, coordinates: list[int], steps: list[float]) -> Floats:
         """Return the scores of the training rows after some rounds, in fit order."""
+        # For a warm start, a refresh or a bag; a state keeps its own scores.
         if hasattr(self.weak_rankers, "scores"):
             coefficients = np.zeros(self.weak_rankers.n_coordinates)
             np.add.at(coefficients, coordinates, steps)
@@ -296,7 +300,7 @@ class BoostingProblem:
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
         pairs = self.preferences
-        if self._has_unit_weights and log_scale == 0:
+        if self._has_unit_weights and log_scale == 0:  # exact, while logarithms round
             return 1.0 / (2.0 * pairs.total_pair_weight)
         # ln max(N, N_eff), since the weights of pairs can leave the range of floats.
         log_total = pairs.log_pair_weight()
@@ -309,13 +313,16 @@ class BoostingProblem:
         if selection == "steepest":
             return steepest
         exponents = getattr(self.objective, "side_exponents", None)
+        # 1. The exact decrease, in closed form.
         if self.is_two_sided and exponents is not None:
             above, below = exponents
             return OptimalGain(above, below, self.smoothing)
+        # 2. The decrease of a quadratic bound, where the search can sum second derivatives.
         is_summed = self.has_curvature and getattr(self.weak_rankers, "sums_curvature", False)
         # Real-valued weak rankers of exact steps take a line search, which needs no curvature.
         if is_summed and (self.is_two_sided or not self.has_exact_steps):
             return QuadraticGain(self.config.power, self.longest_step)
+        # 3. The absolute slope.
         if selection == "auto":
             return steepest
         raise ValueError(
@@ -346,6 +353,7 @@ class BoostingProblem:
         elif hasattr(rules, "importances"):
             importance = rules.importances(credit, n_features)
         if importance is not None:
+            # The decrease credited to a coefficient may be negative.
             importance = np.maximum(importance, 0.0)
             total = importance.sum()
             fitted["feature_importances_"] = importance / total if total > 0 else importance

@@ -77,6 +77,7 @@ class IterationRecord:
 
     def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
         """Return a step along h, and whether constraints cut it short."""
+        # One process decides the step: rounding elsewhere must not give another model.
         rate = self.problem.config.learning_rate
         full = self.problem.preferences.agree(rate * self._step_rule(state, candidate, h))
         if not hasattr(self.problem.weak_rankers, "step_limits"):
@@ -156,6 +157,7 @@ class FitRecord(IterationRecord):
             self.history.smooth_margins.append((-state.value - self.problem.log_scale) / size)
         validation = None
         if self._stopping is not None and self._held_out is not None:
+            # Only the new rule is applied to the held-out rows.
             rule = self.problem.weak_rankers.rules(np.array([done.index]))
             change = rule.scores(self._held_out.X, np.array([done.step]), self.problem.threads)
             validation = self._stopping.measure(self._stopping.scores + change)
@@ -174,7 +176,7 @@ class FitRecord(IterationRecord):
         """Return the fitted attributes of the fit, up to the best round."""
         if self._stopping is not None:
             best = self._stopping.best_round
-            if best < len(self.history.steps):
+            if best < len(self.history.steps):  # the state is that of a later round
                 self._state = None
             self.history.truncate(best)
         return self.attributes(self.history)

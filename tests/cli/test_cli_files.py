@@ -758,7 +758,7 @@ SHORT = "line 1: has 1 cell, most lines have 3"
 FAULTS = {  # how a file is made of header h and rows r, and the sentence; None: it is read
     "units": (lambda h, r: joined(h, "[EUR],[-],[0/1]", *r), f"line 2 ([EUR], [-], [0/1]) {UNITS}"),
     "types": (lambda h, r: joined("# a", h, "int,str,str", *r), f"line 3 (int, str, str) {UNITS}"),
-    "units.xlsx": (lambda h, r: book(h, "EUR,,0/1", *r), f"row 2 (EUR, 0/1) {UNITS}"),
+    "units.xlsx": (lambda h, r: book(h, "EUR,kg,[0/1]", *r), f"row 2 (EUR, kg, [0/1]) {UNITS}"),
     "none": (lambda h, r: joined(h, *r), None),
     "again": (lambda h, r: joined(h, *r[:9], h, *r[9:]), None),
     "again.xlsx": (lambda h, r: book(h, *r[:9], h, *r[9:]), None),

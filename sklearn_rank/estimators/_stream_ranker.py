@@ -106,6 +106,18 @@ class StreamRanker(BaseRanker):
         References
         ----------
         Chen2012, eq. (1.5) (the step).
+
+        Examples
+        --------
+        >>> from sklearn_rank import ListNetLinear
+        >>> from sklearn_rank.datasets import make_queries
+        >>> data = make_queries(random_state=0)
+        >>> stream = ListNetLinear(solver="ogd", eta0=0.1)
+        >>> for query in range(40):
+        ...     rows = data.qid == query
+        ...     stream = stream.partial_fit(data.data[rows], data.target[rows])
+        >>> stream.t_
+        40
         """
         with unchanged_on_error(self):
             self.check_parameters()

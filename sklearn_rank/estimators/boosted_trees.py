@@ -60,14 +60,13 @@ _LARGEST_FEATURE = float(np.finfo(np.float32).max)
 class BoostedTreesRanker(RoundsRanker):
     r"""Boosted trees for ranking, with a loss over all pairs.
 
-    Use it when the order depends on interactions between features. It is the most flexible
-    of the rankers, for one list of a million rows or for many queries. The trees are symmetric
-    ones of this package, or XGBoost or LightGBM (``pip install "sklearn-rank[xgboost]"`` or
-    ``"sklearn-rank[lightgbm]"``) grows them from its objective.
+    Use it when the order depends on interactions between features. Symmetric trees are grown by
+    this package; XGBoost or LightGBM (``pip install "sklearn-rank[xgboost]"`` or
+    ``"sklearn-rank[lightgbm]"``) grow theirs from its objective.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
-    with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
-    ``fit(X, y, qid=...)``: rows are then compared only within their query.
+    with ``relevance="graded"``, by decreasing ``predict(X)``. With ``fit(X, y, qid=...)`` rows
+    are compared only within their query. Guide: :doc:`/guide/boosted_trees`.
 
     It minimises, by Newton steps in the space of trees,
 
@@ -76,246 +75,109 @@ class BoostedTreesRanker(RoundsRanker):
     where
 
     - L is the objective of `loss`, `p` and `push`: by default the mean over all comparable
-      pairs, i above k, of :math:`\ln(1 + e^{-(f_i - f_k)})`, weights as multiplicities;
+      pairs, i above k, of :math:`\phi(f_i - f_k)`, weights as multiplicities;
     - f are the scores, of shape (n_samples,), :math:`h_t` the trees, T `n_estimators` and
       :math:`\eta` the `learning_rate`.
-
-    Gradient and curvature are those of `sklearn_rank.engines.RankingObjective`: exact sums
-    over all pairs, on the scale of the log-loss.
 
     Parameters
     ----------
     engine : {"auto", "symmetric", "lightgbm", "xgboost"}, default="auto"
-        What grows the trees: "symmetric", this package, which splits all leaves of a level alike
-        (Notes), or one of these libraries. "auto": "symmetric", but with ``loss="ndcg"`` or
-        `engine_params`, which it refuses, LightGBM if it is installed, otherwise XGBoost.
+        What grows the trees. "auto": "symmetric", but with ``loss="ndcg"`` or `engine_params`,
+        which it refuses, LightGBM if it is installed, otherwise XGBoost.
     loss : str, MarginLoss or ListwiseLoss, default="auto"
-        "auto": "exponential" in symmetric trees and with ``push="ir"``, which needs it, otherwise
-        "logistic".
-        Pairwise: "exponential" (the fastest), "least_squares", "hinge", "squared_hinge",
-        "logistic" or a `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or
-        a `ListwiseLoss` of your own with `curvature`. "ndcg": the engine's own LambdaMART
-        objective, for queries with integer relevance up to 31 (LightGBM with `label_gain` in
-        `engine_params`: as many grades as gains; XGBoost with ``ndcg_exp_gain=False``: any gains
-        of at least 0), one weight for each query, and `position` in `fit`.
+        A loss of pairs or of lists, "ndcg" (the engine's own LambdaMART) or a loss of yours
+        (:doc:`/guide/boosted_trees`). "auto": "exponential" in symmetric trees and with
+        ``push="ir"``, otherwise "logistic".
     p : float in [1, inf), default=1.0
-        How much more the top of the list counts. 1 treats all pairs alike; with a larger p
-        errors at the top cost more. At equal scores a query counts by its number of pairs at
-        every p. A flexible model seldom gains from p > 1: choose it by validation. Must be 1
-        for listwise losses.
+        How much more the top of the list counts; 1 treats all pairs alike. A flexible model seldom
+        gains from p > 1: choose it by validation. 1 for listwise losses.
     push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
-        Which end of the list p emphasises: "top", "crucial_pairs" (the top, by the plain sum of
-        Rudin2009, sec. 7, without the factor of `PNormPushRanker`), "bottom" (the lowest of the
-        rows that belong at the top cost most) or "both". "ir", the information retrieval push, does
-        not depend on p and needs ``loss="exponential"``.
+        Which end of the list p emphasises (:doc:`/guide/p_norm_push`). "ir" has no p and needs
+        ``loss="exponential"``.
     n_estimators : int in [1, inf), default=200
         Number of trees; with `warm_start` those of earlier fits included.
     learning_rate : float in (0, 1] or "auto", default="auto"
-        Factor of every tree. Smaller values need more trees. "auto": the rate of the Notes in
-        symmetric trees, otherwise ``10 / n_estimators``, at most 0.3.
+        Factor of every tree. "auto": CatBoost's rate in symmetric trees, otherwise
+        ``10 / n_estimators``, at most 0.3.
     max_leaf_nodes : int in [2, inf), "auto" or None, default="auto"
-        Maximum number of leaves per tree. The leaf with the best split is split next. "auto": 31.
-        None: no maximum; all leaves are split level by level (XGBoost). Symmetric trees have
-        ``2 ** max_depth`` leaves, and accept only "auto" and None.
+        Maximum number of leaves per tree; the leaf with the best split is split next. "auto": 31.
+        None: no maximum. Symmetric trees have ``2 ** max_depth``, and accept "auto" and None.
     max_depth : int in [1, 30], "auto" or None, default="auto"
-        Maximum depth of a tree; of symmetric ones the depth, at most 8. "auto": 6 in symmetric
-        trees, otherwise as None. None: 30, in symmetric trees 8.
+        Maximum depth. "auto": 6 in symmetric trees, otherwise None. None: 8 in these, otherwise 30.
     max_bins : int in [2, 65535] or "auto", default="auto"
         Maximum number of bins per feature. "auto": 128 in symmetric trees, otherwise 255.
     min_samples_leaf : int in [1, inf) or None, default=None
-        Minimum number of rows in a leaf; identical rows count once, whatever their weights.
-        None: 20 with LightGBM, or a twentieth of the rows if there are fewer than 400. XGBoost
-        and symmetric trees have no such limit and accept only None.
+        Minimum number of distinct rows in a leaf of LightGBM. None: 20, or a twentieth of the rows
+        if these are fewer than 400. The other engines accept only None.
     min_child_weight : float in [0, inf), "auto" or None, default="auto"
-        Minimum sum of curvatures in a leaf (XGBoost 3.4: not of categories). At the start a row
-        has about 1/4. "auto": 0, and u (Notes) where a feature has 4 or more categories. None:
-        the engine's default, 0.001 in LightGBM, 1 in XGBoost, as is "auto" with ``loss="ndcg"``.
-        Symmetric trees have no minimum: 0, as "auto" and None are there.
+        Minimum sum of curvatures in a leaf; at the start a row has about 1/4. "auto": 0, or one
+        unit where a feature has 4 or more categories. None: the engine's default.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
-        Ridge penalty on the values of the leaves: added to the sum of curvatures. In symmetric
-        trees it damps each of the steps to a value. "auto": 2 u with the logistic loss and 4 u
-        with all others, where u is the unit of curvature (Notes), about that of a row of the
-        rarer class. None: the engine's default, 0 in LightGBM, 1 in the others, as is "auto" with
-        ``loss="ndcg"``, whose curvatures only the engine knows.
+        Ridge on the values of the leaves. "auto": 2 (logistic loss) or 4 (others) units of
+        curvature (:doc:`/guide/boosted_trees`); with "ndcg", as None, the engine's default.
     subsample : float in (0, 1] or "auto", default="auto"
-        Share of the rows that each tree is grown on, drawn for each tree. Symmetric trees choose
-        their splits on these rows, and the values of their leaves on all. "auto": 0.7.
+        Share of the rows drawn for each tree; symmetric trees choose their splits on these. "auto":
+        0.7.
     colsample : float in (0, 1] or "auto", default="auto"
-        Share of the features that each tree may use, drawn for each tree. "auto": 1 in symmetric
-        trees, otherwise 0.7.
+        Share of the features drawn for each tree. "auto": 1 in symmetric trees, otherwise 0.7.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
         dict maps names or indices of features to these.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories, without order: "from_dtype", those of a categorical
-        type in a pandas or polars data frame; or indices, names, or True and False for each
-        feature. A category not seen in training counts as missing, as do NaN and None. X must
-        be dense. LightGBM smooths categories by 8 u (``cat_smooth`` in `engine_params`), less
-        where equal rows are many; XGBoost splits off four at most (``max_cat_threshold``);
-        symmetric trees split off one or, of more than 64, all with a mean gradient above a cut, on
-        the rows that `subsample` leaves out.
+        Categorical features (:doc:`/guide/conventions`): "from_dtype", those of a categorical type
+        in a data frame; or indices, names, or a mask. X must be dense.
     engine_params : dict or None, default=None
-        Further parameters of the library, by its own names: ``{"device": "cuda"}``. Those that
-        parameters of the ranker set can't be set here. It warns of names that it does not know.
+        Further parameters of the library, by its own names: ``{"device": "cuda"}``.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the queries (or rows, stratified) held out for early stopping; not used when
-        `fit` gets `X_val`.
+        Share of the queries (or rows, stratified) held out for early stopping without `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Early stopping: with b the round of the smallest loss L of the held-out rows, stop at the
-        first round t >= b + `n_iter_no_change` at which :math:`L_t - L_b` exceeds the standard
-        error of this paired difference, and keep b rounds. The held-out rows are the `X_val` passed
-        to `fit`, otherwise rows of `X`. With fewer than 10 of them in the rarer class all rounds
-        are run, with a warning. None: no early stopping.
+        Early stopping (:doc:`/guide/tuning`): stop that many rounds after the best one, or later,
+        once the held-out rows show the difference. None: run all rounds.
     refit_stopped : bool, default=True
-        Whether all rows are fitted for b rounds once held-out rows of `X` have chosen b; not with
-        `X_val`. False: the model is that of the rows that were not held out.
+        Whether all rows are then fitted for the best number of rounds; not with `X_val`.
     scoring : str, scorer or None, default=None
-        What early stopping watches. None: L is the mean over pairs, i above k, of :math:`\ln(1 +
-        e^{-(f_i - f_k) / 2})`, whatever the ranker minimises; its standard error is that of a
-        two-sample U-statistic or, with queries, of a jackknife that leaves out one. Otherwise L is
-        minus the metric, with the standard error of a jackknife over 20 groups of rows or queries:
-        a name that `metrics.ranking_scorer` accepts, such as "ndcg@10".
+        What early stopping watches: a name that `metrics.ranking_scorer` accepts, such as
+        "ndcg@10", or its scorer. None: the logistic loss of the pairs.
     warm_start : bool, default=False
-        Whether `fit` keeps the trees of the last fit and grows ``n_estimators - n_iter_`` more on
-        the rows that it gets, old ones or new: their gradient is that at the scores of the trees so
-        far. Parameters may change, but for `engine` and `relevance`; features and classes must be
-        the same. Not with features of categories, `n_iter_no_change` or `X_val`. A fit that fails
-        or is interrupted leaves the previous model unchanged.
+        Whether `fit` adds ``n_estimators - n_iter_`` trees, for old or new rows of the same
+        features and classes. A fit that fails or is interrupted leaves the model unchanged.
     score_p : float in [1, inf] or None, default=None
-        What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised
-        zero-one p-norm push loss at this power.
+        What `score` returns. None: the AUC. A number: 1 - the normalised push loss at this power.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Number of threads of the engine; None means 1, -1 all processors, as in joblib.
+        Number of threads; None means 1, -1 all processors, as in joblib.
     random_state : int, RandomState or None, default=0
-        Seed for `subsample`, `colsample`, the held-out rows and the noise of symmetric trees, by
-        default the same in every fit; None: another one in each. The model does not depend on
-        `n_jobs` or on the order of the rows, except with ``loss="ndcg"``, for which the
-        engines break ties by the order of the rows.
+        Seed for what is drawn: rows, features, held-out rows, the noise of symmetric trees.
     verbose : int, default=0
         1 prints ten lines per fit, 2 one line per round.
 
     Attributes
     ----------
-    engine_ : str
-        The engine that grew the trees.
-    loss_ : str, MarginLoss or ListwiseLoss
-        The loss that was minimised.
+    engine_, loss_ : str, str or loss
+        The engine that grew the trees, and the loss that was minimised.
     learning_rate_, reg_lambda_, min_child_weight_ : float
         The rate, the penalty and the limit that were used.
     booster_ : xgboost.Booster, lightgbm.Booster or SymmetricTrees
-        The trees. Copies and pickles of the ranker store them as bytes in the engine's format,
-        symmetric trees as a NumPy archive.
-    offset_ : float
-        Binary mode: added to the scores by `decision_function`. It is minus the threshold with
-        the smallest weighted training error. With the exponential loss and p = 1, unless
-        ``push="ir"``, it gives both classes the same exponential mass instead.
-    staged_offsets_ : ndarray of shape (n_iter_,)
-        Binary mode: the offset after each round, computed from up to 4,096 of the rows; the
-        last is `offset_`.
+        The trees. Copies and pickles of the ranker store them in the engine's format.
+    offset_, staged_offsets_ : float, ndarray of shape (n_iter_,)
+        Binary mode: added to the scores by `decision_function`, and that after each round, of at
+        most 4,096 rows. It is minus the threshold with the smallest weighted training error;
+        RankBoost's where the objective is RankBoost's.
     objective_curve_ : ndarray of shape (n_iter_,)
-        The objective after each round, on the rows of the fit that it belongs to. Not with
-        ``loss="ndcg"``, which has none.
-    validation_scores_ : ndarray of shape (n_rounds_run,)
-        With early stopping or `X_val`: the metric (`scoring`; None: `score`) on the held-out rows
-        after each round that was run.
-    validation_losses_ : ndarray of shape (n_rounds_run,)
-        The same of the loss that early stopping watches with ``scoring=None``.
+        The objective after each round, on the rows of its fit; none with ``loss="ndcg"``.
+    validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
+        With held-out rows: the metric (`scoring`; None: `score`) and the loss after each round.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each feature in the total gain of all splits. The gain of a level of a symmetric
-        tree is by how much it raises :math:`\sum_l G_l^2 / (N_l + 3)` over the leaves l, with G
-        and N the sums of gradient and weight of all rows.
-    classes_ : ndarray of shape (2,)
-        Binary mode: the classes; the second belongs at the top.
-    n_iter_ : int
-        Number of rounds that the model keeps. LightGBM drops a tree without a split, and such
-        a round does not count.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has them.
-
-    See Also
-    --------
-    sklearn_rank.engines.RankingObjective : The objective alone, for the engines' own interfaces.
-    RankBoost : Boosted stumps, an additive model that a person can read.
-
-    Notes
-    -----
-    Identical rows of the same query and relevance are merged and their weights summed, so that
-    weight 2 is the row twice although the engines choose their bins without weights. Gradients
-    are rounded to multiples of a power of two, so that their sums have no rounding error in
-    any order: this makes the trees independent of `n_jobs`.
-
-    Symmetric trees (Prokhorenkova2018) split all leaves of a level by the same feature at the same
-    place: a tree is a table of ``2 ** max_depth`` values. The next split is the one with the
-    largest
-
-    .. math:: \frac{\sum_l G_l^2 / (N_l + 3)}{\sqrt{\sum_l N_l G_l^2 / (N_l + 3)^2}}
-        + \frac{s\, n}{n + e^{\eta t}}\, \varepsilon, \qquad
-        s^2 = \frac1n \sum_i \frac{g_i^2}{w_i},
-
-    the cosine of gradient and tree, with noise. Here l are the leaves after the split, G and N
-    the sums of the gradient g and the weight w of the rows drawn, divided by the share drawn, n
-    is the sum of all weights, t the number of trees so far, and :math:`\varepsilon` is normal,
-    drawn for each threshold to choose the best one of a feature, and afresh for each feature to
-    choose among these. The leaves get their values v from all rows, by five steps
-    :math:`v_l \leftarrow v_l - G_l / (H_l + \lambda)` from 0, where G and the sum of curvatures H
-    are those at ``scores + v``, and :math:`\lambda` is `reg_lambda`; a step that raises the
-    objective is halved. With T trees the rate is
-
-    .. math:: \eta = \min\bigl(\tfrac12,\ e^{0.427 \ln m - 7.525} (T / 1000)^{-0.917}\bigr),
-        \qquad m = 4 n_+ n_- / n,
-
-    CatBoost's for m rows of balanced classes; with queries, grades or a push :math:`n_+ / n` is
-    1 / (8 u), at most 1/2. This engine does not take ``loss="ndcg"`` (nor `position`) or
-    `engine_params`, and does not run on a cluster.
-
-    Penalties, and constants of the engines, are in curvatures of rows of weight 1. Where weights
-    are so small that their sum N is below the effective number of rows, :math:`N_\text{eff} =
-    N^2 / \sum w_i^2`, gradient and curvature are divided by :math:`N / N_\text{eff}`: equal
-    weights of at most 1, however small, give the trees of weights of 1. Only the objective of
-    ``push="ir"`` itself depends on the size of weights.
-
-    The unit of curvature of "auto" is the mean over the comparable pairs of the curvature of the
-    row that has more of it,
-
-    .. math:: u = \frac{\sum_{i \text{ above } k} w_i w_k \max(c_i, c_k)}
-        {\sum_{i \text{ above } k} w_i w_k},
-
-    where w are weights and c curvatures at equal scores per unit of weight, scaled as the engine
-    gets them, a mean of 1/4. In one list of two classes u is that of a row of the class that
-    has more of it, at p = 1 and with the logistic loss the rarer one: with n, :math:`n_+` and
-    :math:`n_-` the weight of all rows and of either class
-    :math:`n / (8 \min(n_+, n_-))` for ``p=1`` and for the logistic loss, and
-    :math:`\max(n / (4 (1 + p) n_+), p n / (4 (1 + p) n_-))` for the exponential push at the top.
-    The first step of a leaf that holds a rows of curvature u and no others is multiplied by
-    a / (a + c) where `reg_lambda` is c u, however rare its class is. Steps of the logistic loss
-    are longer, and its curvatures shrink as the rows come into order, so that c is half as large.
-    A listwise loss counts each level of a query with its mean curvature.
-
-    `contributions` returns the path-dependent Shapley values that the engine computes for its
-    trees (TreeSHAP). Their background data are the training rows in each leaf, not all training
-    rows as in additive rankers.
-
-    If a feature had missing values in `fit`, each split learns which side they go to. If it had
-    none, a missing value goes where the weighted median of the training rows goes (in symmetric
-    trees, of those drawn for the tree); at a split of categories it goes where the engine sends it.
-
-    XGBoost keeps features and scores in single precision. Sparse rows are made dense for it and for
-    symmetric trees, block by block (XGBoost would take zeros for missing values): bins need one
-    byte per value, or two with `max_bins` above 256. More than 128 MiB of them, and more than
-    twice the memory of X, are an error. LightGBM keeps zeros sparse.
-
-    Dense X is not copied: rows are sorted by their positions, and the engine reads them a block at
-    a time. LightGBM gets fewer than 800,000 rows as one copy, which takes less memory there.
+        Share of each feature in the total gain of all splits.
+    classes_, n_iter_, n_features_in_, feature_names_in_
+        The classes (binary mode), the second of which belongs at the top; the numbers of rounds
+        and of features, and the names of these, if all are strings.
 
     References
     ----------
     Rudin2009, sec. 2 (the push), sec. 9.1 (why a flexible model gains little from it);
-    Prokhorenkova2018, sec. 5 (symmetric trees, with the cosine as the score of a split); noise,
-    leaves and m derived here.
+    Prokhorenkova2018, sec. 5 (symmetric trees); noise, leaves and rate derived here.
 
     Examples
     --------
@@ -325,8 +187,6 @@ class BoostedTreesRanker(RoundsRanker):
     >>> ranker = BoostedTreesRanker(n_estimators=20).fit(X, y)
     >>> ranker.score(X, y) > 0.99
     True
-    >>> ranker.contributions(X).shape  # one column per feature, and the constant
-    (569, 31)
     """
 
     # Requested by default, as qid is.

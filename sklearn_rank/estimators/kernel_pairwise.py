@@ -58,8 +58,7 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     Use it when the score is a nonlinear function of the features, for up to about ten
     thousand rows; with ``kernel="linear"`` for up to millions, also after `Nystroem
-    <sklearn.kernel_approximation.Nystroem>`. Pairs are not sampled unless you set
-    `batch_size`: a step costs one product with the kernel matrix.
+    <sklearn.kernel_approximation.Nystroem>`. Guide: :doc:`/guide/kernel_pairwise`.
 
     It minimises
 
@@ -86,20 +85,16 @@ class KernelPairwiseSGDRanker(StreamRanker):
     Parameters
     ----------
     loss : str or MarginLoss, default="logistic"
-        Loss of a margin m: "exponential", :math:`e^{-m}`; "least_squares",
-        :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`, as in RankSVM; "squared_hinge",
-        :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or a `MarginLoss` of your
-        own (from `sklearn_rank.objectives`).
+        "exponential", :math:`e^{-m}`; "least_squares", :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`;
+        "squared_hinge", :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or a
+        `MarginLoss` of your own (:doc:`/guide/extending`).
     kernel : str or callable, default="rbf"
-        A name that `sklearn.metrics.pairwise.pairwise_kernels` accepts; "precomputed":
-        X is the kernel matrix, of shape (n_samples, n_samples) in `fit`; or a function
-        of two rows. "linear" works on the coefficients of the features and needs no kernel
-        matrix. The kernel must be positive semi-definite ("sigmoid" often is not). Kernels depend
-        on the scale of the features: bring these to one, as StandardScaler does.
+        A name that `sklearn.metrics.pairwise.pairwise_kernels` accepts, "precomputed" (X is then
+        the kernel matrix), or a function of two rows; positive semi-definite. "linear" works on
+        coefficients of the features. Scale the features, as StandardScaler does.
     gamma : {"scale", "auto"} or float in (0, inf), default="scale"
-        Width of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. "scale":
-        1 / (n_features * weighted variance of X); "auto": 1 / n_features. Larger values
-        make the function less smooth.
+        Width of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; larger is less smooth.
+        "scale": 1 / (n_features * weighted variance of X); "auto": 1 / n_features.
     degree : float in [0, inf), default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1.0
@@ -110,43 +105,36 @@ class KernelPairwiseSGDRanker(StreamRanker):
         Strength of the ridge penalty. Larger values make the function smoother and the fit
         faster.
     eta0 : "auto" or float in (0, inf), default="auto"
-        Size of the first step. "auto": the largest that provably keeps
-        :math:`\|f_t\|_K` within :math:`2 \kappa |\phi'(0)| / \alpha`, which is
-        :math:`1 / (4 \kappa^2 M + \alpha)` with :math:`\kappa^2` the largest K(x, x) of the
-        training rows and M the local Lipschitz constant of :math:`\phi'`
-        (``loss.local_lipschitz``). That of the exponential loss is too large to be useful:
-        with ``solver="gd"`` it needs a number. Only for gradient descent: a number selects it.
+        Size of the first step; a number selects gradient descent. "auto": :math:`1 / (4 \kappa^2 M
+        + \alpha)`, the largest that provably bounds every :math:`\|f_t\|_K`, with :math:`\kappa^2`
+        the largest K(x, x) and M ``loss.local_lipschitz`` (:doc:`/guide/theory`).
     theta : float in [0, 1], default=0.5
-        Exponent of the decay of the step size; 0 is a constant step, the fastest for a
-        smooth loss. Only for gradient descent: any value but the default selects it.
+        Exponent of the decay of the step size; 0 is a constant step, the fastest for a smooth
+        loss. Any value but the default selects gradient descent.
     max_iter : int in [1, inf), default=1000
         Maximum number of steps, or of iterations.
     tol : float in [0, inf), default=1e-4
-        Stop when the norm of the gradient is at most `tol` times its norm at f = 0; with
-        "lbfgs" and the hinge loss, when the objective is within that share of its minimum;
-        with `batch_size`, when the mean objective of a hundred steps is less than that share
-        below the mean of the hundred steps before. 0 means never.
+        Stop when the norm of the gradient is at most `tol` times its norm at f = 0; 0: never. For
+        the hinge loss with "lbfgs" it bounds the share of the objective that can be gained; for
+        `batch_size` that share of the mean objective of a hundred steps.
     solver : {"auto", "gd", "lbfgs"} or KernelSolver, default="auto"
-        "gd": gradient descent as above. "lbfgs": finds the minimum, in far fewer
-        products with the kernel matrix. A loss with kinks, such as the hinge loss, is
-        smoothed over a width that shrinks; a loss of your own needs ``rounded(width)`` for
-        this. "auto": "gd" if `eta0`, `theta`, `batch_size` or `average` is set, or if the loss
-        has kinks and no ``rounded``; otherwise "lbfgs".
+        "gd": gradient descent. "lbfgs": the minimum, in far fewer products with the kernel matrix.
+        "auto": "gd" if one of its parameters is set, or if the loss has kinks and no
+        ``rounded(width)``; otherwise "lbfgs".
     batch_size : int in [1, inf) or None, default=None
-        None: every step uses all pairs. A number: the number of pairs per step, drawn with
-        probability proportional to their weight, so that the gradient is unbiased. Only for
-        gradient descent: a number selects it.
+        None: every step uses all pairs. A number, which selects gradient descent: the number of
+        pairs per step, drawn by weight, so that the gradient is unbiased.
     average : bool, default=False
-        Whether the result is the averaged iterate instead of the last one. Only for gradient
-        descent: True selects it. Recommended with `batch_size`.
+        Whether the result is the averaged iterate, as is better with `batch_size`. True selects
+        gradient descent.
     warm_start : bool, default=False
         Whether `fit` continues the last fit, on the same data, with up to `max_iter` more
         steps. A fit that fails or is interrupted leaves the previous model unchanged.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Number of threads that compute kernels and sums over pairs; None means 1, -1 all
-        processors, as in joblib. Matrix products use the threads of the linear algebra library.
+        Number of threads for kernels and sums over pairs; None means 1, -1 all processors, as in
+        joblib. Matrix products use the threads of the linear algebra library.
     random_state : int, RandomState or None, default=None
         Seed for the pairs that `batch_size` draws.
     verbose : int, default=0
@@ -154,61 +142,29 @@ class KernelPairwiseSGDRanker(StreamRanker):
 
     Attributes
     ----------
-    dual_coef_ : ndarray of shape (n_fit_rows,)
-        The coefficients c of the training rows; not with ``kernel="linear"``.
+    dual_coef_, fit_rows_ : ndarray of shape (n_fit_rows,)
+        The coefficients c of the training rows of positive weight, and their positions among the
+        rows passed to `fit`; not with ``kernel="linear"``.
     X_fit_ : {ndarray, sparse matrix} of shape (n_fit_rows, n_features)
-        The training rows of positive weight; not with "linear" or "precomputed".
-    fit_rows_ : ndarray of shape (n_fit_rows,)
-        Their positions among the rows passed to `fit`.
+        These rows; not with "linear" or "precomputed".
     coef_ : ndarray of shape (n_features,)
         Coefficients of the features; only with ``kernel="linear"``.
     objective_curve_ : ndarray of shape (n_iter_,)
-        The objective after each step; with `batch_size`, an estimate from the pairs of
-        the step, before it.
-    eta0_ : float
-        The first step; only with gradient descent.
-    gamma_ : float
-        The number used for `gamma`, for kernels that have one.
-    classes_ : ndarray of shape (2,)
-        Binary mode: the classes; the second belongs at the top.
+        The objective after each step; with `batch_size` an estimate, before it.
+    eta0_, gamma_ : float
+        The first step (only with gradient descent) and the number used for `gamma`.
     offset_ : float
         Binary mode: added to the scores by `decision_function`. It is minus the threshold with
         the smallest weighted training error.
-    n_iter_ : int
-        Number of steps, including those before a warm start.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if all are strings.
+    classes_, n_iter_, n_features_in_, feature_names_in_
+        The classes (binary mode), the second of which belongs at the top; the numbers of steps, of
+        all fits, and of features, and the names of these, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` is reached before `tol`, if the steps diverge, or if the kernel turns out
-        not to be positive semi-definite; in the last two cases the last function with finite
-        values is kept.
-    UserWarning
-        If `eta0` is larger than the step that "auto" takes (not for the exponential loss).
-
-    See Also
-    --------
-    sklearn_rank.objectives.pair_loss_and_gradient : The sum over pairs by itself.
-    sklearn_rank.theory.chen_schedule : Steps and alpha for which an error bound is proved.
-
-    Notes
-    -----
-    A step costs O(n^2) for the kernel product and O(n) to O(n log n) for the pairs. The
-    kernel matrix is stored if it fits into scikit-learn's ``working_memory``; otherwise
-    as much as fits is stored, and the rest is computed block by block in every step.
-
-    With ``kernel="linear"``, 16,384 rows or more and L-BFGS, Newton's method first finds the
-    minimum over up to 32,768 pairs drawn from a fixed seed, and L-BFGS goes on from there in the
-    metric of the second derivatives. The minimum is the same; scales of the features matter little.
-
-    Scores of different queries are on one scale but were never compared in training.
-
-    With ``kernel="linear"`` and ``solver="gd"`` it also learns from rows as they arrive:
-    `partial_fit`.
+        If `max_iter` is reached before `tol`, if the steps diverge, or if the kernel is indefinite;
+        in the last two cases the last function with finite values is kept.
 
     References
     ----------

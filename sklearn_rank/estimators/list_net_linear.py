@@ -156,8 +156,8 @@ class ListNetLinear(StreamRanker):
     length of the queries (Tewari2015).
 
     Call ``fit(X, y, qid=qid)``, then sort the rows of a query by decreasing ``predict(X)``.
-    Without ``qid`` all rows are one list. Features should have similar ranges, above all
-    within queries: see `sklearn_rank.preprocessing.QueryMinMaxScaler`.
+    Without ``qid`` all rows are one list. Features should have similar ranges, above all within
+    queries: see `sklearn_rank.preprocessing.QueryMinMaxScaler`. Guide: :doc:`/guide/list_net`.
 
     It minimises
 
@@ -181,11 +181,9 @@ class ListNetLinear(StreamRanker):
     Parameters
     ----------
     loss : str or ListwiseLoss, default="cross_entropy"
-        "cross_entropy": as above, convex. "smoothed_dcg": minus the expected gain of the
-        row that is drawn first, :math:`-\sum_j P_{s/\sigma}(j) \, (2^{y_j} - 1)` with P at scores
-        :math:`s / \sigma`; closer to the NDCG, but not convex, so that the result depends on
-        the start, and without a penalty or `max_norm` the coefficients grow without bound. Or
-        a `ListwiseLoss` of your own (from `sklearn_rank.objectives`).
+        "cross_entropy": as above, convex. "smoothed_dcg": minus the smoothed DCG, closer to the
+        NDCG, but not convex, and without a penalty or `max_norm` unbounded. Or a `ListwiseLoss`
+        of your own (:doc:`/guide/extending`).
     penalty : {"l2", "l1", None}, default="l2"
         "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
         coefficients exactly zero. None: no penalty, and `alpha` is ignored.
@@ -200,34 +198,27 @@ class ListNetLinear(StreamRanker):
         "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
         per step, which can also learn from a stream: see `partial_fit`.
     eta0 : float in (0, inf) or "auto", default="auto"
-        Step size of "ogd": step t is ``eta0 / t**theta``. "auto" is the constant
-        :math:`W / (G R \sqrt{2 T})` of `sklearn_rank.theory.ogd_step`, with W `max_norm`,
-        G = 2, R the largest l2 norm of a row and T the number of steps of `max_iter`
-        passes; it needs `max_norm` and "cross_entropy", and is not available in
-        `partial_fit`, where T is unknown. With ``max_iter=1`` it is the step of Tewari2015,
-        Theorem 5. The descent of the paper does not project: there W only bounds what it is
-        compared with, and the bounds hold with the projection of `max_norm` and without.
+        Step t of "ogd" has the size ``eta0 / t**theta``. "auto": the constant
+        `sklearn_rank.theory.ogd_step` of all steps, of Tewari2015, Theorem 5; it needs `max_norm`
+        and "cross_entropy", and is not for `partial_fit`.
     theta : float in [0, 1], default=0.5
         Decay of a number as `eta0`. 0: a constant step, as that of Tewari2015, (7)
         (`sklearn_rank.theory.smooth_ogd_step`).
     max_iter : int in [1, inf), default=500
         Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
-        "lbfgs" stops when the norm of the gradient (with "l1" the subgradient of least
-        norm) is at most `tol` times its norm at zero coefficients or, with an active `max_norm`,
-        the duality gap (see Notes) at most `tol` squared times that at zero, whichever comes first;
-        "ogd" when the relative change of the objective in a pass is at most `tol`.
+        Stop at a gradient of `tol` times that at w = 0, or a duality gap (Notes) of `tol` squared
+        times that there; with "ogd" at a pass that changes the objective by at most this share.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
         interrupted leaves the previous model unchanged.
     relevance : {"graded", "binary"}, default="graded"
         "graded": numbers. "binary": two classes; the ranker is a scikit-learn classifier.
     n_jobs : int or None, default=None
-        Number of threads that share the queries in "lbfgs"; None means 1, -1 all processors,
-        as in joblib. NumPy uses one thread during a fit.
+        Number of threads that share the queries in "lbfgs"; None means 1, -1 all processors, as in
+        joblib. NumPy uses one thread during a fit.
     random_state : int, RandomState or None, default=None
-        Seed for the order of the queries in the second and later passes of "ogd". The
-        first pass takes them in the order in which they appear.
+        Seed for the order of the queries in the second and later passes of "ogd".
     verbose : int, default=0
         1 prints ten lines per fit, 2 one line per iteration.
 
@@ -237,52 +228,31 @@ class ListNetLinear(StreamRanker):
         The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0. With
         "lbfgs" those of features that are constant in each query are 0: no order depends on them.
     objective_curve_ : ndarray
-        The objective after each iteration; with "ogd" after each pass, or on the rows of
-        each call of `partial_fit`. With "lbfgs" and an active `max_norm`: after each projected
-        step in the ball.
-    n_iter_ : int
-        Number of iterations, at least 1.
+        The objective after each iteration, each pass of "ogd", or each call of `partial_fit`.
     t_ : int
         With "ogd": the number of steps so far.
-    classes_ : ndarray of shape (2,)
-        Binary mode: the classes; the second belongs at the top.
     offset_ : float
         Binary mode: added to the scores by `decision_function`. It minimises the weighted
         training error of `predict`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if all are strings.
+    classes_, n_iter_, n_features_in_, feature_names_in_
+        The classes (binary mode), the second of which belongs at the top; the numbers of
+        iterations and of features, and the names of these, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
         If `max_iter` iterations, or more than one pass of "ogd", do not reach `tol`.
 
-    See Also
-    --------
-    RankBoost : Boosted stumps, which need no scaling and accept missing values.
-
     Notes
     -----
-    If the rows of a query are not consecutive, X is copied and sorted: sorting X by query
-    beforehand saves this memory. "lbfgs" works on features scaled by their standard
-    deviation within queries, which changes its speed but not its result. With at most
-    200 features it is followed by a few steps of Newton's method, not counted in `n_iter_`,
-    that make the coefficients as exact as the gradient.
-
-    With ``penalty="l1"`` or `max_norm` the steps are projected gradients. With `max_norm` W they
-    stop by the norm of the gradient, as without it, or by the duality gap
+    Sort X by query beforehand: otherwise it is copied. "lbfgs" scales features by their standard
+    deviation within queries and, with at most 200 features, ends with steps of Newton's method.
+    With an active `max_norm` W it also stops by the duality gap,
 
     .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
 
     where g is the gradient of the mean loss at w and :math:`\Omega` the penalty. With the convex
-    "cross_entropy" the objective is at most this much above its minimum in the ball; without a
-    penalty the gap is :math:`g^\top w + W \|g\|_2`.
-
-    A row whose relevance is far above the others has P near 1. Adding a constant to all
-    relevances of a query changes nothing; multiplying them concentrates P on the most
-    relevant rows.
+    "cross_entropy" the objective is at most this much above its minimum in the ball.
 
     References
     ----------
@@ -297,15 +267,6 @@ class ListNetLinear(StreamRanker):
     >>> ranker = ListNetLinear().fit(data.data, data.target, qid=data.qid)
     >>> ranker.score(data.data, data.target, qid=data.qid) > 0.8
     True
-
-    Queries that arrive one by one:
-
-    >>> stream = ListNetLinear(solver="ogd", eta0=0.1)
-    >>> for query in range(40):
-    ...     rows = data.qid == query
-    ...     stream = stream.partial_fit(data.data[rows], data.target[rows])
-    >>> stream.t_
-    40
     """
 
     _allowed: ClassVar[dict[str, Constraint]] = {

@@ -80,8 +80,8 @@ class SmoothMarginRanker(BoostingRanker):
     matters: it maximises that margin. On other data its model is that of `RankBoost`.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
-    with ``relevance="graded"``, by decreasing ``predict(X)``. If rows belong to queries, pass
-    ``fit(X, y, qid=...)``: rows are then compared only within their query.
+    with ``relevance="graded"``, by decreasing ``predict(X)``. With ``fit(X, y, qid=...)`` rows
+    are compared only within their query. Guide: :doc:`/guide/smooth_margin`.
 
     It maximises, weak ranker by weak ranker,
 
@@ -104,69 +104,45 @@ class SmoothMarginRanker(BoostingRanker):
         {g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}
 
     with g the value of G before the step and :math:`d_+, d_-, d_0` the shares of pair mass
-    that h orders correctly, incorrectly and not at all. If the data can't be ranked without
-    error, all steps are RankBoost's and `fit` warns.
+    that h orders correctly, incorrectly and not at all.
 
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
         Maximum number of rounds. The margin grows slowly: thousands are usual.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        "stump": h is 1 where a feature exceeds a threshold; missing values (NaN) go to the better
-        side, or are separated from all others. `models.Stumps` is an object with parameters for
-        stumps: constraints, special codes, size of the model. "feature": h is a raw feature, not
-        rescaled: bring features to one scale first, or those in small units are found late or
-        not at all; X may be sparse. An estimator is cloned in each round and fitted to minus the
-        sign of the gradient of ln F with respect to the scores, weighted by its absolute value; its
-        prediction, mapped to [0, 1] on the training rows, is h. A model of your own needs
-        ``on_rows``: see "Extending".
+        What h is: a stump (`models.Stumps` has constraints and special codes), a raw feature, the
+        prediction of an estimator, or a model of your own (:doc:`/guide/rank_boost`).
     learning_rate : float in (0, 1], default=1.0
         Factor of every step.
     max_bins : int in [2, 65535], default=64
-        Maximum number of bins per feature.
+        Maximum number of bins per feature. Fewer bins are coarser, but not faster.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
         1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. Holds exactly, for every value that is
-        not missing.
+        dict maps names or indices of features to these. Missing values are free.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Which features are categories: "from_dtype", those of a categorical type in a pandas or
-        polars data frame; or indices, names, or True and False for each feature. h is then 1 in a
-        subset of the categories, the best of all subsets. Of an ordered column of pandas, such
-        as ``pd.cut`` makes, h is 1 in a range of the order; for subsets pass
-        ``X["c"].cat.as_unordered()``, or ``weak_ranker=Stumps(category_groups={"c": []})`` with
-        `models.Stumps`. A category not seen in training counts as missing. One of
-        few rows counts as missing too, or is pooled: see `min_bin_size` of `models.Stumps`.
+        Categorical features (:doc:`/guide/conventions`): "from_dtype", those of a categorical type
+        in a data frame; or indices, names, or a mask. h is the best subset of the categories.
     tol : float in [0, inf), default=1e-9
-        Stop when the relative decrease of ln F in a round is at most `tol`; 0 means
-        never.
+        Stop when the relative decrease of ln F in a round is at most `tol`; 0: never.
     warm_start : bool, default=False
-        Whether `fit` adds rounds to the last fit, on the same data. A fit
-        that fails or is interrupted leaves the previous model unchanged.
+        Whether `fit` adds rounds to the last fit, on the same data. A fit that fails or is
+        interrupted leaves the previous model unchanged.
     validation_fraction : float in (0, 1), default=0.1
-        Share of the queries (or rows, stratified) held out for early stopping; not used when
-        `fit` gets `X_val`.
+        Share of the queries (or rows, stratified) held out for early stopping without `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Early stopping: with b the round of the smallest loss L of the held-out rows (by more than
-        `tol`), stop at the first round t >= b + `n_iter_no_change` at which :math:`L_t - L_b`
-        exceeds the standard error of this paired difference, and keep b rounds. The held-out rows
-        are the `X_val` passed to `fit`, otherwise rows of `X`. With fewer than 10 of them in the
-        rarer class all rounds are run, with a warning. None: no early stopping.
+        Early stopping (:doc:`/guide/tuning`): stop that many rounds after the best one, or later,
+        once the held-out rows show the difference. None: run all rounds.
     refit_stopped : bool, default=True
-        Whether all rows are fitted for b rounds once held-out rows of `X` have chosen b; not with
-        `X_val` or `warm_start`. False: the model is that of the rows that were not held out.
+        Whether all rows are then fitted for the best number of rounds; not with `X_val` or
+        `warm_start`.
     scoring : str, scorer or None, default=None
-        What early stopping watches. None: L is the mean over pairs, i above k, of :math:`\ln(1 +
-        e^{-(f_i - f_k) / 2})`, whatever the ranker minimises; its standard error is that of a
-        two-sample U-statistic or, with queries, of a jackknife that leaves out one. Otherwise L is
-        minus the metric, with the standard error of a jackknife over 20 groups of rows or queries:
-        a name that `metrics.ranking_scorer` accepts, such as "ndcg@10", "pauc@0.05" or "push@4", or
-        a scorer that it returned. Metrics based on ranks (all but "auc", "push@p", "pauc@a" and
-        "tpr@a") have no row weights: with them every weight of these rows must be 0 or 1.
+        What early stopping watches: a name that `metrics.ranking_scorer` accepts, such as
+        "ndcg@10", or its scorer. None: the logistic loss of the pairs.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
     n_jobs : int or None, default=None
-        Number of threads for the search for stumps and for scoring; None means 1, -1 all
-        processors, as in joblib.
+        Number of threads; None means 1, -1 all processors, as in joblib.
     random_state : int, RandomState or None, default=None
         Seed for the held-out rows and an estimator as weak ranker.
     verbose : int, default=0
@@ -177,36 +153,24 @@ class SmoothMarginRanker(BoostingRanker):
     margin_ : float
         Smallest margin over pairs, divided by the l1 norm of the net coefficients.
     margin_curve_, smooth_margin_curve_ : ndarray of shape (n_iter_,)
-        The margin and G after each round. Pair weights below 1 are scaled up in G, so
-        that it remains a lower bound on the margin.
-    objective_curve_ : ndarray of shape (n_iter_,)
-        ln F after each round.
-    classes_ : ndarray of shape (2,)
-        Binary mode: the classes; the second belongs at the top.
+        The margin and G after each round. Pair weights below 1 are scaled up in G, so that it
+        remains a lower bound on the margin; so are those in the smoothing term of RankBoost's step.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`. It gives both classes
-        the same exponential mass.
-    staged_offsets_ : ndarray of shape (n_iter_,)
-        Binary mode: the offset after each round.
-    weak_rankers_ : object
-        The weak rankers, one per round.
-    estimator_weights_ : ndarray of shape (n_iter_,)
-        The coefficients of the weak rankers.
-    validation_scores_ : ndarray of shape (n_rounds_run,)
-        With early stopping or `X_val`: the metric (`scoring`; None: `score`) on the held-out rows
-        after each round that was run.
-    validation_losses_ : ndarray of shape (n_rounds_run,)
-        The same of the loss that early stopping watches with ``scoring=None``.
+        Binary mode: added to the scores by `decision_function`. It gives both classes the same
+        exponential mass.
+    staged_offsets_, objective_curve_ : ndarray of shape (n_iter_,)
+        The offset (binary mode) and ln F after each round.
+    weak_rankers_, estimator_weights_ : object, ndarray of shape (n_iter_,)
+        The weak rankers, one per round, and their coefficients.
+    validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
+        With held-out rows: the metric (`scoring`; None: `score`) and the loss after each round.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the decrease of ln F; sums to 1.
     coef_ : ndarray of shape (n_features_in_,)
         With ``weak_ranker="feature"``: the coefficients of the features.
-    n_iter_ : int
-        Number of rounds.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if all are strings.
+    classes_, n_iter_, n_features_in_, feature_names_in_
+        The classes (binary mode), the second of which belongs at the top; the numbers of rounds
+        and of features, and the names of these, if all are strings.
 
     Warns
     -----
@@ -216,11 +180,6 @@ class SmoothMarginRanker(BoostingRanker):
     See Also
     --------
     RankBoost : For data that can't be ranked without error.
-
-    Notes
-    -----
-    The smoothing term e in RankBoost's steps is computed as in `RankBoost`, from the pair
-    weights as scaled in G.
 
     References
     ----------

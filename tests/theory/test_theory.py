@@ -350,10 +350,12 @@ PAGE = (TESTS.parent / "docs" / "guide" / "theory.md").read_text(encoding="utf-8
 def theorems():
     """Return the cells of each row of the table of theorems."""
     table = PAGE.partition("\n## Every theorem\n")[2].partition("\n## ")[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ")]
-    return [
-        re.split(r" \| ", row.strip().removeprefix("| ").removesuffix(" |")) for row in rows[2:]
+    rows = [
+        re.split(r" \| ", line.strip().removeprefix("| ").removesuffix(" |"))
+        for line in table.splitlines()
+        if line.startswith("| ") and not line.startswith(("| theorem |", "| --- |"))
     ]
+    return rows
 
 
 def imported(name):
@@ -381,7 +383,7 @@ def test_the_functions_and_tests_that_the_page_names_exist():
         names = re.findall(r"\{\w+\}`~?([\w.]+)`", function)
         assert names or function in ("–", "-"), theorem
         for name in names:
-            assert imported(name) is not None
+            assert imported(name if "." in name else f"sklearn_rank.theory.{name}") is not None
         assert all((TESTS / file).is_file() for file in re.findall(r"`tests/([\w/]+\.py)`", test))
         assert "`test" in test or "not computable" in verdict, theorem
         assert re.search(r"\bholds?\b|not computable", verdict), theorem

@@ -1,4 +1,4 @@
-"""A fit of boosted trees: the rows as the engine gets them, and what is noted round by round."""
+"""A fit of boosted trees: the rows in the engine's form, and the state after each round."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sklearn_rank.engines.posed_objective import PosedObjective
 from sklearn_rank.estimators._boosting.early_stopping import EarlyStopping
 
 _MOST_ROWS = 1 << 12
-"""Rows from which the offsets of stages are found; that of the last has them all."""
+"""Rows for the offset of a stage, which must cost less than a tree; the last stage has all."""
 
 
-def rows_stood_for(data: Rows) -> float:
-    """Return how many rows the weights stand for: their sum, but of shares of one the number."""
+def n_rows_by_weight(data: Rows) -> float:
+    """Return the sum of the weights, or their effective number where they are shares of one row."""
     total = data.total(float(data.weight.sum()))
     return max(total, number_of_rows(data.weight, data))
 
@@ -67,7 +67,7 @@ class TreeProblem:
     @classmethod
     def of_objective(cls, data: Rows, loss: Any, p: float, push: str) -> TreeProblem:
         """Make equal rows one, sort the rows, and pose the objective."""
-        # Of another object: what is computed on the way is then not kept beside the caller's rows.
+        # A copy, so that its cached arrays are not kept beside the caller's rows.
         data = replace(data).distinct()
         return cls(data, PosedObjective.pose(loss, p, push, data), None)
 
@@ -99,10 +99,7 @@ class TreeProblem:
         return share if share < 1 - 1e-9 else 1.0
 
     def rows(self, held_out: SelectedRows | None, start: Any = None) -> TreeData:
-        """Return the rows as the engine gets them, with features that are scored besides.
-
-        `start` holds the trees of an earlier fit.
-        """
+        """Return the rows for the engine, with rows to score and the trees to start from."""
         data = self.data
         if self.objective is not None:
             weight = data.weight / self.share
@@ -112,10 +109,9 @@ class TreeProblem:
         return TreeData(data.X, None, relevance, *queries, held_out, start)
 
     def sample(self) -> Indices:
-        """Return rows at even distances, for what need not know them all.
+        """Return rows at even distances by relevance, from which the offset is estimated.
 
-        By relevance: in the order of the rows a query could be as long as the distance, and
-        then all would have one relevance.
+        In the order of the rows, queries as long as the distance would give them one relevance.
         """
         step = -(-self.data.shape[0] // _MOST_ROWS)
         order = np.argsort(-self.data.y.astype(float), kind="stable")
@@ -124,7 +120,7 @@ class TreeProblem:
 
 @dataclass(eq=False)
 class TreeDescent:
-    """Notes every round of a fit, and gives the gradient of the next.
+    """The scores of a fit, round by round, and the gradient of the next round.
 
     Attributes
     ----------
@@ -135,7 +131,7 @@ class TreeDescent:
     stopping : EarlyStopping or None
         Watches the held-out rows.
     make_observer : callable
-        Returns what is told of every round, given this.
+        Maps this to the observer that is called after every round.
     start : ndarray of shape (n_rows,) or None
         The scores before the first round; None: zero.
     n_before : int
@@ -173,7 +169,7 @@ class TreeDescent:
         return self._derivatives
 
     def after_round(self, view: RoundView) -> bool:
-        """Take note of a round; return True to end the fit there."""
+        """Store a round; return True to end the fit there."""
         self.n_rounds, self.last = self.n_rounds + 1, view
         self.scores = scores = view.scores()
         value = self._evaluate(scores)
@@ -187,7 +183,7 @@ class TreeDescent:
         return self.was_ended or (self.stopping is not None and self.stopping.is_over)
 
     def end(self) -> None:
-        """Let go of what refers to this: the rows are then freed before another fit begins."""
+        """Delete the observer, which refers to this: the rows are freed before the next fit."""
         del self._observer
 
     @property
@@ -199,7 +195,7 @@ class TreeDescent:
         """Return the objective; its derivatives are kept for the next round."""
         if self.problem.objective is None:
             return np.nan
-        self._derivatives = None  # the engine has used them: not two at a time
+        self._derivatives = None  # the engine has used them; two at a time take much memory
         self.value, gradient, curvature = self.gradient_at(scores)
         self._derivatives = gradient, curvature
         return self.value
@@ -212,7 +208,7 @@ class TreeDescent:
         return value, as_exact_sums(gradient, share), as_exact_sums(curvature, share)
 
 
-# What "auto" is ----------------------------------------------------------------------------------
+# What "auto" stands for ---------------------------------------------------------------------------
 
 AUTO = "auto"
 
@@ -227,28 +223,28 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == AUTO
 
 
-def loss_of(given: Any, push: str, engine: Engine) -> Any:
-    """Return the loss to minimise; "auto" is the engine's wherever the push takes it."""
-    if not is_auto(given):
-        return given
+def loss_of(loss: Any, push: str, engine: Engine) -> Any:
+    """Return the loss to minimise; "auto" is the engine's default wherever the push takes it."""
+    if not is_auto(loss):
+        return loss
     return "exponential" if push == "ir" else engine.loss
 
 
 def units_of(loss: Any, has_sets: bool = False) -> dict[str, float]:
-    """Return the multiples of `PosedObjective.unit` that "auto" is.
+    """Return "auto" as multiples of `PosedObjective.unit`.
 
-    The best set of many categories fits the noise of its rows: a leaf then needs one of the rarer
-    class, or as much curvature.
+    The best set of many categories fits the noise of its rows: a leaf then needs the curvature of a
+    row of the rarer class.
     """
     ridge = RIDGE.get(loss, OTHER_RIDGE) if isinstance(loss, str) else OTHER_RIDGE
     return {"reg_lambda": ridge, "min_child_weight": float(has_sets)}
 
 
 def smoothing_of(ranker: Any, problem: TreeProblem) -> float:
-    """Return the curvature added to that of each category where LightGBM sorts them.
+    """Return the curvature that LightGBM adds to that of each category when it sorts them.
 
-    It leaves out categories of fewer rows than that; equal rows, which are one row here, make
-    them fewer, and the smoothing smaller.
+    LightGBM also leaves out categories with fewer rows than this number. Equal rows are merged
+    before, so that the number is divided by how many are merged on average.
     """
     rows = problem.data
     if problem.objective is None or ranker.category_codes_ is None:
@@ -259,24 +255,24 @@ def smoothing_of(ranker: Any, problem: TreeProblem) -> float:
 def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
     """Return `reg_lambda` and `min_child_weight` as numbers; None is the engine's default.
 
-    So is "auto" where the objective is the engine's own: its curvatures are not known here.
+    "auto" is None too where the objective is the engine's own, whose curvatures only it knows.
     """
     levels = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
-    # Both engines split fewer categories one by one: no set of them is chosen.
-    has_sets = ranker.engine_in_use.needs_package and any(len(one) >= 4 for one in levels)
-    found: dict[str, float | None] = {}
+    # The libraries split fewer than four categories one by one: no set of them is chosen.
+    has_sets = ranker.engine_in_use.needs_package and any(len(names) >= 4 for names in levels)
+    penalties: dict[str, float | None] = {}
     for name, multiple in units_of(ranker.loss_in_use, has_sets).items():
         value = getattr(ranker, name)
         if is_auto(value):
             value = None if problem.objective is None else multiple and multiple * problem.unit
-        found[name] = None if value is None else float(value)
-    return found
+        penalties[name] = None if value is None else float(value)
+    return penalties
 
 
 # Objectives of the engines -----------------------------------------------------------------------
 
 HIGHEST_GRADE = 31
-"""Highest relevance that the engines take for their own objective as they come."""
+"""Highest relevance that the engines' own objective takes by default: its gain is 2^31 - 1."""
 
 DRAWS_QUERIES = "bagging_by_query"
 """The parameter of LightGBM that makes `subsample` a share of the queries."""
@@ -285,17 +281,17 @@ UNBIASED = "lambdarank_unbiased"
 """The parameter of XGBoost that makes it learn from positions."""
 
 
-def is_on(given: Mapping[str, Any], name: str, default: bool = False) -> bool:
-    """Whether a parameter of an engine, as a user may write it, is true."""
-    return str(given.get(name, default)).lower() in ("true", "1", "+")
+def is_on(engine_params: Mapping[str, Any], name: str, default: bool = False) -> bool:
+    """Whether a parameter of an engine, in any of the forms that engines accept, is true."""
+    return str(engine_params.get(name, default)).lower() in ("true", "1", "+")
 
 
-def refuse_drawn_queries(owner: str, loss: object, given: Mapping[str, Any]) -> None:
-    """Raise ValueError where LightGBM is asked to draw queries and gets gradients of ours.
+def refuse_drawn_queries(owner: str, loss: object, engine_params: Mapping[str, Any]) -> None:
+    """Raise ValueError where LightGBM would have to draw queries for gradients of this package.
 
     It then draws no rows at all, whether it knows the queries or not.
     """
-    if is_on(given, DRAWS_QUERIES):
+    if is_on(engine_params, DRAWS_QUERIES):
         raise ValueError(
             f"engine_params={{'{DRAWS_QUERIES}': True}} of {owner} needs loss='ndcg': with every "
             f"other loss LightGBM would grow all trees on all rows. Got loss={loss!r}, with which "
@@ -303,15 +299,15 @@ def refuse_drawn_queries(owner: str, loss: object, given: Mapping[str, Any]) -> 
         )
 
 
-def check_own_objective(owner: str, given: Mapping[str, Any], data: Rows) -> None:
+def check_own_objective(owner: str, engine_params: Mapping[str, Any], data: Rows) -> None:
     """Raise ValueError for relevance or weights that the engine's own objective can't take.
 
     Parameters
     ----------
     owner : str
         The ranker, for messages.
-    given : mapping
-        Its `engine_params`.
+    engine_params : mapping
+        Its parameters for the engine.
     data : Rows
         Rows to learn from.
     """
@@ -323,7 +319,7 @@ def check_own_objective(owner: str, given: Mapping[str, Any], data: Rows) -> Non
             "a row of weight 2 is not the row twice. Got sample_weight that differs within a query."
         )
     # With gains of the user's own the engine says which relevance it takes.
-    has_gains = "label_gain" in given or not is_on(given, "ndcg_exp_gain", True)
+    has_gains = "label_gain" in engine_params or not is_on(engine_params, "ndcg_exp_gain", True)
     low, high = data.y.min(), data.y.max()
     if low < 0 or (not has_gains and (high > HIGHEST_GRADE or (data.y % 1).any())):
         raise ValueError(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
-from scipy.sparse import issparse
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,48 +14,25 @@ from sklearn_rank._core.parallel import one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import SelectedRows, as_matrix
-from sklearn_rank._core.validation import (
-    FLAG,
-    KEYWORDS,
-    Choice,
-    Constraint,
-    Number,
-    check_positions,
-    check_same,
-    largest_size,
-)
 from sklearn_rank._pair_sums.margin_losses import as_margin_loss
 from sklearn_rank.base import DESCRIBED
 from sklearn_rank.engines.engine import Engine, TreeSettings
-from sklearn_rank.engines.posed_objective import LOSS_CHOICE, check_loss, is_listwise
-from sklearn_rank.engines.registry import ENGINES, get_engine
+from sklearn_rank.engines.posed_objective import is_listwise
 from sklearn_rank.engines.stored_booster import StoredBooster
-from sklearn_rank.estimators._boosting.rounds_ranker import Phase, RoundsRanker
+from sklearn_rank.estimators._boosting.rounds_ranker import Phase
 from sklearn_rank.estimators._tree_fit import (
-    AUTO,
-    UNBIASED,
     TreeDescent,
     TreeProblem,
-    check_own_objective,
     is_auto,
-    is_on,
-    loss_of,
+    n_rows_by_weight,
     penalties_of,
-    refuse_drawn_queries,
-    rows_stood_for,
     smoothing_of,
 )
-from sklearn_rank.models.stumps import check_monotonic
-from sklearn_rank.objectives import PUSHES, balancing_offset, error_cut
-from sklearn_rank.objectives.listwise import check_grades
-
-NDCG = "ndcg"
-"""The loss that is the engine's own: LambdaMART."""
-
-_LARGEST_FEATURE = float(np.finfo(np.float32).max)
+from sklearn_rank.estimators._tree_parameters import TreeParameters
+from sklearn_rank.objectives import balancing_offset, error_cut
 
 
-class BoostedTreesRanker(RoundsRanker):
+class BoostedTreesRanker(TreeParameters):
     r"""Boosted trees for ranking, with a loss over all pairs.
 
     Use it when the order depends on interactions between features. Symmetric trees are grown by
@@ -189,88 +164,6 @@ class BoostedTreesRanker(RoundsRanker):
     True
     """
 
-    # Requested by default, as qid is.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"position": True}
-
-    _allowed: ClassVar[dict[str, Constraint]] = {
-        **RoundsRanker._allowed,
-        "engine": Choice(("auto", *ENGINES)),
-        "loss": replace(LOSS_CHOICE, options=(AUTO, *LOSS_CHOICE.options, NDCG)),
-        "p": Number(1),
-        "push": Choice(tuple(PUSHES)),
-        "max_leaf_nodes": Number(2, integer=True, other=(AUTO, None)),
-        "max_depth": Number(1, 30, integer=True, other=(AUTO, None)),
-        "min_samples_leaf": Number(1, integer=True, other=(None,)),
-        "min_child_weight": Number(0, closed="left", other=(AUTO, None)),
-        "reg_lambda": Number(0, closed="left", other=(AUTO, None)),
-        "subsample": Number(0, 1, "right", other=(AUTO,)),
-        "colsample": Number(0, 1, "right", other=(AUTO,)),
-        "learning_rate": Number(0, 1, "right", other=(AUTO,)),
-        "max_bins": Number(2, 65535, integer=True, other=(AUTO,)),
-        "engine_params": KEYWORDS,
-        "warm_start": FLAG,
-        "score_p": Number(1, other=(None,)),
-    }
-
-    def __init__(
-        self,
-        *,
-        engine: str = "auto",
-        loss: Any = "auto",
-        p: float = 1.0,
-        push: str = "top",
-        n_estimators: int = 200,
-        learning_rate: float | str = "auto",
-        max_leaf_nodes: int | str | None = "auto",
-        max_depth: int | str | None = "auto",
-        max_bins: int | str = "auto",
-        min_samples_leaf: int | None = None,
-        min_child_weight: float | str | None = "auto",
-        reg_lambda: float | str | None = "auto",
-        subsample: float | str = "auto",
-        colsample: float | str = "auto",
-        monotonic_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        engine_params: dict[str, Any] | None = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int | None = None,
-        refit_stopped: bool = True,
-        scoring: Any = None,
-        warm_start: bool = False,
-        score_p: float | None = None,
-        relevance: str = "binary",
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.engine = engine
-        self.loss = loss
-        self.p = p
-        self.push = push
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.min_samples_leaf = min_samples_leaf
-        self.min_child_weight = min_child_weight
-        self.reg_lambda = reg_lambda
-        self.subsample = subsample
-        self.colsample = colsample
-        self.monotonic_cst = monotonic_cst
-        self.categorical_features = categorical_features
-        self.engine_params = engine_params
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.refit_stopped = refit_stopped
-        self.scoring = scoring
-        self.warm_start = warm_start
-        self.score_p = score_p
-        self.relevance = relevance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     def fit(
         self,
         X: Any,
@@ -333,174 +226,7 @@ class BoostedTreesRanker(RoundsRanker):
         validation |= {"sample_weight_val": sample_weight_val}
         return self._learn(X, y, qid, sample_weight, validation, position)
 
-    def _validate_training(
-        self,
-        X: Any,
-        y: Any,
-        qid: Any,
-        sample_weight: Any,
-        validation: dict[str, Any] | None = None,
-        position: Any = None,
-    ) -> Rows:
-        data = super()._validate_training(X, y, qid, sample_weight, validation)
-        if position is not None:
-            name = type(self).__name__
-            if not self._has_own_objective:
-                raise ValueError(
-                    f"position of {name} needs loss='ndcg', whose engines correct for it. Got "
-                    f"loss={self.loss!r}: weigh clicked rows by 1 / propensity in sample_weight."
-                )
-            is_xgboost = self.engine_in_use.name == "xgboost"
-            if is_xgboost and not is_on(self.engine_params or {}, UNBIASED):
-                raise ValueError(
-                    f"position of {name} has a meaning for engine='xgboost' only with "
-                    f"engine_params={{'{UNBIASED}': True}}."
-                )
-            shown = check_positions(name, position, data.n_passed)
-            data = replace(data, shown=shown[data.position])
-        return data
-
-    @property
-    def booster_(self) -> Any:
-        """The trees, as an object of the engine."""
-        check_is_fitted(self)
-        return self._trees_.loaded(self._n_threads)[1]
-
-    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        engine, booster = self._trees_.loaded(self._n_threads)
-        with engine.errors_named(type(self).__name__, self.engine_params or {}):
-            found = engine.contributions(booster, X, self._n_threads)
-        return found[:, :-1], float(found[0, -1])
-
-    # Scores ----------------------------------------------------------------------------
-
-    def score_rows(self, X: Any) -> Floats:
-        """Return scores, without offset, of checked rows."""
-        engine, booster = self._trees_.loaded(self._n_threads)
-        return engine.scores(booster, X, self._n_threads, 0, self.n_iter_).astype(np.float64)
-
-    def _staged_scores(self, X: Any) -> Iterator[Floats]:
-        engine, booster = self._trees_.loaded(self._n_threads)
-        total = None
-        for number in range(self.n_iter_):
-            # In the engine's own precision, so that the last stage is its sum, bit by bit.
-            part = engine.scores(booster, X, self._n_threads, number, number + 1)
-            total = part if total is None else total + part
-            yield total.astype(np.float64)
-
-    @property
-    def _n_threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
-
-    # Checks ------------------------------------------------------------------------------
-
-    def _check_combination(self) -> None:
-        name = type(self).__name__
-        if self._has_own_objective:
-            if self.p != 1 or self.push != "top":
-                raise ValueError(
-                    f"loss='ndcg' of {name} is the engine's own objective, which has no push: it "
-                    f"needs p=1 and push='top'. Got p={self.p:g} and push={self.push!r}."
-                )
-        else:
-            check_loss(name, self.loss_in_use, self.p, self.push)
-            refuse_drawn_queries(name, self.loss, self.engine_params or {})
-        engine = self.engine_in_use
-        engine.check_params(name, self.engine_params or {})
-        values = self.get_params(deep=False)
-        for parameter, allowed in engine.refused(values):
-            raise ValueError(
-                f"{parameter} of {name} with engine={engine.name!r} must be {allowed}. "
-                f"Got {values[parameter]!r}."
-            )
-        depth: Any = self.max_depth
-        if not (depth is None or is_auto(depth)) and depth > engine.max_depth:
-            raise ValueError(
-                f"max_depth of {name} with engine={engine.name!r} must be at most "
-                f"{engine.max_depth}. Got {self.max_depth}."
-            )
-
-    def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
-        super().check_training(data)
-        name = type(self).__name__
-        if self._has_own_objective:
-            check_own_objective(name, self.engine_params or {}, data)
-        elif is_listwise(self.loss_in_use):
-            highest = data.largest(float(np.max(data.y, initial=-np.inf)))
-            check_grades(self.loss_in_use, highest, name)
-        self._monotonic(data.X.shape[1])
-        if self._goes_on:
-            self._check_same_model(data)
-
-    @property
-    def _goes_on(self) -> bool:
-        """Whether a fit keeps the trees of the last one."""
-        return bool(self.warm_start) and hasattr(self, "_trees_")
-
-    def _fixed_settings(self, engine: Engine, data: Rows) -> dict[str, Any]:
-        """Return the settings that a warm start must not change."""
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "engine": engine.name,
-            "classes": None if data.classes is None else data.classes.tolist(),
-            "number of features": data.X.shape[1],
-            "names of features": None if names is None else names.tolist(),
-        }
-
-    def _check_same_model(self, data: Rows) -> None:
-        """Raise ValueError where the trees of the last fit can't be kept."""
-        name = f"{type(self).__name__} with warm_start=True"
-        engine = self.engine_in_use
-        check_same(name, self._fixed_, self._fixed_settings(engine, data))
-        if self.n_estimators <= self.n_iter_:
-            raise ValueError(
-                f"{name} adds rounds: n_estimators={self.n_estimators} must be more than the "
-                f"{self.n_iter_} rounds fitted."
-            )
-        held_out = self.n_iter_no_change is not None or data.held_out is not None
-        is_refused = {"categories": self.category_codes_ is not None, "held-out rows": held_out}
-        for what in (what for what, refused in is_refused.items() if refused):
-            raise ValueError(
-                f"{name} can't continue with {what}: fit anew, or without categorical_features, "
-                "n_iter_no_change and X_val."
-            )
-        if issparse(data.X) and not engine.keeps_zeros_sparse:
-            raise ValueError(
-                f"{name} can't continue with sparse X on {engine.name}, which would need it dense: "
-                "take engine='lightgbm' from the first fit on."
-            )
-
-    def _check_features(self, X: Any) -> None:
-        if (largest := largest_size(X)) > _LARGEST_FEATURE:
-            raise ValueError(
-                f"X has values as large as {largest:.0e}: {type(self).__name__} keeps features in "
-                "single precision."
-            )
-
-    def _monotonic(self, n_features: int) -> tuple[int, ...] | None:
-        """Return the constraint of each feature."""
-        names = getattr(self, "feature_names_in_", None)
-        return check_monotonic(
-            type(self).__name__, self.monotonic_cst, names, n_features, self._categorical_positions
-        )
-
     # Fitting -----------------------------------------------------------------------------
-
-    @property
-    def engine_in_use(self) -> Engine:
-        """The engine; where only libraries do what is asked for, "auto" is one of these."""
-        needs_library = self._has_own_objective or bool(self.engine_params)
-        return get_engine(self.engine, type(self).__name__, needs_library=needs_library)
-
-    @property
-    def loss_in_use(self) -> Any:
-        """The loss in use."""
-        return loss_of(self.loss, self.push, self.engine_in_use)
-
-    @property
-    def _has_own_objective(self) -> bool:
-        return isinstance(self.loss, str) and self.loss == NDCG
 
     def _fit(self, data: Rows) -> dict[str, Any]:
         engine = self.engine_in_use
@@ -508,27 +234,30 @@ class BoostedTreesRanker(RoundsRanker):
         data = data.uncopied()
         max_bins = engine.auto["max_bins"] if is_auto(self.max_bins) else int(self.max_bins)
         engine.check_features(type(self).__name__, data.X, max_bins)
-        n_rows = rows_stood_for(data)
+        n_rows = n_rows_by_weight(data)
         return self._fit_phases(data, seed, lambda phase: self._grow(engine, seed, phase, n_rows))
 
     def _grow(
         self, engine: Engine, seed: int, phase: Phase, n_rows: float
     ) -> tuple[dict[str, Any], bool]:
         """Return fitted attributes, and whether an observer ended the fit."""
-        codes, stopping, rows_held_out = self.category_codes_, None, None
+        # 1. The objective on the training rows, and the held-out rows.
+        codes, stopping, held_out = self.category_codes_, None, None
         if codes is not None:
             codes.learn(phase.rows.X)
-        problem, held_out = self._make_problem(phase.rows), phase.held_out
-        if held_out is not None:
-            rows_held_out = SelectedRows.of(held_out.X)
+        problem = self._make_problem(phase.rows)
+        if phase.held_out is not None:
+            held_out = SelectedRows.of(phase.held_out.X)
             if codes is not None:
-                rows_held_out = SelectedRows(codes.forget_unknown(rows_held_out.copied()))
-            stopping = self.stopping_on(held_out, [], [])
+                held_out = SelectedRows(codes.forget_unknown(held_out.copied()))
+            stopping = self.stopping_on(phase.held_out, [], [])
+        # 2. The trees of the last fit, f_0; without them f_0 = 0.
         n_before, start, booster = 0, None, None
-        if self._goes_on:
+        if self._is_continued:
             n_before, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]
             start = engine.scores_of(booster, problem.data.X, self._n_threads, 0, n_before)
-        # Other rows and features are drawn than in the first rounds.
+        # 3. Boosting, f_t = f_{t-1} + eta h_t. The seed differs from that of the trees before, so
+        # that the engine draws other rows and features.
         settings = self._settings(engine, problem, (seed + n_before) % (2**31 - 1), n_rows)
         settings = replace(settings, n_estimators=phase.n_rounds - n_before)
 
@@ -545,10 +274,11 @@ class BoostedTreesRanker(RoundsRanker):
         descent = TreeDescent(problem, offset, stopping, observer_of, start, n_before)
         # Beside the engine's threads those of BLAS would wait for a core.
         with one_blas_thread(), engine.errors_named(type(self).__name__, self.engine_params or {}):
-            engine.train(settings, problem.rows(rows_held_out, booster), descent)
-        if descent.last is None:  # no further tree could be split: the model is the last one
-            own = (name for name in vars(self) if name.endswith("_") and name not in DESCRIBED)
-            return {name: getattr(self, name) for name in own}, False
+            engine.train(settings, problem.rows(held_out, booster), descent)
+        if descent.last is None:  # no further tree could be split: the last model stays
+            names = [name for name in vars(self) if name.endswith("_") and name not in DESCRIBED]
+            return {name: getattr(self, name) for name in names}, False
+        # 4. The model of the best round.
         fitted = self._collect(engine, descent, descent.best_round, settings)
         descent.end()
         return fitted, descent.was_ended
@@ -564,7 +294,7 @@ class BoostedTreesRanker(RoundsRanker):
         )
 
     def _in_pairs(self, data: Rows) -> Rows:
-        """Return the rows that a pairwise loss of grades looks at."""
+        """Return the rows that are in some pair, for a pairwise loss of grades."""
         if self.relevance == "binary" or is_listwise(self.loss_in_use):
             return data
         rows = data.paired_rows()
@@ -584,7 +314,7 @@ class BoostedTreesRanker(RoundsRanker):
         }
         for name in vars(TreeSettings()):
             if name not in settings:
-                # Engines write numbers as text, and NumPy's have one of their own.
+                # Python's own numbers: engines write them as text, NumPy's as "np.float64(...)".
                 value = np.asarray(getattr(self, name)).item()
                 settings[name] = engine.auto.get(name) if is_auto(value) else value
         if settings["learning_rate"] is None:
@@ -595,7 +325,7 @@ class BoostedTreesRanker(RoundsRanker):
         return TreeSettings(**settings)
 
     def _offset_of(self, problem: TreeProblem) -> Any:
-        """Return the offset as a function of scores of some rows and these rows."""
+        """Return the offset as a function of the scores of some rows, and of these rows."""
         if self.relevance == "graded":
             return None
         y, weight, data = problem.data.y, problem.data.weight, problem.data
@@ -638,7 +368,7 @@ class BoostedTreesRanker(RoundsRanker):
         }
         if descent.problem.objective is not None:
             values = np.array(descent.values[:n_rounds])
-            fitted["objective_curve_"] = self._after("objective_curve_", n_before, values)
+            fitted["objective_curve_"] = self._extended("objective_curve_", n_before, values)
         if descent.stopping is not None:
             fitted |= descent.stopping.curves()
         if descent.offset is not None:
@@ -648,12 +378,39 @@ class BoostedTreesRanker(RoundsRanker):
             offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
             fitted["offset_"] = offset
             offsets = np.array([*descent.offsets[: n_rounds - 1], offset])
-            fitted["staged_offsets_"] = self._after("staged_offsets_", n_before, offsets)
+            fitted["staged_offsets_"] = self._extended("staged_offsets_", n_before, offsets)
         return fitted
 
-    def _after(self, name: str, n_before: int, values: Floats) -> Floats:
-        """Return a value for each round; NaN for earlier ones that have none."""
+    def _extended(self, name: str, n_before: int, values: Floats) -> Floats:
+        """Return the curve of earlier fits, NaN where they have none, with those of this one."""
         return np.concatenate([getattr(self, name, np.full(n_before, np.nan))[:n_before], values])
+
+    # The fitted trees --------------------------------------------------------------------
+
+    @property
+    def booster_(self) -> Any:
+        """The trees, as an object of the engine."""
+        check_is_fitted(self)
+        return self._trees_.loaded(self._n_threads)[1]
+
+    def _divide_scores(self, X: Any) -> tuple[Floats, float]:
+        engine, booster = self._trees_.loaded(self._n_threads)
+        with engine.errors_named(type(self).__name__, self.engine_params or {}):
+            contributions = engine.contributions(booster, X, self._n_threads)
+        return contributions[:, :-1], float(contributions[0, -1])
+
+    def score_rows(self, X: Any) -> Floats:
+        """Return scores, without offset, of checked rows."""
+        engine, booster = self._trees_.loaded(self._n_threads)
+        return engine.scores(booster, X, self._n_threads, 0, self.n_iter_).astype(np.float64)
+
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
+        engine, booster = self._trees_.loaded(self._n_threads)
+        total = 0
+        for tree in range(self.n_iter_):
+            # In the engine's own precision, so that the last stage is its sum, bit by bit.
+            total = total + engine.scores(booster, X, self._n_threads, tree, tree + 1)
+            yield total.astype(np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: missing values and sparse features are taken."""

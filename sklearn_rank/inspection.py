@@ -183,7 +183,7 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
 
     A column may be numbers, dates or booleans in one of the tables and the same as texts or
     categories in the other: 1 and "1" are one value. Dates are read from text in the form of ISO
-    8601. Texts that tell no number count as larger than all numbers.
+    8601. Other texts count as larger than all numbers.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ Function = Callable[..., Any]  # type: ignore[explicit-any]
 """A function of any arguments."""
 
 Setting = Any  # type: ignore[explicit-any]
-"""A parameter, a fitted attribute or another value that is passed on as it is."""
+"""A parameter, a fitted attribute or another value that is only passed on."""
 
 SMALL_BLOCK = 15_000
 """Rows handled at a time where an array of a float a row should need no new pages of memory."""

@@ -20,10 +20,10 @@ from sklearn_rank._core.sums import (
 )
 
 Draws = Callable[[int, np.random.RandomState], tuple[Indices, Indices]]
-"""Returns the upper and the lower rows of so many pairs, drawn by their weight."""
+"""Returns the upper and the lower rows of a number of pairs, drawn by their weight."""
 
 _CACHED_ROWS = 16_384
-"""Rows of a block: a few arrays of so many floats fit into the second-level cache."""
+"""Rows of a block: a few arrays of this length fit into the second-level cache."""
 
 _SMALL = 1000
 """Largest absolute value of relevance that is sorted as an integer of 16 bits."""

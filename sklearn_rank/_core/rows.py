@@ -32,7 +32,7 @@ LIGHT = 0.01
 """Largest share of the weight with which rows of equal features are held out together."""
 
 _LARGEST_COUNT = 2.0**40
-"""Larger weights are no counts of rows: so many places would not fit into memory."""
+"""Larger weights are not taken as counts: their places would not fit into memory."""
 
 _FRACTIONAL_PLACES = 100
 """Places, of a percent each, of a heavy row whose weight is no count."""
@@ -215,6 +215,7 @@ class Rows(Sums):
         return Preferences.from_labels(self.y, self.qid, self.weight, self)
 
 
+@dataclass(eq=False, repr=False)
 class FitRows(Sums):
     """Rows to learn from, in fit order, and the settings of a model.
 
@@ -243,20 +244,17 @@ class FitRows(Sums):
         Positive multiplicities, in fit order.
     """
 
-    def __init__(
-        self,
-        rows: Rows,
-        threads: ThreadPool,
-        max_bins: int = 64,
-        seed: int = 0,
-        earlier: arrays.Setting = None,
-        constraints: arrays.Setting = None,
-    ) -> None:
-        super().__init__(rows.collective)
-        self.rows, self.X = rows, rows.X
-        self.order, self.weight = rows.preferences.order, rows.preferences.weight
-        self.threads, self.max_bins, self.seed = threads, max_bins, seed
-        self.earlier, self.constraints = earlier, constraints
+    rows: Rows
+    threads: ThreadPool
+    max_bins: int = 64
+    seed: int = 0
+    earlier: arrays.Setting = None
+    constraints: arrays.Setting = None
+
+    def __post_init__(self) -> None:
+        """Take features, fit order and weights from the rows."""
+        self.X, self.collective = self.rows.X, self.rows.collective
+        self.order, self.weight = self.rows.preferences.order, self.rows.preferences.weight
 
 
 # Equal rows ------------------------------------------------------------------

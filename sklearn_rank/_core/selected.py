@@ -26,7 +26,7 @@ class SelectedRows:
     matrix : {ndarray, sparse matrix} of shape (n_all, n_features)
         All rows.
     rows : ndarray of shape (n_rows,) or None
-        Positions of the selected rows, in their order; None for all, as they are.
+        Positions of the selected rows, in their order; None for all rows.
 
     Examples
     --------

@@ -18,7 +18,7 @@ _ROWS_PER_PAIR, _FEWEST_PAIRS, _MOST_PAIRS = 4, 4096, 32_768
 """Rows for each drawn pair; with fewer pairs a fit is fast anyway, and more add little."""
 
 _PAIRS_PER_FEATURE, _MOST_FEATURES = 64, 200
-"""A full matrix needs so many pairs for each feature, and at most so many features."""
+"""Minimum of pairs for each feature, and maximum of features, for a full matrix."""
 
 _BLOCK = 4096
 """Pairs whose weighted differences are copied at a time."""

@@ -132,7 +132,7 @@ class Problem(Protocol):
 
     @property
     def tol(self) -> float:
-        """Relative decrease of the objective at which a fit ends; 0: it goes on."""
+        """Relative decrease of the objective at which a fit ends; with 0 it does not."""
 
     @property
     def longest_step(self) -> float:

@@ -156,7 +156,7 @@ class Coordinate(BoostingSolver):
     Each round takes the weak ranker with the largest gain and moves the scores along it, as
     far as the weak rankers allow. It ends when no weak ranker has an edge, or when the
     relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most
-    `tol` (0: goes on).
+    `tol` (with 0 never).
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Coordinate(BoostingSolver):
             decrease = before - d.value
             if record.add(Round(candidate.index, alpha, decrease, h), d):
                 return
-            # A step that was cut short tells nothing about the next one.
+            # After a step that constraints cut short the next one may be longer.
             is_small = decrease <= problem.tol * max(abs(before), abs(d.value), 1.0)
             if problem.tol > 0 and not is_cut_short and problem.preferences.agree(is_small):
                 return

@@ -214,7 +214,7 @@ class _Descent:
 
 
 class ChosenColumns:
-    """0/1 columns on cells: sets of rows of one segment that they, or more columns, tell apart.
+    """0/1 columns on cells: sets of rows of a segment with equal values in all columns.
 
     Rows of a cell have equal scores and are in the same pairs, so that an objective of the
     cells, which weigh as much as their rows, is that of the rows: a weight is a multiplicity.

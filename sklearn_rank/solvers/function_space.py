@@ -304,17 +304,11 @@ def stochastic_descent(
             message = path.moves_to(f, value)
             if message:
                 return path.ends(message, value)
-            if tol > 0 and _is_level(path.values, tol):
-                return path.ends("")
+            if tol > 0 and len(path.values) % _WINDOW == 0 and len(path.values) >= 2 * _WINDOW:
+                before, last = np.reshape(path.values[-2 * _WINDOW :], (2, _WINDOW)).mean(axis=1)
+                if before - last <= tol * abs(before):
+                    return path.ends("")
     return path.ends(OUT_OF_ITERATIONS if tol > 0 else "")
-
-
-def _is_level(values: list[float], tol: float) -> bool:
-    """Whether the mean of the last window is at most `tol` lower than that of the one before."""
-    if len(values) % _WINDOW or len(values) < 2 * _WINDOW:
-        return False
-    before = float(np.mean(values[-2 * _WINDOW : -_WINDOW]))
-    return before - float(np.mean(values[-_WINDOW:])) <= tol * abs(before)
 
 
 class PairSampler:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_rank.cli._contest import Fold, make_folds
 from sklearn_rank.cli._output import Output, show_notes, write_content
-from sklearn_rank.cli._tables.cards import card_of_table
+from sklearn_rank.cli._tables.cards import card_of_table, in_all_forms
 from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema, check_schema
 from sklearn_rank.cli._tables.dataset import Dataset, training_data
 from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing, noting
@@ -198,5 +198,7 @@ def export(card: str, to: str, dialect: str | None, output: Output | None) -> No
     if output is None and to == "onnx":
         raise InputError(f"--to {to} needs -o FILE{suffix}")
     with noting([], card, (ValueError, ImportError)):
-        content = content_of(_read(card)[0], *filter(None, [dialect]))
+        stored = _read(card)[0]
+        stored = in_all_forms(stored, load_card(card)[2]) if to in ("sql", "onnx") else stored
+        content = content_of(stored, *filter(None, [dialect]))
     write_content(content, output)

@@ -1,5 +1,7 @@
 """Cards of the command line: small tables, queries, and cards that were made in Python."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,21 @@ def test_a_card_of_floats_that_are_categories_reads_any_table(capsys):
         found = pd.read_csv("ranked.csv").sort_values("n")["score"]
         np.testing.assert_array_equal(found, expected)
     assert "never saw" not in capsys.readouterr().err
+
+
+def test_truth_values_in_sql():
+    """They are true in a card, and True, TRUE or 1 elsewhere."""
+    own = np.where(RNG.random(400) < 0.5, "True", "FALSE")
+    write("t.csv", RNG.random(400) < np.where(own == "True", 0.8, 0.2), own=own)
+    run(f"card t.csv --target y --positive yes -o card.json {SMALL}")
+    run("rank card.json t.csv -o ranked.csv")
+    run("card export card.json --to sql -o card.sql")
+    for kind, values in (("TEXT", own), ("BOOLEAN", own == "True"), ("INTEGER", own == "True")):
+        with contextlib.closing(sqlite3.connect(":memory:")) as base:
+            table = pd.read_csv("t.csv").assign(own=values)
+            table.to_sql("t", base, dtype={"own": kind}, index=False)
+            totals = base.execute(f"SELECT {Path('card.sql').read_text()} FROM t").fetchall()
+        assert sorted(np.ravel(totals)) == sorted(pd.read_csv("ranked.csv")["score"])
 
 
 def test_a_card_of_a_rare_class_is_held_out_in_fewer_folds(capsys):

@@ -140,18 +140,19 @@ def test_bad_arguments_are_refused(options, message):
         estimate(TWO, [3.0, 2.0, 1.0, 0, 0, 0, 0, 0], **options)
 
 
-def test_bad_rows_of_a_log_are_refused():
-    scores = np.zeros(8)
-    with pytest.raises(ValueError, match=r"from 0 to 7.*Got 8"):
-        estimate([(0, 8, 1, 1)], scores)
-    with pytest.raises(ValueError, match="one query each"):
-        estimate([(0, 0, 1, 1), (0, 3, 2, 0)], scores)
-    with pytest.raises(ValueError, match="impression of dcg_from_clicks must show each row once"):
-        estimate([*TWO, TWO[0]], scores)  # an event that was written twice
-    with pytest.raises(ValueError, match="Got 0"):
-        estimate([(0, 0, 0, 1)], scores)
-    with pytest.raises(ValueError, match="0 or 1"):
-        estimate([(0, 0, 1, -1)], scores)
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        ([(0, 8, 1, 1)], r"from 0 to 7.*Got 8"),
+        ([(0, 0, 1, 1), (0, 3, 2, 0)], "one query each"),
+        ([*TWO, TWO[0]], "impression of dcg_from_clicks must show each row once"),
+        ([(0, 0, 0, 1)], "Got 0"),
+        ([(0, 0, 1, -1)], "0 or 1"),
+    ],
+)
+def test_bad_rows_of_a_log_are_refused(log, message):
+    with pytest.raises(ValueError, match=message):
+        estimate(log, np.zeros(8))
 
 
 # --- coverage ------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sklearn_rank.cli._tables.columns import BOOLEAN, Schema
 from sklearn_rank.cli._tables.notation import written
 from sklearn_rank.scorecard import Card
 from sklearn_rank.scorecard.card import MADE_FOR
+
+_TRUTH = {"true": ("true", "True", "TRUE", "1"), "false": ("false", "False", "FALSE", "0")}
 
 
 def card_of_table(card: Card) -> Card:
@@ -29,6 +32,19 @@ def card_of_table(card: Card) -> Card:
         cut=0,
         details={key: value for key, value in card.details.items() if key != MADE_FOR},
     )
+
+
+def in_all_forms(card: Card, schema: Schema) -> Card:
+    """Return a card whose truth values have the forms of files and databases, too."""
+    variables = list(card.variables)
+    for place, variable in enumerate(variables):
+        if schema.kinds[variable.name] == BOOLEAN and variable.groups:
+            groups = [
+                sum((_TRUTH.get(str(text), (text,)) for text in part), ())
+                for part in variable.groups
+            ]
+            variables[place] = replace(variable, groups=tuple(groups))
+    return replace(card, variables=tuple(variables))
 
 
 def _texts(group: tuple[Any, ...]) -> tuple[str, ...]:

@@ -129,10 +129,9 @@ def rank_queries(
     """Check the arguments of a metric of places, and sort rows by query and descending score."""
     query_mean = QueryMean.checked(owner, y_true, k, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
-    low, high = rows.y.min(), rows.y.max()
-    if 0 < low < high and owner not in _OF_GRADES:  # classes 1 and 2, or grades from 1 on
-        reason = f"To {owner} every row is relevant, as y_true runs from {low:g} to {high:g}"
-        warn(f"{reason}: all orders have the same value. Relevant are rows above 0.")
+    if owner not in _OF_GRADES and 0 < rows.y.min() < rows.y.max():
+        reason = f"To {owner} every row is relevant: y_true is above 0 throughout"
+        warn(f"{reason}, so that all orders have the same value. Subtract its least value.")
     return query_mean, rank_rows(rows)
 
 

@@ -205,6 +205,9 @@ READ = {
         "'-' and '?' and 'none' is read as missing",
     ),
     "missing category": case(csv(c=np.where(SHUFFLED < 5, "?", CITY)), {"c": "category"}, "'?'"),
+    "country NA": case(
+        csv(c=np.where(SHUFFLED < 5, "NA", CITY)), {"c": "category"}, "'NA' is read"
+    ),
     "declared category": case(
         csv(c=np.where(SHUFFLED < 30, "?", "NA")), {"c": "category"}, category=["c"]
     ),
@@ -384,6 +387,7 @@ REFUSED = {
     "date as target": refused(csv(d=DATES.dt.strftime("%Y-%m-%d")), "has 60 values", target="d"),
     "no such target": refused(csv(), "no column 'Y' for --target; did you mean 'y'?", target="Y"),
     "nested.jsonl": refused(lambda p: as_json(p, nested=True), "column 'tags' holds nested values"),
+    "twice.jsonl": refused(b'{"a": 1, "b": 2, "a": 3}\n', "an object has 'a' twice"),
     "broken.jsonl": refused(b'{"a": 1,\n', "is not JSON of one object a line"),
     "empty.xlsx": refused(lambda p: as_workbook(p, pd.DataFrame()), "no sheet has data"),
     "broken.xlsx": refused(b"PK\3\4 and no more", "is not an Excel workbook"),

@@ -39,10 +39,7 @@ def in_all_forms(card: Card, schema: Schema) -> Card:
     variables = list(card.variables)
     for place, variable in enumerate(variables):
         if schema.kinds[variable.name] == BOOLEAN and variable.groups:
-            groups = [
-                sum((_TRUTH.get(str(text), (text,)) for text in part), ())
-                for part in variable.groups
-            ]
+            groups = [sum((_TRUTH.get(t, (t,)) for t in part), ()) for part in variable.groups]
             variables[place] = replace(variable, groups=tuple(groups))
     return replace(card, variables=tuple(variables))
 

@@ -137,7 +137,7 @@ class Column:
 
     @cached_property
     def texts(self) -> tuple[list[str], Any, list[str]]:
-        """The distinct texts, the place of each row's text among them, and unusual missing ones.
+        """The distinct texts, the place of each row's text among them, and those that mean missing.
 
         They have no blanks at their ends. The place of a missing one is -1.
         """
@@ -147,8 +147,8 @@ class Column:
         texts = pd.Series([unicodedata.normalize("NFC", text) for text in written], dtype=object)
         is_missing = texts.isin(self.missing) | texts.str.casefold().isin(self.missing)
         places, values = pd.factorize(texts.mask(is_missing))
-        unusual = texts[is_missing & ~texts.isin(notation.PANDAS_MISSING | self.table.missing)]
-        return list(values), np.append(places, -1)[codes], list(unusual)
+        others = texts[is_missing & ~texts.isin({"", *self.table.missing})]
+        return list(values), np.append(places, -1)[codes], list(others)
 
     @cached_property
     def integers(self) -> Any:

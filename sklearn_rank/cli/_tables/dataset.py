@@ -343,10 +343,12 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
             X[name] = column.values(kind, form or schema.decimal * (kind == NUMBER), when)
         else:
             X[name] = column.categories(kind, schema.categories.get(name, ()))
-        if column.is_text and column.texts[2]:
-            texts = " and ".join(map(repr, column.texts[2]))
+        # NA or None may be a category, and is no number.
+        usual = () if kind == columns.CATEGORY else notation.PANDAS_MISSING
+        texts = [repr(t) for t in column.texts[2] if t not in usual] if column.is_text else []
+        if texts:
             hint = f"; --category {quote(name)} keeps it" if when == "," else ""
-            column.note(f": {texts} is read as missing{hint}")
+            column.note(f": {' and '.join(texts)} is read as missing{hint}")
     return pd.DataFrame(X)
 
 

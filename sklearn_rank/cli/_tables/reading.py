@@ -168,15 +168,24 @@ def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
     with open_binary(path) as file:
         content = file.read()
     text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
+    how: Any = {"parse_int": integer, "object_pairs_hook": _object}
     try:
-        read = json.loads(text, parse_int=integer)
+        read = json.loads(text, **how)
     except json.JSONDecodeError as error:
         if not error.msg.startswith("Extra data"):
             raise
         # A cell may hold other ends of lines, which `splitlines` knows.
         parts = filter(str.strip, re.split(r"[\r\n]+", text))
-        read = [json.loads(part, parse_int=integer) for part in parts]
+        read = [json.loads(part, **how) for part in parts]
     return Table(_inferred(_frame_of_json(read)), str(path))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; `json` would keep the last of the values of a name."""
+    names = [name for name, _ in pairs]
+    if len({*names}) < len(names):
+        raise ValueError(f"an object has {max(names, key=names.count)!r} twice")
+    return dict(pairs)
 
 
 def _frame_of_json(read: Any) -> pd.DataFrame:
@@ -331,7 +340,7 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]
     with open_binary(path) as file:
         head = file.read(_HEAD)
     encoding = _marked_encoding(head) or encoding or "utf-8"
-    if encoding == "utf-8" and b"\0" in head:
+    if encoding.startswith("utf-8") and b"\0" in head:
         ends = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-{ends})")
     try:

@@ -124,16 +124,17 @@ def look_like_dates(moments: list[tuple[str, int]]) -> Any:
     These are a year and other short parts, or a month and a day. Words that name no month here must
     be as few as months are, and without a day as many: else they may be seasons or makes.
     """
-    days = [["m" if part in _MONTHS else part for part in day.split("-")] for day, _ in moments]
-    words = {part for parts in days for part in parts if part.isalpha()} - {"m"}
+    days = [["*" if part in _MONTHS else part for part in day.split("-")] for day, _ in moments]
+    words = {part for parts in days for part in parts if part.isalpha()}
     least = 2 if len(words) > 5 else 3 if len(words) > 1 else 8
-    allowed = {"m", *(words if len(words) <= _MOST_WORDS else ())}
+    allowed = {"*", *(words if len(words) <= _MOST_WORDS else ())}
 
     def is_date(parts: list[str]) -> bool:
         has_word = not words.isdisjoint(parts)
-        is_long = "m" in parts or len(parts) >= (least if has_word else 3)
+        is_long = "*" in parts or len(parts) >= (least if has_word else 3)
         is_short = all(part in allowed or re.fullmatch(_SHORT, part) for part in parts)
-        has_year = "m" in parts or any(len(part) == 4 and part.isdecimal() for part in parts)
-        return is_short and is_long and has_year and 1 < len(parts) < 8
+        has_year = "*" in parts or any(len(part) == 4 and part.isdecimal() for part in parts)
+        has_figure = any(map(str.isdecimal, parts))
+        return is_short and is_long and has_year and has_figure and 1 < len(parts) < 8
 
     return np.array([is_date(parts) for parts in days], dtype=bool)

@@ -155,15 +155,20 @@ def without_zone(column: Any) -> Any:
 
 
 def have_leading_zeros(texts: list[str]) -> bool:
-    """Return whether all texts are digits, equally many, at least three, and some begin with 0."""
+    """Return whether all texts are digits, equally many, at least three, and some begin with 0.
+
+    Letters may follow.
+    """
+    texts = [re.sub(r"[^\W\d_]+$", "", text) for text in texts]
     is_code = len({len(t) for t in texts}) == 1 and all(t.isdecimal() for t in texts)
     return is_code and any(map(_LEADING_ZERO.fullmatch, texts))
 
 
 def is_plain(texts: list[str], form: str = ".") -> bool:
     """Return whether texts of numbers, read in a form, are written as Python writes them."""
-    point = "." * (form[0] != ",")  # which is a mark of thousands where the comma is decimal
-    return re.search(rf"[^\d{point}e+-]", "".join(texts), re.I) is None
+    point = "[.]?" * (form[0] != ",")  # which is a mark of thousands where the comma is decimal
+    pattern = re.compile(rf"[-+]?\d*{point}\d*(e[-+]?\d+)?", re.I)
+    return all(map(pattern.fullmatch, texts))
 
 
 def plain_numbers(column: Any, missing: frozenset[str]) -> Any:

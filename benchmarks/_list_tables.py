@@ -36,9 +36,6 @@ CREDIT_ROWS = 5_000
 Figures = dict[str, float]
 """Each of METRICS."""
 
-Found = dict[str, dict[str, list[Figures]]]
-"""The figures of each split, by table and system."""
-
 
 def load_table(name: str, folder: Path | None):
     """Return the features, categories as such, and labels of which 1 belongs on top."""
@@ -63,13 +60,6 @@ def split_of(name: str, folder: Path | None, number: int):
 
     X, y = load_table(name, folder)
     return train_test_split(X, y, test_size=TEST_SHARE, stratify=y, random_state=number)
-
-
-def scores_of(model, X):
-    """Return the scores of rows; classifiers without a decision function give probabilities."""
-    if hasattr(model, "decision_function"):
-        return model.decision_function(X)
-    return model.predict_proba(X)[:, 1]
 
 
 def figures_of(y, scores) -> Figures:
@@ -103,7 +93,8 @@ def p_value(values: Sequence[float]) -> float:
 
 def significantly_below(by_table: Mapping[str, Sequence[float]], level: float = 0.05) -> list[str]:
     """Return the tables on which differences are below 0, by Holm's procedure over the tables."""
-    found = sorted((p_value(values), name) for name, values in by_table.items())
+    several = {name: values for name, values in by_table.items() if len(values) > 1}
+    found = sorted((p_value(values), name) for name, values in several.items())
     below: list[str] = []
     for number, (p, name) in enumerate(found):
         if p > level / (len(found) - number):
@@ -118,6 +109,12 @@ def _quietly(measure: Callable[..., Any], task: tuple[Any, ...]) -> Any:
         return measure(*task)
 
 
+def stored(path: Path | None) -> dict[tuple[Any, ...], Any]:
+    """Return the results that a file of JSON lines holds, by task."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path and path.is_file() else []
+    return {tuple(task): result for task, result in map(json.loads, lines)}
+
+
 def measure_all(
     measure: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], path: Path | None, n_jobs: int
 ) -> dict[tuple[Any, ...], Any]:
@@ -128,8 +125,7 @@ def measure_all(
     """
     from joblib import Parallel, delayed
 
-    lines = path.read_text(encoding="utf-8").splitlines() if path and path.is_file() else []
-    found = {tuple(task): result for task, result in map(json.loads, lines)}
+    found = stored(path)
     missing = [task for task in tasks if task not in found]
     runs = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_quietly)(measure, task) for task in missing

@@ -24,14 +24,6 @@ WIDE = 8
 SHORT = 34
 """Characters of a label; a longer one goes on in a second line."""
 
-LISTS = {
-    "RankingEnsemble minus best peer": "ensemble - best peer",
-    "first of compare minus HistGradientBoosting": "compare - HistGB",
-}
-"""The panels of the figure of `lists.py`: how the titles of their tables begin."""
-POINT = 2.776
-"""Of Student's t for 95 %, with the five splits that the standard errors of `lists.py` are of."""
-
 
 class Line(NamedTuple):
     """A label with a value and its interval, which may be a point."""
@@ -104,14 +96,6 @@ def times(tables: Iterable[Table], column: str = "seconds") -> dict[str, list[Li
     return panels
 
 
-def as_they_come(report: Report, path: Path) -> None:
-    """Draw what each model finds more in the first 5 % than HistGradientBoosting."""
-    panels = {
-        table.title.partition(",")[0]: lines_of(table, table.columns[2]) for table in report.tables
-    }
-    draw_lines(panels, "points more than HistGradientBoosting in the first 5 %", path)
-
-
 def limited_classes(report: Report, path: Path) -> None:
     """Draw what p adds to the top against the number of stumps, a panel for each data set."""
     figure, axes = new_figure(3, 8.0, 5.0, n_rows=2, sharex=True, sharey=True)
@@ -157,17 +141,17 @@ def scaling(report: Report, path: Path) -> None:
 
 
 def lists(report: Report, path: Path) -> None:
-    """Draw differences in AUC by table, with 95 % intervals by Student's t over the splits."""
-    panels = {}
-    for start, title in LISTS.items():
-        for table in [one for one in report.tables if one.title.startswith(start)]:
-            at, lines = table.columns.index("AUC"), []
-            for name, *cells in table.rows[:-1]:
-                value, error = map(float, NUMBER.findall(str(cells[at - 1])))
-                half = POINT * error
-                lines.append(Line(str(name), value, value - half, value + half))
-            panels[title] = lines
-    draw_lines(panels, "difference in AUC of held-out rows", path)
+    """Draw the quality of each system beside its processor seconds."""
+    table = report.tables[0]
+    panels: dict[str, list[Line]] = {"AUC": [], "pAUC": [], "seconds": []}
+    for row in table.rows:
+        for column in ("AUC", "pAUC"):
+            numbers = NUMBER.findall(str(row[table.columns.index(column)]))
+            value, half = map(float, numbers[:2])
+            panels[column].append(Line(str(row[0]), value, value - half, value + half))
+        panels["seconds"].append(Line(str(row[0]), *[float(str(row[-1]))] * 3))
+    beside = table.title.partition(" minus ")[2].partition(",")[0]
+    draw_lines(panels, f"mean difference from {beside} with 95 % intervals; seconds", path)
 
 
 def peers_generated(report: Report, path: Path) -> None:
@@ -263,7 +247,7 @@ def without_tenth(table: Table) -> Table:
 FIGURES: dict[str, tuple[str, Callable[[Report, Path], None]]] = {
     one.__name__: (one.__name__, one)
     for one in (
-        *(as_they_come, limited_classes, scaling, lists, clicks),
+        *(limited_classes, scaling, lists, clicks),
         *(peers_generated, peers_search, peers_letor, trees_lists),
         *(bench_boosting, bench_pairs, bench_kernel),
     )

@@ -73,7 +73,8 @@ def scores_of(model: Any, X: Any, rounds: int | None = None) -> Any:
     if kind.startswith("LGBM") or engine == "lightgbm":
         return model.predict(X, raw_score=True, num_iteration=rounds)
     if kind.startswith("CatBoost"):
-        return model.predict(X, ntree_end=rounds or 0)
+        raw = {"prediction_type": "RawFormulaVal"} if kind == "CatBoostClassifier" else {}
+        return model.predict(X, ntree_end=rounds or 0, **raw)
     method = "decision_function" if hasattr(model, "decision_function") else "predict"
     if not rounds:
         return getattr(model, method)(X)

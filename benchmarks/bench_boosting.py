@@ -84,7 +84,12 @@ def ours(names: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, Syste
 
 
 def fit_in_turns(
-    systems: Mapping[str, System], rows: Rows, test: Rows, repeats: int, threads: int
+    systems: Mapping[str, System],
+    rows: Rows,
+    test: Rows,
+    repeats: int,
+    threads: int,
+    rounds: int = ROUNDS,
 ) -> Lines:
     """Time whole fits in turns, after one of each to few rows; also judge the first model.
 
@@ -93,7 +98,7 @@ def fit_in_turns(
     from sklearn_rank.metrics import auc_score, ndcg_score
 
     def fit(system: System, n_rows: int) -> tuple[Any, float]:
-        model = system.build(threads).set_params(n_estimators=ROUNDS)
+        model = system.build(threads).set_params(n_estimators=rounds)
         X, y, qid = (one[:n_rows] for one in rows)
         queries = system.queries(qid)
         return model, timed(lambda: model.fit(X, y, **queries))

@@ -44,7 +44,7 @@ from _list_tables import (
 )
 from _real_data import load_each
 from _report import Cell, PartResult, Report, Table, Verdict
-from _stats import standard_error
+from _stats import standard_error, with_half
 
 HEADS = {"AUC": "AUC", "pauc@0.05": "pAUC", "tpr@0.05": "first 5 %", "average precision": "AP"}
 
@@ -78,12 +78,16 @@ def all_systems(runs: Runs, beside: str) -> Table:
         for metric in METRICS:
             means = [mean(values) for values in paired(runs, system, beside, metric).values()]
             ahead = sum(value > 0 for value in means)
-            cells.append(f"{mean(means):+.4f} ({ahead} of {len(means)})" if means else None)
+            text = f"{with_half(means, '+.4f')} ({ahead} of {len(means)})" if means else None
+            cells.append(text)
         seconds = mean(mean(run["s"] for run in splits.values()) for splits in by_table.values())
         rows.append([system, *cells, f"{seconds:.2f}"])
     rows.sort(key=lambda row: -(overall(runs, str(row[0]), beside, "AUC") or 0.0))
     columns = ["system", *HEADS.values(), "processor s"]
-    note = "In brackets the tables on which the system is ahead, of those it was fitted to."
+    note = (
+        "±: half of the 95 % interval over the tables. In brackets the tables on which the system "
+        "is ahead, of those it was fitted to."
+    )
     return Table(f"Every system minus {beside}, mean over the tables", columns, rows, note)
 
 

@@ -60,10 +60,10 @@ def index(reports: dict[str, Report]) -> str:
 # --- tables that other pages take ----------------------------------------------------------------
 
 
-def all_tables(report: Report) -> str:
-    """Return all tables with their titles."""
-    parts = [f"**{table.title}**\n\n{table_in_pipes(table)}" for table in report.tables]
-    return "\n\n".join([*parts, report.settings]) + "\n"
+def first_table(report: Report) -> str:
+    """Return the first table with its note."""
+    table = report.tables[0]
+    return "\n\n".join([table_in_pipes(table), f"{table.note} {report.settings}"]) + "\n"
 
 
 def powers(report: Report) -> str:
@@ -86,7 +86,7 @@ def counts(report: Report) -> str:
 
 
 EXCERPTS = {
-    "choosing.md": ("as_they_come", all_tables),
+    "choosing.md": ("lists", first_table),
     "trees_p.md": ("trees_lists", powers),
     "limited_classes_table.md": ("limited_classes", sizes),
     "fuzz_readers_table.md": ("fuzz_readers", counts),

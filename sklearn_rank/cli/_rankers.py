@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -24,8 +29,8 @@ from sklearn_rank.models import Stumps
 
 TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
 LOGISTIC, HISTOGRAMS, STUMPS = "logistic regression", "HistGradientBoosting", "HistGradient stumps"
-LIGHTGBM, CATBOOST = "LightGBM", "CatBoost"
-BASELINES = (LOGISTIC, HISTOGRAMS, STUMPS, LIGHTGBM, CATBOOST)
+EXTRA_TREES, LIGHTGBM, CATBOOST = "ExtraTrees", "LightGBM", "CatBoost"
+BASELINES = (LOGISTIC, HISTOGRAMS, STUMPS, EXTRA_TREES, LIGHTGBM, CATBOOST)
 """Models that rankers are compared with, as they come; the stumps are trees of depth 1."""
 
 _QUIET = {"allow_writing_files": False, "thread_count": 1, "verbose": 0}
@@ -33,7 +38,7 @@ _QUIET = {"allow_writing_files": False, "thread_count": 1, "verbose": 0}
 
 SIMPLEST_FIRST = (
     *(LOGISTIC, "ListNetLinear", STUMPS, "RankBoost", "PNormPushRanker", "SmoothMarginRanker"),
-    *(TREES, CATBOOST, LIGHTGBM, HISTOGRAMS, "KernelPairwiseSGDRanker"),
+    *(TREES, CATBOOST, LIGHTGBM, HISTOGRAMS, EXTRA_TREES, "KernelPairwiseSGDRanker"),
 )
 """Linear models, sums of functions of one column, trees, and what keeps its training rows."""
 
@@ -89,6 +94,8 @@ def _unfitted(name: str, table: TableOptions | Schema) -> Any:
     if name == CATBOOST:
         catboost = import_extra("catboost", "bench")
         return (catboost.CatBoostRegressor if is_graded else catboost.CatBoostClassifier)(**_QUIET)
+    if name == EXTRA_TREES:
+        return ExtraTreesRegressor(max_features="sqrt") if is_graded else ExtraTreesClassifier()
     trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
     return trees(max_depth=None if name == HISTOGRAMS else 1)
 
@@ -140,7 +147,7 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
         names = tuple(f"category__{name}" for name in encoder.transformers[1][2])
         model.set_params(cat_features=names)
     steps: list[tuple[str, Any]] = [("columns", encoder)]
-    if not get_tags(model).input_tags.allow_nan:
+    if not get_tags(model).input_tags.allow_nan or kind.startswith(EXTRA_TREES):
         fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
         scaler = NumberScaler() if schema.columns_of(BOOLEAN, CATEGORY) else StandardScaler()
         steps += [("fill", fill), ("scale", scaler)]

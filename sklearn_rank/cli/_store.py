@@ -35,6 +35,7 @@ _FOREIGN |= {f"catboost.core.CatBoost{kind}" for kind in ("Classifier", "Regress
 _FOREIGN |= {"lightgbm.basic.Booster", "collections.OrderedDict"}
 _FOREIGN |= {"functools.partial", "sklearn.utils.validation.check_array"}
 _FOREIGN |= {"sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"}
+_FOREIGN |= {"sklearn.tree._tree.Tree"}
 """Types that skops does not trust by itself, and that models of `train` hold."""
 
 

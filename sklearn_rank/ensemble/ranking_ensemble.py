@@ -491,7 +491,8 @@ class RankingEnsemble(BaseRanker):
             quick = quick_parts(member, X)
             member_parts, constant = quick or sampled_parts(name, member, X, background)
             weight, to_common = self.weights_[name], self.maps_[name]
-            slopes = to_common.secant(constant, constant + member_parts.sum(axis=1))
+            # Of the scores, not of their parts, which don't add up to a probability of exactly 1.
+            slopes = to_common.secant(constant, member_scores(name, member, X))
             parts += weight * slopes[:, np.newaxis] * member_parts
             total += weight * float(to_common(constant))
         return parts, total

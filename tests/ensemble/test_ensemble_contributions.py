@@ -95,6 +95,7 @@ PREPARED = make_column_transformer(
 KINDS = {
     "rankers and forests": (RankBoost(n_estimators=5), ExtraTreesClassifier(**FOREST)),
     "trees": (DecisionTreeClassifier(max_depth=3), RandomForestClassifier(**FOREST)),
+    "sure trees": (ExtraTreesClassifier(random_state=0), RankBoost(n_estimators=5)),
     "sampled": (GaussianNB(), KernelPairwiseSGDRanker(), LINEAR),
 }
 
@@ -103,7 +104,7 @@ KINDS = {
 def test_rows_sum_to_the_score(kind):
     model = fitted(*KINDS[kind])
     assert hasattr(model, "background_") == (kind == "sampled")
-    parts = assert_sums_to_the_score(model, X[:9])
+    parts = assert_sums_to_the_score(model, X[:9])  # training rows: sure trees give 0 and 1
     np.testing.assert_allclose(model.contributions(X[3:5]), parts[3:5], rtol=1e-9, atol=1e-12)
     other = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(other.contributions(X[:9]), parts)

@@ -24,6 +24,7 @@ from _default_systems import (
     ESTIMATED,
     FIRST,
     HISTOGRAMS,
+    LEFT_OUT,
     LETOR,
     LIGHTGBM_TREES,
     TREES,
@@ -197,7 +198,7 @@ def measure(options: Any) -> list[PartResult]:
         for split in range(options.splits)
         for table in options.tables
         for name in names
-        if name in installed
+        if name in installed and table not in LEFT_OUT.get(name, ())
     ]
     fits = measure_all(
         partial(fit_system, folder=options.data), tasks, options.store, options.processes

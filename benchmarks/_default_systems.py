@@ -109,7 +109,10 @@ def fit_catboost(X, y, X_test):
     from catboost import CatBoostClassifier
 
     texts = list(X.columns[X.dtypes == "category"])
-    levels = {column: lambda frame, c=column: frame[c].astype(str) for column in texts}
+    levels = {
+        column: lambda frame, c=column: frame[c].astype(object).fillna("nan").astype(str)
+        for column in texts
+    }
     options = {"cat_features": texts, "verbose": 0, "allow_writing_files": False}
     model = CatBoostClassifier(thread_count=1, random_seed=0, **options)
     model.fit(X.assign(**levels), y)

@@ -49,8 +49,8 @@ _FORMAT = "sklearn-rank comparison"
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
 _LEAST = 10
 """Least queries, or rows of the rarer class, for an interval."""
-_NEAR = 0.32
-"""The p-value of a difference of one standard error."""
+_NEAR = 0.62
+"""The p-value of a difference of half a standard error."""
 
 Fold = tuple[Indices, Indices]
 
@@ -114,7 +114,7 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
 
 
 def is_near_best(name: str, table: Comparison) -> bool:
-    """Whether a ranking is at most a standard error below the best by each metric."""
+    """Whether a ranking is at most half a standard error below the best by each metric."""
     gaps = [column[name].below_best for column in table.values() if name in column]
     return bool(gaps) and not any(gap is not None and gap.p_value < _NEAR for gap in gaps)
 

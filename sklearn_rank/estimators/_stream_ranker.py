@@ -1,8 +1,9 @@
-"""What linear rankers share that learn from rows as they arrive."""
+"""Linear rankers that learn from rows as they arrive."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,24 +11,21 @@ from sklearn.utils.metaestimators import available_if
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.validation import (
-    find_classes,
-    unchanged_on_error,
-)
+from sklearn_rank._core.validation import find_classes, unchanged_on_error
 from sklearn_rank.base import BaseRanker
 
-RowsSeen = tuple[Floats, float]
-"""The weighted mean of each feature over the rows learned from, and their total weight."""
+Moments = tuple[Floats, float]
+"""The weighted mean of each feature over the rows so far, and their total weight."""
 
 
-def rows_of(data: Rows) -> RowsSeen:
+def moments_of(data: Rows) -> Moments:
     """Return the mean and the weight of some rows."""
     return data.feature_means, data.total_weight
 
 
-def mean_attributes(coefficients: Floats, seen: RowsSeen) -> dict[str, Any]:
+def mean_attributes(coefficients: Floats, moments: Moments) -> dict[str, Any]:
     """Return the attributes that `contributions` and the next call of `partial_fit` need."""
-    return {"_mean_contributions_": coefficients * seen[0], "_seen_": seen}
+    return {"_mean_contributions_": coefficients * moments[0], "_seen_": moments}
 
 
 def has_partial_fit(ranker: Any) -> bool:
@@ -49,10 +47,10 @@ class StreamRanker(BaseRanker):
 
     @abstractmethod
     def _not_online(self) -> str:
-        """Return which parameter has to be what for `partial_fit`; empty when it is."""
+        """Return the parameter and the value that `partial_fit` needs; empty when it is set."""
 
     def _check_part(self, data: Rows) -> None:
-        """Raise ValueError for rows of a call that can't be used."""
+        """Raise ValueError for rows of a call that don't fit the ranker."""
 
     @available_if(has_partial_fit)
     def partial_fit(
@@ -131,22 +129,24 @@ class StreamRanker(BaseRanker):
         self, X: Any, y: Any, classes: Any, qid: Any, sample_weight: Any
     ) -> tuple[Rows, dict[str, Any]]:
         """Return the rows of a call of `partial_fit`, and the classes when they are new."""
-        graded, name = self.relevance == "graded", type(self).__name__
-        known = None if graded else getattr(self, "classes_", None)
-        if not graded and classes is not None:
+        name, is_first = type(self).__name__, not self.__sklearn_is_fitted__()
+        is_graded = self.relevance == "graded"
+        first_classes = None if is_graded else getattr(self, "classes_", None)
+        if not is_graded and classes is not None:
             classes = find_classes(name, classes)
-            if known is not None and not np.array_equal(known, classes):
-                what = f"those of the first call, {known.tolist()}. Got {classes.tolist()}."
-                raise ValueError(f"classes of {name}.partial_fit must be {what}")
-            known = classes
-        is_first = not self.__sklearn_is_fitted__()
-        data = self._validated(X, y, qid, sample_weight, known, reset=is_first)
+            if first_classes is not None and not np.array_equal(first_classes, classes):
+                raise ValueError(
+                    f"classes of {name}.partial_fit must be those of the first call, "
+                    f"{first_classes.tolist()}. Got {classes.tolist()}."
+                )
+            first_classes = classes
+        data = self._validated(X, y, qid, sample_weight, first_classes, reset=is_first)
         self._check_part(data)
-        return data, {} if graded else {"classes_": data.classes}
+        return data, {} if is_graded else {"classes_": data.classes}
 
-    def _rows_seen(self, data: Rows) -> RowsSeen:
+    def _moments_so_far(self, data: Rows) -> Moments:
         """Return the mean and the weight of the rows of all calls."""
-        means, weight = rows_of(data)
+        means, weight = moments_of(data)
         if not hasattr(self, "coef_"):
             return means, weight
         earlier_means, earlier_weight = self._seen_
@@ -157,10 +157,10 @@ class StreamRanker(BaseRanker):
         """Return the curve with one more value, as an attribute."""
         return {"objective_curve_": np.append(getattr(self, "objective_curve_", []), value)}
 
-    def _offset_of_part(self, data: Rows, offset: Any) -> dict[str, float]:
+    def _offset_of_part(self, data: Rows, offset: Callable[[], float]) -> dict[str, float]:
         """Return the offset between the two classes; the last one where a call has one class."""
         if self.relevance != "binary":
             return {}
         if data.y.any() and not data.y.all():
-            return {"offset_": float(offset())}
+            return {"offset_": offset()}
         return {"offset_": getattr(self, "offset_", 0.0)}

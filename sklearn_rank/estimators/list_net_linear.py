@@ -26,11 +26,7 @@ from sklearn_rank._core.validation import (
     largest_size,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.estimators._stream_ranker import (
-    StreamRanker,
-    mean_attributes,
-    rows_of,
-)
+from sklearn_rank.estimators._stream_ranker import StreamRanker, mean_attributes, moments_of
 from sklearn_rank.models import LinearModel
 from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
@@ -40,8 +36,10 @@ from sklearn_rank.solvers._solver import STOPPED
 from sklearn_rank.solvers.list_solvers import ListProblem, OnlineDescent
 from sklearn_rank.solvers.regularisers import REGULARISERS
 
-_LARGEST_FEATURE, _THETA = 1e70, 0.5
+_LARGEST_FEATURE = 1e70
 """Squares of larger features times gains 2**grade, summed over rows, overflow."""
+
+_THETA = 0.5
 
 
 class BlockwiseObjective:
@@ -63,8 +61,8 @@ class BlockwiseObjective:
         self._threads = threads
         # Slices of a sparse matrix are copies: it is read as one block.
         queries = objective.rows.queries
-        is_one = sparse.issparse(model.X) and queries.n_groups > 0
-        self._blocks = [queries.block(0, queries.n_groups)] if is_one else objective.blocks
+        is_single = sparse.issparse(model.X) and queries.n_groups > 0
+        self._blocks = [queries.block(0, queries.n_groups)] if is_single else objective.blocks
 
     @property
     def n_queries(self) -> int:
@@ -72,28 +70,28 @@ class BlockwiseObjective:
         return int(self._objective.n_queries)
 
     def __call__(self, w: Floats) -> tuple[float, Floats]:
-        """Return value and gradient."""
+        """Return value and gradient, ``X' dL/ds`` at ``s = X w``."""
 
-        def part(number: int) -> tuple[float, Floats]:
-            block = self._blocks[number]
+        def of_block(index: int) -> tuple[float, Floats]:
+            block = self._blocks[index]
             model = self._model.at_rows(block.items)
             value, gradient = self._objective.by_block(block, model.scores(w))
             return value, model.pull_back(gradient)
 
-        parts = self._threads.map(part, len(self._blocks))
-        value = sum(value for value, _ in parts)
-        slopes = np.sum([slopes for _, slopes in parts], axis=0) if parts else np.zeros_like(w)
-        value, slopes = self._objective.sums.totals(value, slopes)
-        return float(value), np.asarray(slopes)
+        results = self._threads.map(of_block, len(self._blocks))
+        value = sum(value for value, _ in results)
+        gradient = np.sum([g for _, g in results], axis=0) if results else np.zeros_like(w)
+        value, gradient = self._objective.sums.totals(value, gradient)
+        return float(value), np.asarray(gradient)
 
-    def _sum_of_blocks(self, part: Callable[[Any, Any], Floats], zero: Floats) -> Floats:
+    def _sum_of_blocks(self, term: Callable[[Any, Any], Floats], zero: Floats) -> Floats:
         """Return the sum, over blocks and processes, of a function of a block and its model."""
 
-        def at(number: int) -> Floats:
-            block = self._blocks[number]
-            return part(block, self._model.at_rows(block.items))
+        def of_block(index: int) -> Floats:
+            block = self._blocks[index]
+            return term(block, self._model.at_rows(block.items))
 
-        here = sum(self._threads.map(at, len(self._blocks)), start=zero)
+        here = sum(self._threads.map(of_block, len(self._blocks)), start=zero)
         return np.asarray(self._objective.sums.total(here))
 
     @property
@@ -104,40 +102,41 @@ class BlockwiseObjective:
     def hessian(self, w: Floats, used: Indices) -> Floats:
         """Return the second derivatives by the coefficients `used`."""
 
-        def part(block: Any, model: Any) -> Floats:
+        def term(block: Any, model: Any) -> Floats:
             c, b, p = self._objective.second_derivatives(block, model.scores(w))
             cross = model.group_sums(block, b, used).T @ model.group_sums(block, p, used)
             return np.asarray(model.weighted_products(c, used) - cross - cross.T)
 
-        return self._sum_of_blocks(part, np.zeros((len(used), len(used))))
+        return self._sum_of_blocks(term, np.zeros((len(used), len(used))))
 
-    def query_gradient(self, number: int, w: Floats) -> Floats:
+    def query_gradient(self, query: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
         queries = self._objective.rows.queries
-        model = self._model.at_rows(slice(queries.start[number], queries.end[number]))
-        return np.asarray(model.pull_back(self._objective.query_gradient(number, model.scores(w))))
+        model = self._model.at_rows(slice(queries.start[query], queries.end[query]))
+        return np.asarray(model.pull_back(self._objective.query_gradient(query, model.scores(w))))
 
     def variance(self) -> Floats:
-        """Return the variance of each feature inside the queries: mean curvature at w = 0.
+        """Return the variance of each feature within queries: the mean curvature at w = 0.
 
         It is 0 for features that are constant in each query, on which the loss does not depend.
         """
 
-        def part(block: Any, model: Any) -> Floats:
+        def moments(block: Any, model: Any) -> Floats:
             share = self._objective.shares(block)
             mean, square = model.group_sums(block, share), model.square_sums(share)
             within = square - self._objective.n_queries * (mean * mean).sum(axis=0)
             return np.stack([within, square])
 
         def changes(block: Any, model: Any) -> Floats:
-            X = model.X[:, unsure]
+            X = model.X[:, doubtful]
             return np.asarray((X[1:] != X[:-1])[block.positions[1:] > 0].sum(axis=0)).ravel()
 
-        variance, square = self._sum_of_blocks(part, np.zeros((2, self._model.n_coordinates)))
-        least = VARIANCE_ROUNDING * square
-        unsure = np.flatnonzero(variance <= least)
-        varies = self._sum_of_blocks(changes, np.zeros(len(unsure))) > 0
-        variance[unsure] = np.where(varies, least[unsure], 0.0)
+        variance, square = self._sum_of_blocks(moments, np.zeros((2, self._model.n_coordinates)))
+        # A difference of two sums is lost in their rounding: there neighbours are compared.
+        rounding = VARIANCE_ROUNDING * square
+        doubtful = np.flatnonzero(variance <= rounding)
+        varies = self._sum_of_blocks(changes, np.zeros(len(doubtful))) > 0
+        variance[doubtful] = np.where(varies, rounding[doubtful], 0.0)
         return variance
 
 
@@ -334,7 +333,7 @@ class ListNetLinear(StreamRanker):
         """The solver that the parameter `solver` stands for."""
         return LINEAR_SOLVERS.resolve(self.solver)
 
-    # What goes together ----------------------------------------------------------------
+    # Checks ----------------------------------------------------------------------------
 
     def _check_combination(self) -> None:
         name = type(self).__name__
@@ -367,11 +366,11 @@ class ListNetLinear(StreamRanker):
         super().check_training(data)
         self._check_part(data)
         if self.warm_start and hasattr(self, "coef_"):
-            known, now = ({"number of features": n} for n in (len(self.coef_), data.X.shape[1]))
-            check_same(f"{type(self).__name__} with warm_start=True", known, now)
+            owner, name = f"{type(self).__name__} with warm_start=True", "number of features"
+            check_same(owner, {name: len(self.coef_)}, {name: data.X.shape[1]})
 
     def _check_part(self, data: Rows) -> None:
-        """Raise ValueError for numbers that sums of their squares or powers can't hold."""
+        """Raise ValueError for features and grades whose squares or powers overflow in sums."""
         name = type(self).__name__
         check_size(name, float(data.largest(largest_size(data.X))), _LARGEST_FEATURE)
         highest = data.largest(float(np.max(data.y, initial=-np.inf)))
@@ -388,7 +387,7 @@ class ListNetLinear(StreamRanker):
 
     def _collect(self, data: Rows, coefficients: Floats) -> dict[str, Any]:
         """Return the fitted attributes that scoring needs."""
-        fitted = {"coef_": coefficients, **mean_attributes(coefficients, rows_of(data))}
+        fitted = {"coef_": coefficients, **mean_attributes(coefficients, moments_of(data))}
         if self.relevance == "binary":
             fitted["offset_"] = _offset(data, coefficients)
         return fitted
@@ -404,10 +403,13 @@ class ListNetLinear(StreamRanker):
     def _solve(self, data: Rows, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
         """Return the coefficients that the solver finds."""
         solver = self.solver_in_use
-        watched = data, "pass" if solver.traits.is_online else "iteration", self.max_iter
-        observer = self._make_observer(*watched, lambda: self._collect(data, follower.x))
-        follower = Follower(observer)
-        problem = self._make_problem(data, X, function, follower, go_on=self.warm_start)
+        unit = "pass" if solver.traits.is_online else "iteration"
+
+        def reconstruct() -> dict[str, Any]:
+            return self._collect(data, follower.x)
+
+        follower = Follower(self._make_observer(data, unit, self.max_iter, reconstruct))
+        problem = self._make_problem(data, X, function, follower, self.warm_start)
         solution = solver.solve(problem)
         if solution.message not in ("", STOPPED):
             self._warn(solution.message)
@@ -416,10 +418,11 @@ class ListNetLinear(StreamRanker):
         return {**fitted, **self._online_state(problem.descent)}
 
     def _make_problem(
-        self, data: Rows, X: Any, function: BlockwiseObjective, on_iterate: IterateHook, go_on: bool
+        self, data: Rows, X: Any, function: BlockwiseObjective, hook: IterateHook, continues: bool
     ) -> ListProblem:
-        """Bring the parts together; `go_on` from the coefficients of the last fit."""
-        start = np.array(self.coef_) if go_on and hasattr(self, "coef_") else np.zeros(X.shape[1])
+        """Return the problem, which `continues` from the coefficients of the last fit, if any."""
+        continues = continues and hasattr(self, "coef_")
+        start = np.array(self.coef_) if continues else np.zeros(X.shape[1])
         radius = np.inf if self.max_norm is None else float(self.max_norm)
         problem = ListProblem(
             function,
@@ -427,54 +430,51 @@ class ListNetLinear(StreamRanker):
             start,
             self.max_iter,
             float(self.tol),
-            on_iterate,
+            hook,
             scale=float(self.sigma),
             random_state=self.random_state,
             rows=data,
         )
         if self.solver_in_use.traits.is_online:
-            problem.descent = self._open_descent(X.shape[1], go_on=go_on)
+            problem.descent = self._open_descent(start, continues)
             problem.rate = self._make_rate(X, function.n_queries * self.max_iter)
         return problem
 
     def _fit_part(self, data: Rows) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
         X, function = self._make_function(data, ThreadPool(1))
-        problem = self._make_problem(data, X, function, no_hook, True)
+        problem = self._make_problem(data, X, function, no_hook, continues=True)
         solver: Any = self.solver_in_use
         coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
         curve = self._extended_curve(value)
-        n_iter, state = len(curve["objective_curve_"]), self._online_state(problem.descent)
-        fitted = {"coef_": coefficients, "n_iter_": n_iter, **curve, **state}
-        fitted |= mean_attributes(fitted["coef_"], self._rows_seen(data))
+        fitted = {"coef_": coefficients, "n_iter_": len(curve["objective_curve_"]), **curve}
+        fitted |= self._online_state(problem.descent)
+        fitted |= mean_attributes(coefficients, self._moments_so_far(data))
         return fitted | self._offset_of_part(data, lambda: _offset(data, coefficients))
 
-    def _open_descent(self, n_features: int, *, go_on: bool) -> OnlineDescent:
-        """Return the state of the last fit, if it is to go on, or a new one."""
-        nothing = np.zeros(n_features)
-        if not (go_on and hasattr(self, "coef_")):
-            return OnlineDescent(nothing, nothing)
-        if hasattr(self, "_descent_"):
+    def _open_descent(self, start: Floats, continues: bool) -> OnlineDescent:
+        """Return the descent of the last fit, if it `continues`, or one of no steps, at `start`."""
+        if continues and hasattr(self, "_descent_"):
             coefficients, total = self._descent_
             return OnlineDescent(coefficients, total, self.t_)
-        return OnlineDescent(np.array(self.coef_), nothing)
+        return OnlineDescent(start, np.zeros_like(start))
 
-    def _make_rate(self, X: Any, n_steps: int) -> Any:
-        """Return step sizes as a function of the number of the step."""
+    def _make_rate(self, X: Any, n_steps: int) -> Callable[[int], float]:
+        """Return eta_t as a function of t; "auto" is the constant of Tewari2015, Theorem 5."""
         if self.eta0 != "auto":
             eta0, theta = float(self.eta0), float(self.theta)
-            return lambda number: eta0 / number**theta
+            return lambda t: eta0 / t**theta
         row_norm = float(np.sqrt(np.max(LinearModel(X).square_norms())))
         if row_norm == 0:
-            return lambda number: 0.0
+            return lambda t: 0.0
         from sklearn_rank.theory import ogd_step
 
         step = ogd_step(n_steps, max_norm=float(self.max_norm or 0), row_norm=row_norm)
-        return lambda number: step
+        return lambda t: step
 
     @staticmethod
     def _online_state(descent: OnlineDescent | None) -> dict[str, Any]:
-        """Return the attributes from which `partial_fit` goes on."""
+        """Return the attributes from which `partial_fit` continues."""
         if descent is None:
             return {}
         return {"t_": descent.n_steps, "_descent_": (descent.coefficients, descent.total)}
@@ -486,10 +486,10 @@ class ListNetLinear(StreamRanker):
     def _sum_by_feature(self, X: Any) -> Floats:
         return linear_contributions(X, self.coef_)
 
-    def _warn(self, state: str) -> None:
+    def _warn(self, reason: str) -> None:
         warn(
             f"{type(self).__name__} with solver={self.solver!r} stopped before tol={self.tol:g} "
-            f"was reached: {state}. Raise max_iter={self.max_iter}, raise alpha, or bring the "
+            f"was reached: {reason}. Raise max_iter={self.max_iter}, raise alpha, or bring the "
             "features to similar ranges.",
             ConvergenceWarning,
         )

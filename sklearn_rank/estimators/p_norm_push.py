@@ -243,6 +243,7 @@ class PNormPushRanker(BoostingRanker):
             loss = loss.with_curvature()
         if hasattr(loss, "in_threads"):
             loss = loss.in_threads(threads)
+        # "optimal" prefers weak rankers that single out a few rows, which ranks new rows worse.
         is_steep = self.selection == "auto" and self._is_exponential and self.push != "ir"
         return replace(
             super()._config(threads),
@@ -308,17 +309,17 @@ class PNormPushRanker(BoostingRanker):
         """Raise ValueError for settings that only other solvers take."""
         model = as_model(self.weak_ranker).name
         rate, patience = self.learning_rate, self.n_iter_no_change
-        is_given = rate not in (1, signature(type(self)).parameters["learning_rate"].default)
-        abilities = {
+        has_rate = rate not in (1, signature(type(self)).parameters["learning_rate"].default)
+        traits = {
             "p=inf": ("has_path", np.isinf(self.p)),
             f"alpha={self.alpha}": ("has_ridge", self.alpha not in ("auto", 0)),
             "selection='optimal'": ("has_selection", self.selection == "optimal"),
-            f"learning_rate={rate:g}": ("has_learning_rate", is_given),
+            f"learning_rate={rate:g}": ("has_learning_rate", has_rate),
             f"n_iter_no_change={patience}": ("has_stages", patience is not None),
         }
-        for setting, (ability, is_set) in abilities.items():
+        for setting, (trait, is_set) in traits.items():
             if is_set:
-                self._require_solver(setting, attrgetter(ability))
+                self._require_solver(setting, attrgetter(trait))
         self._require_solver(
             f"weak_ranker={self.weak_ranker!r}",
             lambda traits: (
@@ -327,20 +328,21 @@ class PNormPushRanker(BoostingRanker):
             ),
         )
 
-    def _require_solver(self, setting: str, is_able: Callable[[SolverTraits], bool]) -> None:
-        """Raise ValueError if the solver lacks what a setting needs; name those that have it."""
-        if is_able(self.solver_in_use.traits):
+    def _require_solver(self, setting: str, accepts: Callable[[SolverTraits], bool]) -> None:
+        """Raise ValueError if the solver lacks a trait that a setting needs; name those with it."""
+        if accepts(self.solver_in_use.traits):
             return
         solvers = BOOSTING_SOLVERS.named.items()
-        names = [repr(name) for name, solver in solvers if is_able(solver.traits)]
+        names = [repr(name) for name, solver in solvers if accepts(solver.traits)]
         raise ValueError(
             f"{setting} of PNormPushRanker needs solver={' or '.join(names)}. Got "
             f"solver={self.solver!r}."
         )
 
     def _refused_by(self) -> str:
-        known = super()._refused_by()
-        return known or (f"solver={self.solver!r}" if self.solver_in_use.traits.moves_all else "")
+        return super()._refused_by() or (
+            f"solver={self.solver!r}" if self.solver_in_use.traits.moves_all else ""
+        )
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         uses_score = self._watches(data) and self.scoring is None

@@ -20,12 +20,9 @@ from sklearn_rank.solvers.coordinate_descent import PushStep, smooth_margin_root
 
 @dataclass
 class SmoothMarginStep:
-    r"""Coordinate ascent on the smooth margin G (RudinSchapire2009, eq. 12).
+    r"""Coordinate ascent on the smooth margin G: step (3c) of RudinSchapire2009, sec. 4.
 
-    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never
-    lowers G: the root of :math:`-\tau'(\alpha) / \tau(\alpha) = g`
-    with :math:`\tau(\alpha) = F(\lambda + \alpha e_j) / F(\lambda)`, which for a 0/1
-    weak ranker is eq. 12.
+    RankBoost's step until 0 < G < edge with a non-zero model, then a step that never lowers G.
 
     Parameters
     ----------
@@ -53,24 +50,28 @@ class SmoothMarginStep:
 
     def __call__(self, state: ObjectiveState, candidate: Candidate, h: Values) -> float:
         """Return the signed step along h."""
+        # 1. g_t = G(lambda_t) = -ln F(lambda_t) / s_t with s_t = ||lambda_t||_1.
         g = self.smooth_margin(state.value)
+        # 2. The edge is r_t = d+ - d-. Outside 0 < g_t < r_t the step is RankBoost's.
         if not self.rankboost.rows.agree(0 < g < abs(candidate.edge)):
             return self.rankboost(state, candidate, h)
+        # 3. Along e_j, F falls by tau(alpha) = F(lambda_t + alpha e_j) / F(lambda_t). alpha_t is
+        # the root of -tau'(alpha) = g_t tau(alpha). An h with a negative edge is turned round.
         sign = float(np.sign(candidate.edge))
         shares = state.pair_shares(candidate, h)
-        if shares is None:
-            bound = self.rankboost.bound(h)
-            smallest = self.smallest_difference(sign * h)
-            if self.rankboost.rows.agree(smallest >= g):
-                return sign * bound
-            slope = state.slope(candidate, h)
-            while self.rankboost.rows.agree(sign * slope(sign * bound) < -g):
-                bound *= 2
-            return self.rankboost.to_slope(slope, -sign * g, bound)
-        if sign < 0:
-            shares = shares.flipped()
-        step = smooth_margin_root(shares, g)
-        return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
+        if shares is not None:
+            # 0/1 weak rankers: tau = d+ e^-alpha + d- e^alpha + d0, whose root is (12).
+            step = smooth_margin_root(shares if sign > 0 else shares.flipped(), g)
+            return sign * (self.rankboost.bound(h) if np.isinf(step) else step)
+        # Other weak rankers: -tau' / tau falls from r_t to the smallest difference of h over
+        # pairs. It has no root above that, and otherwise one by a line search.
+        bound = self.rankboost.bound(h)
+        if self.rankboost.rows.agree(self.smallest_difference(sign * h) >= g):
+            return sign * bound
+        slope = state.slope(candidate, h)
+        while self.rankboost.rows.agree(sign * slope(sign * bound) < -g):
+            bound *= 2
+        return self.rankboost.to_slope(slope, -sign * g, bound)
 
 
 class SmoothMarginRanker(BoostingRanker):
@@ -215,7 +216,7 @@ class SmoothMarginRanker(BoostingRanker):
 
     def _fit(self, data: Rows) -> dict[str, Any]:
         fitted = super()._fit(data)
-        if max(fitted["smooth_margin_curve_"], default=-1.0) <= 0:
+        if not (fitted["smooth_margin_curve_"] > 0).any():
             warn(
                 f"The smooth margin stayed negative for {fitted['n_iter_']} rounds, so "
                 "that every step was RankBoost's: the weak rankers can't order the "

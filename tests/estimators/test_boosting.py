@@ -1,5 +1,7 @@
 """Boosting round by round against the literal algorithm, and what each round must do."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -17,6 +19,7 @@ from sklearn_rank.objectives import PUSHES
 from sklearn_rank.solvers.coordinate_descent import closed_form_step
 
 N_ROUNDS = 5
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 few = settings(max_examples=settings.default.max_examples // 2)
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker")
 NEGLIGIBLE = 1e-9
@@ -310,8 +313,10 @@ def test_the_longest_step_of_a_line_search_is_the_documented_one(p, push, width)
     step = ranker.fit(X, [0, 0, 1, 1]).estimator_weights_[0]
     e = 1 / (2 * 4)
     assert step == pytest.approx(np.log((1 + e) / e) / (p + 1) / width, rel=1e-12)
-    for documented in (PNormPushRanker, RankBoost):
-        assert "finite even if h orders" in " ".join(documented.__doc__.split())
+    for page in ("p_norm_push", "rank_boost"):
+        text = (GUIDE / f"{page}.md").read_text(encoding="utf-8")
+        limit = "the closed form at $d_+ = 1$, $d_- = 0$ divided by the range of $h$ over pairs"
+        assert f"at most as long as {limit}" in " ".join(text.split())
 
 
 def test_a_warm_start_on_other_rows_is_refused():

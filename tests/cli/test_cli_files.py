@@ -116,6 +116,9 @@ READ = {
     "integers in step": case(csv(n=1000 + 7 * np.arange(N)), {"n": None}, "row numbers"),
     "row numbers kept": case(csv(n=np.arange(N)), {"n": "number"}, keep=["n"]),
     "unnamed first": case(table().to_csv().encode(), {"Unnamed: 0": None}, "has no name"),
+    "a cell more": case(
+        table().to_csv().encode()[1:], {"Unnamed: 0": None}, "the first names its row"
+    ),
     "unnamed shuffled": case(
         table().sample(frac=1, random_state=0).to_csv().encode(),
         {"Unnamed: 0": None},
@@ -179,6 +182,13 @@ READ = {
         {"d": "date"},
         "'03/03/2024' is read as 03 March 2024; if day and month are the other way",
     ),
+    "short years last": case(
+        csv(d=[f"{1 + i % 28:02}.07.25" for i in range(N)]),
+        {"d": "date"},
+        "'01.07.25' is read as 01 J",
+    ),
+    "ordinals": case(csv(c=[["1st", "2nd"][i % 2] for i in SHUFFLED]), {"c": "category"}),
+    "underscores": case(csv(x=[f"{1000 + 7 * i:_}" for i in SHUFFLED]), {"x": "number"}, "is read"),
     "missing dates": case(
         csv(d=DATES.dt.strftime("%d/%m/%Y").where(SHUFFLED > 5, "n/a")), {"d": "date"}
     ),
@@ -811,7 +821,8 @@ def test_what_is_wrong_with_a_file_as_a_whole_is_said(tmp_path, name, names, see
             training_data(options, [])
 
 
-# Groups of four, limits, unknown and several units, other marks, other months, no year.
+# Groups of four, limits, unknown and several units, other marks, other months, no year, fractions,
+# weeks, and times with and without a zone.
 UNREAD = [
     "{1},{4:04},{4:04}",
     "<{2}.{1}",
@@ -820,13 +831,18 @@ UNREAD = [
     "{3} {dc}",
     "{day}-Jan",
 ]
+UNREAD += ["{3} 1/2", "{3} ,", "20{2:02}-W1{1}", "2024-05-{day} 1{1}:00{zone}"]
 UNREAD += ["{3} {km}", "0.{3:03}{pc}", "{1}. {month}kuuta 20{2:02}", "20{2:02}-{day}-0{1}"]
 # Telephones, zip codes, ranges, versions, addresses, opening hours, houses, invoices, lists.
 CODES = ["+49 151 {3} {4:04}", "{1}{4:04}-{4:04}", "{2}-{3}", "{1}.{2}.{1}", "10.{1}.{2}.{3}"]
 CODES += ["{1}:00-1{1}:30", "{2}{letter}", "INV-2024-{4:04}", "{1},{1},{1}", "{4:04}E"]
 CODES += ["M{1}", "June {letter}"]
 WORDS = {"dc": ["DR", "CR"], "km": ["km", "m"], "pc": ["%", ""], "letter": "abcdefg"}
-WORDS |= {"month": ["tammi", "helmi", "maalis", "huhti", "touko", "kesä"], "day": range(13, 29)}
+WORDS |= {
+    "zone": ["Z", ""],
+    "month": ["tammi", "helmi", "maalis", "huhti", "touko", "kesä"],
+    "day": range(13, 29),
+}
 
 
 def drawn(pattern, rng):

@@ -247,7 +247,8 @@ class Column:
         bad, ways = self.parsed.read(best).isna(), "or use --drop or --category"
         for units in map(self.parsed.units, ".,"):
             are_codes = all(map(_HOUSE_NUMBER.fullmatch, texts))
-            if 1 < len(units) < 4 and units.total() >= n_most and not are_codes:
+            n_least = max(n_most, 2 * len(units))  # 1st and 2nd are two categories
+            if 1 < len(units) < 4 and units.total() >= n_least and not are_codes:
                 of_units = listing(unit or "no unit" for unit in sorted(units))
                 self._refuse_text(f"holds amounts in {of_units},", bad, f": convert them, {ways}")
         like_dates = dates.look_like_dates(self.parsed.moments)
@@ -288,13 +289,20 @@ class Column:
         read = {form: self.parsed.read(form) for form in forms if self.fits(form)}
         if not read:
             return "year-month-day"
+        has_zone = np.array([*map(dates.has_zone, self.texts[0])])
+        if 0 < has_zone.sum() < len(has_zone):
+            hint = ", without: write them alike, or use --drop"
+            self._refuse_text("holds times with a zone,", ~has_zone, hint)
         texts, n_years = self.texts[0], {form: one.dt.year.nunique() for form, one in read.items()}
         few = _MORE_DAYS * min(n_years.values())
-        best = min(
-            read if "/" in texts[0] else reversed(read),
-            key=lambda form: (n_years[form] > few, read[form].dt.day.nunique()),
-        )
         is_short, way = re.search(r"\d{4}", self.parsed.moments[0][0]) is None, ""
+        is_last = is_short and not re.match(r"\d\d-\d\d-", texts[0])  # the year of two digits
+
+        def order(form: str) -> tuple[bool, bool, int]:
+            is_odd = is_last and form == "year-month-day"
+            return n_years[form] > few, is_odd, read[form].dt.day.nunique()
+
+        best = min(read if "/" in texts[0] else reversed(read), key=order)
         if any((one != read[best]).any() for one in read.values()):
             way = "; if day and month are the other way round, write dates as 2024-12-31"
         if way or is_short or "day" not in best:

@@ -85,6 +85,12 @@ def moment(text: str) -> tuple[str, int]:
     return re.sub(r"^(\d{4})(\d\d)(\d\d)$", r"\1-\2-\3" if match else day, day), time
 
 
+def has_zone(text: str) -> bool:
+    """Return whether a text has the zone of its time."""
+    match = _TIME.search(text)
+    return match is not None and re.search(r"Z|[a-z]{3}|[-+]\d", match[0], re.I) is not None
+
+
 def read_dates(moments: list[tuple[str, int]], form: str) -> Any:
     """Return the dates of moments in a form, NaT for others."""
     pattern = re.compile(FORMS[form])
@@ -124,7 +130,8 @@ def look_like_dates(moments: list[tuple[str, int]]) -> Any:
     These are a year and other short parts, or a month and a day. Words that name no month here must
     be as few as months are, and without a day as many: else they may be seasons or makes.
     """
-    days = [["*" if part in _MONTHS else part for part in day.split("-")] for day, _ in moments]
+    split = (day.replace("-w-", "-*-").split("-") for day, _ in moments)  # weeks, of a year
+    days = [["*" if part in _MONTHS else part for part in parts] for parts in split]
     words = {part for parts in days for part in parts if part.isalpha()}
     least = 2 if len(words) > 5 else 3 if len(words) > 1 else 8
     allowed = {"*", *(words if len(words) <= _MOST_WORDS else ())}

@@ -32,7 +32,7 @@ _CODES = (
 _CURRENCY = rf"(?:[a-z]{{0,3}}{_SYMBOL}|(?:{_CODES})(?![^\W\d_])\.?)"
 _IS_CURRENCY = re.compile(_CURRENCY, re.I)
 _UNIT = r"[^\s\d.,'()+-](?:[^\d,()]{0,14}[^\s\d,()+-])?"
-_GROUPS = r"[1-9]\d{{0,2}}(?P<g>[{}'\s])\d{{3}}(?:(?P=g)\d{{3}})*"
+_GROUPS = r"[1-9]\d{{0,2}}(?P<g>[{}'_\s])\d{{3}}(?:(?P=g)\d{{3}})*"
 _POINT = rf"(?:{_GROUPS.format(',')}|[1-9]\d?(?:,\d\d)+,\d{{3}}|\d+)(?:\.\d*)?|(?<![^\W\d_])\.\d+"
 _COMMA = rf"(?:{_GROUPS.format('.')}|\d+)(?:,\d*)?|,\d+"
 _AMOUNTS = {
@@ -53,8 +53,8 @@ _SCALES |= {"tsd": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "lakh":
 # What most likely is an amount, though it isn't read: other groups and marks, limits.
 _LIKE_AMOUNT = re.compile(
     rf"[<>≤≥~≈±=]*\s?[-+(]*\s?(?P<word>[^\W\d_]{{1,5}}[.\s]\s?)?{_SYMBOL}?\s?[-+]?"
-    rf"(?:\d+(?P<group>[.,'])\d{{3,4}}(?:(?P=group)\d{{3,4}})*(?!\d)|\d+)(?:[.,·]\d+)?"
-    rf"\s?(?P<unit>{_UNIT})?[-+)]*",
+    rf"(?:\d+(?P<group>[.,'])\d{{3,4}}(?:(?P=group)\d{{3,4}})*(?!\d)|\d+)(?:[.,·]\d+|\s\d/\d)?"
+    rf"\s?(?P<unit>{_UNIT})?[-+)]*(?:\s[.,])?",
     re.I,
 )
 _LEADING_ZERO = re.compile(r"0\d\d+")
@@ -242,7 +242,8 @@ def _amount(text: str, mark: str) -> tuple[float, str | None]:
     signs = {part for part in match.groups() if part in {"+", "-", "("}}
     n_signs = sum(part in signs for part in match.groups())
     is_code = (before or after) and re.match(r"0\d", core)
-    if is_code or n_signs > 1 or ("+" in signs and " " in core):  # a telephone
+    is_phone = "+" in signs and " " in core and not (before or after or mark in core)
+    if is_code or n_signs > 1 or is_phone:
         return math.nan, None
     digits = re.sub(rf"[^\d{mark}]", "", core).replace(mark, ".")
     value = float(f"{'-' * bool(signs - {'+'})}{digits}{match['power'] or ''}")

@@ -419,6 +419,8 @@ def _rows(
             else:
                 if is_unnamed and not n_rows:
                     cells.insert(0, "")
+                    what = "lines have a cell more than the names: the first names its row"
+                    notes.append(f"{path}: {what}")
                 width, n_rows = len(cells), n_rows + 1
                 yield line, cells
     except csv.Error as error:

@@ -1,4 +1,4 @@
-"""Pairs of items: as a user gives them, made of duels, and merged where they are equal."""
+"""Pairs of items: checks, pairs from a table of duels, and equal pairs merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sklearn_rank._core.validation import (
 )
 
 _LARGEST_ITEM = 2**53
-"""Whole numbers up to here are floats."""
+"""The largest integer up to which floats hold every integer."""
 
 _WEIGHTS = ("votes", "shares", "majority")
 
@@ -29,66 +29,65 @@ _WEIGHTS = ("votes", "shares", "majority")
 def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
     """Return pairs of items as integers, of shape (n_pairs, 2): winner and loser.
 
-    `n_items` is the number of items, None where every index that is not negative is one.
+    `n_items` is the number of items; None: any index that is not negative is an item.
     """
-    given = np.zeros(0) if pairs is None else check_finite(pairs, "pairs")
-    if given.ndim != 2 or given.shape[1] != 2:
+    pairs = np.zeros(0) if pairs is None else check_finite(pairs, "pairs")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(
             f"pairs of {owner} must have shape (n_pairs, 2): the rows of winner and loser in X, "
-            f"which may be a PairTable instead. Got shape {given.shape}."
+            f"which may be a PairTable instead. Got shape {pairs.shape}."
         )
     largest = _LARGEST_ITEM if n_items is None else n_items - 1
-    is_item = (given >= 0) & (given <= largest) & (given == np.floor(given))
+    is_item = ((pairs >= 0) & (pairs <= largest) & (pairs == np.floor(pairs))).all(axis=1)
     if not is_item.all():
-        number = int(np.argmin(is_item.all(axis=1)))
-        what = "" if n_items is None else ", the rows of X"
+        pair = int(np.argmin(is_item))
+        range_of = "" if n_items is None else ", the rows of X"
         raise ValueError(
-            f"The items of pairs of {owner} must be whole numbers from 0 to {largest}{what}. Got "
-            f"{given[number].tolist()} in pair {number}; duel_pairs makes them from names."
+            f"The items of pairs of {owner} must be whole numbers from 0 to {largest}{range_of}. "
+            f"Got {pairs[pair].tolist()} in pair {pair}; duel_pairs makes them from names."
         )
-    found: Indices = given.astype(np.intp)
-    is_same = found[:, 0] == found[:, 1]
+    items: Indices = pairs.astype(np.intp)
+    is_same = items[:, 0] == items[:, 1]
     if is_same.any():
-        number = int(np.argmax(is_same))
+        pair = int(np.argmax(is_same))
         raise ValueError(
             f"The winner of each pair of {owner} must differ from its loser. Got item "
-            f"{found[number, 0]} twice in pair {number}."
+            f"{items[pair, 0]} twice in pair {pair}."
         )
-    return found
+    return items
 
 
 def check_weighted_pairs(
     owner: str, pairs: Any, n_items: int | None, sample_weight: Any
 ) -> tuple[Indices, Floats]:
     """Return the pairs of positive weight, and their weights."""
-    found = check_pairs(owner, pairs, n_items)
+    pairs = check_pairs(owner, pairs, n_items)
     if sample_weight is None:  # without an array as long as the pairs
-        return found, np.broadcast_to(1.0, len(found))
-    weight = check_weight(sample_weight, len(found))
+        return pairs, np.broadcast_to(1.0, len(pairs))
+    weight = check_weight(sample_weight, len(pairs))
     kept = np.flatnonzero(weight)
-    return found[kept], weight[kept]
+    return pairs[kept], weight[kept]
 
 
 def unique_pairs(pairs: Indices, *, ordered: bool = True) -> tuple[Indices, Indices]:
-    """Return the pairs that there are, sorted, and the position of each pair among them.
+    """Return the different pairs, sorted, and the index of each pair among them.
 
-    With ``ordered=False`` (i, k) and (k, i) are one.
+    With ``ordered=False`` (i, k) and (k, i) are equal.
     """
     if not ordered:
         pairs = np.sort(pairs, axis=1)
-    # One number for each pair is sorted ten times as fast as two.
-    items, place = np.unique(pairs, return_inverse=True)
-    place = place.reshape(-1, 2)
-    code = place[:, 0] * len(items) + place[:, 1]
-    found, position = np.unique(code, return_inverse=True)
-    return items[np.column_stack(np.divmod(found, len(items)))], position.ravel()
+    # One code for each pair is sorted ten times as fast as two items.
+    items, codes = np.unique(pairs, return_inverse=True)
+    winner, loser = codes.reshape(-1, 2).T
+    unique, index = np.unique(winner * len(items) + loser, return_inverse=True)
+    return items[np.column_stack(np.divmod(unique, len(items)))], index.ravel()
 
 
 def share_in_order(scores: Floats, pairs: Indices, weight: Floats) -> float:
     """Return the weighted share of pairs whose winner has the greater score; ties count half."""
-    winner, loser = scores[pairs[:, 0]], scores[pairs[:, 1]]
+    winner, loser = scores[pairs].T
     in_order = (winner > loser) + (winner == loser) / 2
-    # By the largest weight: sums of the largest floats overflow.
+    # Divided by the largest weight: sums of the largest floats overflow.
     weight = weight / weight.max()
     return float(weight @ in_order / weight.sum())
 
@@ -148,7 +147,7 @@ class PairTable:
     def __init__(self, X: Any, pairs: Any) -> None:
         self.X = X
         n_items = X.shape[0] if hasattr(X, "shape") else len(X)
-        # A copy: the caller may turn round pairs in place.
+        # A copy: the caller may exchange winners and losers in place.
         self.pairs = check_pairs("PairTable", pairs, n_items).copy()
 
     @property
@@ -161,9 +160,9 @@ class PairTable:
 
     def __getitem__(self, key: Any) -> Self:
         """Return the table of some of the pairs."""
-        some = object.__new__(type(self))
-        some.X, some.pairs = self.X, np.atleast_2d(self.pairs[key])
-        return some
+        table = object.__new__(type(self))
+        table.X, table.pairs = self.X, np.atleast_2d(self.pairs[key])
+        return table
 
 
 def items_and_pairs(X: Any, pairs: Any) -> tuple[Any, Any]:
@@ -208,10 +207,10 @@ def duel_pairs(
     Examples
     --------
     >>> from sklearn_rank.pairs import duel_pairs
-    >>> found = duel_pairs(["ann", "bob", "ann"], ["bob", "eve", "eve"], [1, 0, 0.5])
-    >>> found.names
+    >>> duels = duel_pairs(["ann", "bob", "ann"], ["bob", "eve", "eve"], [1, 0, 0.5])
+    >>> duels.names
     array(['ann', 'bob', 'eve'], dtype='<U3')
-    >>> found.pairs.tolist(), found.weight
+    >>> duels.pairs.tolist(), duels.weight
     ([[0, 1], [2, 1], [0, 2], [2, 0]], array([1. , 1. , 0.5, 0.5]))
     """
     first, second = check_names(first, "first"), check_names(second, "second")
@@ -219,64 +218,63 @@ def duel_pairs(
     n_duels = len(first)
     share = np.ones(n_duels) if outcome is None else check_floats(outcome, "outcome")
     check_lengths(first=first, outcome=share)
-    if not ((share >= 0) & (share <= 1)).all():
-        number = int(np.argmin((share >= 0) & (share <= 1)))
+    is_share = (share >= 0) & (share <= 1)
+    if not is_share.all():
+        duel = int(np.argmin(is_share))
         raise ValueError(
             "outcome of duel_pairs must be from 0, the second wins, to 1, the first wins. Got "
-            f"{share[number]:g} in duel {number}."
+            f"{share[duel]:g} in duel {duel}."
         )
-    known, left, right = _codes(first, second, items)
+    names, left, right = _codes(first, second, items)
     if (left == right).any():
-        number = int(np.argmax(left == right))
+        duel = int(np.argmax(left == right))
         raise ValueError(
-            f"The items of a duel must differ. Got {known.tolist()[left[number]]!r} twice in duel "
-            f"{number}."
+            f"The items of a duel must differ. Got {names.tolist()[left[duel]]!r} twice in duel "
+            f"{duel}."
         )
     weight = check_weight(sample_weight, n_duels)
-    pairs = np.concatenate([np.column_stack([left, right]), np.column_stack([right, left])])
-    both = np.concatenate([weight * share, weight * (1 - share)])
-    duel = np.tile(np.arange(n_duels), 2)
-    # In the order of the table; what has no weight says nothing.
-    order = np.argsort(duel, kind="stable")
-    order = order[both[order] > 0]
-    return Bunch(pairs=pairs[order], weight=both[order], duel=duel[order], names=known)
+    # Two pairs for each duel, in the order of the table; pairs of weight zero are left out.
+    pairs = np.column_stack([left, right, right, left]).reshape(-1, 2)
+    weight = np.column_stack([weight * share, weight * (1 - share)]).ravel()
+    kept = np.flatnonzero(weight > 0)
+    return Bunch(pairs=pairs[kept], weight=weight[kept], duel=kept // 2, names=names)
 
 
 def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, Indices]:
-    """Return the items, and the position of each name of two columns among them."""
-    for values, name in ((first, "first"), (second, "second")):
-        refuse_missing_ids(values, name)
+    """Return the items, and the index of each name of two columns among them."""
+    refuse_missing_ids(first, "first")
+    refuse_missing_ids(second, "second")
     kinds = {first.dtype.kind, second.dtype.kind}
-    # NumPy would make texts of numbers in the other column, and one item of "2" and 2.
+    # NumPy would turn numbers into texts, and "2" and 2 into one item.
     are_mixed = len(kinds) > 1 and kinds & {"U", "S"}
-    both = np.concatenate([first, second], dtype=object if are_mixed else None)
+    names = np.concatenate([first, second], dtype=object if are_mixed else None)
     if items is None:
-        found, place = _unique(both)
+        items, index = _unique(names)
     else:
-        found = check_names(items, "items")
-        if len(set(found.tolist())) < len(found):
+        items = check_names(items, "items")
+        if len(set(items.tolist())) < len(items):
             raise ValueError("items of duel_pairs must have each name once.")
-        place = positions(both, found)
-        if (place < 0).any():
-            name = both.tolist()[np.argmin(place)]
+        index = indices_of(names, items)
+        if (index < 0).any():
+            name = names.tolist()[np.argmin(index)]
             raise ValueError(f"items of duel_pairs must hold every name. Got no {name!r}.")
-    return found, place[: len(first)], place[len(first) :]
+    return items, index[: len(first)], index[len(first) :]
 
 
-def positions(names: Values, items: Values) -> Indices:
-    """Return the position of each name among items, -1 for those that are not among them."""
-    known = {name: number for number, name in enumerate(items.tolist())}
-    found, place = _unique(names)
-    return np.array([known.get(name, -1) for name in found.tolist()], dtype=np.intp)[place]
+def indices_of(names: Values, items: Values) -> Indices:
+    """Return the index of each name among items, -1 for names that are not among them."""
+    index_of = {name: index for index, name in enumerate(items.tolist())}
+    unique, codes = _unique(names)
+    return np.array([index_of.get(name, -1) for name in unique.tolist()], dtype=np.intp)[codes]
 
 
 def _unique(names: Values) -> tuple[Values, Indices]:
-    """Return the names, sorted, and the position of each among them."""
+    """Return the different names, sorted, and the index of each name among them."""
     try:
-        found, place = np.unique(names, return_inverse=True)
+        unique, codes = np.unique(names, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"Items need names of one kind that can be sorted. {error}") from error
-    return found, place.ravel()
+    return unique, codes.ravel()
 
 
 def merge_votes(
@@ -297,10 +295,10 @@ def merge_votes(
     sample_weight : float or array-like of shape (n_votes,), default=None
         Multiplicities of the votes, such as the reliability of their annotators.
     weights : {"votes", "shares", "majority"}, default="votes"
-        "votes": two items that many have judged weigh more. This is all that there is to know for
-        the logistic loss: the model is that of all votes. "shares": any two items weigh one
-        together, whatever the number of their judges. "majority": one pair of each two items,
-        the more one-sided the heavier; two items without majority are left out.
+        "votes": two items with more votes weigh more; with the logistic loss the model is that of
+        all votes. "shares": the two pairs of two items weigh one together, whatever the number of
+        votes. "majority": one pair of each two items, the heavier the more one-sided; two items
+        without majority are left out.
 
     Returns
     -------
@@ -332,16 +330,16 @@ def merge_votes(
     [[1, 0], [2, 0]] [1.  0.5]
     """
     check_parameters("merge_votes", {"weights": weights}, {"weights": Choice(_WEIGHTS)})
-    known, weight = check_weighted_pairs("merge_votes", pairs, None, sample_weight)
-    found, place = unique_pairs(known)
-    votes = np.bincount(place, weight).astype(np.float64, copy=False)
+    checked, weight = check_weighted_pairs("merge_votes", pairs, None, sample_weight)
+    unique, index = unique_pairs(checked)
+    votes = np.bincount(index, weight).astype(np.float64, copy=False)
     if weights == "votes":
-        return found, votes
-    sides = unique_pairs(found, ordered=False)[1]
+        return unique, votes
+    sides = unique_pairs(unique, ordered=False)[1]
     share = votes / np.bincount(sides, votes)[sides]
     if weights == "majority":
         share = 2 * share - 1
     kept = share > MAJORITY_ROUNDING
     if not kept.any():
         raise ValueError("merge_votes found no majority: all votes on any two items are tied.")
-    return found[kept], share[kept]
+    return unique[kept], share[kept]

@@ -25,7 +25,7 @@ from sklearn_rank._core.validation import (
     check_parameters,
 )
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.pairs._given import duel_pairs, merge_votes, positions, share_in_order
+from sklearn_rank.pairs._given import duel_pairs, indices_of, merge_votes, share_in_order
 
 
 class BradleyTerry(BaseEstimator):
@@ -136,12 +136,12 @@ class BradleyTerry(BaseEstimator):
         duels = duel_pairs(*_columns(X), sample_weight=sample_weight)
         share = np.maximum(duels.weight / duels.weight.max(), SMALLEST_WEIGHT)
         pairs, weight = merge_votes(duels.pairs, sample_weight=share)
-        used, place = np.unique(pairs, return_inverse=True)  # items of weight zero are gone
-        items, pairs = duels.names[used], place.reshape(-1, 2)
+        used, codes = np.unique(pairs, return_inverse=True)  # without items of weight zero
+        items, pairs = duels.names[used], codes.reshape(-1, 2)
         is_connected = _is_strongly_connected(pairs, len(items))
-        options = float(self.alpha), self.max_iter, self.tol
-        scores, n_iter = _logistic_scores(pairs, weight, *options)
-        self._warn(is_connected, is_over=n_iter < self.max_iter)
+        settings = float(self.alpha), self.max_iter, self.tol
+        scores, n_iter = _logistic_scores(pairs, weight, *settings)
+        self._warn(is_connected, has_converged=n_iter < self.max_iter)
         self.items_, self.scores_ = items, scores - scores.mean()
         self.is_connected_, self.n_iter_ = is_connected, n_iter
         return self
@@ -167,14 +167,13 @@ class BradleyTerry(BaseEstimator):
         """
         check_is_fitted(self)
         names = check_names(X, "X")
-        place = positions(names, self.items_)
-        is_known = place >= 0
-        if self.alpha == 0 and not is_known.all():
+        index = indices_of(names, self.items_)
+        if self.alpha == 0 and (index < 0).any():
             raise ValueError(
-                f"BradleyTerry has no score of {names.tolist()[np.argmin(is_known)]!r}, which "
+                f"BradleyTerry has no score of {names.tolist()[np.argmin(index)]!r}, which "
                 "training has not seen: with alpha > 0 it would be that of the mean item."
             )
-        return np.where(is_known, self.scores_[place], 0.0)
+        return np.where(index >= 0, self.scores_[index], 0.0)
 
     def win_probability(self, X: Any) -> Floats:
         """Return the probability that the first item of each duel wins.
@@ -215,7 +214,7 @@ class BradleyTerry(BaseEstimator):
         pairs = np.arange(len(names)).reshape(-1, 2)
         return share_in_order(self.predict(names), pairs, duels.weight)
 
-    def _warn(self, is_connected: bool, is_over: bool) -> None:
+    def _warn(self, is_connected: bool, has_converged: bool) -> None:
         """Warn of scores that are not those of the minimum."""
         if not is_connected and self.alpha == 0:
             warn(
@@ -224,7 +223,7 @@ class BradleyTerry(BaseEstimator):
                 "met them. Set alpha > 0, or leave such items out.",
                 ConvergenceWarning,
             )
-        elif not is_over:
+        elif not has_converged:
             warn(
                 f"BradleyTerry stopped before tol={self.tol:g} was reached: raise max_iter="
                 f"{self.max_iter}, or tol.",
@@ -259,8 +258,7 @@ def _is_strongly_connected(pairs: Indices, n_items: int) -> bool:
     # SciPy 1.11 finds no components of a graph with indices of 64 bits.
     ends = tuple(pairs.astype(np.int32).T)
     graph = csr_array((np.ones(len(pairs)), ends), shape=(n_items, n_items))
-    n_parts = connected_components(graph, connection="strong", return_labels=False)
-    return int(n_parts) == 1
+    return int(connected_components(graph, connection="strong", return_labels=False)) == 1
 
 
 def _logistic_scores(
@@ -281,6 +279,6 @@ def _logistic_scores(
     # Each duel from both sides: the classifier needs two classes.
     won = np.repeat([1, 0], n_pairs)
     with catch_warnings():
-        simplefilter("ignore")  # `fit` warns in terms of duels
+        simplefilter("ignore")  # `fit` warns in the words of duels
         model.fit(vstack([wins, -wins]), won, sample_weight=np.tile(weight / 2, 2))
     return model.coef_[0], int(model.n_iter_[0])

@@ -1,4 +1,4 @@
-"""A splitter of pairs that keeps on one side what belongs together."""
+"""Folds of pairs that keep equal pairs, or items, on one side."""
 
 from __future__ import annotations
 
@@ -89,14 +89,18 @@ class PairKFold(BaseCrossValidator):
         """
         pairs = X.pairs if isinstance(X, PairTable) else check_pairs("PairKFold", X, None)
         folds = self._folds(pairs)
-        # Not a generator itself, so that invalid input is an error here, not at the first split.
-        splits = [self._split(folds, number) for number in range(self.n_splits)]
-        for number, parts in enumerate(splits):
-            if not all(len(part) for part in parts):
+        # All splits first, so that invalid input is an error here, not at the first split.
+        splits = []
+        for fold in range(self.n_splits):
+            is_tested = folds == fold
+            train = np.flatnonzero(~is_tested.any(axis=1))
+            test = np.flatnonzero(is_tested.all(axis=1))
+            if not (len(train) and len(test)):
                 raise ValueError(
                     f"PairKFold with n_splits={self.n_splits} and keep={self.keep!r} leaves split "
-                    f"{number} without pairs in one of its parts: take fewer splits."
+                    f"{fold} without pairs in one of its parts: take fewer splits."
                 )
+            splits.append((train, test))
         return iter(splits)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -116,30 +120,24 @@ class PairKFold(BaseCrossValidator):
 
     def _folds(self, pairs: Indices) -> Indices:
         """Return the fold of both items of each pair, of shape (n_pairs, 2)."""
-        code = unique_pairs(pairs, ordered=False)[1]
+        # A unit, two items or one, is in one fold with all its pairs.
         if self.keep == "items":
-            code = np.unique(pairs, return_inverse=True)[1].reshape(-1)
-        size = np.bincount(code)
+            unit = np.unique(pairs, return_inverse=True)[1].reshape(-1, 2)
+        else:
+            unit = np.column_stack([unique_pairs(pairs, ordered=False)[1]] * 2)
+        size = np.bincount(unit.ravel())
         if len(size) < self.n_splits:
             raise ValueError(
                 f"PairKFold with keep={self.keep!r} needs at least n_splits={self.n_splits} of "
                 f"them. Got {len(size)}."
             )
-        # The largest first, each to the smallest fold so far; ties in random order.
+        # The largest unit first, each into the smallest fold so far; ties in random order.
         random = check_random_state(self.random_state)
         order = random.permutation(len(size))
         order = order[np.argsort(-size[order], kind="stable")]
         fold = np.empty(len(size), dtype=np.intp)
         filled = np.zeros(self.n_splits, dtype=np.intp)
-        for one in order:
-            fold[one] = np.argmin(filled)
-            filled[fold[one]] += size[one]
-        by_pair = fold[code]
-        return by_pair.reshape(-1, 2) if self.keep == "items" else np.column_stack([by_pair] * 2)
-
-    @staticmethod
-    def _split(folds: Indices, number: int) -> tuple[Indices, Indices]:
-        """Return the positions of the pairs of both parts of a split."""
-        is_tested = folds == number
-        train = np.flatnonzero(~is_tested.any(axis=1))
-        return train, np.flatnonzero(is_tested.all(axis=1))
+        for index in order:
+            fold[index] = np.argmin(filled)
+            filled[fold[index]] += size[index]
+        return fold[unit]

@@ -28,16 +28,16 @@ _BOOSTERS = PNormPushRanker, RankBoost, SmoothMarginRanker
 _RANKERS = (BoostedTreesRanker, KernelPairwiseSGDRanker, *_BOOSTERS)
 
 _ALLOWED = {"n_iter_no_change": None, "warm_start": False, "batch_size": None, "n_bags": 1}
-"""The one value of some parameters that can be fitted."""
+"""The only value of some parameters with which pairs can be fitted."""
 
 _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -200, 80
-"""Binary exponents between which weights of pairs are taken as they are."""
+"""Binary exponents between which weights of pairs stay unscaled: sums are far from overflow."""
 
 
 class PairRanker(BaseEstimator):
     r"""Fit a ranker to pairs (winner, loser) of items: duels, A/B preferences, annotations.
 
-    Use it when nobody has graded the items, but somebody has said of two of them which is better.
+    Use it when you have pairwise preferences instead of grades.
     Items are rows of X, which is held once; a pair is two row numbers, and may have a weight. The
     scores of new items come from their features; for items without features see `BradleyTerry`.
 
@@ -143,10 +143,11 @@ class PairRanker(BaseEstimator):
         model = self._unfitted()
         is_pipeline = isinstance(model, Pipeline)
         ranker = model[-1] if is_pipeline else model
-        given = model[:-1].fit_transform(X) if is_pipeline and len(model) > 1 else X
-        checked = ranker.check_items(given)
-        pairs, weight = check_weighted_pairs("PairRanker", pairs, checked.shape[0], sample_weight)
-        items = PairedItems.from_pairs(checked, pairs, weight)
+        if is_pipeline and len(model) > 1:
+            X = model[:-1].fit_transform(X)
+        X = ranker.check_items(X)
+        pairs, weight = check_weighted_pairs("PairRanker", pairs, X.shape[0], sample_weight)
+        items = PairedItems.from_pairs(X, pairs, weight)
         items = replace(items, has_heights=getattr(ranker, "p", 1) > 1)
         ranker.check_training(items)
         ranker.set_fitted(ranker.fit_rows(items))
@@ -227,11 +228,13 @@ def _check_supported(ranker: Any) -> None:
         )
     ranker.check_parameters()
     values = ranker.get_params(deep=False)
-    refused = [name for name, one in _ALLOWED.items() if values.get(name, one) != one]
-    refused += ["push"] * (values.get("push") == "ir")
-    refused += ["loss"] * (is_listwise(values.get("loss")) or values.get("loss") == "ndcg")
-    solver = getattr(ranker, "solver_in_use", None)
-    refused += ["solver"] * (solver is not None and solver.traits.needs_stumps)
+    refused = [name for name, value in _ALLOWED.items() if values.get(name, value) != value]
+    if values.get("push") == "ir":
+        refused.append("push")
+    if is_listwise(values.get("loss")) or values.get("loss") == "ndcg":
+        refused.append("loss")
+    if hasattr(ranker, "solver_in_use") and ranker.solver_in_use.traits.needs_stumps:
+        refused.append("solver")
     if refused:
         raise ValueError(
             f"PairRanker can't fit {type(ranker).__name__} with "
@@ -273,7 +276,7 @@ class PairedItems(Rows):
     @classmethod
     def from_pairs(cls, X: Any, pairs: Indices, pair_weight: Floats) -> PairedItems:
         """Return the rows of X with their pairs, of shape (n_pairs, 2), of positive weight."""
-        # Contiguous columns: each is read on its own, again and again.
+        # Contiguous columns: every sum over pairs reads each on its own.
         above, below = (np.ascontiguousarray(pairs[:, side], dtype=np.intp) for side in (0, 1))
         weight = GivenPairs(X.shape[0], above, below, pair_weight).weight
         rows = cls(X, np.zeros(len(weight)), None, weight, None, None, None, None)
@@ -286,9 +289,9 @@ class PairedItems(Rows):
 
     def take(self, rows: Indices, weight: Floats | None = None) -> PairedItems:
         """Return some of the rows, with the pairs of which both rows are among them."""
-        place = np.full(len(self.y), -1)
-        place[rows] = np.arange(len(rows))
-        above, below = place[self.above], place[self.below]
+        new_row = np.full(len(self.y), -1)
+        new_row[rows] = np.arange(len(rows))
+        above, below = new_row[self.above], new_row[self.below]
         kept = (above >= 0) & (below >= 0)
         return self._at(rows, weight, above[kept], below[kept], self.pair_weight[kept])
 
@@ -296,9 +299,9 @@ class PairedItems(Rows):
         """Return equal rows as one, in an order of their own: that of a hash of the features."""
         if self.has_heights:
             return self.take(np.argsort(self.code, kind="stable"))
-        _, first, place = np.unique(self.code, return_index=True, return_inverse=True)
-        weight = np.bincount(place, self.weight).astype(np.float64, copy=False)
-        return self._at(first, weight, place[self.above], place[self.below], self.pair_weight)
+        _, first, new_row = np.unique(self.code, return_index=True, return_inverse=True)
+        weight = np.bincount(new_row, self.weight).astype(np.float64, copy=False)
+        return self._at(first, weight, new_row[self.above], new_row[self.below], self.pair_weight)
 
     def _at(
         self, rows: Indices, weight: Floats | None, above: Indices, below: Indices, pairs: Floats

@@ -82,9 +82,11 @@ class InformationRetrievalPush(Push):
         if self.preferences.is_bipartite_list:
             return self._bipartite(scores)
         rows = self.preferences
+        # ln B_i, the same for all rows of a segment, and w_i pi_i from ln B_i - f_i.
         log_mass, share = rows.normalised(scores)
         log_below = rows.scan_below(np.logaddexp, log_mass, -np.inf)
         value, upper, curvature = _terms(rows.spread(log_below) - scores, rows.weight)
+        # sum_i w_i pi_i q_ik over the rows i above k.
         push = share * rows.spread(self._pushed(upper, log_mass, log_below))
         return rows.total(value), push - upper, curvature + push
 
@@ -94,20 +96,20 @@ class InformationRetrievalPush(Push):
         top = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
         gradient, curvature = np.empty((2, len(scores)))
 
-        def share_out(rows: slice) -> float:
+        def masses_of(rows: slice) -> float:
             share = np.subtract(scores[rows], top, out=gradient[rows])
             np.exp(share, out=share)
             share *= pairs.weight[rows]
             return float(share.sum())
 
-        def move_up(rows: slice) -> tuple[float, float]:
-            part, upper, curvature[rows] = _terms(log_below - scores[rows], pairs.weight[rows])
+        def terms_of(rows: slice) -> tuple[float, float]:
+            value, upper, curvature[rows] = _terms(log_below - scores[rows], pairs.weight[rows])
             np.negative(upper, out=gradient[rows])
-            return part, float(upper.sum())
+            return value, float(upper.sum())
 
-        total = float(pairs.total(sum(self._in_blocks(share_out, middle, len(scores)))))
+        total = float(pairs.total(sum(self._in_blocks(masses_of, middle, len(scores)))))
         log_below = top + float(np.log(total))
-        terms = np.array(self._in_blocks(move_up, 0, middle)).reshape(-1, 2)
+        terms = np.array(self._in_blocks(terms_of, 0, middle)).reshape(-1, 2)
         value, push = pairs.totals(*terms.sum(axis=0).tolist())
         gradient[middle:] *= push / total
         curvature[middle:] = gradient[middle:]
@@ -115,8 +117,8 @@ class InformationRetrievalPush(Push):
 
     def _in_blocks(self, task: Callable[[slice], Result], first: int, last: int) -> list[Result]:
         """Return the results of a function for blocks of the rows from `first` to before `last`."""
-        parts = list(blocks(last, start=first))
-        return self._threads.map(lambda n: task(parts[n]), len(parts))
+        slices = list(blocks(last, start=first))
+        return self._threads.map(lambda index: task(slices[index]), len(slices))
 
     def _pushed(self, upper: Floats, log_mass: Floats, log_below: Floats) -> Floats:
         r"""Return, for each segment, :math:`\sum_{i \text{ above } k} a_i q_{ik}` of its rows.
@@ -127,7 +129,7 @@ class InformationRetrievalPush(Push):
         log_below = np.where(np.isfinite(log_below), log_below, 0.0)  # avoid -inf - (-inf)
         log_upper, log_total = safe_log(rows.reduce(np.add, upper)), safe_log(upper.sum())
         log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + log_mass
-        # Shares are at most one, whatever rounding says.
+        # Shares are at most one, but for rounding.
         return np.exp(np.minimum(log_sum, rows.log_total(log_total)))
 
 

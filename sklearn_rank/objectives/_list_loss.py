@@ -68,7 +68,7 @@ class ListLoss:
         sums: Sums = ALL_HERE,
     ) -> None:
         self.rows = rows
-        self.loss: Any = loss  # which may have more methods
+        self.loss: Any = loss  # its optional methods are looked up by name
         self.sums = sums
         self.n_queries = int(sums.total(rows.queries.n_groups))
         self.blocks = rows.queries.blocks(_BLOCK_ROWS)
@@ -87,8 +87,8 @@ class ListLoss:
         """Return the mean loss and its gradient."""
         gradient, value = np.empty_like(scores), 0.0
         for block in self.blocks:
-            part, gradient[block.items] = self.by_block(block, scores[block.items])
-            value += part
+            term, gradient[block.items] = self.by_block(block, scores[block.items])
+            value += term
         return float(self.sums.total(value)), gradient
 
     @available_if(lambda objective: hasattr(objective.loss, "curvature"))
@@ -102,22 +102,22 @@ class ListLoss:
         return value, gradient, curvature / self.n_queries
 
     def by_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:
-        """Return a block's part of the mean, of this process, and the gradient by its scores."""
+        """Return a block's term of the mean, and the gradient by its scores."""
         value, gradient = self.loss.value_and_gradient(*self._arguments(block, scores))
         return float(value) / self.n_queries, gradient * (1.0 / self.n_queries)
 
     @available_if(lambda objective: hasattr(objective.loss, "second_derivatives"))
     def second_derivatives(self, block: Block, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return c, b and p, of which the second derivatives of the mean are made.
+        """Return c, b and p of the second derivatives of the mean, ``diag(c) - b p' - p b'``.
 
-        Between the rows of one query they are ``diag(c) - b p' - p b'``, else zero.
+        They are those between rows of one query; between queries they are zero.
         """
         c, b, p = self.loss.second_derivatives(*self._arguments(block, scores))
         return c / self.n_queries, b / self.n_queries, p
 
-    def query_gradient(self, number: int, scores: Floats) -> Floats:
-        """Return the gradient of the loss of one query alone, not of its part of the mean."""
-        block = self.rows.queries.block(number, number + 1)
+    def query_gradient(self, query: int, scores: Floats) -> Floats:
+        """Return the gradient of the loss of one query, not divided by their number."""
+        block = self.rows.queries.block(query, query + 1)
         return self.loss.value_and_gradient(*self._arguments(block, scores))[1]
 
     def shares(self, block: Block) -> Floats:

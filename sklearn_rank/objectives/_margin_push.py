@@ -19,6 +19,7 @@ from sklearn_rank._pair_sums.margin_losses import MarginLoss, as_margin_loss
 MARGIN_PUSHES = ("top", "crucial_pairs", "bottom", "both")
 
 _LARGE_MARGIN = 1e20
+"""A margin at which a loss that ever rises does."""
 
 _LARGEST_EXPONENT = 600.0
 """Exponentials up to it, and products of a few numbers with them, are far from overflow."""
@@ -92,7 +93,7 @@ class _SideSums:
 
 
 def _has_curvature(push: MarginPush) -> bool:
-    """Whether the second derivatives of a push are known, and bounded for p > 1."""
+    """Whether the loss has second derivatives, with a bound for p > 1."""
     loss = push.loss
     if not hasattr(loss, "second_derivative"):
         return False
@@ -182,7 +183,8 @@ class MarginPush(Push):
             log_weight = np.log(factor) + preferences.log_weight + power * log_relative
             log_pairs = safe_log(preferences.paired_weight(name))
             self._sides.append(_Side(name, log_weight, log_pairs, p))
-        log_sums = [log_sum_exp(one.log_weight + p * one.log_pairs) for one in self._sides]
+        # The denominator: the sum of the powers when every pair has a loss of one, H = N.
+        log_sums = [log_sum_exp(side.log_weight + p * side.log_pairs) for side in self._sides]
         self._log_norm = float(preferences.log_total(log_sum_exp(np.array(log_sums))))
 
     @property
@@ -202,8 +204,8 @@ class MarginPush(Push):
             value, gradient = self._pair_loss.value_and_gradient(scores)
             # Where no pair has any loss, some may be at a kink.
             return value, gradient if value else np.zeros(len(scores))
-        value, found = self._by_height(scores, lambda side: [side.gradient])
-        return value, found[0]
+        value, (gradient,) = self._by_height(scores, lambda side: [side.gradient])
+        return value, gradient
 
     @available_if(_has_curvature)
     def value_gradient_curvature(self, scores: Floats) -> tuple[float, Floats, Floats]:
@@ -247,8 +249,10 @@ class MarginPush(Push):
                 return 0.0, np.zeros(len(scores)), np.zeros(len(scores))
             slopes = weight * (np.abs(sums.upper) + np.abs(sums.lower))
             return sums.value / total, weight * (sums.upper - sums.lower) / total, slopes / total
-        value, found = self._by_height(scores, lambda side: [side.gradient, side.slopes])
-        return value, found[0], found[1]
+        value, (gradient, slopes) = self._by_height(
+            scores, lambda side: [side.gradient, side.slopes]
+        )
+        return value, gradient, slopes
 
     def _by_height(
         self,
@@ -257,27 +261,30 @@ class MarginPush(Push):
         with_second: bool = False,
     ) -> tuple[float, list[Floats]]:
         """Return J_p at p > 1, and the sums over both sides of arrays, linear in dJ_p/dH."""
-        found = self._pair_loss.in_parts(
+        results = self._pair_loss.in_parts(
             scores, lambda part: self._in_part(part, arrays_of, with_second)
         )
-        log_tops, sums, arrays = zip(*found, strict=True)
+        log_tops, sums, arrays = zip(*results, strict=True)
+        # J_p = (S / S_1)^(1/p), with S the sum of powers and S_1 its value at losses of one.
         log_sums = np.array(log_tops) + safe_log(sums)
         log_sum = float(self.preferences.log_total(log_sum_exp(log_sums)))
         if log_sum == -np.inf:  # no pair has any loss
             return 0.0, [np.zeros(len(scores)) for _ in arrays[0]]
         log_value = (log_sum - self._log_norm) / self.p
-        log_factors = [one - self._log_unit(one) + (log_value - log_sum) for one in log_tops]
+        # dJ_p/dH = J_p / S w N^(1-p) H^(p-1): each part has the last factors over its own scale.
+        log_factors = [top - self._log_unit(top) + (log_value - log_sum) for top in log_tops]
         joined = []
-        for parts in zip(*arrays, strict=True):
-            for one, log_factor in zip(parts, log_factors, strict=True):
-                np.multiply(one, np.exp(log_factor), out=one)
-            joined.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        for of_parts in zip(*arrays, strict=True):
+            for array, log_factor in zip(of_parts, log_factors, strict=True):
+                np.multiply(array, np.exp(log_factor), out=array)
+            joined.append(of_parts[0] if len(of_parts) == 1 else np.concatenate(of_parts))
         return float(np.exp(log_value)), joined
 
     def _in_part(
         self, part: PartSums, arrays_of: Callable[[_SideSums], list[Floats]], with_second: bool
     ) -> tuple[float, float, list[Floats]]:
-        """Return the sum of powers and arrays, and the logarithm of the factor of both."""
+        """Return the logarithm of a scale, and the sum of powers and the arrays over it."""
+        # 1. The heights H and the terms w N^(1-p) H^p of each side, as logarithms.
         weights = by_role(self.preferences.weight[part.rows], part.n_upper)
         heights, log_terms = [], []
         for side in self._sides:
@@ -285,40 +292,45 @@ class MarginPush(Push):
             _, log_weight = side.by_role(*by_role(side.log_weight[part.rows], part.n_upper))
             heights.append(part.heights(inner, side.name))
             log_terms.append(log_weight + self.p * safe_log(heights[-1]))
-        largest = max(float(np.max(each, initial=-np.inf)) for each in log_terms)
+        # 2. The largest term is the scale: no power of another height over it overflows.
+        largest = max(float(np.max(log_term, initial=-np.inf)) for log_term in log_terms)
         log_top = self.preferences.parts.largest(largest)
         log_top = log_top if np.isfinite(log_top) else 0.0
-        total, found = 0.0, []
+        total, of_sides = 0.0, []
         for side, height, log_term in zip(self._sides, heights, log_terms, strict=True):
             term = np.exp(log_term - log_top)
             total += float(term.sum())
-            # dJ/dH: the power p - 1 of each height, which is its term over itself.
+            # 3. dS/dH: the power p - 1 of each height is its term over the height.
             unit = np.exp(self._log_unit(log_top))
             outer = np.divide(term, height / unit, out=np.zeros_like(term), where=height > 0)
             inner, _ = side.by_role(*weights)
             above, below = side.by_role(inner, outer)
+            # 4. The chain rule: sums over pairs with the weights of both roles.
             sums = part.sums(above, below, with_second, with_value=False)
-            found.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
-        arrays = found[0] if len(found) == 1 else [sum(each) for each in zip(*found, strict=True)]
+            of_sides.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
+        arrays = (
+            of_sides[0] if len(of_sides) == 1 else [a + b for a, b in zip(*of_sides, strict=True)]
+        )
         return log_top, total, arrays
 
     def _log_unit(self, log_top: float) -> float:
         """Return the logarithm of about the largest height: others over it do not overflow."""
         return float(np.clip(log_top / self.p, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
-    def _curvature_of(self, at: _SideSums) -> Floats:
+    def _curvature_of(self, terms: _SideSums) -> Floats:
         """Return the diagonal of the Laplacian of one side."""
-        upper, lower = at.above * at.sums.second_upper, at.below * at.sums.second_lower
+        upper, lower = terms.above * terms.sums.second_upper, terms.below * terms.sums.second_lower
+        n_upper = terms.part.n_upper
         if hasattr(self.loss, "self_bound"):
-            return (1 + (self.p - 1) * self.loss.self_bound) * by_row(upper, lower, at.part.n_upper)
-        inner, outer = at.side.by_role(at.above, at.below)
-        _, slope = at.side.by_role(at.sums.upper, at.sums.lower)
+            return (1 + (self.p - 1) * self.loss.self_bound) * by_row(upper, lower, n_upper)
+        inner, outer = terms.side.by_role(terms.above, terms.below)
+        _, slope = terms.side.by_role(terms.sums.upper, terms.sums.lower)
         # b of a pair is a product of its slope and the sum of all slopes of the outer row: the sums
         # of first derivatives, with other weights, give it.
         slope = (1 - self.p) * slope
-        ratio = np.divide(slope, at.height, out=np.zeros_like(slope), where=outer > 0)
-        above, below = at.side.by_role(inner, outer * ratio)
-        sums = at.part.sums(above, below, with_value=False)
+        ratio = np.divide(slope, terms.height, out=np.zeros_like(slope), where=outer > 0)
+        above, below = terms.side.by_role(inner, outer * ratio)
+        sums = terms.part.sums(above, below, with_value=False)
         upper -= above * sums.upper
         lower -= below * sums.lower
-        return by_row(upper, lower, at.part.n_upper)
+        return by_row(upper, lower, n_upper)

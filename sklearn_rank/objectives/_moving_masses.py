@@ -17,6 +17,8 @@ _BLOCK = 16_000
 small enough to be allocated without new pages, whatever the limits of the allocator are."""
 
 _SMALLEST_EXPONENT = -690.0
+"""Its exponential, 1e-300, is still a normal number."""
+
 _SMALLEST_MASS = float(np.exp(_SMALLEST_EXPONENT))
 """Smaller masses are raised to this: arithmetic on subnormal numbers is slow."""
 
@@ -37,9 +39,8 @@ class _SideMass:
         self.data = data
         weight = weight[rows] if len(data) else np.ones(1)  # other processes may have the rows
         is_uniform = np.ptp(weight) == 0
-        known = weight[:1] if is_uniform else weight
-        self.log_weight = np.log(known)
-        self._per_weight: Floats | float = 1.0 / (float(known[0]) if is_uniform else known)
+        self.log_weight = np.log(weight[:1] if is_uniform else weight)
+        self._per_weight: Floats | float = 1.0 / (float(weight[0]) if is_uniform else weight)
 
     def log_masses(self, scores: Floats) -> float:
         """Set the masses to their logarithms; return the largest."""
@@ -65,7 +66,8 @@ class _SideMass:
     def move(self, block: slice, h: Values, step: float) -> None:
         """Multiply a block by ``exp(c step h) / total``."""
         growth, rows = float(np.exp(self.exponent * step)), h[self.rows][block]
-        # From the smaller of both factors up: in the other direction its digits cancel.
+        # The smaller of the factors 1 and growth, plus their difference for rows with the larger:
+        # in the other direction the digits of the smaller would cancel.
         factor = (rows if growth > 1 else ~rows).astype(np.float64)
         factor *= abs(growth - 1.0) / self.total
         factor += min(growth, 1.0) / self.total
@@ -92,7 +94,7 @@ class _SideMass:
     def peak(self, threads: ThreadPool) -> float:
         """Return the largest ``data / w``, 0 without rows."""
         blocks = _blocks_of(len(self.data))
-        return max(threads.map(lambda n: self.largest(blocks[n]), len(blocks)), default=0.0)
+        return max(threads.map(lambda i: self.largest(blocks[i]), len(blocks)), default=0.0)
 
     def extreme_score(self, peak: float) -> float:
         """Return the lowest score of the rows above, the highest of those below."""
@@ -100,7 +102,7 @@ class _SideMass:
 
 
 class _MassState:
-    """Masses of one bipartite list, moved in place, and what their sums tell at once.
+    """Masses of one bipartite list, moved in place, and what follows from their sums.
 
     Parameters
     ----------
@@ -129,19 +131,19 @@ class _MassState:
         pointer = np.array([0, int(preferences.segments.start[1]), len(weight)])
         self.gradient = RowGradient(np.empty(len(weight)), pointer)
         self._sides = [
-            self._masses_of(slice(first, last), of_side)
-            for first, last, of_side in zip(pointer, pointer[1:], exponents, strict=False)
+            self._masses_of(slice(first, last), side_exponents)
+            for first, last, side_exponents in zip(pointer, pointer[1:], exponents, strict=False)
         ]
         self._masses = [mass for side in self._sides for mass in side]
         self._blocks = [
-            (number, block)
-            for number, side in enumerate(self._sides)
+            (index, block)
+            for index, side in enumerate(self._sides)
             for block in _blocks_of(len(side[0].data))
         ]
         self.refresh(scores)
 
     def _masses_of(self, rows: slice, exponents: Sequence[float]) -> list[_SideMass]:
-        """Return the masses of one side; where there is one, its numbers are the gradient."""
+        """Return the masses of one side; a single one is stored in the gradient."""
         gradient, weight = self.gradient.data[rows], self._rows.weight
         is_gradient = len(exponents) == 1
         return [
@@ -152,11 +154,11 @@ class _MassState:
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores` in the log domain, without the rounding errors so far."""
         masses = self._masses
-        top = self._rows.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
-        sums = [mass.exponentiate(one) for mass, one in zip(masses, top, strict=True)]
-        total = self._rows.total(np.array(sums)).tolist()
-        for mass, *numbers in zip(masses, top, total, strict=True):
-            mass.normalise(*numbers)
+        tops = self._rows.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
+        sums = [mass.exponentiate(top) for mass, top in zip(masses, tops, strict=True)]
+        totals = self._rows.total(np.array(sums)).tolist()
+        for mass, top, total in zip(masses, tops, totals, strict=True):
+            mass.normalise(top, total)
 
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
@@ -166,7 +168,7 @@ class _MassState:
         return above.extreme_score(high) - below.extreme_score(low)
 
     def balancing_offset(self) -> float:
-        """Return the balancing offset of the scores, where both exponents are of size one."""
+        """Return the balancing offset of the scores; both exponents must be of size one."""
         return (self._masses[0].log_total - self._masses[-1].log_total) / 2
 
 
@@ -220,8 +222,7 @@ class ExponentialState(_MassState):
 
     def _value(self) -> float:
         """Return the objective."""
-        above, below = self._masses
-        return above.log_total / abs(above.exponent) + below.log_total / abs(below.exponent)
+        return sum(mass.log_total / abs(mass.exponent) for mass in self._masses)
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
         """Return d+, d-, d0 of a 0/1 weak ranker, from its sums in the histogram."""
@@ -239,16 +240,13 @@ class ExponentialState(_MassState):
 
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
-        sums = [[side.data[h[side.rows]].sum(), side.data.sum()] for side in self._masses]
-        sums = self._rows.total(np.array(sums)).tolist()
-        parts = [(side.exponent, *both) for side, both in zip(self._masses, sums, strict=True)]
+        sums = [[mass.data[h[mass.rows]].sum(), mass.data.sum()] for mass in self._masses]
+        one, total = self._rows.total(np.array(sums)).T
+        exponents = np.array([mass.exponent for mass in self._masses])
 
         def derivative(a: float) -> float:
-            slope = 0.0
-            for exponent, one, total in parts:
-                growth = np.exp(exponent * a)
-                slope += np.sign(exponent) * one * growth / (total + one * (growth - 1))
-            return float(slope)
+            growth = np.exp(exponents * a)
+            return float((np.sign(exponents) * one * growth / (total + one * (growth - 1))).sum())
 
         return derivative
 
@@ -257,14 +255,14 @@ class ExponentialState(_MassState):
         assert candidate.one is not None
         assert candidate.zero is not None
 
-        def move(number: int) -> None:
-            side, block = self._blocks[number]
+        def move(index: int) -> None:
+            side, block = self._blocks[index]
             self._masses[side].move(block, h, step)
 
         self._threads.map(move, len(self._blocks))
-        for side, one, zero in zip(self._masses, candidate.one, candidate.zero, strict=True):
-            growth = np.exp(side.exponent * step)
-            side.finish_move(float(one * growth + zero) / side.total)
+        for mass, one, zero in zip(self._masses, candidate.one, candidate.zero, strict=True):
+            growth = np.exp(mass.exponent * step)
+            mass.finish_move(float(one * growth + zero) / mass.total)
         self.value = self._value()
         return step
 
@@ -367,21 +365,18 @@ class BothState(_MassState):
     def _sums_of(self, h: Values) -> tuple[Floats, Floats]:
         """Return the sums of the four masses where h is 1, and where it is 0."""
 
-        def sums(number: int) -> tuple[int, list[float], list[float]]:
-            group, block = self._blocks[number]
-            pair = self._sides[group]
-            one = h[pair[0].rows][block].astype(np.float64)
-            zero = 1.0 - one
-            return (
-                group,
-                # Not by BLAS, whose own threads would wait for one another.
-                [float(np.einsum("i,i->", mass.data[block], one)) for mass in pair],
-                [float(np.einsum("i,i->", mass.data[block], zero)) for mass in pair],
-            )
+        def sums(index: int) -> tuple[int, list[list[float]]]:
+            side, block = self._blocks[index]
+            is_one = h[self._sides[side][0].rows][block].astype(np.float64)
+            # Not by BLAS, whose own threads would wait for one another.
+            return side, [
+                [float(np.einsum("i,i->", mass.data[block], rows)) for mass in self._sides[side]]
+                for rows in (is_one, 1.0 - is_one)
+            ]
 
         total = np.zeros((2, 2, 2))
-        for group, one, zero in self._threads.map(sums, len(self._blocks)):
-            total[:, group] += one, zero
+        for side, of_block in self._threads.map(sums, len(self._blocks)):
+            total[:, side] += of_block
         total = self._rows.total(total)
         return total[0].ravel(), total[1].ravel()
 
@@ -394,14 +389,14 @@ class BothState(_MassState):
         # The gradient of a risk is its share times the normalised masses of its rows.
         factor = (np.tile(self._shares(log_total), 2) / total).reshape(2, 2)
 
-        def move(number: int) -> None:
-            group, block = self._blocks[number]
-            top, bottom = self._sides[group]
+        def move(index: int) -> None:
+            side, block = self._blocks[index]
+            top, bottom = self._sides[side]
             top.move(block, h, step)
             bottom.move(block, h, step)
             out = self.gradient.data[top.rows][block]
-            np.multiply(top.data[block], factor[group, 0], out=out)
-            out += bottom.data[block] * factor[group, 1]
+            np.multiply(top.data[block], factor[side, 0], out=out)
+            out += bottom.data[block] * factor[side, 1]
 
         self._threads.map(move, len(self._blocks))
         for mass, new_total in zip(self._masses, total.tolist(), strict=True):

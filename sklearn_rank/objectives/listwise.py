@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from inspect import signature
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -120,9 +119,12 @@ class CrossEntropy(ListwiseLoss):
         self, block: Block, scores: Floats, target: Floats, weight: Floats | None
     ) -> tuple[float, Floats]:
         """Return the sum of the losses of the block's queries, and its gradient."""
+        # 1. P_s(j) = w_j e^{s_j} / Z_s of the scores; `target` is P_y of the relevance.
         share, shifted, log_total = softmax(block, scores, weight)
-        # Both terms are relative to the largest score: neither is a difference of large sums.
+        # 2. phi(s, y) = log Z_s - sum_j P_y(j) s_j, as P_y sums to 1 (Tewari2015, sec. 3.1). Both
+        # terms are relative to the largest score: neither is a difference of large sums.
         value = float(log_total.sum()) - float(target @ shifted)
+        # 3. d phi / d s_j = P_s(j) - P_y(j).
         share -= target
         return value, share
 
@@ -184,7 +186,8 @@ class SmoothedDcg(ListwiseLoss):
     """
 
     sigma: float = 1.0
-    max_relevance: ClassVar[float] = 240.0  # squares of larger gains, summed over rows, overflow
+    max_relevance: ClassVar[float] = 240.0
+    """Squares of larger gains, summed over rows, overflow."""
 
     def __post_init__(self) -> None:
         """Check sigma."""
@@ -199,8 +202,11 @@ class SmoothedDcg(ListwiseLoss):
         self, block: Block, scores: Floats, target: Floats, weight: Floats | None
     ) -> tuple[float, Floats]:
         """Return the sum of the losses of the block's queries, and its gradient."""
+        # 1. P(i) at the scores s / sigma; `target` is G(y_i).
         share = softmax(block, scores / self.sigma, weight)[0]
+        # 2. The mean gain of each query, whose negative is phi (Tewari2015, sec. 3.2).
         mean = block.reduce(np.add, share * target)
+        # 3. d phi / d s_i = -P(i) (G(y_i) - mean) / sigma.
         share *= block.spread(mean) - target
         share *= 1.0 / self.sigma
         return -float(mean.sum()), share
@@ -280,8 +286,7 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
     check_parameters("as_listwise_loss", {"loss": loss}, {"loss": LISTWISE_LOSS_CHOICE})
     if isinstance(loss, ListwiseLoss):
         return loss
-    kind: Any = LISTWISE_LOSSES[loss]
-    return kind(sigma) if "sigma" in signature(kind).parameters else kind()
+    return SmoothedDcg(sigma) if loss == "smoothed_dcg" else LISTWISE_LOSSES[loss]()
 
 
 def check_grades(loss: str | ListwiseLoss, highest: float, owner: str) -> None:

@@ -11,12 +11,13 @@ from sklearn_rank._core.tolerances import SCORE_PRECISION, SCORE_ROUNDING
 from sklearn_rank._pair_sums._exponential_sums import log_sum_exp
 
 _MANY_ROWS = 1 << 15
-"""Rows above which the error cut is looked for in bins first."""
+"""Rows above which bins are faster than a sort of all scores."""
 
 _N_BINS = 1 << 14
+"""Bins of scores; their sums stay in the second-level cache."""
 
-_MANY_AT_ONCE = 1 << 20
-"""Scores of all processes that one looks at, at a time."""
+_BLOCK_ROWS = 1 << 20
+"""Scores in one array, of all processes or of this one: an array of all takes much memory."""
 
 
 def balancing_offset(
@@ -63,14 +64,15 @@ def balancing_offset(
     [0.709, 0.709]
     """
     exponents = (log_weight - scores)[positive], (log_weight + scores)[~positive]
-    here = np.array([log_sum_exp(of_class) for of_class in exponents])
+    here = np.array([log_sum_exp(exponent) for exponent in exponents])
     positives, negatives = rows.log_total(here).tolist()
     return float(positives - negatives) / 2
 
 
 def _rounding(lowest: float, highest: float) -> float:
-    """Return the difference of equal scores, of some that lie between these two."""
-    spread = SCORE_PRECISION * highest - SCORE_PRECISION * lowest  # their difference could overflow
+    """Return the difference up to which scores between these two count as equal."""
+    # Products before the difference, which could overflow.
+    spread = SCORE_PRECISION * highest - SCORE_PRECISION * lowest
     return max(SCORE_ROUNDING * max(-lowest, highest), spread)
 
 
@@ -117,11 +119,11 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     signed = np.where(positive, weight, -weight)
     ends = np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)
     lowest, highest = rows.smallest(np.array(ends)) * (1, -1)
-    n_rows, size = rows.totals(len(scores), float(np.abs(signed).sum()))
+    n_rows, total_weight = rows.totals(len(scores), float(np.abs(signed).sum()))
     if not n_rows:
         return 0.0
     rounding = _rounding(lowest, highest)
-    tolerance = SCORE_ROUNDING * size
+    tolerance = SCORE_ROUNDING * total_weight
     cut = None
     if n_rows > _MANY_ROWS:
         cut = _cut_by_bins(scores, signed, (lowest, highest), rounding, tolerance, rows)
@@ -153,8 +155,8 @@ def _sorted_cut(
     """
     # Raising the cut past a row loses a positive and saves a negative.
     errors = np.concatenate([[0.0], np.cumsum(signed)])
-    place = np.concatenate([[True], values[1:] - values[:-1] > rounding, [True]])
-    errors[~place] = np.inf
+    is_cut = np.concatenate([[True], values[1:] - values[:-1] > rounding, [True]])
+    errors[~is_cut] = np.inf
     smallest = float(errors.min())
     best = int(np.argmax(errors <= smallest + tolerance))
     if best in (0, len(values)):
@@ -183,34 +185,37 @@ def _cut_by_bins(
     tolerance: float,
     rows: Sums,
 ) -> float | None:
-    """Return the error cut without a sort of all rows, or None where that is no gain.
+    """Return the error cut without a sort of all rows, or None where a sort is as fast.
 
     The scores are summed into bins of one width. In a bin the error is at least that at its
     lower end less the weight of its negatives: where this is above the smallest error at an
     end of a bin no cut in it is the best, and the rows of the bin count as one.
     """
+    # 1. The net weight, the weight of negatives and the number of rows of each bin.
     lowest, highest = ends
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
-        if not 0 < scale * rounding < 1:  # all scores are one, or the range is no float
+        if not 0 < scale * rounding < 1:  # all scores are equal, or their range overflows
             return None
     bins, sums = np.empty(len(scores), np.min_scalar_type(_N_BINS)), np.zeros((3, _N_BINS))
-    for block in blocks(len(scores), _MANY_AT_ONCE):  # other arrays of all rows take much memory
+    for block in blocks(len(scores), _BLOCK_ROWS):
         bins[block] = np.minimum((scores[block] - lowest) * scale, _N_BINS - 1)
         weights = signed[block], np.minimum(signed[block], 0.0), None
         sums += [np.bincount(bins[block], weight, _N_BINS) for weight in weights]
     net, negative, count = rows.total(sums)
+    # 2. The bins that may hold the cut: the smallest possible error in them is small enough.
     errors = np.concatenate([[0.0], np.cumsum(net)])
     bound = errors[:-1] + negative
     is_near = bound <= errors.min() + 2 * tolerance
     near, far = np.flatnonzero(is_near[bins]), np.flatnonzero(~is_near & (count > 0))
     if rows.agree(count[is_near].sum() > count.sum() / 2):
         return None
-    values, sizes = _gathered(scores[near], signed[near], rows)
+    # 3. The cut of their rows, between which each other bin is one row at its middle.
+    values, weights_near = _gathered(scores[near], signed[near], rows)
     values = np.concatenate([values, lowest + (far + 0.5) / scale])
     order = np.argsort(values)
-    sizes = np.concatenate([sizes, net[far]])[order]
-    error, cut = _sorted_cut(values[order], sizes, rounding, tolerance)
+    net_weights = np.concatenate([weights_near, net[far]])[order]
+    error, cut = _sorted_cut(values[order], net_weights, rounding, tolerance)
     # A bin may end inside a run of scores that differ by rounding.
     is_certain = np.min(bound[far], initial=np.inf) > error + tolerance
     is_certain, cut = rows.agree((is_certain, cut))
@@ -222,15 +227,15 @@ def _cut_by_bins(
 
 def _gathered(values: Floats, signed: Floats, rows: Sums) -> tuple[Floats, Floats]:
     """Return the scores of all rows, rising and each once, and their signed weights."""
-    here = _each_once(values, signed)
-    every = tuple(map(rows.concat, here))
-    return here if every[0] is here[0] else _each_once(*every)
+    here = _merge_equal(values, signed)
+    everywhere = tuple(map(rows.concat, here))
+    return here if everywhere[0] is here[0] else _merge_equal(*everywhere)
 
 
-def _each_once(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
+def _merge_equal(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
     """Return scores, rising, with the sums of the weights of equal ones."""
-    known, place = np.unique(values, return_inverse=True)
-    return known, np.bincount(place.ravel(), signed, len(known)).astype(np.float64)
+    unique, index = np.unique(values, return_inverse=True)
+    return unique, np.bincount(index.ravel(), signed, len(unique)).astype(np.float64)
 
 
 def _smallest_gap(
@@ -238,14 +243,14 @@ def _smallest_gap(
 ) -> float:
     """Return the smallest distance above rounding of different scores, 2 where there is none.
 
-    Every process sees all scores, a few bins of them at a time.
+    Every process sees all scores, a group of bins at a time.
     """
-    group = np.cumsum(count) // _MANY_AT_ONCE
+    group = np.cumsum(count) // _BLOCK_ROWS
     smallest, last = np.inf, -np.inf
-    for number in np.unique(group[count > 0]).tolist():
-        here = np.unique(values[group[bins] == number])
-        known = np.unique(np.append(rows.concat(here), last))
-        gaps = np.diff(known)  # infinite after the first score, which has none before it
+    for index in np.unique(group[count > 0]).tolist():
+        here = np.unique(values[group[bins] == index])
+        unique = np.unique(np.append(rows.concat(here), last))
+        gaps = np.diff(unique)  # infinite after the first score, which has none before it
         smallest = float(np.min(gaps[gaps > rounding], initial=smallest))
-        last = float(known[-1])
+        last = float(unique[-1])
     return smallest if np.isfinite(smallest) else 2.0

@@ -1,8 +1,8 @@
 r"""Objectives made of the exponentials of the margins of all pairs, at the cost of the rows.
 
-Each is a function of the scores alone, with the methods of `Push`; what more some can do
-(second derivatives, the closed-form step) is a method that the others do not have.
-``PUSHES`` collects them by the name users pass as ``push``.
+Each is a function of the scores alone, with the methods of `Push`. Second derivatives and
+closed-form steps are methods of those that have them. ``PUSHES`` lists the pushes by the name that
+users pass as ``push``.
 """
 
 from __future__ import annotations
@@ -98,8 +98,11 @@ class SidePush(ExponentialSums, Push):
         return ExponentialState(self, scores, threads)
 
     def value(self, scores: Floats) -> float:
-        """Return J_p; here p may be infinite."""
+        """Return J_p of Rudin2009, sec. 2; here p may be infinite."""
+        # 1. The inner sums, sum_i w_i e^{-f_i} of the rows above, once for all rows k of a segment:
+        # e^{-(f_i - f_k)} is a product, e^{-f_i} e^{f_k}.
         inner = self._inner_sums(scores)[0]
+        # 2. The largest height, R_max (sec. 9.2), or the sum of the p-th powers.
         if np.isinf(self.p):
             outer = self.preferences.reduce(np.maximum, self.sign * scores)
             largest = float(np.max(outer + self._inner_scan(inner) - self._log_pairs))
@@ -146,23 +149,24 @@ class SidePush(ExponentialSums, Push):
         bipartite = self.preferences.bipartite_segments
         if self.p != 1 and bipartite is None:
             return None
-        at = sums or self.segment_sums(scores)
-        inner_split = self.preferences.split(at.inner_share, h)
-        outer_split = self.preferences.split(at.outer_share, h)
+        sums = sums or self.segment_sums(scores)
+        # Shares of the rows with h = 0 and with h = 1 in the mass of each segment.
+        inner_split = self.preferences.split(sums.inner_share, h)
+        outer_split = self.preferences.split(sums.outer_share, h)
+        # share[a][b] is that of the pairs whose inner row has h = a and whose outer row h = b.
         if bipartite is not None:
             i, o = bipartite if self.side == "top" else bipartite[::-1]
-            share = [[float(one[i] * other[o]) for other in outer_split] for one in inner_split]
+            share = [[float(inner[i] * outer[o]) for outer in outer_split] for inner in inner_split]
         else:
-            value = self._segment_masses(at.inner, at.outer)[0]
-            above = [self._inner_scan(at.inner + safe_log(one)) for one in inner_split]
-            below = [at.outer + safe_log(other) for other in outer_split]
-            parts = np.array([[log_sum_exp(i + o) for o in below] for i in above])
-            found = np.exp(np.minimum(self.preferences.lists.log_total(parts) - value, 0.0))
-            share = found.tolist()
-        above_only, below_only = share[1][0], share[0][1]
+            value = self._segment_masses(sums.inner, sums.outer)[0]
+            inner_sums = [self._inner_scan(sums.inner + safe_log(part)) for part in inner_split]
+            outer_sums = [sums.outer + safe_log(part) for part in outer_split]
+            logs = np.array([[log_sum_exp(i + o) for o in outer_sums] for i in inner_sums])
+            share = np.exp(np.minimum(self.preferences.lists.log_total(logs) - value, 0.0)).tolist()
+        right, wrong = share[1][0], share[0][1]
         if self.side == "bottom":
-            above_only, below_only = below_only, above_only
-        return PairShares(above_only, below_only, share[0][0] + share[1][1])
+            right, wrong = wrong, right
+        return PairShares(right, wrong, share[0][0] + share[1][1])
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a.
@@ -174,15 +178,16 @@ class SidePush(ExponentialSums, Push):
             if self.preferences.bipartite_segments is not None:
                 return self._bipartite_slope(scores, h)
             return super().slope(scores, h)
-        at = self.segment_sums(scores)
-        inner_zero, inner_one = map(safe_log, self.preferences.split(at.inner_share, h))
-        outer_zero, outer_one = map(safe_log, self.preferences.split(at.outer_share, h))
+        sums = self.segment_sums(scores)
+        inner_zero, inner_one = map(safe_log, self.preferences.split(sums.inner_share, h))
+        outer_zero, outer_one = map(safe_log, self.preferences.split(sums.outer_share, h))
 
         def derivative(a: float) -> float:
             inner_step, outer_step = -self.sign * a, self.sign * self.p * a
             inner_a = np.logaddexp(inner_one + inner_step, inner_zero)
             outer_a = np.logaddexp(outer_one + outer_step, outer_zero)
-            _, inner_mass, outer_mass = self._segment_masses(at.inner + inner_a, at.outer + outer_a)
+            masses = self._segment_masses(sums.inner + inner_a, sums.outer + outer_a)
+            _, inner_mass, outer_mass = masses
             inner_mean = inner_mass @ np.exp(inner_one + inner_step - inner_a)
             outer_mean = outer_mass @ np.exp(outer_one + outer_step - outer_a)
             return float(self.preferences.lists.total(self.sign * (outer_mean - inner_mean)))
@@ -191,8 +196,8 @@ class SidePush(ExponentialSums, Push):
 
     def _bipartite_slope(self, scores: Floats, h: Floats) -> Callable[[float], float]:
         """Return the slope on one bipartite list: the difference of two means of h."""
-        segments = self.preferences.bipartite_segments or (0, 0)
-        inner, outer = segments if self.side == "top" else segments[::-1]
+        above, below = self.preferences.bipartite_segments or (0, 0)
+        inner, outer = (above, below) if self.side == "top" else (below, above)
         inner_mean = self._weighted_mean(scores, h, inner, -self.sign)
         outer_mean = self._weighted_mean(scores, h, outer, self.sign * self.p)
         return lambda a: self.sign * (outer_mean(a) - inner_mean(a))
@@ -210,8 +215,8 @@ class SidePush(ExponentialSums, Push):
             exponent += log_mass
             exponent -= self.preferences.largest(float(np.max(exponent, initial=-np.inf)))
             mass = np.exp(exponent, out=exponent)
-            of_h, total = self.preferences.totals(mass @ h, mass.sum())
-            return float(of_h) / float(total)
+            weighted, total = self.preferences.totals(mass @ h, mass.sum())
+            return float(weighted) / float(total)
 
         return mean
 
@@ -324,12 +329,12 @@ def make_push(
     push: str,
     bottom_weight: float = 1.0,
 ) -> Push:
-    """Return the push with a margin loss: of ``PUSHES`` for the exponential one.
+    """Return the push with a margin loss: one of ``PUSHES`` for the exponential loss.
 
     Raises
     ------
     ValueError
-        When ``push="ir"`` is asked for of pairs that are listed one by one.
+        When `push` is "ir" for pairs that are listed one by one.
 
     Examples
     --------

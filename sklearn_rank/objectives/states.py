@@ -92,7 +92,7 @@ class ScoreState:
         return self.preferences.smallest_difference(self.scores, self.scores)
 
     def _evaluate(self) -> None:
-        # What value, gradient and shares are all made of, for objectives that have it.
+        # Sums over segments, from which objectives that have them get value, gradient and shares.
         objective: Any = self.objective
         is_shared = hasattr(objective, "segment_sums") and not self.preferences.is_bipartite_list
         self._sums = (objective.segment_sums(self.scores),) if is_shared else ()
@@ -156,12 +156,14 @@ class SecondOrderState(ScoreState):
             return float(min(rows.totals(c[h].sum(), c[~h].sum())))
         low = float(rows.smallest(float(np.min(h, initial=np.inf))))
         width = float(rows.largest(float(np.max(h, initial=-np.inf)))) - low
-        total, one = rows.totals(float(c.sum()), float(c @ (h - low)))
+        total, moment = rows.totals(float(c.sum()), float(c @ (h - low)))
         if total == 0 or width == 0:
             return 0.0
-        spread = h - (low + one / total)  # from the mean, where the sum of squares is smallest
-        square = float(rows.total(float(c @ (spread * spread))))
-        return min(2.0 * square, width * min(one, width * total - one))
+        # The second bound, with a the mean of h, where the sum of squares is smallest; and the
+        # first for (h - low) / width, which is in [0, 1].
+        deviation = h - (low + moment / total)
+        square = float(rows.total(float(c @ (deviation * deviation))))
+        return min(2.0 * square, width * min(moment, width * total - moment))
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``, halved until the objective does not rise."""

@@ -173,7 +173,7 @@ def test_error_cuts_of_few_rows(problem, owner):
 @pytest.mark.parametrize("share", [0.4, 0.0001, 0.9999])
 @pytest.mark.parametrize("rounding", [None, 1, 1e-14])
 def test_error_cuts_of_many_rows(share, rounding, monkeypatch):
-    monkeypatch.setattr(offsets, "_MANY_AT_ONCE", 10_000)
+    monkeypatch.setattr(offsets, "_BLOCK_ROWS", 10_000)
     rng = np.random.default_rng(3)
     positive = rng.random(60_000) < share
     f = rng.normal(size=60_000) + positive

@@ -127,26 +127,7 @@ def test_a_weight_is_a_multiplicity(problem, push):
         assert once == oracles.thresholds(X[copies, column], None, max_bins=3)
 
 
-# Derivatives --------------------------------------------------------------------------------
-
-
 # Pair masses and steps ----------------------------------------------------------------------
-
-
-@given(one_list(), st.sampled_from([1, 2, 4, 16]))
-def test_pair_masses_are_products_on_one_list(problem, p):
-    f, y, _, w = _objective(problem)
-    h = problem.X[:, 0] > np.median(problem.X[:, 0])
-    weight = oracles.row_weights(y, w)
-    positive = y == y.max()
-    u = np.where(positive, weight * np.exp(-f), 0)
-    v = np.where(positive, 0, weight * np.exp(p * f))
-    d_plus = u[h].sum() * v[~h].sum() / (u.sum() * v.sum())
-    d_minus = u[~h].sum() * v[h].sum() / (u.sum() * v.sum())
-    masses = oracles.pair_masses(h.astype(float), f, y, None, w, p)
-    assert masses == approx((d_plus, d_minus, 1 - d_plus - d_minus), 1e-10)
-    edge = oracles.edge(h.astype(float), f, y, None, w, p)
-    assert edge == approx(d_plus - d_minus, 1e-10, 1e-10)
 
 
 def test_closed_form_step_written_out():
@@ -267,26 +248,6 @@ def test_unit_pair_weights():
     assert oracles.unit_pair_weights(Y, None, W) == approx(W)
 
 
-@pytest.mark.parametrize("g", [0.01, 0.1, 0.24])
-def test_smooth_margin_step_is_the_root(g):
-    y = [1, 1, 0, 0]
-    h = np.array([1.0, 0.0, 0.0, 0.0])
-    f = np.array([0.0, 0.3, 0.1, 0.0])
-    masses = oracles.pair_masses(h, f, y)
-    alpha = oracles.smooth_margin_step(h, g, f, y)
-    assert alpha == approx(oracles.smooth_margin_closed_form(*masses, g), 1e-10)
-    h = np.array([1.0, 0.0, 1.0, 0.0])
-    f = np.array([-1.0, 0.3, -0.6, 0.5])
-    d_plus, d_minus, d_zero = oracles.pair_masses(h, f, y)
-    alpha = oracles.smooth_margin_step(h, g, f, y)
-    expected = oracles.smooth_margin_closed_form(d_plus, d_minus, d_zero, g)
-    assert alpha == approx(expected, 1e-10)
-    root = sqrt((g * d_zero) ** 2 + 4 * (1 - g * g) * d_plus * d_minus)
-    stable = log(2 * (1 - g) * d_plus / (g * d_zero + root))
-    assert alpha == approx(stable, 1e-10)
-    assert oracles.smooth_margin_step(1 - h, g, f, y) == approx(-alpha)
-
-
 def test_smooth_margin_step_of_a_separating_weak_ranker_is_the_cap():
     y, h = [1, 1, 0, 0], np.array([1.0, 1.0, 0.0, 0.0])
     assert oracles.smooth_margin_step(h, 0.3, np.zeros(4), y) == approx(log(9) / 2)
@@ -321,9 +282,6 @@ def test_adaboost_written_out():
     assert oracles.adaboost(2 * h - 1, y, 2)[0] == approx(scores)
     repeated = oracles.adaboost(h[[0, 0, 1, 2, 3]], [1, 1, 1, 0, 0], 3)[1]
     assert oracles.adaboost(h, y, 3, [2, 1, 1, 1])[1] == approx(repeated)
-
-
-# Strategies ---------------------------------------------------------------------------------
 
 
 def _objective(problem):

@@ -105,11 +105,6 @@ def test_effective_rows_are_the_squared_sum_of_weights_over_the_sum_of_squares()
     assert found.effective_rows == pytest.approx(each.sum() ** 2 / (each**2).sum())
 
 
-def test_doubly_robust_estimates_take_predictions_where_nothing_was_shown():
-    found = estimate(TWO, [3.0, 1.0, 2.0, 0, 0, 0, 0, 0], method="dr", attraction=[0.4] * 8)
-    assert found.dcg == pytest.approx(1 / (2 * 0.9) + 0.4 / np.log2(3))
-
-
 def test_positions_that_the_log_does_not_have_may_have_an_offset():
     scores = [3.0, 2.0, 1.0, 0, 0, 0, 0, 0]
     found = [estimate(TWO, scores, offset=offset).dcg for offset in (BETA, BETA[:2])]

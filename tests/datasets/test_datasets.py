@@ -112,15 +112,6 @@ def test_rows_without_entries(write, zero_based):
     assert load_letor(write(b"1\n0\n"), zero_based=zero_based).data.shape == (2, 1)
 
 
-def test_n_features(write):
-    path = write(LETOR)
-    wide = load_letor(path, n_features=5).data
-    np.testing.assert_array_equal(wide[:, :3], load_letor(path).data)
-    np.testing.assert_array_equal(wide[:, 3:], 0)
-    with pytest.raises(ValueError, match=r"data\.txt: n_features was set to 2, .* 3 features"):
-        load_letor(path, n_features=2)
-
-
 def test_round_trip_through_scikit_learns_writer(tmp_path):
     queries = make_queries(n_queries=5, rows_per_query=7, random_state=0)
     file = io.BytesIO()

@@ -154,19 +154,6 @@ def test_they_are_shapley_values_of_anything(problem, form):
 # Laws ---------------------------------------------------------------------------------------
 
 
-@every_form
-def test_weight_two_is_the_row_twice_and_weight_zero_the_row_gone(form):
-    X, y = make_data()
-    weight = np.arange(len(y)) % 3
-    copies = np.repeat(np.arange(len(y)), weight)
-    weighted = make(form).fit(X, y, sample_weight=weight).contributions(X)
-    copied = make(form).fit(X[copies], y[copies]).contributions(X)
-    np.testing.assert_allclose(weighted, copied, rtol=1e-6, atol=1e-6)
-    X_other = np.where(weight[:, None] == 0, 1e6, X)
-    other = make(form).fit(X_other, y, sample_weight=weight).contributions(X)
-    np.testing.assert_allclose(weighted, other, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("form", LINEAR)
 def test_sparse_rows(form):
     X, y = make_data()

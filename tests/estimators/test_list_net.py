@@ -348,19 +348,6 @@ def same(model, other, X=X, atol=1e-7):
 
 
 @every_model
-def test_rows_queries_and_weights_are_what_they_mean(options):
-    model = ListNetLinear(**options).fit(X, Y, qid=QID, sample_weight=WEIGHT)
-    rows = np.random.default_rng(0).permutation(360)
-    shuffled = ListNetLinear(**options)
-    shuffled.fit(X[rows], Y[rows], qid=QID[rows], sample_weight=WEIGHT[rows])
-    same(shuffled, model)
-    copies = np.repeat(np.arange(360), WEIGHT.astype(int))
-    same(ListNetLinear(**options).fit(X[copies], Y[copies], qid=QID[copies]), model)
-    names = np.array([f"q{(7 * q) % 31}" for q in QID])
-    same(ListNetLinear(**options).fit(X, Y, qid=names, sample_weight=WEIGHT), model)
-
-
-@every_model
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_features_are_dense_features(options, container):
     holes = np.where(np.abs(X) > 0.5, X, 0.0)
@@ -512,9 +499,3 @@ def test_a_feature_of_tiny_variance_does_not_hold_up_the_others(place):
     X[:, place] = 0
     without = ListNetLinear(penalty=None, max_norm=0.5).fit(X, y, qid=qid)
     np.testing.assert_allclose(ranker.coef_, without.coef_, atol=1e-4)
-
-
-@pytest.mark.parametrize("max_norm", [0, -0.5, "1"])
-def test_the_radius_of_the_ball_is_positive(max_norm):
-    with pytest.raises(ValueError, match="The 'max_norm' parameter of ListNetLinear must be"):
-        ListNetLinear(max_norm=max_norm).fit(X, Y, qid=QID)

@@ -340,10 +340,6 @@ def test_shares_of_queries(metric):
     assert metric(y, f, empty=1, **options) == approx((0 + 1) / 2)
 
 
-def test_tpr_at_fpr_of_ties():
-    assert metrics.tpr_at_fpr_score([1, 0, 1, 0, 1, 1], np.zeros(6), max_fpr=0.3) == approx(0.3)
-
-
 # Push losses --------------------------------------------------------------------------
 
 

@@ -260,20 +260,6 @@ def test_all_constraints_hold_at_once(ranker):
 
 
 @every_booster
-def test_the_order_of_rows_and_doubled_weights_change_nothing(ranker):
-    order = np.random.default_rng(1).permutation(len(X))
-    model = ranker(**stumps(n_estimators=40, **EVERYTHING))
-    expected = clone(model).fit(X, Y)
-    permuted = clone(model).fit(X[order], Y[order])
-    weight = np.random.default_rng(2).integers(0, 3, len(X))
-    weighted = clone(model).fit(X, Y, sample_weight=weight)
-    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
-    for one, other in ((expected, permuted), (repeated, weighted)):
-        assert one.weak_rankers_.equal(other.weak_rankers_)
-        np.testing.assert_allclose(one.estimator_weights_, other.estimator_weights_, rtol=1e-9)
-
-
-@every_booster
 def test_a_warm_start_goes_on_as_one_fit(ranker):
     expected = ranker(**stumps(n_estimators=30, tol=0, **EVERYTHING)).fit(X, Y)
     model = ranker(**stumps(n_estimators=11, tol=0, warm_start=True, **EVERYTHING)).fit(X, Y)
@@ -337,17 +323,6 @@ def test_unused_constraints_change_nothing(ranker):
     unused = {"weak_ranker": Stumps(thresholds={}, special_values={}), "monotonic_cst": [0] * 4}
     model = ranker(n_estimators=20, **unused).fit(X, Y)
     assert model.weak_rankers_.equal(expected.weak_rankers_)
-
-
-@every_booster
-@given(problem=problems())
-def test_constraints_that_bind_nothing_choose_the_same(ranker, problem):
-    options = {"n_estimators": 8, "tol": 0}
-    expected = fit(ranker(**options), problem)
-    model = fit(ranker(**options, weak_ranker=Stumps(max_thresholds=999)), problem)
-    np.testing.assert_allclose(
-        model.objective_curve_, expected.objective_curve_, rtol=1e-9, atol=1e-9
-    )
 
 
 def test_values_beyond_the_training_range_are_not_missing():

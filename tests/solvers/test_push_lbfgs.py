@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from strategies import problems
 from tiers import crossed
 
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import PNormPushRanker
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Candidate
@@ -298,16 +298,6 @@ def test_objectives_know_no_features():
     np.testing.assert_allclose(
         model.pull_back(gradient), -X.T @ oracles.row_masses(X.sum(axis=1), y, p=2), atol=1e-12
     )
-
-
-def test_p_1_of_either_side_is_rankboost():
-    X, y = noisy_data(50, 3)
-    curves = [
-        PNormPushRanker(p=1, push=push).fit(X, y).objective_curve_ for push in ("top", "bottom")
-    ]
-    curves.append(RankBoost().fit(X, y).objective_curve_)
-    np.testing.assert_allclose(curves[0], curves[2], rtol=1e-10)
-    np.testing.assert_allclose(curves[1], curves[2], rtol=1e-10)
 
 
 def test_a_line_search_that_fails_at_a_bend_is_begun_anew():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 
-from sklearn_rank._core.arrays import Ability
 
-
-def import_extra(name: str, extra: str, owner: str, kind: type[Exception] = ImportError) -> Ability:
+def import_extra(
+    name: str, extra: str, owner: str, kind: type[Exception] = ImportError
+) -> ModuleType:
     """Import a module; the error, of class `kind`, names the package to install."""
     package = name.partition(".")[0]
     try:

@@ -16,7 +16,8 @@ from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table, in_all_forms
 from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema, check_schema
 from sklearn_rank.cli._tables.dataset import Dataset, training_data
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing, noting
+from sklearn_rank.cli._tables.inputs import InputError, listing, noting
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.models import Stumps
 from sklearn_rank.scorecard import (
     Card,

@@ -12,13 +12,14 @@ import numpy as np
 
 import sklearn_rank
 from sklearn_rank.cli import _contest, _rankers
-from sklearn_rank.cli._contest import ENSEMBLE, RANK_SCORE, Contest, choose_metrics, measure
+from sklearn_rank.cli._contest import ENSEMBLE, RANK_SCORE, Contest, choose_metrics
 from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
 from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._store import Model, load_model, model_scores, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
-from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, noting
-from sklearn_rank.metrics.held_out import Labels, Measured
+from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
+from sklearn_rank.cli._tables.options import Folds, TableOptions
+from sklearn_rank.metrics.held_out import Labels, Measured, measure
 from sklearn_rank.plotting.drawing import COLOURS, use_light_frame
 
 
@@ -39,21 +40,20 @@ def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Outp
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     """Print notes, the sentence and the table; return their record in the JSON."""
-    found, folds, data = contest.found, contest.folds, contest.data
-    for lines in found.warnings.values():
-        notes.append(f"{lines[0]} (in {min(len(lines), folds.cv)} of {folds.cv} folds)")
+    n_folds, table, sentence = contest.folds.cv, contest.table, _sentence(contest)
+    for lines in contest.results.warnings.values():
+        notes.append(f"{lines[0]} (in {min(len(lines), n_folds)} of {n_folds} folds)")
     show_notes(notes)
-    spent, sentence = dict(found.seconds), _sentence(contest)
-    if contest.weights:
-        spent[ENSEMBLE] = np.sum([spent[name] for name in contest.weights], axis=0).tolist()
-    columns = {_heading(name): _cells(column) for name, column in contest.table.items()}
-    columns["fit s"] = {name: f"{np.mean(spent[name]):.2g}" for name in contest.order}
-    print_table(data.summary(), columns, _footnotes(contest), sentence)
+    seconds = {name: np.mean(of_folds) for name, of_folds in contest.results.seconds.items()}
+    seconds[ENSEMBLE] = np.sum([seconds[name] for name in contest.weights])
+    columns = {_heading(metric): _cells(column) for metric, column in table.items()}
+    columns["fit s"] = {name: f"{seconds[name]:.2g}" for name in contest.order}
+    print_table(contest.data.summary(), columns, _footnotes(contest), sentence)
     results = {
-        name: {key: column[name].as_json() for key, column in contest.table.items()}
+        name: {metric: column[name].as_json() for metric, column in table.items()}
         for name in contest.order
     }
-    return {"cv": folds.cv, "best_at_the_top": sentence, "results": results}
+    return {"cv": n_folds, "best_at_the_top": sentence, "results": results}
 
 
 def train(
@@ -61,17 +61,17 @@ def train(
 ) -> None:
     """Fit one ranker to all rows, or what is best by folds, and store it."""
     notes: list[str] = []
-    usual = vars(Folds(param=folds.param))
-    changed = [name.replace("_", "-") for name, one in vars(folds).items() if one != usual[name]]
+    default = vars(Folds(param=folds.param))
+    changed = [option for option, value in vars(folds).items() if value != default[option]]
     if ranker if best is not None else changed:
-        what = f"{changed[0]} goes" if best is None else "ranker does not go"
+        what = "ranker does not go" if ranker else f"{changed[0].replace('_', '-')} goes"
         raise InputError(f"--{what} with --best, which compares models by folds")
     if best is not None:
         with noting(notes, refused=()):
             contest = _contest.hold(table, folds, notes, best)
         show(contest, notes)
         print()
-        notes.clear()  # they are shown
+        notes.clear()
         data, name = contest.data, contest.order[0]
         pipeline = _contest.fit_first(contest, notes)
     else:
@@ -94,13 +94,13 @@ def evaluate(model: str, table: TableOptions, metrics: list[str], output: Output
     names, rows = choose_metrics(metrics, tested), Labels(tested.y.astype(float), tested.qid)
     scores = model_scores(loaded, tested.X, model, notes)
     with noting(notes, refused=()):
-        found = {name: measure(name, rows, scores) for name in names}
+        column = {metric: measure(metric, rows, scores) for metric in names}
     show_notes(notes)
-    column = _cells({_heading(name): one for name, one in found.items()})
-    about = _about_intervals(tested, found.values())
-    print_table(f"{loaded.ranker} on {tested.summary()}", {"": column}, about)
+    cells = _cells({_heading(metric): measured for metric, measured in column.items()})
+    about = _about_intervals(tested, column.values())
+    print_table(f"{loaded.ranker} on {tested.summary()}", {"": cells}, about)
     if output is not None:
-        results = {name: one.as_json() for name, one in found.items()}
+        results = {metric: measured.as_json() for metric, measured in column.items()}
         content = {"model": model, "ranker": loaded.ranker, "results": results}
         write_json(output, _summary(tested) | content)
 
@@ -119,33 +119,28 @@ def _summary(data: Dataset) -> dict[str, Any]:
 
 def _heading(name: str) -> str:
     """Return how tables call a metric."""
-    kind, _, at = name.partition("@")
+    kind, mark, at = name.partition("@")
     if kind == "tpr":
         return f"TPR@{100 * float(at):g}%FPR"
-    short = {
-        RANK_SCORE: RANK_SCORE,
-        "precision": "P@",
-        "recall": "R@",
-        "map": "AP@" if at else "AP",
-    }
-    return short.get(kind, name.upper()[: len(kind) + 1]) + at
+    short = {"precision": "P", "recall": "R", "map": "AP", RANK_SCORE: RANK_SCORE}
+    return short.get(kind, kind.upper()) + mark + at
 
 
 def _cells(column: Mapping[str, Measured]) -> dict[str, str]:
     """Return value, interval, and a star for what is significantly worse than the best."""
     texts = {}
-    for name, one in column.items():
-        text = _shown(one.mean) if np.isfinite(one.mean) else "-"
-        if one.interval is not None:
-            text += f" [{', '.join(map(_shown, one.interval))}]"
-        texts[name] = text + ("*" if one.is_worse else " ")
+    for name, measured in column.items():
+        text = _shown(measured.mean) if np.isfinite(measured.mean) else "-"
+        if measured.interval is not None:
+            text += f" [{', '.join(map(_shown, measured.interval))}]"
+        texts[name] = text + ("*" if measured.is_worse else " ")
     return texts
 
 
-def _about_intervals(data: Dataset, found: Iterable[Measured], ratio: float | None = None) -> str:
+def _about_intervals(data: Dataset, cells: Iterable[Measured], ratio: float | None = None) -> str:
     """Return a footnote on the intervals, or on why there are none."""
     drawn = "folds" if ratio is not None else "rows" if data.qid is None else "queries"
-    if any(one.interval for one in found):
+    if any(measured.interval for measured in cells):
         return f"[low, high]: 95 % interval over {drawn}."
     return f"No intervals: too few independent {drawn}, or metrics that have none."
 
@@ -162,35 +157,35 @@ def _sentence(contest: Contest) -> str:
         return f"{start} (no interval: too few independent rows or queries)."
     allowed = f"choice among {len(order)} allowed for"
     if choice.interval(of="criterion").low <= choice.random_order["criterion"]:
-        found, chance = choice.interval(), choice.random_order["metric"]
-        ends = f"95 % interval {_ends(found)}, {allowed}"
+        chance = choice.random_order["metric"]
+        ends = f"95 % interval {_ends(choice.interval())}, {allowed}"
         return f"No better than chance, {heading} {chance:.3f}. {start} ({ends})."
     is_baseline = first in BASELINES
     rivals = {name for name in order if (name in BASELINES) != is_baseline} - {ENSEMBLE}
-    rival, found = choice.lead(rivals or {*order[1:]})
+    rival, lead = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
-    ends = f"95 % interval of the difference: {_ends(found)}, {allowed}"
-    if found.mean < 0.0005:  # which is shown as .000
+    ends = f"95 % interval of the difference: {_ends(lead)}, {allowed}"
+    if lead.mean < 0.0005:  # which is shown as .000
         return f"{start}, no better than {who} ({ends})."
-    sure = "" if found.low > 0 else ", which may be chance"
-    return f"{start}, {found.mean:.3f} more than {who}{sure} ({ends})."
+    doubt = "" if lead.low > 0 else ", which may be chance"
+    return f"{start}, {lead.mean:.3f} more than {who}{doubt} ({ends})."
 
 
 def _shown(value: float) -> str:
     return f"{round(value, 3) + 0.0:.3f}"  # no -0.000
 
 
-def _ends(found: Any) -> str:
-    return f"{_shown(found.low)} to {_shown(found.high)}"
+def _ends(interval: Any) -> str:
+    return f"{_shown(interval.low)} to {_shown(interval.high)}"
 
 
 def _footnotes(contest: Contest) -> str:
     data, table = contest.data, contest.table
-    cells = [one for column in table.values() for one in column.values()]
+    cells = [measured for column in table.values() for measured in column.values()]
     unit = "folds" if data.time is None else "periods, after those learned from"
     about = f"Rows held out in {contest.folds.cv} {unit}. "
-    about += _about_intervals(data, cells, contest.found.rows.ratio)
-    if any(one.below_best for one in cells):
+    about += _about_intervals(data, cells, contest.results.rows.ratio)
+    if any(measured.below_best for measured in cells):
         about += " *: worse than the best; stars hold the family-wise error at 5 %."
     if data.schema.weight is not None:
         about += f" Column {data.schema.weight!r} weighs rows in fitting, not in metrics."
@@ -202,7 +197,7 @@ def _footnotes(contest: Contest) -> str:
     if contest.choice is not None and contest.choice.criterion[0].argmax() > 0:
         about += "; first is the simplest within a standard error of the best, or the ensemble"
     if contest.weights:
-        members = ", ".join(f"{100 * share:.0f} % {one}" for one, share in contest.weights.items())
+        members = listing(f"{100 * share:.0f} % {name}" for name, share in contest.weights.items())
         of = "other folds" if data.time is None else "earlier periods, at first equal"
         about += f". {ENSEMBLE.capitalize()}: {members}; weights of {of}"
     return f"{about}."
@@ -216,9 +211,10 @@ def _drawn(contest: Contest, figure: Any) -> Any:
     panels = drawn.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axes, name in zip(panels, shown, strict=True):
         for place, model in enumerate(order):
-            one, is_baseline = table[name][model], model in BASELINES
-            axes.plot(one.interval or (), [place] * len(one.interval or ()), color="0.6")
-            axes.plot(one.mean, place, "o", color=COLOURS[is_baseline])
+            measured, is_baseline = table[name][model], model in BASELINES
+            interval = measured.interval or ()
+            axes.plot(interval, [place] * len(interval), color="0.6")
+            axes.plot(measured.mean, place, "o", color=COLOURS[is_baseline])
         axes.set_xlabel(_heading(name))
         use_light_frame(axes)
     panels[0].set_yticks(range(len(order)), order)

@@ -27,17 +27,11 @@ from sklearn_rank._core.protocols import Codes, Floats, Indices
 from sklearn_rank._core.rows import LIGHT, Lots, Rows
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._tables.dataset import Dataset, training_data
-from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, noting
+from sklearn_rank.cli._tables.inputs import InputError, noting
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.ensemble import HeldOutLabels, RankingEnsemble, Selection, select_members
 from sklearn_rank.metrics import RankingChoice, choose_ranking, ranking_scorer
-from sklearn_rank.metrics.held_out import (
-    Comparison,
-    Labels,
-    Measured,
-    estimate,
-    in_folds,
-    metric_value,
-)
+from sklearn_rank.metrics.held_out import Comparison, Labels, Measured, compare_with_best
 from sklearn_rank.metrics.scorers import scores_of, scoring_method
 from sklearn_rank.model_selection import QueryKFold, RollingOriginSplit
 
@@ -47,8 +41,6 @@ RANK_SCORE = "rank score"
 
 _FORMAT = "sklearn-rank comparison"
 _AT_THE_TOP = ("tpr", "pauc", "ndcg", "precision", "err", "mrr", "push", "map", "recall")
-_LEAST = 10
-"""Least queries, or rows of the rarer class, for an interval."""
 _NEAR = 0.62
 """The p-value of a difference of half a standard error."""
 
@@ -78,39 +70,8 @@ def choose_metrics(names: Iterable[str], data: Dataset, n_folds: int = 1) -> lis
 
 def top_metric(names: list[str]) -> str:
     """Return the metric that says which ranking is best at the top."""
-    found = (name for start in _AT_THE_TOP for name in names if name.startswith(start))
-    return next(found, names[0])
-
-
-def measure(name: str, rows: Labels, scores: Floats) -> Measured:
-    """Return a metric, its values in folds, and its interval; NaN if not defined."""
-    folds = in_folds(name, rows, scores)
-    values = np.array(folds or [metric_value(name, rows.y, scores, rows.qid)])
-    known = values[~np.isnan(values)]
-    measured = Measured(float(known.mean()) if known.size else float("nan"), None, folds)
-    levels = np.unique(rows.y, return_counts=True)[1]
-    with suppress(ValueError):  # fewer than two queries with a pair in a fold, or NaN
-        found = estimate(name, rows, scores)
-        if (levels.sum() - levels.max() if rows.qid is None else found.n_queries) >= _LEAST:
-            mean = getattr(found, "mean", measured.mean)
-            return replace(measured, mean=mean, interval=(found.low, found.high))
-    return measured
-
-
-def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
-    """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
-    table = {}
-    for name in names:
-        column = table[name] = {key: measure(name, rows, one) for key, one in scores.items()}
-        best = max(column, key=lambda key: column[key].mean)
-        if all(one.interval for one in column.values()):
-            for key in column.keys() - {best}:
-                found = estimate(name, rows, scores[best], scores[key])
-                # The best is chosen from the same data. Dividing the error rate by the number of
-                # the others still bounds the probability that the true best is starred (Hsu1981).
-                is_worse = found.p_value < 0.05 / (len(column) - 1)
-                column[key] = replace(column[key], below_best=found, is_worse=is_worse)
-    return table
+    at_top = (name for start in _AT_THE_TOP for name in names if name.startswith(start))
+    return next(at_top, names[0])
 
 
 def is_near_best(name: str, table: Comparison) -> bool:
@@ -127,7 +88,7 @@ class HeldOut:
     """Scores of rows by models that were fitted without them, and how the fits went, by name."""
 
     rows: Labels
-    place: Indices  # of each in the table
+    place: Indices  # of each row in the table
     folds: list[Fold]
     scores: dict[str, Floats] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
@@ -142,17 +103,17 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     """
     ids = data.qid if data.group is None else data.group
     splitter: Any = QueryKFold(n_folds, shuffle=True, random_state=seed)
-    given: dict[str, Any] = {"qid": ids}
+    metadata: dict[str, Any] = {"qid": ids}
     if data.time is not None:
         splitter = RollingOriginSplit(n_folds, embargo=data.embargo)
-        given = {"qid": data.qid, "groups": data.group, "time": data.time}
+        metadata = {"qid": data.qid, "groups": data.group, "time": data.time}
     elif ids is None:
         lots = Lots(Rows(None, data.y, None, np.ones(len(data.y))), _hashes(data))
-        splitter, given = PredefinedSplit(lots.folds(n_folds, seed)[1]), {}
+        splitter, metadata = PredefinedSplit(lots.folds(n_folds, seed)[1]), {}
     elif data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
         raise InputError("--group: a query lies in several groups; both can't be kept whole")
     try:
-        folds = list(splitter.split(data.X, data.y, **given))
+        folds = list(splitter.split(data.X, data.y, **metadata))
     except ValueError as error:
         raise InputError(f"--cv {n_folds}: {error}") from error
     sides = [data.y[rows] for fold in folds for rows in fold]
@@ -188,34 +149,33 @@ def repeats(data: Dataset, notes: list[str]) -> Indices | None:
 def held_out_rows(data: Dataset, n_folds: int) -> HeldOut:
     """Return the folds, and the rows held out in the order of the table, without scores."""
     folds = make_folds(data, n_folds, data.seed)
-    place = np.concatenate([test for _, test in folds])
-    fold = np.repeat(np.arange(n_folds), [len(test) for _, test in folds])
-    order = np.argsort(place)
-    place, fold, ratio = place[order], fold[order], None
+    fold, ratio = np.full(len(data.y), -1), None
+    for k, (_, test) in enumerate(folds):
+        fold[test] = k
+    place = np.flatnonzero(fold >= 0)
     if data.group is not None:  # rows of a group are not independent; neither are periods
         ratio = 1 / (n_folds - 1) if data.time is None else np.nan
     tested = data.take(place)
-    rows = Labels(tested.y.astype(float), tested.qid, fold, ratio, repeats(tested, []))
+    rows = Labels(tested.y.astype(float), tested.qid, fold[place], ratio, repeats(tested, []))
     return HeldOut(rows, place, folds)
 
 
 def cross_validate(pipelines: Mapping[str, Pipeline], data: Dataset, options: Folds) -> HeldOut:
     """Fit each pipeline on each fold and score the rows held out."""
-    found = held_out_rows(data, options.cv)
-    fold = np.asarray(found.rows.fold)
+    results = held_out_rows(data, options.cv)
+    fold = np.asarray(results.rows.fold)
     runs = [(name, k) for name in pipelines for k in range(options.cv)]
-    tasks = [delayed(_run_fold)(pipelines[name], data, found.folds[k], name) for name, k in runs]
-    results = Parallel(n_jobs=options.n_jobs, return_as="generator")(tasks)
+    tasks = [delayed(_run_fold)(pipelines[name], data, results.folds[k], name) for name, k in runs]
+    runs_done = zip(runs, Parallel(options.n_jobs, return_as="generator")(tasks), strict=True)
     bar: Any = {"length": len(tasks), "file": sys.stderr, "hidden": not sys.stderr.isatty()}
-    runs_done = zip(runs, results, strict=True)
     with click.progressbar(runs_done, label="cross-validating", **bar) as shown:
         for (name, k), (scores, seconds, lines) in shown:
-            found.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
-            found.seconds.setdefault(name, []).append(seconds)
+            results.scores.setdefault(name, np.empty(len(fold)))[fold == k] = scores
+            results.seconds.setdefault(name, []).append(seconds)
             for line in lines:
                 form = re.sub(r"\d[\d.e+-]*", "0", line)
-                found.warnings.setdefault(form, []).append(line)
-    return found
+                results.warnings.setdefault(form, []).append(line)
+    return results
 
 
 def _run_fold(
@@ -234,10 +194,10 @@ def fit_pipeline(pipeline: Pipeline, data: Dataset, name: str) -> list[str]:
     model = pipeline[-1]
     is_ranker = type(model).__name__ in sklearn_rank.__all__
     y = (data.y > 0).astype(int) if is_classifier(model) and not is_ranker else data.y
-    given = {"ranker__qid": data.qid} if is_ranker else {}
+    query = {"ranker__qid": data.qid} if is_ranker else {}
     lines: list[str] = []
     with noting(lines, name):
-        pipeline.fit(data.X, y, ranker__sample_weight=data.weight, **given)
+        pipeline.fit(data.X, y, ranker__sample_weight=data.weight, **query)
     return [line if name in line else f"{name}: {line}" for line in lines]
 
 
@@ -254,66 +214,67 @@ class Contest:
     order: list[str]  # the names, the best first
     scoring: str | None  # of choice and ensemble; None: the top of one list, and a little of all
     pipelines: dict[str, Pipeline]  # unfitted
-    found: HeldOut
+    results: HeldOut
     weights: dict[str, float]  # of the members of the ensemble, the largest first
-    scores: dict[str, Floats]  # of the rows held out, those of the ensemble, too
     choice: RankingChoice | None  # None where bootstrap samples can't repeat it
     table: Comparison  # the metrics of each model, the best first
 
 
-def hold(table: TableOptions, folds: Folds, notes: list[str], stored: str = "") -> Contest:
+def hold(options: TableOptions, folds: Folds, notes: list[str], stored: str = "") -> Contest:
     """Cross-validate models, or read what they reached; select an ensemble, and what is first."""
-    rankers = _rankers.rankers_of(table, folds, folds.rankers)
-    data = training_data(table, notes)
+    rankers = _rankers.rankers_of(options, folds, folds.rankers)
+    data = training_data(options, notes)
     metrics = choose_metrics(folds.metrics, data, folds.cv)
     repeats(data, notes)
     if not folds.rankers:
         _rankers.leave_out(rankers, notes, folds, data)
     models = {**_rankers.baselines(data, notes), **rankers}
     pipelines = {name: _rankers.pipeline_for(model, data.schema) for name, model in models.items()}
-    found = _read(stored, folds, data) if stored else cross_validate(pipelines, data, folds)
-    top, weights, scores = top_metric(metrics), {}, dict(found.scores)
+    results = _read(stored, folds, data) if stored else cross_validate(pipelines, data, folds)
+    top, weights, scores = top_metric(metrics), {}, dict(results.scores)
     scoring = top if folds.metrics or data.qid is not None else None
-    selection = _select(data, scoring, pipelines, found)
+    selection = _select(data, scoring, pipelines, results)
     if selection and max(selection.weights.values()) < 1:  # of one member it is that member
-        by_weight = sorted(selection.weights.items(), key=lambda one: -one[1])
-        weights = {name: weight for name, weight in by_weight if weight > 0}
+        members = pd.Series(selection.weights).sort_values(ascending=False, kind="stable")
+        weights = members[members > 0].to_dict()
         scores[ENSEMBLE] = selection.nearly_honest_scores
-    compared = compare_with_best(metrics, found.rows, scores)
-    tied = [name for name in _rankers.SIMPLEST_FIRST if is_near_best(name, compared)]
-    tied += [ENSEMBLE] if ENSEMBLE in scores else []
-    choice = _choose(data, top, scoring, found, scores, tied)
-    means = {name: np.nan_to_num(one.mean, nan=-np.inf) for name, one in compared[top].items()}
-    order = choice.names if choice else sorted(means, key=means.__getitem__, reverse=True)
+    table = compare_with_best(metrics, results.rows, scores)
+    tied = [name for name in _rankers.SIMPLEST_FIRST if is_near_best(name, table)]
+    choice = _choose(data, top, scoring, results, scores, [*tied, *scores.keys() & {ENSEMBLE}])
+    means = pd.Series({name: measured.mean for name, measured in table[top].items()})
+    by_mean = means.sort_values(ascending=False, kind="stable").index  # NaN comes last
+    order = choice.names if choice else list(by_mean)
     if choice and scoring is None and data.schema.relevance == "binary":
-        values = zip(order, choice.criterion[0].tolist(), strict=True)
-        compared = {RANK_SCORE: {name: Measured(one) for name, one in values}} | compared
-    compared = {key: {name: of[name] for name in order} for key, of in compared.items()}
+        rank_scores = zip(order, map(Measured, choice.criterion[0].tolist()), strict=True)
+        table = {RANK_SCORE: dict(rank_scores)} | table
+    table = {metric: {name: column[name] for name in order} for metric, column in table.items()}
     ranked = top, order, scoring
-    return Contest(folds, data, *ranked, pipelines, found, weights, scores, choice, compared)
+    return Contest(folds, data, *ranked, pipelines, results, weights, choice, table)
 
 
 def _select(
-    data: Dataset, scoring: str | None, pipelines: dict[str, Pipeline], found: HeldOut
+    data: Dataset, scoring: str | None, pipelines: dict[str, Pipeline], results: HeldOut
 ) -> Selection | None:
-    rows, place = found.rows, found.place
+    rows, place = results.rows, results.place
     y = rows.y > 0 if data.schema.relevance == "binary" else rows.y
     weight = np.ones(len(y)) if data.weight is None else data.weight[place]
     labels = HeldOutLabels(y, np.asarray(rows.fold), weight, rows.qid)
-    kinds = {name: scoring_method(one) == "predict_proba" for name, one in pipelines.items()}
+    scores = {name: results.scores[name] for name in pipelines}
+    kinds = {name: scoring_method(model) == "predict_proba" for name, model in pipelines.items()}
     # Folds that are periods, with an embargo, learn from fewer rows than all others.
-    fitted_to = {fold: np.isin(place, train) for fold, (train, _) in enumerate(found.folds)}
-    how: dict[str, Any] = {"of_probability": kinds, "scoring": scoring, "fitted_to": fitted_to}
+    train = {fold: np.isin(place, train) for fold, (train, _) in enumerate(results.folds)}
     with suppress(ValueError):  # such as a metric that a fold lacks
-        return select_members({name: found.scores[name] for name in pipelines}, labels, **how)
+        return select_members(
+            scores, labels, of_probability=kinds, scoring=scoring, fitted_to=train
+        )
     return None
 
 
 def _choose(
-    data: Dataset, top: str, scoring: str | None, found: HeldOut, scores: Any, tied: list[str]
+    data: Dataset, top: str, scoring: str | None, results: HeldOut, scores: Any, tied: list[str]
 ) -> RankingChoice | None:
-    rows = found.rows
-    group = rows.drawn_with if data.group is None else data.group[found.place]
+    rows = results.rows
+    group = rows.drawn_with if data.group is None else data.group[results.place]
     if group is not None and (rows.qid is not None or data.time is not None):
         return None
     how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group, "random_state": 0}
@@ -329,20 +290,21 @@ def fit_first(contest: Contest, notes: list[str]) -> Pipeline:
 
     A model without contributions becomes the member of an ensemble, which has them for any.
     """
-    data, found, name = contest.data, contest.found, contest.order[0]
+    data, results, name = contest.data, contest.results, contest.order[0]
     pipelines = contest.pipelines if name == ENSEMBLE else {name: contest.pipelines[name]}
     with noting(notes, name):
         if name != ENSEMBLE and hasattr(pipelines[name][-1], "contributions"):
             notes += fit_pipeline(pipelines[name], data, name)
             return pipelines[name]
         # Rows that no fold held out have the fold -1.
-        held_out = pd.DataFrame({"fold": found.rows.fold, **found.scores}, index=found.place)
-        held_out = held_out.reindex(range(len(data.y)), fill_value=-1)
+        rows = pd.DataFrame({"fold": results.rows.fold, **results.scores}, index=results.place)
+        rows = rows.reindex(range(len(data.y)), fill_value=-1)
+        columns = {column: values.to_numpy() for column, values in rows.items()}
+        fold, scores = columns.pop("fold"), {name: columns[name] for name in pipelines}
         how: dict[str, Any] = {"scoring": contest.scoring, "relevance": data.schema.relevance}
         ensemble = RankingEnsemble([*pipelines.items()], random_state=data.seed, **how)
-        scores = {key: held_out[key].to_numpy() for key in pipelines}
-        given = {"qid": data.qid, "sample_weight": data.weight, "fold": held_out["fold"].to_numpy()}
-        ensemble.fit_selected(data.X, data.y, out_of_fold=scores, **given)
+        metadata = {"qid": data.qid, "sample_weight": data.weight, "fold": fold}
+        ensemble.fit_selected(data.X, data.y, out_of_fold=scores, **metadata)
     return Pipeline([("ranker", ensemble)])
 
 
@@ -352,35 +314,33 @@ def fit_first(contest: Contest, notes: list[str]) -> Pipeline:
 def _key(folds: Folds, data: Dataset) -> dict[str, str]:
     """Return hashes of the rows, and of the options that the results depend on."""
     rows = hashlib.sha256(repr(data.schema).encode())
-    hashed = pd.util.hash_pandas_object(data.X, index=False)
-    for one in (hashed, data.y, data.qid, data.weight, data.time, data.group):
-        rows.update(b"-" if one is None else np.ascontiguousarray(one).tobytes())
+    for column in (_hashes(data), data.y, data.qid, data.weight, data.time, data.group):
+        rows.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
     options = {"rankers": folds.rankers, "param": folds.param, "cv": folds.cv}
     options |= {"seed": data.seed, "embargo": data.embargo}
-    key = {name: json.dumps(one, default=str) for name, one in options.items()}
+    key = {option: json.dumps(value, default=str) for option, value in options.items()}
     return {"rows": rows.hexdigest(), "version": sklearn_rank.__version__, **key}
 
 
 def record(contest: Contest) -> dict[str, Any]:
     """Return what the models reached on rows held out, which `hold` reads again."""
-    found = contest.found
-    scores = {name: one.tolist() for name, one in found.scores.items()}
-    key = _key(contest.folds, contest.data)
-    return {"format": _FORMAT, "key": key, "seconds": found.seconds, "scores": scores}
+    seconds, key = contest.results.seconds, _key(contest.folds, contest.data)
+    scores = {name: of_rows.tolist() for name, of_rows in contest.results.scores.items()}
+    return {"format": _FORMAT, "key": key, "seconds": seconds, "scores": scores}
 
 
 def _read(path: str, folds: Folds, data: Dataset) -> HeldOut:
     """Return the results of a stored run; InputError if it is of other rows or options."""
-    found = held_out_rows(data, folds.cv)
+    results = held_out_rows(data, folds.cv)
     with noting([], f"{path}: is not a run stored by compare -o", (Exception,)):
         content = dict(json.loads(Path(path).read_text(encoding="utf-8")))
         if content.get("format") != _FORMAT:
             raise ValueError(f"its format must be {_FORMAT!r}")
         key = dict(content["key"])
-        scores = {name: np.array(one, dtype=float) for name, one in content["scores"].items()}
-        found = replace(found, scores=scores, seconds=dict(content["seconds"]))
-    other = [name for name, one in _key(folds, data).items() if key.get(name) != one]
+        scores = {name: np.array(of_rows, float) for name, of_rows in content["scores"].items()}
+        results = replace(results, scores=scores, seconds=dict(content["seconds"]))
+    other = [option for option, value in _key(folds, data).items() if key.get(option) != value]
     if other:
-        what = "rows" if "rows" in other else ", ".join(f"--{one}" for one in other)
+        what = "rows" if "rows" in other else ", ".join(f"--{option}" for option in other)
         raise InputError(f"{path}: was stored for other {what}; run compare again")
-    return found
+    return results

@@ -14,7 +14,8 @@ from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._store import Model, load_model, model_scores
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, noting
+from sklearn_rank.cli._tables.inputs import InputError, count, noting
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.ensemble.contributions import columns_of_features
 from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
 

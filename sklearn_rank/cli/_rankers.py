@@ -23,7 +23,8 @@ from sklearn.utils import get_tags
 import sklearn_rank
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
-from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions, import_extra, listing
+from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
 

@@ -7,7 +7,9 @@ the variation of a model with its training rows.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from sklearn_rank.metrics._choice import influence, strata
 from sklearn_rank.metrics._confidence import comparison, interval_within_unit
 from sklearn_rank.metrics.intervals import Influence, over_folds
 
+_LEAST = 10
+"""Least queries, or rows of the rarer class, for an interval."""
 _RESAMPLING: dict[str, Any] = {"n_resamples": 999, "random_state": 0}
 
 
@@ -36,10 +40,6 @@ class Labels:
     fold: Indices | None = None
     ratio: float | None = None
     drawn_with: Indices | None = None
-
-    def take(self, rows: Any) -> Labels:
-        """Return some of the rows, without folds."""
-        return Labels(self.y[rows], None if self.qid is None else self.qid[rows])
 
 
 @dataclass(frozen=True)
@@ -61,27 +61,53 @@ Comparison = dict[str, dict[str, Measured]]
 """Rankings by name, for each metric."""
 
 
-def metric_value(name: str, y: Floats, scores: Floats, qid: Indices | None) -> float:
-    """Return a metric; NaN where it is not defined."""
-    try:
-        return ranking_scorer(name).measure(y, scores, qid=qid)
-    except ValueError:  # no pair, no relevant row, or NDCG of a negative or huge relevance
-        return float("nan")
-
-
 def have_pair(y: Values, qid: Indices | None) -> bool:
     """Whether a query, or the one list, has rows of different relevance."""
     query = np.zeros(len(y)) if qid is None else qid
     return len(np.unique([query, y], axis=1).T) > len(np.unique(query))
 
 
-def in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
-    """Return a metric in each fold; an empty list without folds."""
-    if rows.fold is None:
-        return []
-    masks = [rows.fold == fold for fold in np.unique(rows.fold)]
-    folds = [(rows.take(mask), scores[mask]) for mask in masks]
-    return [metric_value(name, fold.y, fold_scores, fold.qid) for fold, fold_scores in folds]
+def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
+    """Return a metric in each fold, or of all rows without folds; NaN where it is not defined."""
+    values, fold = [], np.zeros(len(rows.y)) if rows.fold is None else rows.fold
+    for mask in (fold == k for k in np.unique(fold)):
+        qid = None if rows.qid is None else rows.qid[mask]
+        value = float("nan")
+        with suppress(ValueError):  # no pair, no relevant row, or NDCG of a negative grade
+            value = ranking_scorer(name).measure(rows.y[mask], scores[mask], qid=qid)
+        values.append(value)
+    return values
+
+
+def measure(name: str, rows: Labels, scores: Floats) -> Measured:
+    """Return a metric, its values in folds, and its interval; NaN if not defined."""
+    folds = _in_folds(name, rows, scores)
+    defined = [value for value in folds if not np.isnan(value)]
+    mean = float(np.mean(defined)) if defined else float("nan")
+    measured = Measured(mean, None, folds if rows.fold is not None else [])
+    levels = np.unique(rows.y, return_counts=True)[1]
+    with suppress(ValueError):  # fewer than two queries with a pair in a fold, or NaN
+        interval = estimate(name, rows, scores)
+        if (levels.sum() - levels.max() if rows.qid is None else interval.n_queries) >= _LEAST:
+            mean = getattr(interval, "mean", measured.mean)
+            return replace(measured, mean=mean, interval=(interval.low, interval.high))
+    return measured
+
+
+def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
+    """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
+    table = {}
+    for name in names:
+        column = table[name] = {model: measure(name, rows, scores[model]) for model in scores}
+        best = max(column, key=lambda model: column[model].mean)
+        if all(measured.interval for measured in column.values()):
+            for model in column.keys() - {best}:
+                gap = estimate(name, rows, scores[best], scores[model])
+                # The best is chosen from the same data. Dividing the error rate by the number of
+                # the others still bounds the probability that the true best is starred (Hsu1981).
+                is_worse = gap.p_value < 0.05 / (len(column) - 1)
+                column[model] = replace(column[model], below_best=gap, is_worse=is_worse)
+    return table
 
 
 def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
@@ -119,7 +145,7 @@ def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
     Equal values give a metric an interval of width zero, as `auc_interval` does, and a difference
     an unknown one: NaN.
     """
-    values = np.array([in_folds(name, rows, score) for score in scores])
+    values = np.array([_in_folds(name, rows, score) for score in scores])
     of_folds = values[0] - (values[1] if len(values) > 1 else 0)
     low, high, p_value = over_folds(of_folds, float(rows.ratio or 0))
     mean = float(of_folds.mean())

@@ -293,7 +293,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
 @pytest.mark.parametrize(
     ("argv", "parts"),
     [
-        ([], ["missing command; the commands are compare, train, rank, evaluate, export, card"]),
+        ([], ["missing command; the commands are card, card export, compare, evaluate, export"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
         (["--fast"], ["o such option", "--fast", "--version"]),
         ([*COMPARE, "--folds", "3"], ["o such option", "--folds", "--cv", "--rankers"]),

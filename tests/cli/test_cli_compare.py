@@ -16,10 +16,10 @@ from commands import FAST, fails, run
 
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._compare import _heading, _sentence
-from sklearn_rank.cli._contest import ENSEMBLE, HeldOut, compare_with_best, measure, top_metric
+from sklearn_rank.cli._contest import ENSEMBLE, HeldOut, top_metric
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
-from sklearn_rank.cli._tables.inputs import Folds, TableOptions
+from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.metrics import (
     auc_interval,
     bootstrap_interval,
@@ -28,7 +28,7 @@ from sklearn_rank.metrics import (
     ndcg_score,
     tpr_at_fpr_interval,
 )
-from sklearn_rank.metrics.held_out import Labels, Measured, estimate
+from sklearn_rank.metrics.held_out import Labels, Measured, compare_with_best, estimate, measure
 from sklearn_rank.metrics.scorers import scores_of
 
 TWO = ["--rankers", "RankBoost,PNormPushRanker", "--cv", "2", *FAST]

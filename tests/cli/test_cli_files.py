@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from pyarrow import ArrowNotImplementedError
 
 from sklearn_rank.cli._tables.dataset import model_data, training_data
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions
+from sklearn_rank.cli._tables.inputs import InputError
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import read_table
 
 N = 60

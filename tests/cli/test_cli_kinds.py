@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_rank.cli._tables.columns import _OF_CODES, _OF_NUMBERS, _words, choose_kinds
-from sklearn_rank.cli._tables.inputs import TableOptions
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import Table
 
 N = 400

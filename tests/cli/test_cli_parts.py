@@ -14,7 +14,8 @@ from commands import FAST, fails, run
 
 from sklearn_rank.cli import _contest, _parser, _store
 from sklearn_rank.cli._output import Output, checked_output, write_json
-from sklearn_rank.cli._tables.inputs import Folds, InputError, TableOptions
+from sklearn_rank.cli._tables.inputs import InputError
+from sklearn_rank.cli._tables.options import Folds, TableOptions, parse_value
 
 RNG = np.random.default_rng(0)
 
@@ -162,7 +163,7 @@ def contest_of():
 
 def test_values_of_parameters_are_words_numbers_or_texts():
     texts = ["none", "True", "FALSE", "3", "-2.5", "1e-3", "inf", "auto", ""]
-    found = [_parser.parse_value(text) for text in texts]
+    found = [parse_value(text) for text in texts]
     assert found == [None, True, False, 3, -2.5, 0.001, np.inf, "auto", ""]
     assert [type(one) for one in found[1:4]] == [bool, bool, int]
 
@@ -171,6 +172,6 @@ def test_the_stored_run_is_read_as_it_was():
     contest = contest_of()
     write_json(Output(Path("run.json")), _contest.record(contest))
     found = _contest._read("run.json", contest.folds, contest.data)
-    assert found.seconds == contest.found.seconds
-    for name, one in contest.found.scores.items():
+    assert found.seconds == contest.results.seconds
+    for name, one in contest.results.scores.items():
         np.testing.assert_array_equal(found.scores[name], one)

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
-from sklearn_rank.cli._tables.inputs import TableOptions
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.scorecard import Scorecard
 
 FAST = ["--param", "n_estimators=8"]

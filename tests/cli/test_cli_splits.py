@@ -14,7 +14,8 @@ from scipy import stats
 from sklearn_rank.cli._compare import _next_command
 from sklearn_rank.cli._contest import held_out_rows, make_folds, repeats
 from sklearn_rank.cli._tables.dataset import training_data
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions
+from sklearn_rank.cli._tables.inputs import InputError
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.metrics.intervals import over_folds
 
 ROWS = ["rows.csv", "--target", "late", "--rankers", "RankBoost", *FAST]

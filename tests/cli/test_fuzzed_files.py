@@ -16,7 +16,8 @@ from sklearn_rank.cli import main
 from sklearn_rank.cli._output import show_notes
 from sklearn_rank.cli._tables.columns import Schema, check_schema
 from sklearn_rank.cli._tables.dataset import training_data
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, one_line
+from sklearn_rank.cli._tables.inputs import InputError, one_line
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import read_table
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -17,7 +17,8 @@ import pandas as pd
 
 from sklearn_rank._core.arrays import are_dates
 from sklearn_rank.cli._tables import dates, notation
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, listing
+from sklearn_rank.cli._tables.inputs import InputError, listing
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import LETOR, TEXT, TYPED, Table
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date"

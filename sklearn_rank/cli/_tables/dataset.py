@@ -14,7 +14,8 @@ from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank.cli._tables import columns, notation
 from sklearn_rank.cli._tables.columns import NUMBER, Column, Schema, check_columns
 from sklearn_rank.cli._tables.dates import read_numbers
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, listing, noting
+from sklearn_rank.cli._tables.inputs import InputError, count, listing, noting
+from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import LETOR, Table, read_table
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
 

@@ -1,55 +1,16 @@
-"""What the user gives: options by name; errors and notes on it; optional packages."""
+"""Errors and notes on what the user passes, and optional packages."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn_rank._core import imports as _imports
 
 _LONGEST = 1000
 """Characters of a message, most of which are names of the user's columns."""
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """A table, how its text is read, and in training the roles of its columns."""
-
-    data: str | None = None
-    target: str | None = None
-    qid: str | None = None
-    weight: str | None = None
-    positive: str | None = None
-    relevance: str = "binary"
-    drop: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    category: Sequence[str] = ()
-    time: str | None = None
-    embargo: float = 0.0
-    group: str | None = None
-    seed: int = 0
-    decimal: str | None = None
-    sep: str | None = None
-    encoding: str | None = None
-    no_header: bool = False
-    missing: Sequence[str] = ()
-    skip_unlabelled: bool = False
-    format: str | None = None
-    zero_based: Any = "auto"  # where the indices of a LETOR file start, as in `load_letor`
-
-
-@dataclass(frozen=True)
-class Folds:
-    """What is compared, and how."""
-
-    rankers: Sequence[str] = field(default_factory=list)
-    param: Mapping[str, Any] = field(default_factory=dict)
-    cv: int = 5
-    n_jobs: int = 1
-    metrics: Sequence[str] = field(default_factory=list)
 
 
 class InputError(Exception):

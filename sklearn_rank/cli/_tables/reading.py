@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._core.files import open_binary
-from sklearn_rank.cli._tables.inputs import InputError, TableOptions, count, import_extra, listing
+from sklearn_rank.cli._tables.inputs import InputError, count, import_extra, listing
 from sklearn_rank.cli._tables.notation import MISSING, NOT_WHOLE
+from sklearn_rank.cli._tables.options import TableOptions
 
 _OF_LETOR = (".letor", ".libsvm", ".svm", ".svmlight")
 _ENDINGS = (

@@ -184,16 +184,14 @@ class KernelParameters(StreamRanker):
 
     def _kernel(self, gamma: float | None, n_jobs: int | None = None) -> Any:
         """Return the kernel as a function of two sets of rows."""
+        options: dict[str, Any] = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        options["filter_params"] = True  # those that the kernel has
         if callable(self.kernel):
-            options = dict(self.kernel_params or {})
-        else:
-            options = {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
-            options["filter_params"] = True
+            options = self.kernel_params or {}
         return partial(self._kernel_matrix, {**options, "n_jobs": n_jobs or self.n_jobs})
 
     def _kernel_matrix(self, options: dict[str, Any], X: Any, Y: Any) -> Floats:
-        is_dense = isinstance(self.kernel, str) and not (issparse(X) or issparse(Y))
-        if is_dense and self.kernel == "rbf":
+        if self.kernel == "rbf" and not (issparse(X) or issparse(Y)):
             # Distances are differences of squares, which cancel far from the origin.
             centre = Y.mean(axis=0)
             X, Y = X - centre, Y - centre

@@ -96,7 +96,7 @@ class TreeProblem:
         """
         data, total = self.data, self.data.total(float(self.data.weight.sum()))
         share = total / number_of_rows(data.weight, data)
-        return share if share < 1 - 1e-9 else 1.0
+        return share if share < 1 - 1e-9 else 1.0  # 1e-9: rounding of sums of weights of one
 
     def rows(self, held_out: SelectedRows | None, start: Any = None) -> TreeData:
         """Return the rows for the engine, with rows to score and the trees to start from."""

@@ -289,16 +289,12 @@ class BoostedTreesRanker(TreeParameters):
     def _make_problem(self, data: Rows) -> TreeProblem:
         if self._has_own_objective:
             return TreeProblem.of_engine(data)
-        return TreeProblem.of_objective(
-            self._in_pairs(data), self.loss_in_use, float(self.p), self.push
-        )
-
-    def _in_pairs(self, data: Rows) -> Rows:
-        """Return the rows that are in some pair, for a pairwise loss of grades."""
-        if self.relevance == "binary" or is_listwise(self.loss_in_use):
-            return data
-        rows = data.paired_rows()
-        return data if len(rows) == len(data.y) else data.take(rows)
+        loss = self.loss_in_use
+        if self.relevance == "graded" and not is_listwise(loss):
+            # A pairwise loss depends only on the rows that are in some pair.
+            rows = data.paired_rows()
+            data = data if len(rows) == len(data.y) else data.take(rows)
+        return TreeProblem.of_objective(data, loss, float(self.p), self.push)
 
     def _settings(
         self, engine: Engine, problem: TreeProblem, seed: int, n_rows: float

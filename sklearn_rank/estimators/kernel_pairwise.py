@@ -278,8 +278,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
         loss = as_margin_loss(self.loss)
         if loss.factorises or not hasattr(loss, "local_lipschitz"):
             return float(self.eta0)
-        norms = model.square_norms()
-        largest = float(data.largest(np.max(norms, initial=0.0)))
+        largest = float(data.largest(np.max(model.square_norms(), initial=0.0)))
         kappa = float(np.sqrt(max(largest, np.finfo(float).tiny)))
         from sklearn_rank.theory import safe_step
 

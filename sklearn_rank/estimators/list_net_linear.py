@@ -412,7 +412,12 @@ class ListNetLinear(StreamRanker):
         problem = self._make_problem(data, X, function, follower, self.warm_start)
         solution = solver.solve(problem)
         if solution.message not in ("", STOPPED):
-            self._warn(solution.message)
+            warn(
+                f"{type(self).__name__} with solver={self.solver!r} stopped before "
+                f"tol={self.tol:g} was reached: {solution.message}. Raise max_iter="
+                f"{self.max_iter}, raise alpha, or bring the features to similar ranges.",
+                ConvergenceWarning,
+            )
         curve = np.array(solution.values)
         fitted = {"coef_": solution.x, "objective_curve_": curve, "n_iter_": solution.n_iter}
         return {**fitted, **self._online_state(problem.descent)}
@@ -485,14 +490,6 @@ class ListNetLinear(StreamRanker):
 
     def _sum_by_feature(self, X: Any) -> Floats:
         return linear_contributions(X, self.coef_)
-
-    def _warn(self, reason: str) -> None:
-        warn(
-            f"{type(self).__name__} with solver={self.solver!r} stopped before tol={self.tol:g} "
-            f"was reached: {reason}. Raise max_iter={self.max_iter}, raise alpha, or bring the "
-            "features to similar ranges.",
-            ConvergenceWarning,
-        )
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: sparse features are taken, missing values are not."""

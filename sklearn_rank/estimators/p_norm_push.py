@@ -310,34 +310,27 @@ class PNormPushRanker(BoostingRanker):
         model = as_model(self.weak_ranker).name
         rate, patience = self.learning_rate, self.n_iter_no_change
         has_rate = rate not in (1, signature(type(self)).parameters["learning_rate"].default)
-        traits = {
-            "p=inf": ("has_path", np.isinf(self.p)),
-            f"alpha={self.alpha}": ("has_ridge", self.alpha not in ("auto", 0)),
-            "selection='optimal'": ("has_selection", self.selection == "optimal"),
-            f"learning_rate={rate:g}": ("has_learning_rate", has_rate),
-            f"n_iter_no_change={patience}": ("has_stages", patience is not None),
-        }
-        for setting, (trait, is_set) in traits.items():
-            if is_set:
-                self._require_solver(setting, attrgetter(trait))
-        self._require_solver(
-            f"weak_ranker={self.weak_ranker!r}",
-            lambda traits: (
-                self._has_stumps
-                or not (traits.needs_stumps or (traits.moves_all and model == "estimator"))
-            ),
-        )
 
-    def _require_solver(self, setting: str, accepts: Callable[[SolverTraits], bool]) -> None:
-        """Raise ValueError if the solver lacks a trait that a setting needs; name those with it."""
-        if accepts(self.solver_in_use.traits):
-            return
-        solvers = BOOSTING_SOLVERS.named.items()
-        names = [repr(name) for name, solver in solvers if accepts(solver.traits)]
-        raise ValueError(
-            f"{setting} of PNormPushRanker needs solver={' or '.join(names)}. Got "
-            f"solver={self.solver!r}."
-        )
+        def takes_model(traits: SolverTraits) -> bool:
+            needs_columns = traits.moves_all and model == "estimator"
+            return self._has_stumps or not (traits.needs_stumps or needs_columns)
+
+        checks: dict[str, tuple[Callable[[SolverTraits], bool], bool]] = {
+            "p=inf": (attrgetter("has_path"), np.isinf(self.p)),
+            f"alpha={self.alpha}": (attrgetter("has_ridge"), self.alpha not in ("auto", 0)),
+            "selection='optimal'": (attrgetter("has_selection"), self.selection == "optimal"),
+            f"learning_rate={rate:g}": (attrgetter("has_learning_rate"), has_rate),
+            f"n_iter_no_change={patience}": (attrgetter("has_stages"), patience is not None),
+            f"weak_ranker={self.weak_ranker!r}": (takes_model, True),
+        }
+        for setting, (accepts, is_set) in checks.items():
+            if is_set and not accepts(self.solver_in_use.traits):
+                solvers = BOOSTING_SOLVERS.named.items()
+                names = [repr(name) for name, solver in solvers if accepts(solver.traits)]
+                raise ValueError(
+                    f"{setting} of PNormPushRanker needs solver={' or '.join(names)}. Got "
+                    f"solver={self.solver!r}."
+                )
 
     def _refused_by(self) -> str:
         return super()._refused_by() or (

@@ -130,10 +130,16 @@ class _MassState:
         weight = preferences.weight
         pointer = np.array([0, int(preferences.segments.start[1]), len(weight)])
         self.gradient = RowGradient(np.empty(len(weight)), pointer)
-        self._sides = [
-            self._masses_of(slice(first, last), side_exponents)
-            for first, last, side_exponents in zip(pointer, pointer[1:], exponents, strict=False)
-        ]
+        self._sides = []
+        for first, last, side_exponents in zip(pointer, pointer[1:], exponents, strict=False):
+            rows, data = slice(first, last), self.gradient.data[first:last]
+            # A single mass of a side is its gradient; of several the gradient is a sum.
+            is_gradient = len(side_exponents) == 1
+            masses = [
+                _SideMass(rows, exponent, data if is_gradient else data.copy(), weight)
+                for exponent in side_exponents
+            ]
+            self._sides.append(masses)
         self._masses = [mass for side in self._sides for mass in side]
         self._blocks = [
             (index, block)
@@ -141,15 +147,6 @@ class _MassState:
             for block in _blocks_of(len(side[0].data))
         ]
         self.refresh(scores)
-
-    def _masses_of(self, rows: slice, exponents: Sequence[float]) -> list[_SideMass]:
-        """Return the masses of one side; a single one is stored in the gradient."""
-        gradient, weight = self.gradient.data[rows], self._rows.weight
-        is_gradient = len(exponents) == 1
-        return [
-            _SideMass(rows, exponent, gradient if is_gradient else gradient.copy(), weight)
-            for exponent in exponents
-        ]
 
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores` in the log domain, without the rounding errors so far."""
@@ -159,6 +156,9 @@ class _MassState:
         totals = self._rows.total(np.array(sums)).tolist()
         for mass, top, total in zip(masses, tops, totals, strict=True):
             mass.normalise(top, total)
+
+    def curvature(self, candidate: Candidate, h: Values) -> None:
+        """Return None: steps have a closed form, or a line search that visits no row."""
 
     def smallest_margin(self) -> float:
         """Return the smallest margin over all pairs."""
@@ -215,13 +215,9 @@ class ExponentialState(_MassState):
         above, below = objective.side_exponents
         super().__init__(objective.preferences, [[above], [below]], scores, threads)
 
-    def refresh(self, scores: Floats) -> None:
-        """Restart from `scores`, without the rounding errors of the rounds so far."""
-        super().refresh(scores)
-        self.value = self._value()
-
-    def _value(self) -> float:
-        """Return the objective."""
+    @property
+    def value(self) -> float:
+        """The objective now."""
         return sum(mass.log_total / abs(mass.exponent) for mass in self._masses)
 
     def pair_shares(self, candidate: Candidate, h: Values) -> PairShares:
@@ -234,9 +230,6 @@ class ExponentialState(_MassState):
         # The mass of a pair is the product of those of its rows: shares of pairs are products too.
         tied = above_one * below_one + above_zero * below_zero
         return PairShares(above_one * below_zero, above_zero * below_one, tied)
-
-    def curvature(self, candidate: Candidate, h: Values) -> None:
-        """Return None: every step has a closed form."""
 
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
@@ -263,7 +256,6 @@ class ExponentialState(_MassState):
         for mass, one, zero in zip(self._masses, candidate.one, candidate.zero, strict=True):
             growth = np.exp(mass.exponent * step)
             mass.finish_move(float(one * growth + zero) / mass.total)
-        self.value = self._value()
         return step
 
 
@@ -325,9 +317,6 @@ class BothState(_MassState):
 
     def pair_shares(self, candidate: Candidate, h: Values) -> None:
         """Return None: the step has no closed form."""
-
-    def curvature(self, candidate: Candidate, h: Values) -> None:
-        """Return None: a line search costs no pass over the rows."""
 
     def with_masses(self, candidate: Candidate, h: Values) -> Candidate:
         """Return the candidate with the sums of the four masses, one pass over the rows."""

@@ -10,13 +10,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from sklearn_rank._core.arrays import Indices
-from sklearn_rank._core.validation import (
-    SEED,
-    Choice,
-    Constraint,
-    Number,
-    check_parameters,
-)
+from sklearn_rank._core.validation import SEED, Choice, Constraint, Number, check_parameters
 from sklearn_rank.pairs._given import PairTable, check_pairs, unique_pairs
 
 

@@ -140,15 +140,20 @@ class PairRanker(BaseEstimator):
             loser, an index out of range, a negative weight.
         """
         X, pairs = items_and_pairs(X, pairs)
-        model = self._unfitted()
-        is_pipeline = isinstance(model, Pipeline)
-        ranker = model[-1] if is_pipeline else model
-        if is_pipeline and len(model) > 1:
+        # 1. A clone of the ranker, in graded mode.
+        model = PNormPushRanker(p=1, loss="logistic") if self.ranker is None else self.ranker
+        _check_supported(model[-1] if isinstance(model, Pipeline) else model)
+        model = clone(model)
+        ranker = model[-1] if isinstance(model, Pipeline) else model
+        ranker.set_params(relevance="graded")
+        # 2. The items, each once, through the first steps of a pipeline; then their pairs.
+        if isinstance(model, Pipeline) and len(model) > 1:
             X = model[:-1].fit_transform(X)
         X = ranker.check_items(X)
         pairs, weight = check_weighted_pairs("PairRanker", pairs, X.shape[0], sample_weight)
         items = PairedItems.from_pairs(X, pairs, weight)
         items = replace(items, has_heights=getattr(ranker, "p", 1) > 1)
+        # 3. What the ranker's own `fit` does, with these pairs in place of those of relevance.
         ranker.check_training(items)
         ranker.set_fitted(ranker.fit_rows(items))
         for name in ("n_features_in_", "feature_names_in_"):
@@ -174,8 +179,7 @@ class PairRanker(BaseEstimator):
             logarithm of the odds that the first wins.
         """
         check_is_fitted(self)
-        scores: Floats = self.ranker_.predict(X)
-        return scores
+        return np.asarray(self.ranker_.predict(X))
 
     def score(self, X: Any, pairs: Any = None, *, sample_weight: Any = None) -> float:
         """Return the weighted share of pairs that are in order; ties count one half.
@@ -199,15 +203,6 @@ class PairRanker(BaseEstimator):
         scores = self.predict(X)
         pairs, weight = check_weighted_pairs("PairRanker", pairs, len(scores), sample_weight)
         return share_in_order(scores, pairs, weight)
-
-    def _unfitted(self) -> Any:
-        """Return a clone of the ranker, in graded mode."""
-        model = PNormPushRanker(p=1, loss="logistic") if self.ranker is None else self.ranker
-        is_pipeline = isinstance(model, Pipeline)
-        _check_supported(model[-1] if is_pipeline else model)
-        model = clone(model)
-        (model[-1] if is_pipeline else model).set_params(relevance="graded")
-        return model
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: those of the ranker about X, and that pairs are needed."""

@@ -155,7 +155,7 @@ class TreeDescent:
 
     def __post_init__(self) -> None:
         self.n_rounds, self.was_ended = 0, False
-        self.last: RoundView | None = None
+        self.last_round: RoundView | None = None
         n_rows = len(self.problem.data.y)
         self.scores: Floats = np.zeros(n_rows) if self.start is None else self.start
         self._sample = self.problem.sample()
@@ -170,7 +170,7 @@ class TreeDescent:
 
     def after_round(self, view: RoundView) -> bool:
         """Store a round; return True to end the fit there."""
-        self.n_rounds, self.last = self.n_rounds + 1, view
+        self.n_rounds, self.last_round = self.n_rounds + 1, view
         self.scores = scores = view.scores()
         value = self._evaluate(scores)
         self.values.append(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -275,7 +275,7 @@ class BoostedTreesRanker(TreeParameters):
         # Beside the engine's threads those of BLAS would wait for a core.
         with one_blas_thread(), engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(held_out, booster), descent)
-        if descent.last is None:  # no further tree could be split: the last model stays
+        if descent.last_round is None:  # no further tree could be split: the last model stays
             names = [name for name in vars(self) if name.endswith("_") and name not in DESCRIBED]
             return {name: getattr(self, name) for name in names}, False
         # 4. The model of the best round.
@@ -320,7 +320,7 @@ class BoostedTreesRanker(TreeParameters):
             settings["max_depth"] = engine.max_depth
         return TreeSettings(**settings)
 
-    def _offset_of(self, problem: TreeProblem) -> Any:
+    def _offset_of(self, problem: TreeProblem) -> Callable[[Floats, Indices], float] | None:
         """Return the offset as a function of the scores of some rows, and of these rows."""
         if self.relevance == "graded":
             return None
@@ -344,9 +344,9 @@ class BoostedTreesRanker(TreeParameters):
         self, engine: Engine, descent: TreeDescent, n_rounds: int, settings: TreeSettings
     ) -> dict[str, Any]:
         """Return the fitted attributes of the first rounds, added to those of earlier fits."""
-        assert descent.last is not None
+        assert descent.last_round is not None
         n_before = descent.n_before
-        medians, stored = descent.problem.medians, descent.last.stored(n_before + n_rounds)
+        medians, stored = descent.problem.medians, descent.last_round.stored(n_before + n_rounds)
         trees = StoredBooster(engine.name, engine.with_neutral_sides(stored, medians, n_before))
         X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
         gain = engine.importances(booster, X.shape[1])

@@ -197,10 +197,10 @@ class KernelPairwiseSGDRanker(KernelParameters):
         if solver.traits.has_steps:
             fitted["eta0_"] = self._first_step(model, data)
             problem = self._with_steps(problem, fitted["eta0_"])
-        solution, last = solver.solve(problem, start, progress)
+        solution, last_coefficients = solver.solve(problem, start, progress)
         self._warn(solution.message)
         # 3. The fitted attributes, with rows in the order of the training data.
-        progress.coefficients = _inverted(last, order)
+        progress.coefficients = _inverted(last_coefficients, order)
         fitted["_progress_"] = vars(progress)
         fitted["objective_curve_"] = np.array(progress.values)
         fitted["n_iter_"] = len(progress.values)
@@ -227,9 +227,9 @@ class KernelPairwiseSGDRanker(KernelParameters):
             loss = as_margin_loss(self.loss)
             problem = KernelProblem(model, data.preferences, loss, self.alpha, 0.0, 1, no_hook)
             problem = self._with_steps(problem, eta0)
-            solution, last = self.solver_in_use.solve(problem, start, progress)
+            solution, last_coefficients = self.solver_in_use.solve(problem, start, progress)
             self._warn(solution.message)
-            progress.coefficients, f = last, solution.x
+            progress.coefficients, f = last_coefficients, solution.x
             fitted |= {"eta0_": eta0, "n_iter_": len(progress.values)}
             fitted |= self._extended_curve(progress.values[-1])
         fitted |= {"coef_": f[0], "_progress_": vars(progress)}

@@ -14,7 +14,7 @@ from sklearn_rank._core.callbacks import Follower, no_hook
 from sklearn_rank._core.parallel import ThreadPool, one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, IterateHook
 from sklearn_rank._core.rows import Rows
-from sklearn_rank._core.sums import Queries
+from sklearn_rank._core.sums import Block, Queries
 from sklearn_rank._core.tolerances import VARIANCE_ROUNDING, ZERO_SCORE
 from sklearn_rank._core.validation import (
     FLAG,
@@ -47,15 +47,15 @@ class BlockwiseObjective:
 
     Parameters
     ----------
-    objective : Objective
-        Has ``blocks``, ``by_block`` and, for the second derivatives, ``second_derivatives``.
+    objective : ListLoss
+        The mean of a listwise loss, as a function of scores.
     model : LinearModel
         Linear scores, in the row order of the objective.
     threads : ThreadPool
         Threads that share the blocks.
     """
 
-    def __init__(self, objective: Any, model: Any, threads: ThreadPool) -> None:
+    def __init__(self, objective: ListLoss, model: LinearModel, threads: ThreadPool) -> None:
         self._objective = objective
         self._model = model
         self._threads = threads
@@ -84,15 +84,15 @@ class BlockwiseObjective:
         value, gradient = self._objective.sums.totals(value, gradient)
         return float(value), np.asarray(gradient)
 
-    def _sum_of_blocks(self, term: Callable[[Any, Any], Floats], zero: Floats) -> Floats:
+    def _sum_of_blocks(self, term: Callable[[Block, LinearModel], Floats], zero: Floats) -> Floats:
         """Return the sum, over blocks and processes, of a function of a block and its model."""
 
         def of_block(index: int) -> Floats:
             block = self._blocks[index]
             return term(block, self._model.at_rows(block.items))
 
-        here = sum(self._threads.map(of_block, len(self._blocks)), start=zero)
-        return np.asarray(self._objective.sums.total(here))
+        local_sum = sum(self._threads.map(of_block, len(self._blocks)), start=zero)
+        return np.asarray(self._objective.sums.total(local_sum))
 
     @property
     def is_twice_differentiable(self) -> bool:
@@ -102,7 +102,7 @@ class BlockwiseObjective:
     def hessian(self, w: Floats, used: Indices) -> Floats:
         """Return the second derivatives by the coefficients `used`."""
 
-        def term(block: Any, model: Any) -> Floats:
+        def term(block: Block, model: LinearModel) -> Floats:
             c, b, p = self._objective.second_derivatives(block, model.scores(w))
             cross = model.group_sums(block, b, used).T @ model.group_sums(block, p, used)
             return np.asarray(model.weighted_products(c, used) - cross - cross.T)
@@ -121,13 +121,13 @@ class BlockwiseObjective:
         It is 0 for features that are constant in each query, on which the loss does not depend.
         """
 
-        def moments(block: Any, model: Any) -> Floats:
+        def moments(block: Block, model: LinearModel) -> Floats:
             share = self._objective.shares(block)
             mean, square = model.group_sums(block, share), model.square_sums(share)
             within = square - self._objective.n_queries * (mean * mean).sum(axis=0)
             return np.stack([within, square])
 
-        def changes(block: Any, model: Any) -> Floats:
+        def changes(block: Block, model: LinearModel) -> Floats:
             X = model.X[:, doubtful]
             return np.asarray((X[1:] != X[:-1])[block.positions[1:] > 0].sum(axis=0)).ravel()
 

@@ -274,10 +274,10 @@ class MarginPush(Push):
         # dJ_p/dH = J_p / S w N^(1-p) H^(p-1): each part has the last factors over its own scale.
         log_factors = [top - self._log_unit(top) + (log_value - log_sum) for top in log_tops]
         joined = []
-        for of_parts in zip(*arrays, strict=True):
-            for array, log_factor in zip(of_parts, log_factors, strict=True):
+        for part_arrays in zip(*arrays, strict=True):
+            for array, log_factor in zip(part_arrays, log_factors, strict=True):
                 np.multiply(array, np.exp(log_factor), out=array)
-            joined.append(of_parts[0] if len(of_parts) == 1 else np.concatenate(of_parts))
+            joined.append(part_arrays[0] if len(part_arrays) == 1 else np.concatenate(part_arrays))
         return float(np.exp(log_value)), joined
 
     def _in_part(
@@ -296,7 +296,7 @@ class MarginPush(Push):
         largest = max(float(np.max(log_term, initial=-np.inf)) for log_term in log_terms)
         log_top = self.preferences.parts.largest(largest)
         log_top = log_top if np.isfinite(log_top) else 0.0
-        total, of_sides = 0.0, []
+        total, side_arrays = 0.0, []
         for side, height, log_term in zip(self._sides, heights, log_terms, strict=True):
             term = np.exp(log_term - log_top)
             total += float(term.sum())
@@ -307,9 +307,11 @@ class MarginPush(Push):
             above, below = side.by_role(inner, outer)
             # 4. The chain rule: sums over pairs with the weights of both roles.
             sums = part.sums(above, below, with_second, with_value=False)
-            of_sides.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
+            side_arrays.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
         arrays = (
-            of_sides[0] if len(of_sides) == 1 else [a + b for a, b in zip(*of_sides, strict=True)]
+            side_arrays[0]
+            if len(side_arrays) == 1
+            else [a + b for a, b in zip(*side_arrays, strict=True)]
         )
         return log_top, total, arrays
 

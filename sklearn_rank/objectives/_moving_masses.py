@@ -364,8 +364,8 @@ class BothState(_MassState):
             ]
 
         total = np.zeros((2, 2, 2))
-        for side, of_block in self._threads.map(sums, len(self._blocks)):
-            total[:, side] += of_block
+        for side, block_sums in self._threads.map(sums, len(self._blocks)):
+            total[:, side] += block_sums
         total = self._rows.total(total)
         return total[0].ravel(), total[1].ravel()
 

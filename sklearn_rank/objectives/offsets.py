@@ -64,8 +64,8 @@ def balancing_offset(
     [0.709, 0.709]
     """
     exponents = (log_weight - scores)[positive], (log_weight + scores)[~positive]
-    here = np.array([log_sum_exp(exponent) for exponent in exponents])
-    positives, negatives = rows.log_total(here).tolist()
+    local_sums = np.array([log_sum_exp(exponent) for exponent in exponents])
+    positives, negatives = rows.log_total(local_sums).tolist()
     return float(positives - negatives) / 2
 
 
@@ -227,9 +227,9 @@ def _cut_by_bins(
 
 def _gathered(values: Floats, signed: Floats, rows: Sums) -> tuple[Floats, Floats]:
     """Return the scores of all rows, rising and each once, and their signed weights."""
-    here = _merge_equal(values, signed)
-    everywhere = tuple(map(rows.concat, here))
-    return here if everywhere[0] is here[0] else _merge_equal(*everywhere)
+    local = _merge_equal(values, signed)
+    gathered = tuple(map(rows.concat, local))
+    return local if gathered[0] is local[0] else _merge_equal(*gathered)
 
 
 def _merge_equal(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
@@ -246,11 +246,11 @@ def _smallest_gap(
     Every process sees all scores, a group of bins at a time.
     """
     group = np.cumsum(count) // _BLOCK_ROWS
-    smallest, last = np.inf, -np.inf
+    smallest_gap, previous = np.inf, -np.inf
     for index in np.unique(group[count > 0]).tolist():
-        here = np.unique(values[group[bins] == index])
-        unique = np.unique(np.append(rows.concat(here), last))
+        local = np.unique(values[group[bins] == index])
+        unique = np.unique(np.append(rows.concat(local), previous))
         gaps = np.diff(unique)  # infinite after the first score, which has none before it
-        smallest = float(np.min(gaps[gaps > rounding], initial=smallest))
-        last = float(unique[-1])
-    return smallest if np.isfinite(smallest) else 2.0
+        smallest_gap = float(np.min(gaps[gaps > rounding], initial=smallest_gap))
+        previous = float(unique[-1])
+    return smallest_gap if np.isfinite(smallest_gap) else 2.0

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from oracles import definitions as oracles
 from shared_fits import run_together, unlabelled
 
-from sklearn_rank import RankBoost
 from sklearn_rank._bins.binned_features import Binning, FeatureBins, SortedValues, encode
 from sklearn_rank._bins.digitizer import _SLOTS, Digitizer
 from sklearn_rank._bins.starts import bin_starts
@@ -216,17 +215,6 @@ def test_fewer_distinct_rows_than_a_sample_give_the_quantiles_of_all():
     weight = weights_of("reals", 5000)
     with patch("sklearn_rank._bins.binned_features.MOST_ROWS", 200):
         assert_exact_bins(X, weight, 5)
-
-
-@patch("sklearn_rank._bins.binned_features.MOST_ROWS", 2000)
-def test_weight_two_is_the_row_twice_above_the_number_of_rows_of_a_sample():
-    rng = np.random.default_rng(0)
-    X, weight = rng.normal(size=(6000, 2)), rng.integers(1, 3, 6000)
-    y = X[:, 0] + rng.normal(size=len(X)) > 0
-    once = RankBoost(n_estimators=5).fit(X, y, sample_weight=weight)
-    twice = RankBoost(n_estimators=5).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(once.predict(X), twice.predict(X), rtol=1e-9)
-    np.testing.assert_allclose(once.decision_function(X), twice.decision_function(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_bins", [2, 3, 16, 64, 66, 300])

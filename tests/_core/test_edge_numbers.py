@@ -160,24 +160,31 @@ CASES = {
     **{f"qid: {name}": {"qid": value} for name, value in QUERIES.items()},
 }
 
+
+def few(ranker, **parameters):
+    return ranker, {"n_estimators": 4, **parameters}
+
+
+def kernel(name, solver, loss="logistic", **parameters):
+    parameters |= {"kernel": name, "solver": solver, "loss": loss, "max_iter": 10}
+    return KernelPairwiseSGDRanker, parameters
+
+
 FORMS = {
     **{ranker.__name__: (ranker, cheap(ranker, 4)) for ranker in RANKERS},
     **{
-        f"{ranker.__name__} of features": (ranker, {"n_estimators": 4, "weak_ranker": "feature"})
+        f"{ranker.__name__} of features": few(ranker, weak_ranker="feature")
         for ranker in (RankBoost, PNormPushRanker, SmoothMarginRanker)
     },
-    **{f"push {push}": (PNormPushRanker, {"n_estimators": 4, "push": push}) for push in PUSHES},
+    **{f"push {push}": few(PNormPushRanker, push=push) for push in PUSHES},
     **{
-        f"{loss}, p={p}, {weak_ranker}": (
-            PNormPushRanker,
-            {"n_estimators": 4, "loss": loss, "p": p, "weak_ranker": weak_ranker},
-        )
+        f"{loss}, p={p}, {one}": few(PNormPushRanker, loss=loss, p=p, weak_ranker=one)
         for loss in MARGIN_LOSSES
-        for p, weak_ranker in ((1, "stump"), (4, "feature"))
+        for p, one in ((1, "stump"), (4, "feature"))
     },
     **{
-        f"p={p:g}": (PNormPushRanker, {"n_estimators": 4, "p": p, "weak_ranker": weak_ranker})
-        for p, weak_ranker in ((1, "stump"), (1e4, "feature"), (1e6, "stump"))
+        f"p={p:g}": few(PNormPushRanker, p=p, weak_ranker=one)
+        for p, one in ((1, "stump"), (1e4, "feature"), (1e6, "stump"))
     },
     **{
         f"lbfgs, p={p:g}": (
@@ -186,38 +193,27 @@ FORMS = {
         )
         for p in (1, 1e6, np.inf)
     },
-    "corrective": (PNormPushRanker, {"n_estimators": 4, "solver": Corrective()}),
-    "bags": (RankBoost, {"n_estimators": 4, "n_bags": 3}),
-    "monotonic": (RankBoost, {"n_estimators": 4, "monotonic_cst": [1, 0, -1]}),
-    "few thresholds": (RankBoost, {"n_estimators": 4, "weak_ranker": Stumps(max_thresholds=3)}),
-    "stops early": (
-        PNormPushRanker,
-        {"n_estimators": 4, "n_iter_no_change": 2, "validation_fraction": 0.75, "score_p": 4},
-    ),
+    "corrective": few(PNormPushRanker, solver=Corrective()),
+    "bags": few(RankBoost, n_bags=3),
+    "monotonic": few(RankBoost, monotonic_cst=[1, 0, -1]),
+    "few thresholds": few(RankBoost, weak_ranker=Stumps(max_thresholds=3)),
+    "stops early": few(PNormPushRanker, n_iter_no_change=2, validation_fraction=0.75, score_p=4),
     **{
-        f"{kernel}, {solver}, {loss}": (
-            KernelPairwiseSGDRanker,
-            {"kernel": kernel, "solver": solver, "loss": loss, "max_iter": 10},
-        )
-        for kernel, solver, loss in (
-            ("linear", "gd", "logistic"),
-            ("linear", "lbfgs", "hinge"),
-            ("poly", "gd", "least_squares"),
-            ("rbf", "lbfgs", "squared_hinge"),
+        f"{name}, {solver}, {loss}": kernel(name, solver, loss)
+        for name, solver, loss in (
+            *(("linear", "gd", "logistic"), ("linear", "lbfgs", "hinge")),
+            *(("poly", "gd", "least_squares"), ("rbf", "lbfgs", "squared_hinge")),
         )
     },
-    "batches": (
-        KernelPairwiseSGDRanker,
-        {"solver": "gd", "batch_size": 4, "max_iter": 10, "average": True},
-    ),
+    "batches": kernel("rbf", "gd", batch_size=4, average=True),
     "l1": (ListNetLinear, {"penalty": "l1"}),
     "no penalty": (ListNetLinear, {"penalty": None}),
     "ball": (ListNetLinear, {"max_norm": 1.0}),
     "smoothed DCG": (ListNetLinear, {"loss": "smoothed_dcg"}),
     "online": (ListNetLinear, {"solver": "ogd", "eta0": 0.1, "max_iter": 3}),
-    "trees, p=1e6": (BoostedTreesRanker, {"n_estimators": 4, "loss": "exponential", "p": 1e6}),
-    "LightGBM": (BoostedTreesRanker, {"n_estimators": 4, "engine": "lightgbm"}),
-    "trees of lists": (BoostedTreesRanker, {"n_estimators": 4, "loss": "ndcg"}),
+    "trees, p=1e6": few(BoostedTreesRanker, loss="exponential", p=1e6),
+    "LightGBM": few(BoostedTreesRanker, engine="lightgbm"),
+    "trees of lists": few(BoostedTreesRanker, loss="ndcg"),
     "Scorecard": (Scorecard, {"cv": 2, "max_terms": 3}),
 }
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import definitions as oracles
 from scipy.sparse import csr_matrix
@@ -204,17 +204,6 @@ def test_what_auto_means(ranker, expected):
     )
     assert not np.array_equal(optimal, steepest)
     np.testing.assert_array_equal(auto, optimal if expected == "optimal" else steepest)
-
-
-@pytest.mark.parametrize(
-    "push", ["both", *(pytest.param(p, marks=pytest.mark.slow) for p in ("top", "bottom"))]
-)
-@settings(max_examples=settings.default.max_examples // 4)
-@given(problem=one_list(max_rows=6))
-def test_optimal_at_either_end_and_at_both(push, problem):
-    options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
-    ranker = PNormPushRanker(p=4, push=push, selection="optimal", **options)
-    check_rounds(ranker, problem, p=4, push=push, selection="optimal")
 
 
 @pytest.mark.slow

@@ -281,14 +281,7 @@ OF_CATEGORIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "constraints, text",
-        "by dtype, queries",
-        "trees",
-    ],
-)
+@pytest.mark.parametrize("name", OF_CATEGORIES)
 def test_constraints_and_categories(client, name):
     """Categories that one partition lacks, missing ones, and those of rows of weight zero."""
     ranker, dtype, has_queries = OF_CATEGORIES[name]

@@ -127,13 +127,17 @@ def test_few_bins_take_weighted_quantiles(problem, max_bins):
     check_rounds(ranker, problem, max_bins=max_bins)
 
 
-@pytest.mark.parametrize("p", [4, *(pytest.param(p, marks=pytest.mark.slow) for p in (1, 64))])
+SLOW = [(1, "top"), (64, "top"), (4, "bottom")]
+OPTIMAL = [(4, "top"), (4, "both"), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW)]
+
+
+@pytest.mark.parametrize(("p", "push"), OPTIMAL)
 @few
 @given(problem=one_list(max_rows=12))
-def test_optimal_selection_takes_the_largest_decrease(p, problem):
+def test_optimal_selection_takes_the_largest_decrease(p, push, problem):
     options = {"n_estimators": N_ROUNDS, "tol": 0, "learning_rate": 1}
-    ranker = PNormPushRanker(p=p, selection="optimal", **options)
-    check_rounds(ranker, problem, p=p, selection="optimal")
+    ranker = PNormPushRanker(p=p, push=push, selection="optimal", **options)
+    check_rounds(ranker, problem, p=p, push=push, selection="optimal")
 
 
 @few

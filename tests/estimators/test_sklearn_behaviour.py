@@ -305,13 +305,6 @@ def assert_bitwise_equal(model, other, X):
     is_same(model, other, X)
 
 
-def test_helpers_work_at_the_same_time():
-    """Two tasks that wait for each other end only when two threads run them."""
-    meeting = threading.Barrier(2, timeout=30)
-    with ThreadPool(2).running() as threads:
-        assert sorted(threads.map(lambda number: meeting.wait(), 2)) == [0, 1]
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_errors_of_helpers_reach_the_caller(error):
     meeting = threading.Barrier(2, timeout=30)

@@ -47,7 +47,7 @@ def sampling(n_rows):
 @crossed(
     push=list(PUSHES),
     p=[2, 4, 64],
-    solver=["coordinate", "lbfgs"],
+    solver=["coordinate", "lbfgs", "corrective"],
     qid={"list": None, "queries": QID},
 )
 def test_above_p_1_the_offset_is_the_cut_with_the_fewest_errors(push, p, solver, qid):

@@ -55,12 +55,6 @@ def fit(model, with_qid=True, **options):
     return model.fit(X, y, **{**rows, **options})
 
 
-def fit_with_rows(model, rows):
-    """Fit a clone with some of the validation rows, or with some of them twice."""
-    y_val = labels(model)[1][rows]
-    return fit(clone(model), X_val=X_VAL[rows], y_val=y_val, qid_val=QID_VAL[rows])
-
-
 def stages(model, rows):
     """Return the scores after each round, without offset, which may round two to a tie."""
     return list(model._stages(rows))
@@ -136,7 +130,8 @@ def test_weights_are_multiplicities(ranker):
     model = make(ranker, "binary")
     weighted = fit(model, sample_weight_val=WEIGHT_VAL)
     rows = np.repeat(np.arange(len(QID_VAL)), WEIGHT_VAL.astype(int))
-    repeated = fit_with_rows(model, rows)
+    options = {"X_val": X_VAL[rows], "y_val": labels(model)[1][rows], "qid_val": QID_VAL[rows]}
+    repeated = fit(clone(model), **options)
     np.testing.assert_allclose(weighted.validation_scores_, repeated.validation_scores_, atol=1e-12)
     assert np.abs(weighted.validation_scores_ - fit(clone(model)).validation_scores_).max() > 1e-3
 

@@ -322,22 +322,12 @@ def test_a_column_transformer(scaler, imputer_of_doubles):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_calibrated_ranker(dtype):
-    """skl2onnx asks for the scores of both classes there, as columns."""
-    X, y = make_rows("missing", 10)
-    X = X.astype(dtype)
-    model = CalibratedClassifierCV(RankBoost(**FEW), cv=2).fit(X, y > 0)
-    found = run(to_onnx(model, X[:1], options={"zipmap": False}), X)["probabilities"]
-    assert_allclose(found, model.predict_proba(X), atol=1e-9 if dtype is np.float64 else 1e-6)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kind", ["pipeline", "search", "search of a pipeline"])
-def test_a_calibrated_pipeline_or_search(kind, dtype):
+@pytest.mark.parametrize("kind", ["ranker", "pipeline", "search", "search of a pipeline"])
+def test_a_calibrated_ranker_pipeline_or_search(kind, dtype):
     """skl2onnx asks for columns from the estimator itself alone, not from the ranker in it."""
-    X, y = make_rows("plain", 12)
+    X, y = make_rows("missing" if kind == "ranker" else "plain", 12)
     X = X.astype(dtype)
-    model = ListNetLinear(relevance="binary")
+    model = RankBoost(**FEW) if kind == "ranker" else ListNetLinear(relevance="binary")
     if "pipeline" in kind:
         model = make_pipeline(StandardScaler(), model)
     if "search" in kind:

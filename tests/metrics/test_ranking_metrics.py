@@ -15,8 +15,8 @@ from printed import PAPERS, number, numbers, step
 from scipy.special import expit, logit
 from scipy.stats import bootstrap, norm
 from scipy.stats import t as student_t
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from sklearn.metrics import ndcg_score as sklearn_ndcg_score
+from sklearn.metrics import roc_auc_score, roc_curve
 from strategies import bipartite, one_list, problems
 
 from sklearn_rank import metrics
@@ -269,14 +269,6 @@ def test_ndcg_with_linear_gain_is_scikit_learns(problem, k):
     if len(y) > 1 and y.any():
         expected = sklearn_ndcg_score([y], [f], k=k)
         assert metrics.ndcg_score(y, f, k=k, gain="linear") == approx(expected)
-
-
-@given(lists(max_rows=8), st.randoms(use_true_random=False))
-def test_average_precision_without_ties_is_scikit_learns(problem, random):
-    y, f, _ = problem
-    f = np.array(random.sample(range(len(y)), len(y)))
-    if y.any():
-        assert metrics.average_precision(y, f) == approx(average_precision_score(y > 0, f))
 
 
 @pytest.mark.parametrize("y", [[1e-3, 0, 5e-324], [1000, 0, 1023], [0.5, 0, 2.5]])

@@ -546,9 +546,7 @@ def test_from_estimator_is_from_predictions_of_its_scores(kind, cancer, ranker):
     for estimator, labels, score in cases:
         first = kind.from_estimator(estimator, X, labels)
         second = kind.from_predictions(y, score)
-        for name, value in data_of(second).items():
-            if name != "name":
-                assert_array_equal(vars(first)[name], value)
+        assert_same_data(first, second)
         plt.close("all")
 
 
@@ -561,8 +559,7 @@ def test_from_estimator_passes_queries_to_steps_that_request_them(kind):
         pipe = make_pipeline(QueryMinMaxScaler(), RankBoost(n_estimators=5)).fit(X, y, qid=qid)
         first = kind.from_estimator(pipe, X, y, qid=qid)
         second = kind.from_predictions(y, pipe.decision_function(X, qid=qid), qid=qid)
-    for name in {*data_of(second)} - {"name"}:
-        assert_array_equal(vars(first)[name], vars(second)[name])
+    assert_same_data(first, second)
 
 
 @pytest.mark.slow
@@ -577,8 +574,7 @@ def test_from_estimator_needs_the_queries_that_the_ranker_was_fitted_with(kind):
             kind.from_estimator(estimator, X, y)
         first = kind.from_estimator(estimator, X, y, qid=qid)
         second = kind.from_predictions(y, ranker.decision_function(X), qid=qid)
-        for name in {*data_of(second)} - {"name"}:
-            assert_array_equal(vars(first)[name], vars(second)[name])
+        assert_same_data(first, second)
 
 
 @pytest.mark.parametrize("kind", FROM_PREDICTIONS)
@@ -595,6 +591,11 @@ def test_from_estimator_refuses(kind, cancer, ranker):
 
 def data_of(display):
     return {name: value for name, value in vars(display).items() if not name.endswith("_")}
+
+
+def assert_same_data(first, second):
+    for name in {*data_of(second)} - {"name"}:
+        assert_array_equal(vars(first)[name], vars(second)[name])
 
 
 def displays(cancer, ranker):

@@ -270,14 +270,6 @@ def test_nothing_to_choose_warns():
     np.testing.assert_array_equal(ranker.predict(X), np.full(6, ranker.predict(X)[0]))
 
 
-def test_offset_is_the_cut_with_the_fewest_errors():
-    X, y = data_of()
-    ranker = PNormPushRanker(solver="corrective", n_estimators=4).fit(X, y)
-    f = ranker.decision_function(X)
-    cuts = np.concatenate([[-np.inf], np.unique(f)])
-    assert (ranker.predict(X) != y).sum() == min(((f > cut) != y).sum() for cut in cuts)
-
-
 def constrained_data(seed=0, n_rows=200):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 8, (n_rows, 5)).astype(float)

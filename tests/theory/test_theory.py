@@ -245,43 +245,31 @@ def test_gamma_limit_belongs_to_the_forbidden_values():
         theory.chen_schedule(100, 100, **options, gamma=0.25)
 
 
-GOOD = {
-    "n_pos": 10,
-    "n_neg": 20.5,
-    "loss": "logistic",
-    "kappa": 1.0,
-    "s": 1,
-    "gamma": 0.25,
-    "theta": 0.5,
-}
+POSITIVE = "a float in (0, inf)"
+OF_GROWTH = f"one of {', '.join(map(repr, GROWING))}, or a MarginLoss with growth"
 
 
 @pytest.mark.parametrize(
-    "name, value, allowed",
+    "name, allowed, wrong",
     [
-        ("n_pos", 0, "a float in (0, inf)"),
-        ("n_neg", math.inf, "a float in (0, inf)"),
-        ("n_neg", True, "a float in (0, inf)"),
-        (
-            "loss",
-            "exponential",
-            f"one of {', '.join(map(repr, GROWING))}, or a MarginLoss with growth",
-        ),
-        ("kappa", 0.0, "a float in (0, inf)"),
-        ("kappa", "1", "a float in (0, inf)"),
-        ("s", 0, "a float in (0, inf)"),
-        ("gamma", 0.5, "a float in (0, 0.5)"),
-        ("gamma", 0.0, "a float in (0, 0.5)"),
-        ("theta", 1.0, "a float in [0, 1)"),
+        ("n_pos", POSITIVE, [0]),
+        ("n_neg", POSITIVE, [math.inf, True]),
+        ("loss", OF_GROWTH, ["exponential"]),
+        ("kappa", POSITIVE, [0.0, "1"]),
+        ("s", POSITIVE, [0]),
+        ("gamma", "a float in (0, 0.5)", [0.5, 0.0]),
+        ("theta", "a float in [0, 1)", [1.0]),
     ],
 )
-def test_schedule_refuses(name, value, allowed):
-    theory.chen_schedule(**GOOD)
-    with pytest.raises(ValueError) as error:
-        theory.chen_schedule(**GOOD | {name: value})
-    assert str(error.value) == (
-        f"The {name!r} parameter of chen_schedule must be {allowed}. Got {value!r} instead."
-    )
+def test_schedule_refuses(name, allowed, wrong):
+    good = {one: VALID[one] for one in inspect.signature(theory.chen_schedule).parameters}
+    theory.chen_schedule(**good)
+    for value in wrong:
+        with pytest.raises(ValueError) as error:
+            theory.chen_schedule(**good | {name: value})
+        assert str(error.value) == (
+            f"The {name!r} parameter of chen_schedule must be {allowed}. Got {value!r} instead."
+        )
 
 
 def test_too_many_steps_are_refused():

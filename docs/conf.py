@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.viewcode",  # the source of each public name, on the site itself
     "sphinx-mathjax-offline",  # equations without the network
     "numpydoc",
+    "sphinx_copybutton",
     "myst_parser",
     "sphinxcontrib.bibtex",
     "sphinx_gallery.gen_gallery",
@@ -71,7 +72,9 @@ GALLERY = [
     "margins",
     "scorecard",
     "scorecard_sql",
+    "clicks",
     "million_rows",
+    "ensemble",
     "trees_million_rows",
     "cluster",
     "losses",
@@ -130,6 +133,11 @@ PLAIN = (
 )
 """Pages of their own, that need no side bar of neighbours."""
 
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied; nor is what an example prints
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+copybutton_selector = ":is(.highlight-python, .highlight-console, .highlight-sh, .highlight-default) pre"
+
 # --- look ----------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
@@ -137,6 +145,7 @@ html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_title = f"sklearn-rank {release}"
 html_sidebars = {name: [] for name in PLAIN}
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
 html_css_files = ["sklearn_rank.css", "gallery.css"]
 html_copy_source = True
 html_show_sourcelink = True
@@ -149,6 +158,11 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "logo": {"text": f"sklearn-rank {release}"},
+    "logo": {
+        "text": f"sklearn-rank {release}",
+        "alt_text": "sklearn-rank, to the first page",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+    },
     "secondary_sidebar_items": ["page-toc", "sourcelink"],
 }

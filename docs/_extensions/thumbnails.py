@@ -24,8 +24,12 @@ PANELS = {
     "plot_list_length": (0, 1),
     "plot_queries": (1, 0),
     "plot_trees_million_rows": (0, 1),
+    "plot_clicks": (0, 1),
+    "plot_scorecard": (0, 3),
 }
 """Which figure of an example, and which of its panels; otherwise the first of the first."""
+ZOOM = {"plot_scorecard": 1.4, "plot_scorecard_sql": 1.4}
+"""Panels with text beside them, which needs this many times the room."""
 
 
 def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -38,14 +42,19 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
     if len(seen) <= wanted < len(seen) + len(figures):
         folder = Path(gallery_conf["src_dir"], "gallery", "panels")
         folder.mkdir(parents=True, exist_ok=True)
-        draw(figures[wanted - len(seen)], panel, folder / f"{source.stem}.png")
+        draw(figures[wanted - len(seen)], panel, folder / f"{source.stem}.png", ZOOM.get(source.stem, 1))
     seen += figures
     return str(saved)
 
 
-def draw(figure: Any, panel: int, path: Path) -> None:
+def draw(figure: Any, panel: int, path: Path, zoom: float = 1) -> None:
     """Save one panel of a figure, without the others."""
     kept = figure.axes[panel]
+    kept.set_aspect("auto")
+    first = figure.axes[0]
+    if panel and kept.get_shared_y_axes().joined(first, kept):  # the first has the labels of both
+        kept.set_ylabel(first.get_ylabel())
+        kept.tick_params(labelleft=True)
     for axes in figure.axes:
         if axes is not kept:
             axes.remove()
@@ -56,9 +65,11 @@ def draw(figure: Any, panel: int, path: Path) -> None:
     kept.set_title("")
     if len(kept.get_ylabel()) > LONG:
         kept.set_ylabel("")
+    if len(kept.get_xlabel()) > LONG + 10:
+        kept.set_xlabel("")
     kept.set_subplotspec(figure.add_gridspec(1, 1)[0])
-    figure.set_size_inches(SIZE)
-    figure.savefig(path, dpi=DPI)
+    figure.set_size_inches(*(zoom * inches for inches in SIZE))
+    figure.savefig(path, dpi=DPI / zoom)
 
 
 def replace(app: Sphinx) -> None:

@@ -106,7 +106,7 @@ for name, cut in cuts.items():
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 4.8))
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 4.8))
 left.plot([0, 1], [0, 1], color="0.6", linewidth=1.2, linestyle="-")
 for name, probability in probabilities.items():
     share, predicted = calibration_curve(

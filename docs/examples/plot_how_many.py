@@ -94,7 +94,7 @@ for number in numbers:
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 4.4))
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 4.4))
 bins = np.linspace(0, 0.6, 31)
 colours, hatches = ["#d55e00", "#0072b2"], ["////", ""]
 for share, name, colour, hatch in zip(

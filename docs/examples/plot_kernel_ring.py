@@ -65,7 +65,7 @@ ticks = np.linspace(-2, 2, 200)
 grid = np.column_stack(
     [axis.ravel() for axis in np.meshgrid(ticks, ticks)]
 )
-figure, panels = plt.subplots(1, 2, figsize=(8.0, 3.9), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.0, 3.6), sharey=True)
 for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
     below = np.sort(ranker.decision_function(X_new))
     share = np.searchsorted(below, ranker.decision_function(grid)) / len(
@@ -101,7 +101,7 @@ for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
     )
     auc = ranker.score(X_new, y_new)
     axes.set(
-        title=f"kernel: {kernel}, AUC {auc:.2f}",
+        title=f"{kernel}, AUC {auc:.2f}",
         xlabel="first feature",
         aspect="equal",
     )
@@ -110,8 +110,8 @@ panels[0].set_ylabel("second feature")
 panels[0].legend(
     loc="upper left", frameon=True, handlelength=1.0, fontsize="small"
 )
-figure.suptitle("The rbf kernel finds the ring, the linear one cannot")
+figure.suptitle("The rbf kernel finds the ring")
 figure.colorbar(
-    surface, ax=panels, label="share of the list below", format="{x:.0%}"
+    surface, ax=panels, label="share ranked lower", format="{x:.0%}"
 )
 plt.show()

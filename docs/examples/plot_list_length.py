@@ -100,7 +100,7 @@ for kind, name in enumerate(rankers):
 # with the length of the lists, then levels off; the minimum over all
 # queries gains from every row.
 
-figure, panels = plt.subplots(1, 2, figsize=(8.0, 4.2), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.2, 4.2), sharey=True)
 bounds = [
     ogd_bound(n, max_norm=LARGEST_NORM, row_norm=1.0) for n in numbers
 ]
@@ -118,7 +118,7 @@ for kind, (axes, name) in enumerate(zip(panels, rankers, strict=True)):
                 "linestyle": line.get_linestyle(),
             }
             axes.axhline(bounds[row], linewidth=1.0, **style)
-    axes.set(title=f"Excess loss, {name}", xlabel="rows of a query")
+    axes.set(title=name.capitalize(), xlabel="rows of a query")
     axes.set_xticks(lengths, lengths)
     axes.minorticks_off()
 panels[0].annotate(

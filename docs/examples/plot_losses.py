@@ -83,7 +83,7 @@ def clean_auc(loss, share, at_random, seed):
 
 
 shares = [0.0, 0.03, 0.06, 0.09, 0.12]
-figure, panels = plt.subplots(1, 2, figsize=(8.0, 3.8), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.4, 4.0), sharey=True)
 for axes, at_random in zip(panels, [True, False], strict=True):
     kind = "random rows" if at_random else "the clearest rows"
     print(f"AUC with wrong labels in {kind}, mean (standard error)")

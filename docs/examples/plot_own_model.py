@@ -137,7 +137,7 @@ truth = {
     "utility": lambda X: X[:, 0] + 0.8 * X[:, 1] + X[:, 0] * X[:, 1]
 }
 
-figure, panels = plt.subplots(1, 3, figsize=(8.0, 3.2), sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(6.4, 3.0), sharey=True)
 for axes, (name, scorer) in zip(
     panels, (scorers | truth).items(), strict=True
 ):

@@ -108,7 +108,7 @@ plt.show()
 figure, (left, whole) = plt.subplots(
     1,
     2,
-    figsize=(9.0, 4.2),
+    figsize=(7.2, 4.2),
     width_ratios=[1.5, 1.0],
     layout="constrained",
 )

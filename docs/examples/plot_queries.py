@@ -157,7 +157,7 @@ def draw(axes, found, middle):
     axes.set_ylim(len(found) - 0.5, -0.5)
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 3.2))
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.4))
 draw(left, intervals, "mean")
 left.set(title="NDCG@10 on new queries", xlabel="mean and 95 % interval")
 draw(right, differences, "difference")

@@ -35,10 +35,12 @@ card = Scorecard(max_terms=10, random_state=0).fit(X, y)
 print(card.to_text(width=68))
 
 # %%
-# The figure shows the same card, with the number of training rows and
-# the share of malignant tumours in each bin.
+# The figure shows four of its variables, with the number of training
+# rows and the share of malignant tumours in each bin.
 
-ScorecardDisplay.from_estimator(card)
+ScorecardDisplay.from_estimator(
+    card, variables=card.variables_[:4], n_columns=1
+)
 plt.show()
 
 # %%

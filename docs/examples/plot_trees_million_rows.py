@@ -99,7 +99,7 @@ for name, (fit, sizes) in runs.items():
 # The dotted line continues the last time of ``rank:pairwise`` in
 # proportion to the rows: an extrapolation, not a measurement.
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(6, 3.6), layout="constrained")
 for name, points in found.items():
     n_rows, seconds, auc = np.transpose(points)
     look = {"marker": "o", "linestyle": "-", "label": name}

@@ -90,9 +90,10 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
     unit : str
         Name of an iteration.
     total : int
-        Maximum number of iterations; about ten of them are printed.
+        Maximum number of iterations.
     verbose : int
-        0 prints nothing, 1 the first line and ten more, 2 every line.
+        0 prints nothing, 1 the first line and ten more (with validation rows, whose score a line
+        then ends with, that of every tenth iteration), 2 every line.
 
     Returns
     -------
@@ -106,12 +107,16 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
     >>> ended = printer(1, 0.5), printer(2, 0.4), printer(10, 0.25)
     [RankBoost] round 1/100: objective 0.5
     [RankBoost] round 10/100: objective 0.25
+    >>> printer(20, 0.125, 0.8)
+    [RankBoost] round 20/100: objective 0.125, validation score 0.8
+    False
     """
-    every = 1 if verbose > 1 else max(1, total // 10)
 
     def observe(number: int, objective: float, validation: float | None = None) -> bool:
-        if verbose and (number % every == 0 or number == 1):
-            print(f"[{name}] {unit} {number}/{total}: objective {objective:.6g}")
+        every = max(1, total // 10) if validation is None else 10
+        if verbose > 1 or (verbose and (number % every == 0 or number == 1)):
+            score = "" if validation is None else f", validation score {validation:.6g}"
+            print(f"[{name}] {unit} {number}/{total}: objective {objective:.6g}{score}")
         return False
 
     return observe

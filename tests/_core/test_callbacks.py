@@ -1,6 +1,7 @@
 """scikit-learn's callbacks and `verbose`: what is told of a fit, and what can end it."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +70,17 @@ def test_printed_lines(verbose, capsys):
     shown = [1, *range(2, 26, 2)] if shown is None else shown
     expected = [f"[RankBoost] round {n}/25: objective {1 / n:.6g}" for n in shown]
     assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_the_score_of_validation_rows_is_printed_every_tenth_round(capsys):
+    X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 3 == 0
+    X[y, 0] += 1
+    ranker = RankBoost(n_estimators=30, verbose=1)
+    ranker.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    scores = re.findall(r"round (\d+)/30: .*, validation score (.*)", capsys.readouterr().out)
+    assert [int(number) for number, _ in scores] == [1, 10, 20, 30]
+    for number, score in scores:
+        assert float(score) == pytest.approx(ranker.validation_scores_[int(number) - 1], rel=1e-5)
 
 
 # Callbacks ---------------------------------------------------------------------------------

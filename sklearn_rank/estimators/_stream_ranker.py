@@ -13,6 +13,7 @@ from sklearn_rank._core.protocols import Floats
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.validation import find_classes, unchanged_on_error
 from sklearn_rank.base import BaseRanker
+from sklearn_rank.models.rules import linear_contributions
 
 Moments = tuple[Floats, float]
 """The weighted mean of each feature over the rows so far, and their total weight."""
@@ -40,6 +41,11 @@ class StreamRanker(BaseRanker):
     """Base class of the linear rankers, which have `partial_fit` with some parameters."""
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"qid": True}
+
+    coef_: Floats
+
+    def _sum_by_feature(self, X: Any) -> Floats:
+        return linear_contributions(X, self.coef_)
 
     @abstractmethod
     def _fit_part(self, data: Rows) -> dict[str, Any]:

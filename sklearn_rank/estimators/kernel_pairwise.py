@@ -21,7 +21,6 @@ from sklearn_rank.estimators._kernel_parameters import KernelParameters
 from sklearn_rank.estimators._stream_ranker import mean_attributes, moments_of
 from sklearn_rank.models import KernelModel, LinearModel
 from sklearn_rank.models.kernel import working_rows
-from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import error_cut
 from sklearn_rank.solvers._solver import DIVERGED, INDEFINITE, NO_STEP, OUT_OF_ITERATIONS, STOPPED
 from sklearn_rank.solvers.function_space import KernelProblem, Progress
@@ -332,9 +331,6 @@ class KernelPairwiseSGDRanker(KernelParameters):
     def _not_additive(self) -> str:
         needed = f"with kernel='linear'. Got kernel={self.kernel!r}"
         return "" if self.kernel == "linear" else needed
-
-    def _sum_by_feature(self, X: Any) -> Floats:
-        return linear_contributions(X, self.coef_)
 
 
 def _offset(data: Rows, scores: Floats) -> float:

@@ -28,7 +28,6 @@ from sklearn_rank._core.validation import (
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.estimators._stream_ranker import StreamRanker, mean_attributes, moments_of
 from sklearn_rank.models import LinearModel
-from sklearn_rank.models.rules import linear_contributions
 from sklearn_rank.objectives import CrossEntropy, ListLoss, error_cut
 from sklearn_rank.objectives.listwise import LISTWISE_LOSS_CHOICE, as_listwise_loss, check_grades
 from sklearn_rank.solvers import LINEAR_SOLVERS, LinearSolver
@@ -145,6 +144,13 @@ def _offset(data: Rows, coefficients: Floats) -> float:
     scores = np.asarray(data.X @ coefficients)
     scores[np.abs(scores) < ZERO_SCORE] = 0.0
     return -error_cut(scores, data.y, data.weight, data)
+
+
+def _online_state(descent: OnlineDescent | None) -> dict[str, Any]:
+    """Return the attributes from which `partial_fit` continues."""
+    if descent is None:
+        return {}
+    return {"t_": descent.n_steps, "_descent_": (descent.coefficients, descent.total)}
 
 
 class ListNetLinear(StreamRanker):
@@ -420,7 +426,7 @@ class ListNetLinear(StreamRanker):
             )
         curve = np.array(solution.values)
         fitted = {"coef_": solution.x, "objective_curve_": curve, "n_iter_": solution.n_iter}
-        return {**fitted, **self._online_state(problem.descent)}
+        return {**fitted, **_online_state(problem.descent)}
 
     def _make_problem(
         self, data: Rows, X: Any, function: BlockwiseObjective, hook: IterateHook, continues: bool
@@ -453,7 +459,7 @@ class ListNetLinear(StreamRanker):
         coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
         curve = self._extended_curve(value)
         fitted = {"coef_": coefficients, "n_iter_": len(curve["objective_curve_"]), **curve}
-        fitted |= self._online_state(problem.descent)
+        fitted |= _online_state(problem.descent)
         fitted |= mean_attributes(coefficients, self._moments_so_far(data))
         return fitted | self._offset_of_part(data, lambda: _offset(data, coefficients))
 
@@ -477,19 +483,9 @@ class ListNetLinear(StreamRanker):
         step = ogd_step(n_steps, max_norm=float(self.max_norm or 0), row_norm=row_norm)
         return lambda t: step
 
-    @staticmethod
-    def _online_state(descent: OnlineDescent | None) -> dict[str, Any]:
-        """Return the attributes from which `partial_fit` continues."""
-        if descent is None:
-            return {}
-        return {"t_": descent.n_steps, "_descent_": (descent.coefficients, descent.total)}
-
     def score_rows(self, X: Any) -> Floats:
         """Return scores, without offset, of checked rows."""
         return np.asarray(X @ self.coef_)
-
-    def _sum_by_feature(self, X: Any) -> Floats:
-        return linear_contributions(X, self.coef_)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: sparse features are taken, missing values are not."""

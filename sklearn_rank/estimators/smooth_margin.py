@@ -205,13 +205,12 @@ class SmoothMarginRanker(BoostingRanker):
     def _make_step_rule(
         self, problem: BoostingProblem, coefficients: Coefficients
     ) -> SmoothMarginStep:
-        pairs = problem.preferences
         return SmoothMarginStep(
             # Scaled weights count more pairs, so that less smoothing is needed.
             problem.push_step(problem.log_scale),
             coefficients,
             problem.log_scale,
-            lambda h: pairs.smallest_difference(h, h),
+            lambda h: problem.preferences.smallest_difference(h, h),
         )
 
     def _fit(self, data: Rows) -> dict[str, Any]:

@@ -86,8 +86,12 @@ class InformationRetrievalPush(Push):
         log_mass, share = rows.normalised(scores)
         log_below = rows.scan_below(np.logaddexp, log_mass, -np.inf)
         value, upper, curvature = _terms(rows.spread(log_below) - scores, rows.weight)
-        # sum_i w_i pi_i q_ik over the rows i above k.
-        push = share * rows.spread(self._pushed(upper, log_mass, log_below))
+        # sum_i w_i pi_i q_ik over the rows i above k, as shares of sum_i w_i pi_i / B_i of all
+        # segments above. Shares are at most one, but for rounding.
+        log_below = np.where(np.isfinite(log_below), log_below, 0.0)  # avoid -inf - (-inf)
+        log_upper, log_total = safe_log(rows.reduce(np.add, upper)), safe_log(upper.sum())
+        log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + log_mass
+        push = share * rows.spread(np.exp(np.minimum(log_sum, rows.log_total(log_total))))
         return rows.total(value), push - upper, curvature + push
 
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
@@ -119,18 +123,6 @@ class InformationRetrievalPush(Push):
         """Return the results of a function for blocks of the rows from `first` to before `last`."""
         slices = list(blocks(last, start=first))
         return self._threads.map(lambda index: task(slices[index]), len(slices))
-
-    def _pushed(self, upper: Floats, log_mass: Floats, log_below: Floats) -> Floats:
-        r"""Return, for each segment, :math:`\sum_{i \text{ above } k} a_i q_{ik}` of its rows.
-
-        Here a is `upper`, zero where nothing is below.
-        """
-        rows = self.preferences
-        log_below = np.where(np.isfinite(log_below), log_below, 0.0)  # avoid -inf - (-inf)
-        log_upper, log_total = safe_log(rows.reduce(np.add, upper)), safe_log(upper.sum())
-        log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + log_mass
-        # Shares are at most one, but for rounding.
-        return np.exp(np.minimum(log_sum, rows.log_total(log_total)))
 
 
 def _terms(log_odds: Floats, weight: Floats) -> tuple[float, Floats, Floats]:

@@ -151,6 +151,7 @@ class _MassState:
     def refresh(self, scores: Floats) -> None:
         """Restart from `scores` in the log domain, without the rounding errors so far."""
         masses = self._masses
+        # One largest logarithm and one sum for all processes.
         tops = self._rows.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
         sums = [mass.exponentiate(top) for mass, top in zip(masses, tops, strict=True)]
         totals = self._rows.total(np.array(sums)).tolist()

@@ -191,8 +191,7 @@ class SmoothedDcg(ListwiseLoss):
 
     def __post_init__(self) -> None:
         """Check sigma."""
-        positive = Number(0, closed="neither")
-        check_parameters("SmoothedDcg", {"sigma": self.sigma}, {"sigma": positive})
+        check_parameters("SmoothedDcg", vars(self), {"sigma": Number(0, closed="neither")})
 
     def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
         """Return the gains G."""

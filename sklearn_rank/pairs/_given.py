@@ -215,8 +215,7 @@ def duel_pairs(
     """
     first, second = check_names(first, "first"), check_names(second, "second")
     check_lengths(first=first, second=second)
-    n_duels = len(first)
-    share = np.ones(n_duels) if outcome is None else check_floats(outcome, "outcome")
+    share = np.ones(len(first)) if outcome is None else check_floats(outcome, "outcome")
     check_lengths(first=first, outcome=share)
     is_share = (share >= 0) & (share <= 1)
     if not is_share.all():
@@ -232,7 +231,7 @@ def duel_pairs(
             f"The items of a duel must differ. Got {names.tolist()[left[duel]]!r} twice in duel "
             f"{duel}."
         )
-    weight = check_weight(sample_weight, n_duels)
+    weight = check_weight(sample_weight, len(first))
     # Two pairs for each duel, in the order of the table; pairs of weight zero are left out.
     pairs = np.column_stack([left, right, right, left]).reshape(-1, 2)
     weight = np.column_stack([weight * share, weight * (1 - share)]).ravel()

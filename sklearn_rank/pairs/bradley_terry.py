@@ -139,9 +139,20 @@ class BradleyTerry(BaseEstimator):
         used, codes = np.unique(pairs, return_inverse=True)  # without items of weight zero
         items, pairs = duels.names[used], codes.reshape(-1, 2)
         is_connected = _is_strongly_connected(pairs, len(items))
-        settings = float(self.alpha), self.max_iter, self.tol
-        scores, n_iter = _logistic_scores(pairs, weight, *settings)
-        self._warn(is_connected, has_converged=n_iter < self.max_iter)
+        scores, n_iter = _logistic_scores(pairs, weight, self.alpha, self.max_iter, self.tol)
+        if not is_connected and self.alpha == 0:
+            warn(
+                "BradleyTerry has no finite scores of maximum likelihood: some items have never "
+                "lost to any of the others, directly or by way of further items, or have never "
+                "met them. Set alpha > 0, or leave such items out.",
+                ConvergenceWarning,
+            )
+        elif n_iter >= self.max_iter:
+            warn(
+                f"BradleyTerry stopped before tol={self.tol:g} was reached: raise max_iter="
+                f"{self.max_iter}, or tol.",
+                ConvergenceWarning,
+            )
         self.items_, self.scores_ = items, scores - scores.mean()
         self.is_connected_, self.n_iter_ = is_connected, n_iter
         return self
@@ -213,22 +224,6 @@ class BradleyTerry(BaseEstimator):
         names = duels.names[duels.pairs.ravel()]  # without those of weight zero
         pairs = np.arange(len(names)).reshape(-1, 2)
         return share_in_order(self.predict(names), pairs, duels.weight)
-
-    def _warn(self, is_connected: bool, has_converged: bool) -> None:
-        """Warn of scores that are not those of the minimum."""
-        if not is_connected and self.alpha == 0:
-            warn(
-                "BradleyTerry has no finite scores of maximum likelihood: some items have never "
-                "lost to any of the others, directly or by way of further items, or have never "
-                "met them. Set alpha > 0, or leave such items out.",
-                ConvergenceWarning,
-            )
-        elif not has_converged:
-            warn(
-                f"BradleyTerry stopped before tol={self.tol:g} was reached: raise max_iter="
-                f"{self.max_iter}, or tol.",
-                ConvergenceWarning,
-            )
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: X holds names, and there is no y."""

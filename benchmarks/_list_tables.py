@@ -17,15 +17,7 @@ import _real_data
 from _real_data import DataNotFoundError
 from _stats import say, standard_error
 
-RARE = (
-    "wilt",
-    "wine_quality",
-    "yeast_me2",
-    "abalone",
-    "ozone_level_8hr",
-    "qsar_biodeg",
-    "adult",
-)
+RARE = ("wilt", "wine_quality", "yeast_me2", "abalone", "ozone_level_8hr", "qsar_biodeg", "adult")
 TABLES = (*RARE, "magic", "credit", "cancer")
 METRICS = ("AUC", "pauc@0.05", "tpr@0.05", "average precision")
 TEST_SHARE = 0.4

@@ -25,10 +25,7 @@ from sklearn_rank.metrics import (
 
 ROUNDS = 100
 POWERS = (1, 2, 4, 8, 16, 64)
-SETTINGS = {
-    **{f"p = {p}": {"p": p} for p in POWERS},
-    "IR": {"push": "ir"},
-}
+SETTINGS = {**{f"p = {p}": {"p": p} for p in POWERS}, "IR": {"push": "ir"}}
 FULL = {"solver": "lbfgs", "alpha": 0, "n_estimators": 1000, "tol": 1e-8}
 NUMBERS = tomllib.loads(
     Path(__file__).with_name("printed_numbers.toml").read_text(encoding="utf-8")

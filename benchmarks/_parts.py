@@ -7,15 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from _harness import (
-    Record,
-    command_line,
-    describe_machine,
-    growth,
-    in_process,
-    medians,
-    take_turns,
-)
+from _harness import Record, command_line, describe_machine, growth, in_process, medians, take_turns
 from _report import Report, Verdict, judged, times_table
 from _stats import say
 

@@ -17,12 +17,7 @@ import sklearn_rank
 from sklearn_rank import metrics
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.sums import Queries
-from sklearn_rank.objectives import (
-    LISTWISE_LOSSES,
-    MARGIN_LOSSES,
-    ListLoss,
-    PairLoss,
-)
+from sklearn_rank.objectives import LISTWISE_LOSSES, MARGIN_LOSSES, ListLoss, PairLoss
 
 QUERY = 100
 """Rows of a query."""
@@ -69,10 +64,7 @@ def query_ids(n_rows: int) -> Any:
 
 KERNEL = "KernelPairwiseSGDRanker"
 FORMS: dict[str, dict[str, dict[str, Any]]] = {
-    KERNEL: {
-        ", rbf": {"kernel": "rbf"},
-        ", linear": {"kernel": "linear"},
-    }
+    KERNEL: {", rbf": {"kernel": "rbf"}, ", linear": {"kernel": "linear"}}
 }
 """Parameters of estimators that are worth timing in several forms, or not with their defaults."""
 

@@ -53,10 +53,7 @@ SUBJECTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "pairs": (470, ("pairs/*",)),
     "export": (1_050, ("export/*",)),
     "objectives": (1_100, ("objectives/*",)),
-    "model_selection, theory, datasets": (
-        1_340,
-        ("model_selection/*", "theory/*", "datasets/*"),
-    ),
+    "model_selection, theory, datasets": (1_340, ("model_selection/*", "theory/*", "datasets/*")),
     "top level": (1_250, ("*",)),
 }
 """The ceiling of each subject, and its files: each counts in the first that it matches.

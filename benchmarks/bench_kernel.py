@@ -103,17 +103,11 @@ def systems(n_rows: int, kind: str, threads: int) -> dict[str, tuple[Fit, Callab
         return float(np.logaddexp(0.0, -margin).mean()) + ridge(model)
 
     ours = {"alpha": ALPHA, "n_jobs": threads, "max_iter": 1000}
+    peer = partial(LogisticRegression, C=1 / (ALPHA * n_rows), max_iter=1000)
+    pairwise = partial(KernelPairwiseSGDRanker, kernel="linear", **ours)
     return {
-        PEER: (
-            lambda tol: LogisticRegression(C=1 / (ALPHA * n_rows), tol=tol, max_iter=1000).fit(
-                X, y
-            ),
-            rows,
-        ),
-        OURS[0]: (
-            lambda tol: KernelPairwiseSGDRanker(kernel="linear", tol=tol, **ours).fit(X, y),
-            pairs,
-        ),
+        PEER: (lambda tol: peer(tol=tol).fit(X, y), rows),
+        OURS[0]: (lambda tol: pairwise(tol=tol).fit(X, y), pairs),
         OURS[1]: (lambda tol: ListNetLinear(tol=tol, **ours).fit(X, grades, qid=qid), lists),
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 from _harness import timed, watch
 from _parts import Lines, Medians, Part, exponent, ratio, run_parts, with_tenth
 from _report import Verdict
@@ -20,8 +21,6 @@ GRADIENT, PASSES, FIT = "value and gradient", "two BLAS passes", "fit"
 
 def generate(n_rows: int, kind: str, seed: int = 0) -> tuple[Any, Any, Any]:
     """Return X, y and qid: grades 0 to 4 that follow a linear score with noise."""
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     if kind == "one":
         qid = np.zeros(n_rows, dtype=np.int64)
@@ -36,7 +35,6 @@ def generate(n_rows: int, kind: str, seed: int = 0) -> tuple[Any, Any, Any]:
 
 def gradient_calls(n_rows: int, kind: str) -> dict[str, Callable[[], Any]]:
     """Return the two passes, and value and gradient of the loss."""
-    import numpy as np
 
     from sklearn_rank._core.parallel import ThreadPool
     from sklearn_rank._core.sums import Queries

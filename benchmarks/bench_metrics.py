@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 from _parts import Lines, Medians, Part, in_turns, ratio, run_parts
 from _report import Verdict
 
@@ -25,7 +26,6 @@ Calls = dict[str, Callable[[], Any]]
 
 def query_calls(n_rows: int, n_queries: int) -> tuple[Calls, float]:
     """Return metrics of many queries, and the largest difference to scikit-learn."""
-    import numpy as np
     from sklearn.metrics import ndcg_score as sklearn_ndcg_score
 
     from sklearn_rank import metrics
@@ -62,7 +62,6 @@ def query_calls(n_rows: int, n_queries: int) -> tuple[Calls, float]:
 
 def list_calls(n_rows: int) -> Calls:
     """Return metrics of one list with two relevances."""
-    import numpy as np
 
     from sklearn_rank import metrics
 

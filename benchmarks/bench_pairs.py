@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 from _harness import timed, watch
 from _parts import (
     LADDER,
@@ -51,15 +52,11 @@ OTHER_SCORES = (
 
 def draw_labels(n_rows: int) -> Any:
     """Return random labels."""
-    import numpy as np
-
     return np.random.default_rng(0).random(n_rows) < POSITIVE_SHARE
 
 
 def draw_scores(name: str, n_rows: int) -> Any:
     """Return scores of one of the distributions, without regard to the labels."""
-    import numpy as np
-
     rng = np.random.default_rng(1)
     kind, _, size = name.rpartition(" ")
     if kind == "uniform +-":
@@ -78,7 +75,6 @@ def draw_scores(name: str, n_rows: int) -> Any:
 
 def pair_sum(loss: str, y: Any, scores: Any) -> Callable[[], Any]:
     """Return a call that sums over all pairs, prepared as in a fit: labels are sorted once."""
-    import numpy as np
 
     from sklearn_rank._core.preferences import Preferences
     from sklearn_rank.objectives import PairLoss
@@ -90,7 +86,6 @@ def pair_sum(loss: str, y: Any, scores: Any) -> Callable[[], Any]:
 
 def run_sums(options: argparse.Namespace) -> Lines:
     """Time the sums of each loss at all rows and at a tenth of them."""
-    import numpy as np
 
     from sklearn_rank.objectives import MARGIN_LOSSES, pair_loss_and_gradient
 
@@ -125,7 +120,6 @@ def run_scores(options: argparse.Namespace) -> Lines:
 
 def pair_by_pair(y: Any, scores: Any) -> tuple[float, Any]:
     """Return the logistic loss of all pairs and its gradient, visiting every pair."""
-    import numpy as np
     from scipy.special import expit
 
     f, g = scores[y], scores[~y]
@@ -144,7 +138,6 @@ def pair_by_pair(y: Any, scores: Any) -> tuple[float, Any]:
 
 def run_error(_options: argparse.Namespace) -> Lines:
     """Compare the logistic sums with those taken pair by pair."""
-    import numpy as np
 
     from sklearn_rank.objectives import pair_loss_and_gradient
 
@@ -176,8 +169,6 @@ PEERS = ("LogisticRegression, lbfgs", "LogisticRegression, newton-cholesky")
 
 def draw_pairs(n_pairs: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
     """Return items, and pairs whose winners are drawn from a linear model of the items."""
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     n_items = n_pairs // PAIRS_PER_ITEM
     X = rng.standard_normal((n_items, N_FEATURES))
@@ -193,8 +184,6 @@ def draw_pairs(n_pairs: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
 
 def objective(X: Any, pairs: Any, model: Any) -> float:
     """Return the mean logistic loss of the pairs plus the ridge."""
-    import numpy as np
-
     w = model.coef_.ravel()
     scores = X @ w
     margin = scores[pairs[:, 0]] - scores[pairs[:, 1]]
@@ -225,8 +214,6 @@ def peer_fit(name: str, differences: Any, y: Any, tol: float) -> Any:
 
 def run_listed(kind: str, options: argparse.Namespace) -> Lines:
     """Time all fits in turns, each at its loosest tolerance; memory beside the differences."""
-    import numpy as np
-
     n_pairs = options.rows
     X, pairs = draw_pairs(n_pairs, kind)
     our_fit(OURS[1], X[:100], pairs[(pairs < 100).all(axis=1)], 1e-3)  # imports

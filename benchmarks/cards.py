@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 from statistics import mean
 
+import numpy as np
 from _harness import command_line, describe_machine
 from _list_tables import TABLES, figures_of, measure_all, split_of
 from _report import Report, Table, Verdict
@@ -35,8 +36,6 @@ def sklearn_rank(X, y, X_test):
 
 def steps_of(X, train):
     """Return 0/1 columns: steps at the tenths of training rows, categories, "missing"."""
-    import numpy as np
-
     columns = []
     for name, x in train.items():
         if x.dtype == "category":
@@ -50,7 +49,6 @@ def steps_of(X, train):
 
 def fasterrisk(X, y, X_test):
     """Return the totals of FasterRisk's card with the least logistic loss."""
-    import numpy as np
     from fasterrisk.fasterrisk import RiskScoreOptimizer
 
     columns = steps_of(X, X)

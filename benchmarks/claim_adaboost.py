@@ -14,6 +14,7 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
+import numpy as np
 from _claims import bars, conclude, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine
 from _real_data import load_each, load_table
@@ -33,8 +34,6 @@ def in_halves(train: Any, test: Any) -> tuple[Any, Any]:
 
     Where the median is the maximum, the edge is the mean.
     """
-    import numpy as np
-
     keep = train.min(axis=0) < train.max(axis=0)
     train, test = train[:, keep], test[:, keep]
     edges = np.median(train, axis=0)
@@ -50,8 +49,6 @@ def adaboost(
     A round adds the stump, of either sign, or the constant with the largest edge, with the step
     that minimises the exponential loss along it.
     """
-    import numpy as np
-
     label = np.where(y, 1.0, -1.0)
     weak, new_weak = (np.where(X, 1.0, -1.0) for X in (train, test))
     if constant:
@@ -135,17 +132,8 @@ def table_of(found: Any, rounds: Any) -> Table:
                 what: [split[kind, rounds[-1]][what] for split in splits]
                 for what in ("auc", "train", "test", "skew", "loss")
             }
-            rows.append(
-                [
-                    TITLES[name],
-                    words,
-                    max(of["skew"]),
-                    mean(of["auc"]),
-                    with_half(of["train"], "+.4f"),
-                    with_half(of["test"], "+.4f"),
-                    with_half(of["loss"], "+.4f"),
-                ]
-            )
+            differences = (with_half(of[what], "+.4f") for what in ("train", "test", "loss"))
+            rows.append([TITLES[name], words, max(of["skew"]), mean(of["auc"]), *differences])
     columns = ["data", "AdaBoost", "largest F-skew / F", "RankBoost's training AUC"]
     columns += ["difference, training", "difference, new rows", "log of the ratio of pair losses"]
     return Table(f"AdaBoost minus RankBoost after {rounds[-1]:,} rounds", columns, rows)
@@ -173,11 +161,8 @@ def draw(found: Any, rounds: Any, path: Any) -> None:
     figure, [panels] = new_figure(3, width=9.6)
     panels[0].set(yscale="log", title="|F-skew| / F, with constant")
     for name, splits in found.items():
-        for axes, kind, what in (
-            (panels[0], True, "skew"),
-            (panels[1], True, "train"),
-            (panels[2], False, "train"),
-        ):
+        shown = zip(panels, (True, True, False), ("skew", "train", "train"), strict=True)
+        for axes, kind, what in shown:
             columns = [[split[kind, number][what] for split in splits] for number in rounds]
             bars(axes, rounds, columns, label=TITLES[name])
     panels[1].set(title="Training AUC, with constant")

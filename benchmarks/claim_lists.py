@@ -11,6 +11,7 @@ of the utilities. A longer list has more grades, but never more than one choice.
 from functools import partial
 from typing import Any
 
+import numpy as np
 from _claims import bars, conclude, legend_below, new_figure, parse_claim, save_figure
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
@@ -44,8 +45,6 @@ def make_lists(
 
     Instead of the choice, `expected` gives the utilities: the softmax of these is its distribution.
     """
-    import numpy as np
-
     direction = np.linspace(1, 0, N_FEATURES)
     direction *= 0.8 * MAX_NORM / np.linalg.norm(direction)
     X = rng.standard_normal((n_lists * length, N_FEATURES))
@@ -75,16 +74,11 @@ def rankers() -> dict[str, Any]:
     from sklearn_rank import ListNetLinear
 
     fixed = partial(ListNetLinear, penalty=None, max_norm=MAX_NORM)
-    return {
-        "one pass of descent": fixed(solver="ogd", max_iter=1),
-        "minimum": fixed(tol=1e-4),
-    }
+    return {"one pass of descent": fixed(solver="ogd", max_iter=1), "minimum": fixed(tol=1e-4)}
 
 
 def measure(lengths: Any, repeats: int) -> dict[Any, list[float]]:
     """Return excess risks; key: grading, ranker, number of lists, length."""
-    import numpy as np
-
     found: dict[Any, list[float]] = {}
     for length in lengths:
         for grading in GRADINGS:

@@ -130,9 +130,8 @@ def verdicts_of(found: dict[str, Any], richest: str) -> list[Verdict]:
         for what, words in (("train top", "training rows"), ("test top", "new rows")):
             change = gains(figures, richest, what, POWERS[-1])
             most = max(upper(change), upper([-one for one in change]))
-            label = (
-                f"change of the top, far end of its interval, {richest}, {TITLES[name]}, {words}"
-            )
+            label = "change of the top, far end of its interval"
+            label += f", {richest}, {TITLES[name]}, {words}"
             verdicts.append(Verdict(label, LITTLE, most))
     return verdicts
 

@@ -12,6 +12,7 @@ from functools import partial
 from statistics import mean
 from typing import Any, NamedTuple
 
+import numpy as np
 from _claims import bars, conclude, new_figure, parse_claim, save_figure
 from _harness import describe_machine, growth
 from _report import Cell, Report, Table, Verdict
@@ -40,8 +41,6 @@ class Problem(NamedTuple):
     @property
     def curvature(self) -> Any:
         """The matrix A of the risk 1 - 2 (p - q)' f + f' A f."""
-        import numpy as np
-
         p, q = self.positive, self.negative
         return np.diag(p) + np.diag(q) - np.outer(p, q) - np.outer(q, p)
 
@@ -52,23 +51,17 @@ class Problem(NamedTuple):
 
     def least_risk(self) -> float:
         """Return the smallest risk of all functions."""
-        import numpy as np
-
         gap = self.positive - self.negative
         return self.risk(np.linalg.lstsq(self.curvature, gap, rcond=None)[0])
 
     def penalised(self, alpha: float) -> Any:
         """Return the coefficients that minimise risk + alpha / 2 times the squared norm."""
-        import numpy as np
-
         system = 2 * self.curvature @ self.kernel + alpha * np.eye(len(self.points))
         return np.linalg.solve(system, 2 * (self.positive - self.negative))
 
 
 def make_problem() -> Problem:
     """Return the distribution of the benchmark."""
-    import numpy as np
-
     x = np.linspace(0, 1, N_POINTS)
     positive = 0.3 + x + 0.5 * np.sin(7 * x) ** 2
     kernel = np.exp(-((x[:, np.newaxis] - x) ** 2) / (2 * WIDTH**2))
@@ -88,8 +81,6 @@ def size_of(m: int, n: int) -> float:
 def fit(problem: Problem, counts: Any, parameters: dict[str, Any]) -> Any:
     """Return the coefficients, one for each point, of a fit to counts of both classes."""
     import warnings
-
-    import numpy as np
 
     from sklearn_rank import KernelPairwiseSGDRanker
 
@@ -128,8 +119,6 @@ def try_minimum(problem: Problem, counts: Any) -> float:
 
 def measure(sizes: Any, negatives: Any, repeats: int) -> dict[str, Any]:
     """Fit every schedule to samples of every size; key: setting or "minimum", m, n."""
-    import numpy as np
-
     problem, found = make_problem(), {}
     pairs = [*((size, size) for size in sizes), *((POSITIVES, n) for n in negatives)]
     for m, n in dict.fromkeys(pairs):

@@ -89,9 +89,8 @@ def main() -> None:
         "p = 1 and half of its 95 % interval, which allows for rows that the splits share (Nadeau "
         "and Bengio, 2003)."
     )
-    Report("limited_classes", settings, describe_machine(), tables, notes=notes).publish(
-        options.json
-    )
+    report = Report("limited_classes", settings, describe_machine(), tables, notes=notes)
+    report.publish(options.json)
 
 
 if __name__ == "__main__":

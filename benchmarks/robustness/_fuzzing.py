@@ -131,10 +131,8 @@ def run_guarded(call: Callable[[], str], n_bytes: int, *, limits: bool = True) -
     finally:
         if limits:
             signal.setitimer(signal.ITIMER_PROF, 0)
-    seconds, used = (
-        time.process_time() - started,
-        max(0, _status("VmHWM") - before) if limits else 0,
-    )
+    seconds = time.process_time() - started
+    used = max(0, _status("VmHWM") - before) if limits else 0
     if kind in (RESULT, REFUSED) and used > FREE_BYTES + PER_BYTE * n_bytes:
         kind = "memory"
     return {"kind": kind, "detail": detail[:2000], "seconds": seconds, "bytes": used}

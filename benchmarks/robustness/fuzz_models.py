@@ -105,9 +105,8 @@ def _ranking(folder: Path, content: bytes, suffix: str = ".skops", marker: Path 
     data.write_bytes(good_models()[1])
 
     def call() -> str:
-        line = called(
-            ["rank", str(model), str(data), "-o", str(folder / "ranked.csv"), "--explain"]
-        )
+        words = ["rank", str(model), str(data), "-o", str(folder / "ranked.csv"), "--explain"]
+        line = called(words)
         if marker is not None and marker.exists():
             raise AssertionError("code of the file has run")
         return line

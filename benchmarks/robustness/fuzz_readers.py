@@ -18,13 +18,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from robustness._files import (
-    damaged_file,
-    generated_csv,
-    generated_svmlight,
-    good_frame,
-    svmlight,
-)
+from robustness._files import damaged_file, generated_csv, generated_svmlight, good_frame, svmlight
 from robustness._fuzzing import Part, damaged, main
 
 _GENERATORS = (generated_csv, generated_csv, generated_svmlight)

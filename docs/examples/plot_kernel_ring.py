@@ -65,7 +65,7 @@ ticks = np.linspace(-2, 2, 200)
 grid = np.column_stack(
     [axis.ravel() for axis in np.meshgrid(ticks, ticks)]
 )
-figure, panels = plt.subplots(1, 2, figsize=(6.0, 3.6), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(6.0, 4.4), sharey=True)
 for axes, (kernel, ranker) in zip(panels, rankers.items(), strict=True):
     below = np.sort(ranker.decision_function(X_new))
     share = np.searchsorted(below, ranker.decision_function(grid)) / len(
@@ -112,6 +112,11 @@ panels[0].legend(
 )
 figure.suptitle("The rbf kernel finds the ring")
 figure.colorbar(
-    surface, ax=panels, label="share ranked lower", format="{x:.0%}"
+    surface,
+    ax=panels,
+    location="bottom",
+    aspect=40,
+    label="share of the list below",
+    format="{x:.0%}",
 )
 plt.show()

@@ -117,5 +117,10 @@ axes[0].set(title="Time for 20 rounds", xlabel="rows", ylabel="seconds")
 axes[1].set(
     title="AUC of 50,000 other rows", xlabel="rows", ylabel="AUC"
 )
-axes[0].legend()
+figure.legend(
+    *axes[0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=3,
+    fontsize="small",
+)
 plt.show()

@@ -136,7 +136,9 @@ PLAIN = (
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied; nor is what an example prints
 copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"
-copybutton_selector = ":is(.highlight-python, .highlight-console, .highlight-sh, .highlight-default) pre"
+copybutton_selector = ", ".join(
+    f".highlight-{language} pre" for language in ("python", "console", "sh", "default")
+)
 
 # --- look ----------------------------------------------------------------------------------------
 

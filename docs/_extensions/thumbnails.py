@@ -42,7 +42,8 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
     if len(seen) <= wanted < len(seen) + len(figures):
         folder = Path(gallery_conf["src_dir"], "gallery", "panels")
         folder.mkdir(parents=True, exist_ok=True)
-        draw(figures[wanted - len(seen)], panel, folder / f"{source.stem}.png", ZOOM.get(source.stem, 1))
+        path = folder / f"{source.stem}.png"
+        draw(figures[wanted - len(seen)], panel, path, ZOOM.get(source.stem, 1))
     seen += figures
     return str(saved)
 

@@ -63,7 +63,7 @@ _OF_CODES = re.compile(
 )
 _OF_NUMBERS = re.compile(
     rf"{_OF_CODES.pattern}|(number|nummer|nr|nbr)$|({_OF})(no|key|ref)$"
-    r"|(?<!plati)(?<!alumi)(?<!mag)num$|\b(no|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile|ean|imei|sku|vin)$"
+    r"|(?<!plati)(?<!alumi)(?<!mag)num$|\b(no|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile|msisdn|ean|imei|sku|vin)$"
 )
 
 

@@ -124,12 +124,15 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
     """
     columns = _columns(X)
     notes = [] if y is None else _target_notes(X, columns, check_column(y, "y"), qid)
-    n_others = {name: _n_others(codes) for name, (codes, _) in columns.items()}
-    few = f"in all but {_FEW_ROWS} rows or fewer"
-    for about, is_so in (("only", lambda n: n == 0), (few, bool)):
-        names = [name for name, n in n_others.items() if n is not None and is_so(n)]
+    n_rows = max((len(values) for values, _ in columns.values()), default=0)
+    few, n_others = min(_FEW_ROWS, _FEW * n_rows), {}
+    for name, (values, _) in columns.items():  # missing values count as one value
+        n_others[name] = n_rows - np.unique(values, return_counts=True)[1].max(initial=0)
+    constant = [name for name, n in n_others.items() if n == 0]
+    nearly = [name for name, n in n_others.items() if 0 < n <= few]
+    for names, where in ((constant, "only"), (nearly, f"in all but {_FEW_ROWS} rows or fewer")):
         if names:
-            text = f"{_listed(names)} {'hold' if len(names) > 1 else 'holds'} one value {about}"
+            text = f"{_listed(names, 'hold')} one value {where}"
             notes.append(ColumnNote("constant", tuple(names), text))
     return notes
 
@@ -224,15 +227,13 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
     if missing:
         raise ValueError(f"X_new lacks {_listed(missing)}.")
     for name, summary in summaries.items():
-        old = np.asarray(summary["counts"], dtype=np.float64)
-        new = _counts(summary, *columns[name])
-        if old.shape != new.shape or not (old.sum() > 0 and new.sum() > 0):
-            continue
-        psi, p_value = population_stability_index(old, new)
-        if psi >= _LARGE_PSI and p_value < _LEVEL / len(summaries):
-            drifts[name] = psi
+        counts = _counts(summary, *columns[name])
+        with suppress(ValueError):  # a table without rows has no distribution
+            psi, p_value = population_stability_index(summary["counts"], counts)
+            if psi >= _LARGE_PSI and p_value < _LEVEL / len(summaries):
+                drifts[name] = psi
     names = sorted(drifts, key=lambda name: -drifts[name])
-    text = f"{_listed(names)} {'differ' if len(names) > 1 else 'differs'} from the training rows"
+    text = f"{_listed(names, 'differ')} from the training rows"
     return [ColumnNote("drift", tuple(names), text)] if names else []
 
 
@@ -410,32 +411,24 @@ def _filled_for_one(filled: Mask, top: Mask, level: float, words: str = "is fill
     return told if is_told else ""
 
 
-def _n_others(values: Floats) -> int | None:
-    """Return the number of rows without the most frequent value; None if they are many."""
-    counts = np.unique(values, return_counts=True)[1]  # missing values count as one value
-    n_others = int(len(values) - counts.max(initial=0))
-    return n_others if n_others <= min(_FEW_ROWS, _FEW * len(values)) else None
-
-
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:
     """Return the number of rows in each bin of a summary, the missing ones in the last."""
     present = values[~np.isnan(values)]
     if "texts" in summary:
+        levels, codes = np.unique(present, return_inverse=True)
         bin_of = {text: bin_ for bin_, text in enumerate(summary["texts"])}
         others = len(bin_of)  # the bin of other texts
         if texts is None:
-            bin_of_number = {_number(text): bin_ for text, bin_ in bin_of.items()}
-            levels, codes = np.unique(present, return_inverse=True)
-            bin_of_code = [bin_of_number.get(level, others) for level in levels.tolist()]
-        else:  # 1 and 1.0 are one category
-            codes = present.astype(np.intp)
-            twins = [t.removesuffix(".0") if t.endswith(".0") else f"{t}.0" for t in texts]
-            pairs = zip(texts, twins, strict=True)
-            bin_of_code = [bin_of.get(text, bin_of.get(twin, others)) for text, twin in pairs]
-        bins, n_bins = np.array(bin_of_code, dtype=np.intp)[codes], others + 1
+            keys, bin_of = levels.tolist(), {_number(text): bin_of[text] for text in bin_of}
+        else:
+            keys = [texts[int(level)] for level in levels]
+            twins = {f"{text}.0".removesuffix(".0.0"): text for text in bin_of}  # 1.0 is 1
+            bin_of = {twin: bin_of[text] for twin, text in twins.items()} | bin_of
+        bin_of_level = [bin_of.get(key, others) for key in keys]
+        bins, n_bins = np.array(bin_of_level, dtype=np.intp)[codes], others + 1
     else:
         if texts is not None:
-            present = np.array(list(map(_number, texts)), dtype=np.float64)[present.astype(np.intp)]
+            present = np.array([*map(_number, texts)], dtype=np.float64)[present.astype(np.intp)]
         bins, n_bins = np.searchsorted(summary["cuts"], present), len(summary["cuts"]) + 1
     return np.append(np.bincount(bins, minlength=n_bins), len(values) - len(present))
 
@@ -450,7 +443,9 @@ def _number(text: str) -> float:
     return np.inf
 
 
-def _listed(names: Collection[Any]) -> str:
+def _listed(names: Collection[Any], verb: str = "") -> str:
+    """Return names, and a verb that agrees with their number."""
     shown = ", ".join(map(repr, list(names)[:10]))
     more = f", ... ({len(names) - 10} more)" if len(names) > 10 else ""
-    return f"column{'s' * (len(names) > 1)} {shown}{more}"
+    plural, singular = ("s", "") if len(names) > 1 else ("", "s")
+    return f"column{plural} {shown}{more}" + (f" {verb}{singular}" if verb else "")

@@ -59,8 +59,8 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     data = training_data(table, notes)
     if data.schema.positive is None:
         raise InputError("a card tells two classes apart; --relevance graded has more")
-    dates, known = list(data.X.select_dtypes("datetime")), data.schema.categories
-    long = [name for name in known if len(known[name]) > FEW_VALUES]
+    dates, categories = list(data.X.select_dtypes("datetime")), data.schema.categories
+    long = [name for name in categories if len(categories[name]) > FEW_VALUES]
     notes += [f"a card has no thresholds on dates; not used: {listing(dates)}"] if dates else []
     what = f"a card has no room for more than {FEW_VALUES} categories of a column; not used:"
     notes += [f"{what} {listing(long)}"] if long else []
@@ -78,7 +78,7 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
     with noting(notes, "card"):
         scorecard = unfitted.fit(data.X, data.y, qid=data.qid, sample_weight=data.weight)
     positive = str(data.schema.positive)
-    others = [one for one in data.schema.classes or () if one != positive]
+    others = [label for label in data.schema.classes or () if label != positive]
     classes = others[0] if len(others) == 1 else "others", positive
     n_rows = f"{len(data.y)} rows, {data.y.sum()} of them with the event"
     weights = {WEIGHTS: f"column {data.schema.weight!r} of {n_rows}"}
@@ -93,14 +93,14 @@ def card(table: TableOptions, *, output: Output, **options: Any) -> None:
 
 
 def _by_column(option: str, texts: Iterable[str]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for text in texts:
         name, _, value = text.rpartition("=")
         try:
-            found.setdefault(name, []).append(float(value))
+            values.setdefault(name, []).append(float(value))
         except ValueError:
             raise InputError(f"{option} {text}: must read COL=NUMBER") from None
-    return found
+    return values
 
 
 def _parse_points(text: str) -> tuple[int, int]:
@@ -173,7 +173,7 @@ def _read(name: str) -> tuple[Card, str]:
 def load_card(name: str) -> tuple[Pipeline, str, Schema]:
     """Return a stored card, whose scores are totals of its columns, its name, and their schema."""
     stored, note = _read(name)
-    kinds = {one.name: NUMBER if one.groups is None else CATEGORY for one in stored.variables}
+    kinds = {v.name: NUMBER if v.groups is None else CATEGORY for v in stored.variables}
     plain = {"target": "", "qid": None, "relevance": "binary", "positive": str(stored.classes[1])}
     try:
         table = {**plain, "kinds": kinds, **json.loads(note)}

@@ -101,11 +101,12 @@ def _reasons(model: Model, name: str, X: Any) -> dict[str, Any]:
         names = ranker.variables_ if is_card else X.columns
         before = [] if is_card else model.pipeline.steps[:-1]
         columns = columns_of_features(before, np.arange(len(names), dtype=np.intp))
-        given, parts = explain(rows), np.zeros((len(names), len(X)))
-        np.add.at(parts, columns, given[:, : len(columns)].T)  # without that of the mean row
-    order = np.argsort(-np.abs(parts), axis=0, kind="stable")[:_N_REASONS]
+        of_features, contributions = explain(rows), np.zeros((len(names), len(X)))
+        # The last column is the score of the mean row.
+        np.add.at(contributions, columns, of_features[:, : len(columns)].T)
+    order = np.argsort(-np.abs(contributions), axis=0, kind="stable")[:_N_REASONS]
     shown = np.asarray([_no_formula(str(name)) for name in names], dtype=object)[order]
-    values, texts = np.take_along_axis(parts, order, axis=0), np.vectorize("{:+.3g}".format)
+    values, texts = np.take_along_axis(contributions, order, axis=0), np.vectorize("{:+.3g}".format)
     reasons = np.where(values == 0, "", shown + " " + texts(values).astype(object))
     return {f"reason_{number}": of_rows for number, of_rows in enumerate(reasons, 1)}
 

@@ -8,12 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
@@ -31,11 +25,20 @@ from sklearn_rank.models import Stumps
 TREES, DEFAULT = "BoostedTreesRanker", "PNormPushRanker"
 LOGISTIC, HISTOGRAMS, STUMPS = "logistic regression", "HistGradientBoosting", "HistGradient stumps"
 EXTRA_TREES, LIGHTGBM, CATBOOST = "ExtraTrees", "LightGBM", "CatBoost"
-BASELINES = (LOGISTIC, HISTOGRAMS, STUMPS, EXTRA_TREES, LIGHTGBM, CATBOOST)
-"""Models that rankers are compared with, as they come; the stumps are trees of depth 1."""
-
 _QUIET = {"allow_writing_files": False, "thread_count": 1, "verbose": 0}
 """Parameters of CatBoost, which else writes a folder of files and prints each round."""
+
+_TREES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    HISTOGRAMS: ("sklearn.ensemble", "HistGradientBoosting", {}),
+    STUMPS: ("sklearn.ensemble", "HistGradientBoosting", {"max_depth": 1}),
+    EXTRA_TREES: ("sklearn.ensemble", "ExtraTrees", {"max_features": "sqrt"}),
+    LIGHTGBM: ("lightgbm", "LGBM", {"n_jobs": 1, "verbose": -1}),
+    CATBOOST: ("catboost", "CatBoost", _QUIET),
+}
+"""Module, name without Classifier or Regressor, and parameters of other libraries' trees."""
+
+BASELINES = (LOGISTIC, *_TREES)
+"""Models that rankers are compared with, as they come."""
 
 SIMPLEST_FIRST = (
     *(LOGISTIC, "ListNetLinear", STUMPS, "RankBoost", "PNormPushRanker", "SmoothMarginRanker"),
@@ -51,21 +54,23 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     """Return unfitted models, by default all rankers; each gets its part of the options."""
     if folds.n_jobs == 0:
         raise InputError("--n-jobs 0: must be a number of jobs, or -1 for all cores")
-    known = [*sklearn_rank.__all__, *BASELINES]
-    by_form = {_form(name): name for name in known}
-    unknown = [name for name in named if _form(name) not in by_form]
-    if unknown:
-        raise InputError(f"unknown ranker {unknown[0]!r}; the rankers are {listing(known)}")
+    by_form = {_form(name): name for name in (*sklearn_rank.__all__, *BASELINES)}
+    for name in named:
+        if _form(name) not in by_form:
+            rankers_are = f"the rankers are {listing(by_form.values())}"
+            raise InputError(f"unknown ranker {name!r}; {rankers_are}")
     names = [by_form[_form(name)] for name in named] or sklearn_rank.__all__
     rankers = {name: _unfitted(name, table) for name in names}
-    has = {name: ranker.get_params() for name, ranker in rankers.items()}
-    allowed = list(dict.fromkeys(p for of_one in has.values() for p in of_one if p != "relevance"))
-    for param in folds.param.keys() - set(allowed):
-        what = f"no parameter {param!r} of {listing(names, 3)}; they have {listing(allowed, 99)}"
-        raise InputError(f"--param {param}: {what}")
+    params = {name: ranker.get_params().keys() for name, ranker in rankers.items()}
+    allowed = dict.fromkeys(param for name in names for param in params[name])
+    for param in folds.param:
+        if param not in allowed or param == "relevance":
+            which = listing((name for name in allowed if name != "relevance"), 99)
+            what = f"no parameter {param!r} of {listing(names, 3)}; they have {which}"
+            raise InputError(f"--param {param}: {what}")
+    values = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
     for name, ranker in rankers.items():
-        given = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
-        ranker.set_params(**{key: value for key, value in given.items() if key in has[name]})
+        ranker.set_params(**{param: values[param] for param in values.keys() & params[name]})
     if TREES in rankers:
         try:
             _ = rankers[TREES].engine_in_use
@@ -80,25 +85,17 @@ def _form(name: str) -> str:
 
 def _unfitted(name: str, table: TableOptions | Schema) -> Any:
     """Return a ranker with its own parameters, or a baseline of one thread."""
-    is_graded = table.relevance == "graded"
-    if name not in BASELINES:
-        ranker = getattr(sklearn_rank, name)()
-        if "weak_ranker" in ranker.get_params(deep=False):
-            ranker.set_params(weak_ranker=Stumps())  # an object: with parameters to set
-        return ranker
     if name == LOGISTIC:
         return LogisticRegression(max_iter=1000)
-    if name == LIGHTGBM:
-        lightgbm = import_extra("lightgbm", "lightgbm")
-        kind = lightgbm.LGBMRegressor if is_graded else lightgbm.LGBMClassifier
-        return kind(n_jobs=1, verbose=-1)
-    if name == CATBOOST:
-        catboost = import_extra("catboost", "bench")
-        return (catboost.CatBoostRegressor if is_graded else catboost.CatBoostClassifier)(**_QUIET)
-    if name == EXTRA_TREES:
-        return ExtraTreesRegressor(max_features="sqrt") if is_graded else ExtraTreesClassifier()
-    trees = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
-    return trees(max_depth=None if name == HISTOGRAMS else 1)
+    if name in _TREES:
+        module, kind, params = _TREES[name]
+        library = import_extra(module, "bench" if name == CATBOOST else module)
+        ending = "Regressor" if table.relevance == "graded" else "Classifier"
+        return getattr(library, kind + ending)(**params)
+    ranker = getattr(sklearn_rank, name)()
+    if "weak_ranker" in ranker.get_params(deep=False):
+        ranker.set_params(weak_ranker=Stumps())  # an object: with parameters to set
+    return ranker
 
 
 def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dataset) -> None:
@@ -170,5 +167,5 @@ def _encoder(schema: Schema, kept: Any) -> ColumnTransformer:
         parts = skrub.DatetimeEncoder(resolution="second", add_weekday=True)
         steps += [(f"date {i}", parts, name) for i, name in enumerate(dates)]
     # Only a data frame keeps categories, which arrays are faster without.
-    made = ColumnTransformer(steps)
-    return made.set_output(transform="pandas") if kept else made
+    encoder = ColumnTransformer(steps)
+    return encoder.set_output(transform="pandas") if kept else encoder

@@ -68,7 +68,7 @@ def load_model(name: str, notes: list[str]) -> Model:
     # A damaged file can raise anything, and so can its parts in place of what they must be.
     with noting([], not_ours, (Exception,)):
         with zipfile.ZipFile(path) as archive:
-            unpacked = sum(one.file_size for one in archive.infolist())
+            unpacked = sum(file.file_size for file in archive.infolist())
         if unpacked > _MOST_UNPACKED * path.stat().st_size:
             raise InputError(f"{path}: refused, since it would unpack to {unpacked} bytes")
         untrusted = skops_io.get_untrusted_types(file=path)
@@ -98,6 +98,6 @@ def _is_trusted(type_name: str) -> bool:
     """Whether models hold the type: a class of this package, or one of a few others."""
     if _OURS.fullmatch(type_name):
         with suppress(ImportError, AttributeError, ValueError):  # ValueError: it ends in a point
-            found = pkgutil.resolve_name(type_name)
-            return inspect.isclass(found) and found.__module__.startswith("sklearn_rank.")
+            kind = pkgutil.resolve_name(type_name)
+            return inspect.isclass(kind) and kind.__module__.startswith("sklearn_rank.")
     return type_name in _FOREIGN

@@ -76,10 +76,10 @@ def test_a_weight_is_a_multiplicity_in_fitting(folder, capsys, ranker):
 @pytest.mark.parametrize(
     ("cell", "part"),
     [
-        (-1, "column 'w' must hold weights from 0 on, but row 3 holds '-1'"),
-        (np.nan, "column 'w' must hold weights from 0 on, but row 3 holds ''"),
+        (-1, "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds '-1'"),
+        (np.nan, "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds ''"),
         (np.inf, "column 'w' holds infinite values"),
-        ("much", "column 'w' must hold numbers to be --weight, but row 3 holds 'much'"),
+        ("much", "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds 'much'"),
     ],
 )
 def test_bad_weights(folder, capsys, cell, part):

@@ -94,8 +94,8 @@ class Schema:
 
 def check_schema(schema: Schema) -> None:
     """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
-    for one in (schema.kinds, schema.categories, schema.summaries, schema.formats):
-        if not isinstance(one, Mapping) or not all(isinstance(name, str) for name in one):
+    for mapping in (schema.kinds, schema.categories, schema.summaries, schema.formats):
+        if not isinstance(mapping, Mapping) or not all(isinstance(name, str) for name in mapping):
             raise ValueError("parts of its table must map the names of columns")
     kinds, forms = set(schema.kinds.values()), [*schema.formats.values(), schema.decimal]
     is_read = all(map(notation.is_form, forms)) and schema.decimal in (".", ",")
@@ -132,8 +132,9 @@ class Column:
         if table.kind == TEXT:  # numbers if all of it is plain numbers
             cells = notation.plain_numbers(cells, notation.PANDAS_MISSING | table.missing)
         self.cells = notation.without(cells, table.missing)
-        found = pd.api.types.infer_dtype(self.cells, skipna=True)
-        self.content = next((kind for kind, names in _CONTENTS.items() if found in names), found)
+        inferred = pd.api.types.infer_dtype(self.cells, skipna=True)
+        kinds = (kind for kind, names in _CONTENTS.items() if inferred in names)
+        self.content = next(kinds, inferred)
         self.is_text = self.content == CATEGORY
 
     @cached_property
@@ -176,8 +177,8 @@ class Column:
         if not self.is_text:  # plain numbers, of which fractions have points
             of_text = self.content == NUMBER and self.table.kind == TEXT
             return of_text and mark == "." and bool((self.cells.dropna() % 1 != 0).any())
-        one, other = (self.parsed.amount_form(each) for each in (mark, _OTHER[mark]))
-        return self.fits(one) and not self.fits(other)
+        form, other = map(self.parsed.amount_form, (mark, _OTHER[mark]))
+        return self.fits(form) and not self.fits(other)
 
     def _spread(self, values: Any) -> Any:
         """Return the value of each row for values of the distinct texts."""
@@ -186,7 +187,7 @@ class Column:
     def note(self, text: str) -> None:
         """Note something on the column, unless a note begins with it."""
         note = f"column {self.name!r}{text}"
-        if not any(one.startswith(note) for one in self.notes):
+        if not any(earlier.startswith(note) for earlier in self.notes):
             self.notes.append(note)
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
@@ -200,24 +201,23 @@ class Column:
         self.refuse(what, int(np.argmax(self.texts[1] == np.argmax(bad))), hint)
 
     def choose(
-        self, mark: str, given: str | None, *, is_sure: bool, keeps: bool = False
+        self, mark: str, option: str | None, *, is_sure: bool, keeps: bool = False
     ) -> tuple[str, str]:
         """Return kind and form, by the decimal mark of the table, and that of the options.
 
         Numbers with leading zeros are codes, unless `keeps`.
         """
-        values, is_typed = self.texts[0] if self.is_text else [], self.table.kind == TYPED
         if not self.is_text:
             # Fractions beside decimal commas have points, also in a file whose cells fit both.
-            form = "." if self.has_only(".") else ""
-            is_span = self.content == notation.SECONDS
+            form, is_span = "." if self.has_only(".") else "", self.content == notation.SECONDS
             return (NUMBER, notation.SECONDS) if is_span else (self.content, form)
-        if {text.casefold() for text in values} <= {"true", "false"}:
+        texts, is_typed = self.texts[0], self.table.kind == TYPED
+        if {text.casefold() for text in texts} <= {"true", "false"}:
             return BOOLEAN, ""
         amounts, days = [*map(self.parsed.amount_form, ".,")], self.parsed.date_forms()
         forms = [*days, *amounts, notation.SECONDS]
         best = max(forms, key=lambda form: self.parsed.read(form).notna().mean())
-        is_code = not (keeps or is_typed) and notation.have_leading_zeros(values)
+        is_code = not (keeps or is_typed) and notation.have_leading_zeros(texts)
         if is_code or not self.fits(best):
             if not is_code:
                 self._check_slips(best, amounts, days)
@@ -225,11 +225,11 @@ class Column:
             return CATEGORY, ""
         if best in days:
             return DATE, self._date_form(days)
-        if is_typed and notation.is_plain(values):
+        if is_typed and notation.is_plain(texts):
             self.note(": its numbers are text, and taken as categories")
             return CATEGORY, notation.AS_WRITTEN
         if all(map(self.fits, amounts)):
-            best = amounts[".,".index(given or self._decimal(amounts, mark, is_sure))]
+            best = amounts[".,".index(option or self._decimal(amounts, mark, is_sure))]
         return NUMBER, best
 
     def _check_slips(self, best: str, amounts: list[str], days: list[str]) -> None:
@@ -268,17 +268,16 @@ class Column:
         differ = values["."] != values[","]
         if not differ.any():
             return mark
-        at, bare = int(differ.argmax()), values["."][~differ].abs()
-        marked = "".join(np.array(self.texts[0], dtype=object)[differ])
-        ways = {one: notation.written(values[one][at]) for one in ".,"}
-        is_one = not ("." in marked and "," in marked)
-        if is_one and len(bare) and differ.sum() >= _MANY and (bare < 1000).all():
-            mark = "." if "," in marked else ","
-        elif (len(bare) or not is_one) and not is_sure:
-            hint = f", {ways['.']} by --decimal . and {ways[',']} by --decimal ,"
+        first, bare = int(differ.argmax()), values["."][~differ].abs()
+        marks = {*".,"} & {*"".join(np.array(self.texts[0], dtype=object)[differ])}
+        numbers = {decimal: notation.written(values[decimal][first]) for decimal in ".,"}
+        if len(marks) < 2 and len(bare) and differ.sum() >= _MANY and (bare < 1000).all():
+            mark = "." if "," in marks else ","
+        elif (len(bare) or len(marks) > 1) and not is_sure:
+            hint = f", {numbers['.']} by --decimal . and {numbers[',']} by --decimal ,"
             self._refuse_text("holds numbers whose decimal mark is not clear,", differ, hint)
-        way = f"--decimal {_OTHER[mark]} would read {ways[_OTHER[mark]]}"
-        self.note(f": {self.texts[0][at]!r} is read as {ways[mark]}; {way}")
+        way = f"--decimal {_OTHER[mark]} would read {numbers[_OTHER[mark]]}"
+        self.note(f": {self.texts[0][first]!r} is read as {numbers[mark]}; {way}")
         return mark
 
     def _date_form(self, forms: list[str]) -> str:
@@ -287,28 +286,28 @@ class Column:
         Days differ more than years do. Months are often written by their first day: the field that
         never changes is the day. With slashes the month is first, else the day.
         """
-        read = {form: self.parsed.read(form) for form in forms if self.fits(form)}
-        if not read:
+        days = {form: self.parsed.read(form) for form in forms if self.fits(form)}
+        if not days:
             return "year-month-day"
         has_zone = np.array([*map(dates.has_zone, self.texts[0])])
         if 0 < has_zone.sum() < len(has_zone):
             hint = ", without: write them alike, or use --drop"
             self._refuse_text("holds times with a zone,", ~has_zone, hint)
-        texts, n_years = self.texts[0], {form: one.dt.year.nunique() for form, one in read.items()}
+        texts, n_years = self.texts[0], {form: days[form].dt.year.nunique() for form in days}
         few = _MORE_DAYS * min(n_years.values())
         is_short, way = re.search(r"\d{4}", self.parsed.moments[0][0]) is None, ""
         is_last = is_short and not re.match(r"\d\d-\d\d-", texts[0])  # the year of two digits
 
         def order(form: str) -> tuple[bool, bool, int]:
             is_odd = is_last and form == "year-month-day"
-            return n_years[form] > few, is_odd, read[form].dt.day.nunique()
+            return n_years[form] > few, is_odd, days[form].dt.day.nunique()
 
-        best = min(read if "/" in texts[0] else reversed(read), key=order)
-        if any((one != read[best]).any() for one in read.values()):
+        best = min(days if "/" in texts[0] else reversed(days), key=order)
+        if any((days[form] != days[best]).any() for form in days):
             way = "; if day and month are the other way round, write dates as 2024-12-31"
         if way or is_short or "day" not in best:
-            at = int(read[best].argmax()) if is_short else 0
-            self.note(f": {texts[at]!r} is read as {read[best][at]:%d %B %Y}{way}")
+            example = int(days[best].argmax()) if is_short else 0
+            self.note(f": {texts[example]!r} is read as {days[best][example]:%d %B %Y}{way}")
         return best
 
     def in_unit(self, mark: str) -> str:
@@ -317,21 +316,21 @@ class Column:
 
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
-        found = self.cells
+        cells = self.cells
         try:
             if self.is_text:
-                found = self._read_text(kind, form, when)
+                cells = self._read_text(kind, form, when)
             elif self.content == notation.SECONDS and kind == NUMBER:
-                text = self.cells.astype(str).where(self.cells.notna())
-                found = pd.to_timedelta(text).dt.total_seconds()
-            elif self.content != kind and self.cells.notna().any():
-                self.refuse(f"must hold {kind}s{when}", int(self.cells.notna().argmax()))
+                texts = cells.astype(str).where(cells.notna())
+                cells = pd.to_timedelta(texts).dt.total_seconds()
+            elif self.content != kind and cells.notna().any():
+                self.refuse(f"must hold {kind}s{when}", int(cells.notna().argmax()))
             if kind == DATE:
-                return notation.without_zone(pd.to_datetime(found, utc=True, errors="coerce"))
+                return notation.without_zone(pd.to_datetime(cells, utc=True, errors="coerce"))
         except (pd.errors.OutOfBoundsTimedelta, pd.errors.OutOfBoundsDatetime) as error:
             what = "holds dates or durations too long for 64 bits; correct it, or --drop it"
             raise self.table.error(self.name, what) from error
-        numbers = found.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(numbers).any():
             what = "holds infinite values; leave the cells empty if they are missing, or --drop it"
             raise self.table.error(self.name, what)
@@ -353,29 +352,30 @@ class Column:
                 values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
         return self._spread(values)
 
-    def categories(self, kind: str, known: Sequence[str] = ()) -> Any:
+    def categories(self, kind: str, trained: Sequence[str] = ()) -> Any:
         """Return the cells as categories, true and false if they are boolean.
 
-        Those of training are `known`: what can only mean one of them is written like it.
+        What can only mean a category of training is written like it.
         """
         texts = [text.casefold() for text in self.texts[0]] if kind == BOOLEAN else self.texts[0]
-        return self._spread(pd.Series(_matched(texts, known), dtype="category"))
+        return self._spread(pd.Series(_matched(texts, trained), dtype="category"))
 
 
-def _matched(texts: list[str], known: Sequence[str]) -> list[str]:
-    """Return texts as `known` ones, where they can only mean them: 1 for 1.0, true for TRUE or 1.
+def _matched(texts: list[str], trained: Sequence[str]) -> list[str]:
+    """Return texts as those of training that they can only mean: 1 for 1.0, true for TRUE or 1.
 
     01 is 1 where neither file has two texts that differ by such zeros.
     """
-    plain, kept = {text: _plain(text) for text in (*known, *texts)}, frozenset(known)
-    if {plain[text] for text in known} & {"0", "1", "false", "true"} == {"false", "true"}:
-        plain = {text: {"0": "false", "1": "true"}.get(one, one) for text, one in plain.items()}
-    for zeros in ("", "0"):
-        forms = {text: one.lstrip(zeros * one.isdecimal()) for text, one in plain.items()}
-        counts = Counter(forms[text] for text in known)
-        here = Counter(forms[text] for text in {plain[text]: text for text in texts}.values())
-        same = {forms[text]: text for text in known if counts[forms[text]] == 1}
-        same = {text: same.get(forms[text], text) for text in texts if here[forms[text]] == 1}
+    plain, kept = {text: _plain(text) for text in (*trained, *texts)}, frozenset(trained)
+    if {plain[text] for text in trained} & {"0", "1", "false", "true"} == {"false", "true"}:
+        truth = {"0": "false", "1": "true"}
+        plain = {text: truth.get(form, form) for text, form in plain.items()}
+    for zeros in ("", "0*"):
+        forms = {text: re.sub(rf"^{zeros}(?=\d+$)", "", form) for text, form in plain.items()}
+        n_trained = Counter(forms[text] for text in trained)
+        n_here = Counter(forms[text] for text in {plain[text]: text for text in texts}.values())
+        same = {forms[text]: text for text in trained if n_trained[forms[text]] == 1}
+        same = {text: same.get(forms[text], text) for text in texts if n_here[forms[text]] == 1}
         texts = [text if text in kept else same.get(text, text) for text in texts]
     return texts
 

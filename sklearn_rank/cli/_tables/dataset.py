@@ -54,52 +54,50 @@ class Dataset:
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        n_rows, n_columns = self.X.shape
-        parts = [f"{self.table.path}: {count(n_rows, 'row')}", count(n_columns, "column")]
-        if self.qid is not None:
-            parts.append(count(self.qid.max() + 1, "query"))
+        n_queries = 0 if self.qid is None else self.qid.max() + 1
+        sizes = zip((*self.X.shape, n_queries), ("row", "column", "query"), strict=True)
         if self.schema.relevance == "binary":
             rows = count(int(self.y.sum()), "row")
-            parts.append(f"{rows} of class {self.schema.positive!r} on top")
+            relevance = f"{rows} of class {self.schema.positive!r} on top"
         else:
             low, high = map(notation.written, (self.y.min(), self.y.max()))
-            parts.append(f"relevance from {low} to {high}")
-        return ", ".join(parts)
+            relevance = f"relevance from {low} to {high}"
+        return (
+            f"{self.table.path}: {listing(count(n, noun) for n, noun in sizes if n)}, {relevance}"
+        )
 
     def take(self, rows: Indices) -> Dataset:
         """Return some of the rows."""
-        parts = {key: getattr(self, key) for key in ("y", "qid", "weight", "time", "group")}
-        parts = {key: None if one is None else one[rows] for key, one in parts.items()}
-        return replace(self, X=self.X.iloc[rows], **parts)
+        columns = {role: getattr(self, role) for role in ("y", "qid", "weight", "time", "group")}
+        taken = {role: cells[rows] for role, cells in columns.items() if cells is not None}
+        return replace(self, X=self.X.iloc[rows], **taken)
 
 
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
-    if options.data is None:
-        table, options = _example(options)
-    else:
-        table = read_table(options, notes)
-    options = _checked_roles(table, options)
-    target, qid = options.target or "", options.qid
+    table = read_table(options, notes) if options.data else _example(options)
+    target = options.target if options.data else "defaults"
+    options = _checked_roles(table, replace(options, target=target))
+    target = options.target or ""
     table = _labelled_rows(table, target, notes, skip=options.skip_unlabelled)
     features = _features(table, options, notes)
     kinds, formats, decimal = columns.choose_kinds(table, features, options, notes)
     classes, positive = _choose_classes(table, target, options, notes)
-    told = qid, options.relevance, positive, classes, options.weight, decimal
-    schema = Schema(kinds, target, *told, missing=options.missing, formats=formats)
-    X, query = feature_frame(table, schema, notes), _codes(table, qid)
+    roles = target, options.qid, options.relevance, positive, classes, options.weight
+    schema = Schema(kinds, *roles, decimal, missing=options.missing, formats=formats)
+    X, qid = feature_frame(table, schema, notes), _codes(table, options.qid)
     if X.nunique(dropna=False).max() < 2:
         raise InputError(f"{table.path}: nothing to rank by: each column holds one value only")
-    y = _relevance(table, schema, query, notes)
-    for note in column_notes(X, y, qid=query):
+    y = _relevance(table, schema, qid, notes)
+    for note in column_notes(X, y, qid=qid):
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
-    known = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
-    learned: Any = {"categories": known, "summaries": column_summaries(X)}
+    categories = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
+    learned: Any = {"categories": categories, "summaries": column_summaries(X)}
     schema = replace(schema, zero_based=table.zero_based, **learned)
     weight, time = _weights(table, schema), _times(table, options, schema, notes)
     of_rows = weight, time, _codes(table, options.group)
-    return Dataset(X, y, query, schema, table, *of_rows, options.embargo, options.seed)
+    return Dataset(X, y, qid, schema, table, *of_rows, options.embargo, options.seed)
 
 
 def model_data(
@@ -117,22 +115,13 @@ def model_data(
     X = feature_frame(table, schema, notes, ", as it did in training,")
     qid = _codes(table, schema.qid)
     y = _relevance(table, schema, qid, notes) if labelled else None
-    data = Dataset(X, y, qid, schema, table)
-    _check_known(data, notes)
-    filled = {k: one for k, one in schema.summaries.items() if data.X[k].notna().any()}
     with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
-        notes += [  # the others are noted as missing
-            f"column {name!r} is missing in {count(n, 'row')}, in training in none"
-            for name, one in filled.items()
-            if (n := int(data.X[name].isna().sum())) and one["counts"][-1] == 0
-        ]
-        if schema.qid is None:  # rows of a query are no independent draws
-            notes += map(str, drift_notes(filled, data.X))
-    return data
+        _compare_with_training(X, table, schema, notes)
+    return Dataset(X, y, qid, schema, table)
 
 
-def _example(options: TableOptions) -> tuple[Table, TableOptions]:
-    """Return generated data and the options that name its columns."""
+def _example(options: TableOptions) -> Table:
+    """Return generated data."""
     from sklearn_rank.datasets import make_credit
 
     for option in ("target", "qid", "weight", "drop", "keep", "category", "time", "group"):
@@ -140,8 +129,7 @@ def _example(options: TableOptions) -> tuple[Table, TableOptions]:
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
     credit = make_credit(5000, random_state=options.seed)
     frame = credit.data.assign(defaults=np.where(credit.target == 1, "yes", "no"))
-    name = f"generated loan applications ({_STORY})"
-    return Table(frame, name), replace(options, target="defaults")
+    return Table(frame, f"generated loan applications ({_STORY})")
 
 
 # The roles of columns ----------------------------------------------------------------------------
@@ -149,34 +137,32 @@ def _example(options: TableOptions) -> tuple[Table, TableOptions]:
 
 def _checked_roles(table: Table, options: TableOptions) -> TableOptions:
     """Return the options with the columns that they name; all must be there, and differ."""
-    has = set(table.frame.columns)
-    target, query = options.target, options.qid
+    columns = set(table.frame.columns)
     if table.kind == LETOR:
-        target, query = target or "target", query or ("qid" if "qid" in has else None)
-    if target is None:
+        qid = options.qid or ("qid" if "qid" in columns else None)
+        options = replace(options, target=options.target or "target", qid=qid)
+    if options.target is None:
         names = listing(table.frame.columns)
         raise InputError(f"--target COL is needed; the columns of {table.path} are {names}")
-    single: dict[str, Any] = {"target": target, "qid": query, "weight": options.weight}
-    many: dict[str, Any] = {
-        name: _names(getattr(options, name), has) for name in ("drop", "keep", "category")
-    }
-    others = {"time": options.time, "group": options.group}  # which may have another role too
-    named = {role: [name] for role, name in (single | others).items() if name} | many
+    single, several = ("target", "qid", "weight", "time", "group"), ("drop", "keep", "category")
+    lists: Any = {role: _names(getattr(options, role), columns) for role in several}
+    named = {role: [name] for role in single if (name := getattr(options, role))} | lists
     for role, names in named.items():
         check_columns(table, names, f"--{role}")
-    taken = [*filter(None, single.values()), *{*many["drop"]}, *{*many["category"]}]
-    if len(set(taken)) < len(taken) or set(many["keep"]) & (set(taken) - set(many["category"])):
-        several = "--target, --qid, --weight, --drop and --category must name different columns"
-        raise InputError(f"{several}, and --keep none of the first four")
+    exclusive = ("target", "qid", "weight", "drop", "category")
+    taken = [name for role in exclusive for name in {*named.get(role, ())}]
+    if len({*taken}) < len(taken) or ({*lists["keep"]} - {*lists["category"]}) & {*taken}:
+        what = "--target, --qid, --weight, --drop and --category must name different columns"
+        raise InputError(f"{what}, and --keep none of the first four")
     if options.embargo and not options.time:
         raise InputError("--embargo needs --time, the column it is measured in")
-    return replace(options, **single, **many)
+    return replace(options, **lists)
 
 
-def _names(words: Sequence[str], known: set[str]) -> list[str]:
+def _names(words: Sequence[str], columns: set[str]) -> list[str]:
     """Return the column names of words like "a,b"; a column may have a comma in its name."""
-    names = [[word] if word in known else word.split(",") for word in words]
-    return [name if name in known else name.strip() for part in names for name in part]
+    names = [[word] if word in columns else word.split(",") for word in words]
+    return [name if name in columns else name.strip() for part in names for name in part]
 
 
 def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
@@ -216,11 +202,18 @@ def _weights(table: Table, schema: Schema) -> Floats | None:
     """Return the numbers of --weight; None without a column."""
     if schema.weight is None:
         return None
-    column = Column(table, schema.weight, [])
-    weight: Floats = column.values(NUMBER, column.in_unit(schema.decimal), " to be --weight,")
-    if not (weight >= 0).all():
-        column.refuse("must hold weights from 0 on,", int(np.argmin(weight >= 0)))
-    return weight
+    return _numbers(table, schema.weight, schema.decimal, [], " from 0 on to be --weight,", 0)
+
+
+def _numbers(
+    table: Table, name: str, mark: str, notes: list[str], when: str, least: float = -np.inf
+) -> Floats:
+    """Return the numbers of a column with a role, of which none may be missing."""
+    column = Column(table, name, notes)
+    values: Floats = column.values(NUMBER, column.in_unit(mark), when)
+    if not (values >= least).all():
+        column.refuse(f"must hold numbers{when}", int(np.argmin(values >= least)))
+    return values
 
 
 def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) -> Values | None:
@@ -228,21 +221,20 @@ def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) 
     name = roles.time
     if name is None:
         return None
-    told = [] if name in roles.keep else notes
-    kinds, formats, _ = columns.choose_kinds(table, [name], replace(roles, keep=[name]), told)
-    times = feature_frame(table, replace(schema, kinds=kinds, formats=formats), told)[name]
+    own = [] if name in roles.keep else notes
+    kinds, formats, _ = columns.choose_kinds(table, [name], replace(roles, keep=[name]), own)
+    times = feature_frame(table, replace(schema, kinds=kinds, formats=formats), own)[name]
     if kinds[name] not in (NUMBER, columns.DATE) or times.isna().any():
         raise table.error(name, "must hold a date or a number in every row for --time")
     values: Values = np.asarray(times)
-    read = read_numbers(values) if kinds[name] == NUMBER else values
-    is_other = np.isnat(read)
-    if read is values or is_other.mean() > _FEW:
+    dates = read_numbers(values) if kinds[name] == NUMBER else values
+    is_other, column = np.isnat(dates), Column(table, name, notes)
+    if dates is values or is_other.mean() > _FEW:
         return values
-    column = Column(table, name, notes)
     if is_other.any():
         column.refuse("holds dates without marks in most rows,", int(is_other.argmax()))
-    column.note(f": {values[0]:.0f} is read as {pd.Timestamp(read[0]):%d %B %Y}")
-    return read
+    column.note(f": {values[0]:.0f} is read as {pd.Timestamp(dates[0]):%d %B %Y}")
+    return dates
 
 
 # The target --------------------------------------------------------------------------------------
@@ -255,10 +247,7 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[st
     """
     target, positive = schema.target, schema.positive
     if positive is None:
-        column, when = Column(table, target, notes), " for --relevance graded,"
-        y = column.values(NUMBER, column.in_unit(schema.decimal), when)
-        if np.isnan(y).any():
-            column.refuse(f"must hold numbers{when}", int(np.argmax(np.isnan(y))))
+        y = _numbers(table, target, schema.decimal, notes, " for --relevance graded,")
     else:
         texts, codes, _ = Column(table, target, [], _AS_GIVEN).texts
         classes = _classes_of(texts, positive)
@@ -305,12 +294,12 @@ def _choose_classes(
     if len(classes) == 1:
         raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
     if positive is not None:
-        given = _classes_of([positive.strip()])[0]
-        alike = [name for name in classes if name.casefold() == given.casefold()]
-        if given not in classes and len(alike) != 1:
+        top = _classes_of([positive.strip()])[0]
+        alike = [name for name in classes if name.casefold() == top.casefold()]
+        if top not in classes and len(alike) != 1:
             what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
             raise table.error(target, what)
-        return classes, given if given in classes else alike[0]
+        return classes, top if top in classes else alike[0]
     if len(classes) > 2:
         hint = "--relevance graded ranks by numbers, --positive VALUE one class against the rest"
         what = f"has {len(classes)} values ({listing(classes, 5)}), binary relevance needs two"
@@ -353,19 +342,29 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     return pd.DataFrame(X)
 
 
-def _check_known(data: Dataset, notes: list[str]) -> None:
-    """Note values that did not occur in training; if no others occur, raise InputError."""
-    for name in data.schema.kinds:
-        column, known = data.X[name].dropna(), data.schema.categories.get(name, [])
-        new = ~column.isin(known)
+def _compare_with_training(X: Any, table: Table, schema: Schema, notes: list[str]) -> None:
+    """Note what training did not have: missing cells, categories, another distribution.
+
+    If no row has a category of training, raise InputError.
+    """
+    for name in schema.kinds:
+        column, categories = X[name].dropna(), schema.categories.get(name, [])
+        new, n_missing = column[~column.isin(categories)], len(X) - len(column)
         if not len(column):
             notes.append(f"column {name!r} is missing in every row")
-        elif known and new.all() and len(new) >= _SOME_ROWS:
+        elif categories and len(new) == len(column) >= _SOME_ROWS:
             what = f"no row of column {name!r} has a value that occurred in training; it holds"
-            what += f" {column.iloc[0]!r}, in training {listing(map(repr, known), 5)}"
-            raise InputError(f"{data.table.path}: {what}")
-        elif known and new.any():
-            what = f"{count(int(new.sum()), 'row')} with values that training never saw"
-            values = listing(map(repr, column[new].unique()), 3)
-            those = f"{values}; it saw {listing(map(repr, known), 3)}"
-            notes.append(f"column {name!r}: {what} ({those})")
+            what += f" {new.iloc[0]!r}, in training {listing(map(repr, categories), 5)}"
+            raise InputError(f"{table.path}: {what}")
+        elif categories and len(new):
+            what = f"{count(len(new), 'row')} with values that training never saw"
+            values = listing(map(repr, new.unique()), 3)
+            what += f" ({values}; it saw {listing(map(repr, categories), 3)})"
+            notes.append(f"column {name!r}: {what}")
+        counts = schema.summaries.get(name, {}).get("counts", [len(X)])  # the last: missing cells
+        if len(column) and n_missing and counts[-1] == 0:
+            rows = count(n_missing, "row")
+            notes.append(f"column {name!r} is missing in {rows}, in training in none")
+    if schema.qid is None:  # rows of a query are no independent draws
+        filled = {name: of for name, of in schema.summaries.items() if X[name].notna().any()}
+        notes += map(str, drift_notes(filled, X))

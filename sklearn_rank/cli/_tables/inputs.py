@@ -56,4 +56,4 @@ def noting(
         except refused as error:
             what = str(error)
             raise InputError(what if name in what else f"{name}: {what}") from error
-    notes += dict.fromkeys(str(one.message).partition("\n")[0] for one in caught)
+    notes += dict.fromkeys(str(warning.message).partition("\n")[0] for warning in caught)

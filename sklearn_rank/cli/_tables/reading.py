@@ -132,9 +132,9 @@ def _marked_encoding(start: bytes) -> str | None:
     return next((name for mark, name in _BOMS if start.startswith(mark)), None)
 
 
-def _numbered(frame: pd.DataFrame) -> list[str]:
-    """Return names of columns that have none: c1, c2, and so on."""
-    return [f"c{j}" for j in range(1, frame.shape[1] + 1)]
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns without names as c1, c2, and so on."""
+    return frame.set_axis([f"c{j + 1}" for j in range(frame.shape[1])], axis=1)
 
 
 def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
@@ -153,12 +153,13 @@ def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     others = [repr(name) for name in sheets if name != sheet]
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
-    cells = sheets[sheet]
-    names = _numbered(cells) if options.no_header else cells.iloc[0].fillna("").astype(str)
-    rows = cells.iloc[int(not options.no_header) :].set_axis(names, axis=1)
-    if not options.no_header:
-        rows = _only_rows(rows, options, lambda i: f"{path}, row {cells.index[i + 1] + 1}", notes)
-    return Table(_inferred(rows.reset_index(drop=True)), str(path), SHEET)
+    lines, cells = sheets[sheet].index, sheets[sheet].reset_index(drop=True)
+    if options.no_header:
+        rows = _numbered(cells)
+    else:
+        rows = cells.iloc[1:].set_axis(cells.iloc[0].fillna("").astype(str), axis=1)
+        rows = _only_rows(rows, options, lambda i: f"{path}, row {lines[i + 1] + 1}", notes)
+    return Table(_inferred(rows), str(path), SHEET)
 
 
 def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
@@ -167,18 +168,18 @@ def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
         return int(text) if len(text) <= _MOST_DIGITS else float(text)
 
     with open_binary(path) as file:
-        content = file.read()
-    text = content.decode(_marked_encoding(content) or "utf-8", "surrogatepass").strip()
+        data = file.read()
+    text = data.decode(_marked_encoding(data) or "utf-8", "surrogatepass").strip()
     how: Any = {"parse_int": integer, "object_pairs_hook": _object}
     try:
-        read = json.loads(text, **how)
+        content = json.loads(text, **how)
     except json.JSONDecodeError as error:
         if not error.msg.startswith("Extra data"):
             raise
         # A cell may hold other ends of lines, which `splitlines` knows.
-        parts = filter(str.strip, re.split(r"[\r\n]+", text))
-        read = [json.loads(part, **how) for part in parts]
-    return Table(_inferred(_frame_of_json(read)), str(path))
+        lines = filter(str.strip, re.split(r"[\r\n]+", text))
+        content = [json.loads(line, **how) for line in lines]
+    return Table(_inferred(_frame_of_json(content)), str(path))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -189,27 +190,30 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _frame_of_json(read: Any) -> pd.DataFrame:
+def _frame_of_json(rows: Any) -> pd.DataFrame:
     """Return rows that are objects, or lists below a list of names; or that lie in columns."""
-    if isinstance(read, dict):
-        kinds = {type(one) for one in read.values()}
+    if isinstance(rows, dict):
+        kinds = {*map(type, rows.values())}
         if kinds in ({list}, {dict}):
-            return pd.DataFrame(read, dtype=object).reset_index(drop=True)
-        read = [read] if kinds.isdisjoint({list, dict}) else read
-    if all(isinstance(row, dict) for row in read):
-        return pd.DataFrame(read, dtype=object)
-    if all(isinstance(row, list) for row in read) and all(isinstance(one, str) for one in read[0]):
-        return pd.DataFrame(read[1:], columns=read[0], dtype=object)
+            return pd.DataFrame(rows, dtype=object).reset_index(drop=True)
+        rows = [rows] if kinds.isdisjoint({list, dict}) else rows
+    kinds = {*map(type, rows)}
+    if kinds <= {dict}:
+        return pd.DataFrame(rows, dtype=object)
+    if kinds == {list} and all(isinstance(name, str) for name in rows[0]):
+        return pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
     what = "rows must be objects, or lists below a list of the names"
     raise ValueError(f"{what}; pandas writes them with orient='records'")
 
 
 def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
     """Return columns of objects with their types; integers beside missing cells stay exact."""
-    infer = pd.api.types.infer_dtype
-    return frame.apply(
-        lambda one: one if one.hasnans and infer(one) == "integer" else one.infer_objects()
-    )
+
+    def inferred(column: Any) -> Any:
+        is_exact = column.hasnans and pd.api.types.infer_dtype(column) == "integer"
+        return column if is_exact else column.infer_objects()
+
+    return frame.apply(inferred)
 
 
 def _read_parquet(path: Path, options: TableOptions, notes: list[str]) -> Table:
@@ -263,22 +267,22 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
         with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
             yield from _rows(path, text, layout, notes)
 
-    def line(place: int) -> str:
-        return f"{path}, line {next(islice(rows_of([]), place + 1, None))[0]}"
+    def line(row: int) -> str:
+        return f"{path}, line {next(islice(rows_of([]), row + 1, None))[0]}"
 
     try:
         rows = rows_of(notes)
         names = [] if options.no_header else [cell.strip() for cell in next(rows, (0, []))[1]]
         chunks = iter(lambda: [cells for _, cells in islice(rows, _CHUNK)], [])
-        parts = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
+        frames = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         what = f"is not {name} text (it has the byte 0x{byte:02x})"
         hint = "save it as UTF-8, or try --encoding cp1252, or latin-1"
         raise InputError(f"{path}: {what}; {hint}") from error
-    if not parts:
+    if not frames:
         raise InputError(f"{path}: holds no rows")
-    frame = pd.concat(parts, ignore_index=True)
+    frame = pd.concat(frames, ignore_index=True)
     if names:
         head = frame.iloc[:_START]
         head = head[(head != names).any(axis=1)]  # files put together have the names again
@@ -290,7 +294,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
         if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
             names, frame = names[:-1], frame.iloc[:, :-1]
         frame = _only_rows(frame.set_axis(names, axis=1), options, line, notes)
-    return Table(frame if names else frame.set_axis(_numbered(frame), axis=1), str(path), TEXT)
+    return Table(frame if names else _numbered(frame), str(path), TEXT)
 
 
 def _only_rows(
@@ -356,14 +360,14 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]
     return lines[:20], encoding, marked[1] if marked else ""
 
 
-def _layout(lines: list[str], given: str) -> tuple[str, int, bool | None]:
+def _layout(lines: list[str], option: str) -> tuple[str, int, bool | None]:
     """Return the mark by which most first lines have equally many cells, and how many names have.
 
     The third says whether row names come first, of which the names have none, as in R.
     """
-    sep = _NAMED.get(given.lower(), given)
+    sep = _NAMED.get(option.lower(), option)
     if len(sep) > 1:
-        raise InputError(f"--sep {given}: must be one character, tab or blank")
+        raise InputError(f"--sep {option}: must be one character, tab or blank")
 
     def agreement(mark: str) -> tuple[bool, float, int]:
         widths = Counter(len(cells) for cells in _cells(lines, mark, strict=False))
@@ -414,7 +418,11 @@ def _rows(
                 hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
                 hint += "; a title above the names must begin with #" * (len(cells) > width)
                 later = islice(filter(any, reader), _LEAST)
-                if n_rows > 1 and len(cells) < width and all(len(one) != width for one in later):
+                if (
+                    n_rows > 1
+                    and len(cells) < width
+                    and all(len(other) != width for other in later)
+                ):
                     hint = "it looks like a footer, or is cut off; remove it"
                 raise InputError(f"{path}, line {line}: {what}; {hint}")
             else:

@@ -345,29 +345,27 @@ def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> li
     check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
     n_missing = np.count_nonzero(np.isnan(_floats("y", y)[0]))
     if n_missing:
-        raise ValueError(
-            f"y must not be missing in any row for column_notes. Got {n_missing} rows."
-        )
+        raise ValueError(f"column_notes needs y in every row. Got {n_missing} rows without.")
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
     top = (y != np.unique(y)[0])[rows]
     query = None if qid is None else check_column(qid, "qid")[rows]
     notes, level = [], 1 - _LEVEL / len(columns)
-    for place, (name, (values, texts)) in enumerate(columns.items()):
+    for j, (name, (values, texts)) in enumerate(columns.items()):
         score, filled = values[rows], ~np.isnan(values[rows])
         kind, text = "filled", _filled_for_one(filled, top, level)
         of_filled = None if query is None else query[filled]
-        is_told = np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS
-        if not text and is_told and have_pair(top[filled], of_filled):
+        has_both = np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS
+        if not text and has_both and have_pair(top[filled], of_filled):
             rates = score if texts is None else _rates(score, top, len(texts))
             auc = auc_score(top[filled], rates[filled], qid=of_filled)
             auc = max(auc, 1 - auc)
-            kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}" * (auc > _LEAK)
+            if auc > _LEAK:
+                kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}"
         if not text and filled.any():
             levels, first, counts = np.unique(score[filled], return_index=True, return_counts=True)
             other, row = score != levels[counts.argmax()], rows[filled][first[counts.argmax()]]
-            words = f"is other than {_cell(X, name, place, row)}"
-            texts_of = (_filled_for_one(one, top, level, words) for one in (other, other & filled))
-            kind, text = "filled", next(filter(None, texts_of), "")
+            how = top, level, f"is other than {_cell(X, name, j, row)}"
+            text = _filled_for_one(other, *how) or _filled_for_one(other & filled, *how)
         if text:
             advice = "leave it out unless it is known when rows are to be ranked"
             text = f"column {name!r} {text}: likely a leak of the target; {advice}"
@@ -386,16 +384,16 @@ def _rates(codes: Floats, top: Mask, n_texts: int) -> Floats:
     return rates
 
 
-def _cell(X: Any, name: Any, place: int, row: int) -> str:
+def _cell(X: Any, name: Any, column: int, row: int) -> str:
     """Return a cell as a sentence shows it."""
-    cell = np.asarray(X[name] if is_data_frame(X) else np.asarray(X)[:, place])[row]
+    cell = np.asarray(X[name] if is_data_frame(X) else np.asarray(X)[:, column])[row]
     shown = str(cell).removesuffix(".0").partition("T00:00:00")[0]
     return repr(shown) if isinstance(cell, str) else shown
 
 
 def _filled_for_one(filled: Mask, top: Mask, level: float, words: str = "is filled in") -> str:
     """Return how often a column is filled in for the classes, if it is for one of them only."""
-    sizes = np.array([np.count_nonzero(top), np.count_nonzero(~top)])
+    sizes = np.array([top.sum(), (~top).sum()])
     if sizes.min() < _MIN_CLASS:
         return ""
     shares = np.array([filled[top].mean(), filled[~top].mean()])
@@ -404,11 +402,11 @@ def _filled_for_one(filled: Mask, top: Mask, level: float, words: str = "is fill
     most, least = low[upper], high[1 - upper]
     is_rare = most >= _TIMES * least or 1 - least >= _TIMES * (1 - most)
     # Where the shares are nearly 0 and 1 the limits of few rows are no reason to be silent.
-    is_told = is_rare and most - least >= _APART
-    is_told |= (1 + abs(shares[0] - shares[1])) / 2 > _LEAK
+    differs = is_rare and most - least >= _APART
+    if not differs and (1 + abs(shares[0] - shares[1])) / 2 <= _LEAK:
+        return ""
     of_top, of_others = (f"{100 * share:.3g} %" for share in shares)
-    told = f"{words} for {of_top} of the rows on top and {of_others} of the others"
-    return told if is_told else ""
+    return f"{words} for {of_top} of the rows on top and {of_others} of the others"
 
 
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:

@@ -149,7 +149,7 @@ def test_what_is_no_table_or_target_gets_a_sentence():
             column_notes(X, [0, 1, 0, 1])
     X = pd.DataFrame({"a": Y * 1.0})
     for y in (np.where(np.arange(N) < 5, np.nan, Y), pd.array([*Y[5:], *[None] * 5], "boolean")):
-        with pytest.raises(ValueError, match=r"y must not be missing in any row .* Got 5 rows"):
+        with pytest.raises(ValueError, match=r"needs y in every row. Got 5 rows without"):
             column_notes(X, y)
 
 

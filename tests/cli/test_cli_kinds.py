@@ -18,8 +18,8 @@ RNG = np.random.default_rng(0)
 def chosen(keep=(), **columns):
     """Return the kinds of columns, read from a file, and the notes."""
     text = pd.DataFrame({"z": RNG.normal(size=N), **columns}).astype(str)
-    notes, table = [], Table(text, "t.csv", "text")
-    return choose_kinds(table, list(columns), TableOptions(keep=keep), notes)[0], notes
+    table = Table(text, "t.csv", "text")
+    return choose_kinds(table, list(columns), TableOptions(keep=keep))[0], table.notes
 
 
 IDS = {

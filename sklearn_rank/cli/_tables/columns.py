@@ -118,13 +118,11 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
 
 
 class Column:
-    """A column of a table, how it is read, and the list of notes on that."""
+    """A column of a table, and how it is read."""
 
-    def __init__(
-        self, table: Table, name: str, notes: list[str], missing: frozenset[str] = notation.MISSING
-    ) -> None:
+    def __init__(self, table: Table, name: str, missing: frozenset[str] = notation.MISSING) -> None:
         check_columns(table, [name], "the model")
-        self.table, self.name, self.notes = table, name, notes
+        self.table, self.name = table, name
         self.missing, cells = missing | table.missing, table.frame[name]
         if cells.ndim > 1:
             what = f"is there {cells.shape[1]} times; rename all but one, or --drop them"
@@ -187,8 +185,8 @@ class Column:
     def note(self, text: str) -> None:
         """Note something on the column, unless a note begins with it."""
         note = f"column {self.name!r}{text}"
-        if not any(earlier.startswith(note) for earlier in self.notes):
-            self.notes.append(note)
+        if not any(earlier.startswith(note) for earlier in self.table.notes):
+            self.table.notes.append(note)
 
     def refuse(self, what: str, row: int, hint: str = "") -> NoReturn:
         """Raise InputError on the cell of a row."""
@@ -338,16 +336,16 @@ class Column:
 
     def _read_text(self, kind: str, form: str, when: str) -> Any:
         """Return the numbers or dates that the texts mean, with a note on a notation."""
-        texts = self.texts[0]
         form = form or self._date_form(self.parsed.date_forms())
-        values, of_form = self.parsed.read(form), f" ({form})" * (kind == DATE)
+        what, values = f"dates ({form})" if kind == DATE else "numbers", self.parsed.read(form)
         if values.isna().any():
-            self._refuse_text(f"must hold {kind}s{of_form}{when}", values.isna())
+            self._refuse_text(f"must hold {what}{when}", values.isna())
         if kind != DATE:
-            odd = next((i for i, t in enumerate(texts) if not notation.is_plain([t], form)), None)
+            pairs = zip(self.texts[0], values, strict=True)
+            odd = next(((t, value) for t, value in pairs if not notation.is_plain([t], form)), None)
             if odd is not None:
                 unit = " seconds" if form == notation.SECONDS else ""
-                self.note(f": {texts[odd]!r} is read as {notation.written(values[odd])}{unit}")
+                self.note(f": {odd[0]!r} is read as {notation.written(odd[1])}{unit}")
             if form != notation.SECONDS:  # -999,00 is a missing one where -999 is
                 values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
         return self._spread(values)
@@ -392,10 +390,10 @@ def _plain(text: str) -> str:
 
 
 def choose_kinds(
-    table: Table, names: Sequence[str], roles: TableOptions, notes: list[str]
+    table: Table, names: Sequence[str], roles: TableOptions
 ) -> tuple[dict[str, str], dict[str, str], str]:
     """Return kinds, forms and the decimal mark of a training table; notes name unused columns."""
-    columns = [Column(table, name, notes) for name in names]
+    columns = [Column(table, name) for name in names]
     free = [column for column in columns if column.name not in roles.category]
     points, commas = (any(column.has_only(mark) for column in free) for mark in ".,")
     mark, is_sure = roles.decimal or ("," if commas else "."), points != commas

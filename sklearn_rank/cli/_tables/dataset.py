@@ -54,17 +54,16 @@ class Dataset:
 
     def summary(self) -> str:
         """Return one line on the size of the data and the meaning of the target."""
-        n_queries = 0 if self.qid is None else self.qid.max() + 1
-        sizes = zip((*self.X.shape, n_queries), ("row", "column", "query"), strict=True)
+        parts = [count(self.X.shape[0], "row"), count(self.X.shape[1], "column")]
+        if self.qid is not None:
+            parts.append(count(self.qid.max() + 1, "query"))
         if self.schema.relevance == "binary":
             rows = count(int(self.y.sum()), "row")
-            relevance = f"{rows} of class {self.schema.positive!r} on top"
+            parts.append(f"{rows} of class {self.schema.positive!r} on top")
         else:
             low, high = map(notation.written, (self.y.min(), self.y.max()))
-            relevance = f"relevance from {low} to {high}"
-        return (
-            f"{self.table.path}: {listing(count(n, noun) for n, noun in sizes if n)}, {relevance}"
-        )
+            parts.append(f"relevance from {low} to {high}")
+        return f"{self.table.path}: {listing(parts)}"
 
     def take(self, rows: Indices) -> Dataset:
         """Return some of the rows."""
@@ -75,27 +74,27 @@ class Dataset:
 
 def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     """Read the table of the options; `notes` says which columns are not used."""
-    table = read_table(options, notes) if options.data else _example(options)
+    table = read_table(options, notes) if options.data else _example(options, notes)
     target = options.target if options.data else "defaults"
     options = _checked_roles(table, replace(options, target=target))
     target = options.target or ""
-    table = _labelled_rows(table, target, notes, skip=options.skip_unlabelled)
-    features = _features(table, options, notes)
-    kinds, formats, decimal = columns.choose_kinds(table, features, options, notes)
-    classes, positive = _choose_classes(table, target, options, notes)
+    table = _labelled_rows(table, target, skip=options.skip_unlabelled)
+    features = _features(table, options)
+    kinds, formats, decimal = columns.choose_kinds(table, features, options)
+    classes, positive = _choose_classes(table, target, options)
     roles = target, options.qid, options.relevance, positive, classes, options.weight
     schema = Schema(kinds, *roles, decimal, missing=options.missing, formats=formats)
-    X, qid = feature_frame(table, schema, notes), _codes(table, options.qid)
+    X, qid = feature_frame(table, schema), _codes(table, options.qid)
     if X.nunique(dropna=False).max() < 2:
         raise InputError(f"{table.path}: nothing to rank by: each column holds one value only")
-    y = _relevance(table, schema, qid, notes)
+    y = _relevance(table, schema, qid)
     for note in column_notes(X, y, qid=qid):
         hint = f"--drop {quote(str(note.columns[0]))}"
         notes.append(str(note).replace("leave it out", hint))
     categories = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
     learned: Any = {"categories": categories, "summaries": column_summaries(X)}
     schema = replace(schema, zero_based=table.zero_based, **learned)
-    weight, time = _weights(table, schema), _times(table, options, schema, notes)
+    weight, time = _weights(table, schema), _times(table, options, schema)
     of_rows = weight, time, _codes(table, options.group)
     return Dataset(X, y, qid, schema, table, *of_rows, options.embargo, options.seed)
 
@@ -111,16 +110,16 @@ def model_data(
         formats = {k: mark + form[1:] if form[0] in ".," else form for k, form in forms.items()}
         schema = replace(schema, decimal=mark, formats=formats)
     if labelled:
-        table = _labelled_rows(table, schema.target, notes, skip=options.skip_unlabelled)
-    X = feature_frame(table, schema, notes, ", as it did in training,")
+        table = _labelled_rows(table, schema.target, skip=options.skip_unlabelled)
+    X = feature_frame(table, schema, ", as it did in training,")
     qid = _codes(table, schema.qid)
-    y = _relevance(table, schema, qid, notes) if labelled else None
+    y = _relevance(table, schema, qid) if labelled else None
     with noting(notes, "the model is damaged", (Exception,)):  # its file may hold anything
-        _compare_with_training(X, table, schema, notes)
+        _compare_with_training(X, table, schema)
     return Dataset(X, y, qid, schema, table)
 
 
-def _example(options: TableOptions) -> Table:
+def _example(options: TableOptions, notes: list[str]) -> Table:
     """Return generated data."""
     from sklearn_rank.datasets import make_credit
 
@@ -129,7 +128,7 @@ def _example(options: TableOptions) -> Table:
             raise InputError(f"--{option} needs DATA, the file that has the columns, before it")
     credit = make_credit(5000, random_state=options.seed)
     frame = credit.data.assign(defaults=np.where(credit.target == 1, "yes", "no"))
-    return Table(frame, f"generated loan applications ({_STORY})")
+    return Table(frame, f"generated loan applications ({_STORY})", notes=notes)
 
 
 # The roles of columns ----------------------------------------------------------------------------
@@ -165,26 +164,26 @@ def _names(words: Sequence[str], columns: set[str]) -> list[str]:
     return [name if name in columns else name.strip() for part in names for name in part]
 
 
-def _features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
+def _features(table: Table, options: TableOptions) -> list[str]:
     """Return the columns without a role."""
     roles = {options.target, options.qid, options.weight, *options.drop}
     roles |= {"comment"} if table.kind == LETOR else set()
     roles |= {options.time, options.group} - set(options.keep)
     features = [name for name in table.frame.columns if name not in roles]
     if options.qid is None and table.kind != LETOR and "qid" in features:
-        notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
+        table.notes.append("column 'qid' is used as a feature; --qid qid would make it the query")
     return features
 
 
-def _labelled_rows(table: Table, target: str, notes: list[str], *, skip: bool) -> Table:
+def _labelled_rows(table: Table, target: str, *, skip: bool) -> Table:
     """Return the rows that have a target; without `skip` an InputError if others have none."""
-    is_missing = Column(table, target, [], _AS_GIVEN).texts[1] < 0
+    is_missing = Column(table, target, _AS_GIVEN).texts[1] < 0
     if not is_missing.any():
         return table
     rows = count(int(is_missing.sum()), "row")
     if not skip or is_missing.all():
         raise table.error(target, f"is missing in {rows}; --skip-unlabelled leaves them out")
-    notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
+    table.notes.append(f"{table.path}: {rows} without a value of {target!r} left out")
     return replace(table, frame=table.frame[~is_missing].reset_index(drop=True))
 
 
@@ -192,7 +191,7 @@ def _codes(table: Table, name: str | None) -> Indices | None:
     """Return codes of queries or groups in the order of appearance; None without a column."""
     if name is None:
         return None
-    codes: Indices = Column(table, name, [], _AS_GIVEN).texts[1]
+    codes: Indices = Column(table, name, _AS_GIVEN).texts[1]
     if (codes < 0).any():
         raise table.error(name, f"is missing in {count(int((codes < 0).sum()), 'row')}")
     return codes
@@ -202,33 +201,31 @@ def _weights(table: Table, schema: Schema) -> Floats | None:
     """Return the numbers of --weight; None without a column."""
     if schema.weight is None:
         return None
-    return _numbers(table, schema.weight, schema.decimal, [], " from 0 on to be --weight,", 0)
+    return _numbers(table, schema.weight, schema.decimal, " from 0 on to be --weight,", 0)
 
 
-def _numbers(
-    table: Table, name: str, mark: str, notes: list[str], when: str, least: float = -np.inf
-) -> Floats:
+def _numbers(table: Table, name: str, mark: str, when: str, least: float = -np.inf) -> Floats:
     """Return the numbers of a column with a role, of which none may be missing."""
-    column = Column(table, name, notes)
+    column = Column(table, name)
     values: Floats = column.values(NUMBER, column.in_unit(mark), when)
     if not (values >= least).all():
         column.refuse(f"must hold numbers{when}", int(np.argmin(values >= least)))
     return values
 
 
-def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) -> Values | None:
+def _times(table: Table, roles: TableOptions, schema: Schema) -> Values | None:
     """Return numbers or dates of --time, read as a feature is, but not one unless it is kept."""
     name = roles.time
     if name is None:
         return None
-    own = [] if name in roles.keep else notes
-    kinds, formats, _ = columns.choose_kinds(table, [name], replace(roles, keep=[name]), own)
-    times = feature_frame(table, replace(schema, kinds=kinds, formats=formats), own)[name]
+    own = replace(table, notes=[]) if name in roles.keep else table  # noted as a feature
+    kinds, formats, _ = columns.choose_kinds(own, [name], replace(roles, keep=[name]))
+    times = feature_frame(own, replace(schema, kinds=kinds, formats=formats))[name]
     if kinds[name] not in (NUMBER, columns.DATE) or times.isna().any():
         raise table.error(name, "must hold a date or a number in every row for --time")
     values: Values = np.asarray(times)
     dates = read_numbers(values) if kinds[name] == NUMBER else values
-    is_other, column = np.isnat(dates), Column(table, name, notes)
+    is_other, column = np.isnat(dates), Column(table, name)
     if dates is values or is_other.mean() > _FEW:
         return values
     if is_other.any():
@@ -240,16 +237,16 @@ def _times(table: Table, roles: TableOptions, schema: Schema, notes: list[str]) 
 # The target --------------------------------------------------------------------------------------
 
 
-def _relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[str]) -> Any:
+def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
     """Return the grades of the rows, or 1 for the class on top and 0 for others.
 
     Two in one list must differ; a note names classes that training lacked.
     """
     target, positive = schema.target, schema.positive
     if positive is None:
-        y = _numbers(table, target, schema.decimal, notes, " for --relevance graded,")
+        y = _numbers(table, target, schema.decimal, " for --relevance graded,")
     else:
-        texts, codes, _ = Column(table, target, [], _AS_GIVEN).texts
+        texts, codes, _ = Column(table, target, _AS_GIVEN).texts
         classes = _classes_of(texts, positive)
         if positive not in classes:
             top = f"the class {positive!r} that the model puts on top"
@@ -258,7 +255,8 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None, notes: list[st
         new = [name for name in {*classes} if schema.classes and name not in schema.classes]
         if new:
             what = f"the model never saw {listing(map(repr, new), 5)}"
-            notes.append(f"column {target!r}: {what}; all but {positive!r} count as not on top")
+            what += f"; all but {positive!r} count as not on top"
+            table.notes.append(f"column {target!r}: {what}")
         y = np.array([name == positive for name in classes], dtype=np.int64)[codes]
     lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
     if pd.Series(y).groupby(lists).nunique().max() < 2:
@@ -280,7 +278,7 @@ def _classes_of(texts: list[str], positive: str | None = None) -> list[str]:
 
 
 def _choose_classes(
-    table: Table, target: str, options: TableOptions, notes: list[str]
+    table: Table, target: str, options: TableOptions
 ) -> tuple[list[str] | None, str | None]:
     """Return the classes in ascending order, and the one to rank first; None if graded."""
     positive = options.positive
@@ -288,7 +286,7 @@ def _choose_classes(
         if positive is not None:
             raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
         return None, None
-    classes = list(dict.fromkeys(_classes_of(Column(table, target, [], _AS_GIVEN).texts[0])))
+    classes = list(dict.fromkeys(_classes_of(Column(table, target, _AS_GIVEN).texts[0])))
     is_text = bool(np.isnan(notation.numbers(classes, ".")).any())
     classes.sort(key=str.casefold if is_text else float)
     if len(classes) == 1:
@@ -308,18 +306,18 @@ def _choose_classes(
     top = clear[0] if is_text and len(clear) == 1 else classes[1]
     if is_text and (top != classes[1] or not clear):
         why = "by its name" if clear else "the later in the alphabet"
-        notes.append(f"class {top!r} is on top ({why}); --positive chooses")
+        table.notes.append(f"class {top!r} is on top ({why}); --positive chooses")
     return classes, top
 
 
 # The features ------------------------------------------------------------------------------------
 
 
-def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",") -> Any:
+def feature_frame(table: Table, schema: Schema, when: str = ",") -> Any:
     """Return the features as pipelines take them; errors say `when` a column held numbers."""
     lost = [name for name in schema.kinds if name not in table.frame.columns]
     if lost and table.kind == LETOR and schema.zero_based != "auto":  # as that of training
-        notes.append(f"features that never occur and count as 0: {listing(lost, 10)}")
+        table.notes.append(f"features that never occur and count as 0: {listing(lost, 10)}")
         table = replace(table, frame=table.frame.assign(**dict.fromkeys(lost, 0.0)))
     elif lost:
         what = f"lacks {len(lost)} of the columns that the model needs: {listing(lost, 10)}"
@@ -328,9 +326,9 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
         missing = frozenset({""}) if form == notation.AS_WRITTEN else notation.MISSING
-        column = Column(table, name, notes, missing)
+        column = Column(table, name, missing)
         if kind in (NUMBER, columns.DATE):
-            X[name] = column.values(kind, form or schema.decimal * (kind == NUMBER), when)
+            X[name] = column.values(kind, form or (schema.decimal if kind == NUMBER else ""), when)
         else:
             X[name] = column.categories(kind, schema.categories.get(name, ()))
         # NA or None may be a category, and is no number.
@@ -342,7 +340,7 @@ def feature_frame(table: Table, schema: Schema, notes: list[str], when: str = ",
     return pd.DataFrame(X)
 
 
-def _compare_with_training(X: Any, table: Table, schema: Schema, notes: list[str]) -> None:
+def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
     """Note what training did not have: missing cells, categories, another distribution.
 
     If no row has a category of training, raise InputError.
@@ -351,7 +349,7 @@ def _compare_with_training(X: Any, table: Table, schema: Schema, notes: list[str
         column, categories = X[name].dropna(), schema.categories.get(name, [])
         new, n_missing = column[~column.isin(categories)], len(X) - len(column)
         if not len(column):
-            notes.append(f"column {name!r} is missing in every row")
+            table.notes.append(f"column {name!r} is missing in every row")
         elif categories and len(new) == len(column) >= _SOME_ROWS:
             what = f"no row of column {name!r} has a value that occurred in training; it holds"
             what += f" {new.iloc[0]!r}, in training {listing(map(repr, categories), 5)}"
@@ -360,11 +358,12 @@ def _compare_with_training(X: Any, table: Table, schema: Schema, notes: list[str
             what = f"{count(len(new), 'row')} with values that training never saw"
             values = listing(map(repr, new.unique()), 3)
             what += f" ({values}; it saw {listing(map(repr, categories), 3)})"
-            notes.append(f"column {name!r}: {what}")
+            table.notes.append(f"column {name!r}: {what}")
         counts = schema.summaries.get(name, {}).get("counts", [len(X)])  # the last: missing cells
         if len(column) and n_missing and counts[-1] == 0:
             rows = count(n_missing, "row")
-            notes.append(f"column {name!r} is missing in {rows}, in training in none")
+            table.notes.append(f"column {name!r} is missing in {rows}, in training in none")
     if schema.qid is None:  # rows of a query are no independent draws
-        filled = {name: of for name, of in schema.summaries.items() if X[name].notna().any()}
-        notes += map(str, drift_notes(filled, X))
+        filled = [name for name in schema.summaries if X[name].notna().any()]
+        summaries = {name: schema.summaries[name] for name in filled}
+        table.notes.extend(map(str, drift_notes(summaries, X)))

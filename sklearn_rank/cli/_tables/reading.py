@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,7 @@ class Table:
     kind: str = TYPED
     zero_based: bool | str = "auto"  # whether the indices of a LETOR file start at 0
     missing: frozenset[str] = frozenset()  # texts that the user says are missing
+    notes: list[str] = field(default_factory=list)  # on how it was read
 
     def error(self, name: str, text: str) -> InputError:
         """Return the error on a column."""
@@ -102,7 +103,7 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
             row = int(nested.argmax())
             what = f"holds nested values (row {row + 1}: {str(cells[row])[:40]})"
             raise table.error(column, what)
-    return replace(table, missing=frozenset(options.missing))
+    return replace(table, missing=frozenset(options.missing), notes=notes)
 
 
 def _reader_of(path: Path, form: str | None) -> tuple[Callable[..., Table], str]:
@@ -260,7 +261,7 @@ def _read_letor(path: Path, options: TableOptions, notes: list[str]) -> Table:
 
 def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
     lines, encoding, sep = _first_lines(path, options.encoding)
-    layout = _layout(lines, options.sep or sep or "tab" * (".tsv" in path.suffixes))
+    layout = _layout(lines, options.sep or sep or ("tab" if ".tsv" in path.suffixes else ""))
     layout = (*layout[:2], None) if options.no_header else layout
 
     def rows_of(notes: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -416,7 +417,8 @@ def _rows(
                 what = f"has {count(len(cells), 'cell')}, "
                 what += f"the header has {width}" if width else f"most lines have {usual}"
                 hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
-                hint += "; a title above the names must begin with #" * (len(cells) > width)
+                if len(cells) > width:
+                    hint += "; a title above the names must begin with #"
                 later = islice(filter(any, reader), _LEAST)
                 if (
                     n_rows > 1

@@ -15,7 +15,7 @@ from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._contest import ENSEMBLE, RANK_SCORE, Contest, choose_metrics
 from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
 from sklearn_rank.cli._rankers import BASELINES
-from sklearn_rank.cli._store import Model, load_model, model_scores, save_model
+from sklearn_rank.cli._store import StoredModel, load_model, model_scores, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
 from sklearn_rank.cli._tables.options import Folds, TableOptions
@@ -79,7 +79,7 @@ def train(
         data = training_data(table, notes)
         pipeline = _rankers.pipeline_for(model, data.schema)
         notes += _contest.fit_pipeline(pipeline, data, name)
-    save_model(Model(pipeline, name, data.schema), output)
+    save_model(StoredModel(pipeline, name, data.schema), output)
     show_notes(notes)
     stops = getattr(pipeline[-1], "n_iter_no_change", None) is not None
     rounds = f", {pipeline[-1].n_iter_} rounds" if stops else ""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli._output import Output, show_notes, write_content
-from sklearn_rank.cli._store import Model, load_model, model_scores
+from sklearn_rank.cli._store import StoredModel, load_model, model_scores
 from sklearn_rank.cli._tables.dataset import Dataset, model_data
 from sklearn_rank.cli._tables.inputs import InputError, count, noting
 from sklearn_rank.cli._tables.options import TableOptions
@@ -84,7 +84,7 @@ def _ranked(data: Dataset, scores: Floats, explain: Any, top: int | None) -> Any
     return frame.iloc[order].assign(score=scores[order], rank=rank[order], **added)
 
 
-def _reasons(model: Model, name: str, X: Any) -> dict[str, Any]:
+def _reasons(model: StoredModel, name: str, X: Any) -> dict[str, Any]:
     """Return columns of the largest contributions to each score, such as "income +0.31".
 
     A spreadsheet shows them as they are, also where the name of a column begins like a formula.

@@ -40,7 +40,7 @@ _FOREIGN |= {"sklearn.tree._tree.Tree"}
 
 
 @dataclass(frozen=True)
-class Model:
+class StoredModel:
     """A fitted pipeline, the name of its ranker and the table it was fitted on."""
 
     pipeline: Pipeline
@@ -48,7 +48,7 @@ class Model:
     schema: Schema
 
 
-def save_model(model: Model, output: Output) -> None:
+def save_model(model: StoredModel, output: Output) -> None:
     """Store a model."""
     content = {"format": _FORMAT, "format_version": _FORMAT_VERSION, **vars(model)}
     content |= {"version": sklearn_rank.__version__, "schema": asdict(model.schema)}
@@ -56,13 +56,13 @@ def save_model(model: Model, output: Output) -> None:
         import_extra("skops.io").dump(content, temporary)
 
 
-def load_model(name: str, notes: list[str]) -> Model:
+def load_model(name: str, notes: list[str]) -> StoredModel:
     """Load a model that `save_model` stored; any other file is an error, and is not loaded."""
     path = Path(name)
     if path.suffix == ".json":
         from sklearn_rank.cli._cards import load_card
 
-        return Model(*load_card(name))
+        return StoredModel(*load_card(name))
     skops_io = import_extra("skops.io")
     not_ours = f"{path}: is not a model written by sklearn-rank train"
     # A damaged file can raise anything, and so can its parts in place of what they must be.
@@ -82,13 +82,15 @@ def load_model(name: str, notes: list[str]) -> Model:
         if content.get("format_version") != _FORMAT_VERSION:
             version = content.get("version")
             raise InputError(f"{path}: was written by sklearn-rank {version}; train again")
-        model = Model(content["pipeline"], str(content["ranker"]), Schema(**content["schema"]))
+        model = StoredModel(
+            content["pipeline"], str(content["ranker"]), Schema(**content["schema"])
+        )
         check_schema(model.schema)
         getattr(model.pipeline.steps[-1][1], "booster_", None)  # trees are read by their engine
     return model
 
 
-def model_scores(model: Model, X: Any, name: str, notes: list[str]) -> Floats:
+def model_scores(model: StoredModel, X: Any, name: str, notes: list[str]) -> Floats:
     """Return the scores of the rows by a model that was loaded from the file `name`."""
     with noting(notes, f"{name}: can't score the rows", (Exception,)):  # its arrays may be anything
         return scores_of(model.pipeline, X)

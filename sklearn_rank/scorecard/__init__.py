@@ -1,9 +1,9 @@
 """Scorecards: a ranker as a table of integer points.
 
-``terms`` and ``card`` are a card as plain data, ``scorecard`` is the estimator. A fit makes cards
-without some rows (``_folds``), rounds the ranker fitted to all of them (``_rounding``), finds the
-probability at each total (``_risk_curve``, ``_logistic_fit``), and puts them together (``_build``,
-``_variables``). ``_text``, ``_html``, ``_json`` and ``_sql`` write a card.
+``card`` is a card as plain data, ``scorecard`` is the estimator. A fit makes cards without each
+fold (``_folds``), rounds the ranker fitted to all rows (``_rounding``), fits the probability at
+each total (``_risk_curve``, ``_logistic_fit``), and writes the card (``_build``). ``_exports`` has
+the methods that return it as text, HTML, JSON and SQL (``_text``, ``_html``, ``_json``, ``_sql``).
 """
 
 from sklearn_rank.scorecard._html import to_html

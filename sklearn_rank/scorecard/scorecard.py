@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_rank._core.callbacks import stamped_state, take_state
-from sklearn_rank._core.imports import import_extra
 from sklearn_rank._core.parallel import one_blas_thread
 from sklearn_rank._core.protocols import Floats, Indices, Values
 from sklearn_rank._core.rows import Rows, number_of_rows
@@ -30,13 +29,11 @@ from sklearn_rank.base import Predictor
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.models import Stumps, as_model
 from sklearn_rank.scorecard._build import build_card
+from sklearn_rank.scorecard._exports import CardExports
 from sklearn_rank.scorecard._folds import given_folds, held_out_totals, make_folds
-from sklearn_rank.scorecard._html import to_html
 from sklearn_rank.scorecard._input import checked_rows
-from sklearn_rank.scorecard._json import card_from_json, card_to_json
+from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._rounding import SCALING
-from sklearn_rank.scorecard._sql import to_sql
-from sklearn_rank.scorecard._text import to_frame, to_text
 from sklearn_rank.scorecard.card import Card
 
 RIDGE = 10.0
@@ -74,7 +71,7 @@ def _has_risk(scorecard: Any) -> bool:
     )
 
 
-class Scorecard(Predictor):
+class Scorecard(CardExports, Predictor):
     r"""Scorecard: a ranker as a table of integer points that a person can read and sign off.
 
     The total of a row is the intercept plus, for each variable, the points of the bin that its
@@ -415,82 +412,6 @@ class Scorecard(Predictor):
         risk = self._fitted_card().probability(self._totals(X))
         return np.column_stack([1 - risk, risk])
 
-    @property
-    def risk_table_(self) -> Any:
-        """The probability of ``classes_[1]`` by total, as a pandas DataFrame."""
-        pandas = import_extra("pandas", "cli", "The risk table of a scorecard")
-        rows: Any = self._fitted_card().risk
-        return pandas.DataFrame(list(rows), columns=["total", "risk", "low", "high"])
-
-    # Other forms -----------------------------------------------------------------------
-
-    def to_frame(self) -> Any:
-        """Return the card as a pandas DataFrame: `sklearn_rank.scorecard.to_frame`.
-
-        Returns
-        -------
-        DataFrame
-            Columns variable, bin, points, count and event_rate.
-        """
-        return to_frame(self._fitted_card())
-
-    def to_text(self, width: int | None = None) -> str:
-        """Return the card as text: `sklearn_rank.scorecard.to_text`.
-
-        Parameters
-        ----------
-        width : int, default=None
-            Characters of a line; None: those of the terminal.
-
-        Returns
-        -------
-        str
-            The text.
-        """
-        return to_text(self._fitted_card(), width)
-
-    def to_html(self, **options: Any) -> str:
-        """Return the card as HTML: `sklearn_rank.scorecard.to_html`.
-
-        Parameters
-        ----------
-        **options : Any
-            Its options: title, event and page.
-
-        Returns
-        -------
-        str
-            The HTML.
-        """
-        return to_html(self._fitted_card(), **options)
-
-    def to_sql(self, dialect: str = "sqlite", **options: Any) -> str:
-        """Return SQL that computes the total of each row: `sklearn_rank.scorecard.to_sql`.
-
-        Parameters
-        ----------
-        dialect : str, default="sqlite"
-            The database.
-        **options : Any
-            Its options: table, name, keep and risk.
-
-        Returns
-        -------
-        str
-            The SQL.
-        """
-        return to_sql(self._fitted_card(), dialect, **options)
-
-    def to_json(self) -> str:
-        """Return the card as a JSON document, which `from_json` reads.
-
-        Returns
-        -------
-        str
-            The document.
-        """
-        return card_to_json(self._fitted_card())
-
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Return a fitted scorecard from what `to_json` wrote, without its ranker.
@@ -515,10 +436,6 @@ class Scorecard(Predictor):
         if list(map(type, classes.tolist())) != list(map(type, card.classes)):
             classes = np.array(card.classes, dtype=object)  # "bad" and 1 stay what they are
         return cls()._set_card(card, classes)
-
-    def _fitted_card(self) -> Card:
-        check_is_fitted(self)
-        return self.card_
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn_rank._bins.binned_features import SortedValues
 from sklearn_rank._core.validation import is_missing
 from sklearn_rank.scorecard import Card, Variable
-from sklearn_rank.scorecard._variables import short_thresholds, shortest_decimal
+from sklearn_rank.scorecard._build import short_thresholds, shortest_decimal
 from sklearn_rank.scorecard.card import number_text
 
 AGE = Variable("age", 1, (-2, 0, 3, 1, -1), thresholds=(25.5, 40.0), special=(-99.0,))

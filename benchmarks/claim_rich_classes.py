@@ -59,7 +59,7 @@ def trees(depth: int) -> Model:
 
     size = {"n_estimators": N_TREES, "max_depth": depth, "max_leaf_nodes": 2**depth}
     plain = {"loss": "logistic", "reg_lambda": None, "min_child_weight": None}
-    plain |= {"learning_rate": 0.1, "subsample": 1.0, "colsample": 1.0}
+    plain |= {"engine": "lightgbm", "learning_rate": 0.1, "subsample": 1.0, "colsample": 1.0}
     return lambda p: BoostedTreesRanker(p=p, n_jobs=1, **size, **plain)
 
 

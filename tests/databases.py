@@ -181,9 +181,4 @@ def mariadb():
                 yield Database("mariadb", connection, "%s", has_specials=False)
 
 
-DATABASES = {
-    "sqlite": sqlite,
-    "duckdb": duckdb,
-    "postgresql": postgresql,
-    "mariadb": mariadb,
-}
+DATABASES = {"sqlite": sqlite, "duckdb": duckdb, "postgresql": postgresql, "mariadb": mariadb}

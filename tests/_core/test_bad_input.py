@@ -138,9 +138,8 @@ def test_no_comparable_pair_in_any_query(ranker, relevance):
 @every_ranker
 @every_relevance
 def test_weights_of_zero_leave_no_pair(ranker, relevance):
-    refuses(
-        make(ranker, relevance), "no comparable pair", qid=QID, sample_weight=[1, 0, 0, 1, 0, 0]
-    )
+    weight = [1, 0, 0, 1, 0, 0]
+    refuses(make(ranker, relevance), "no comparable pair", qid=QID, sample_weight=weight)
 
 
 NOT_QIDS = {
@@ -500,9 +499,6 @@ def test_fit_changes_neither_parameters_nor_inputs(ranker, parameters, relevance
             check_is_fitted(weak_ranker)
     for array, original in zip(arrays, (X, Y, QID), strict=False):
         np.testing.assert_array_equal(array, original)
-
-
-STOPPED = {"n_iter_no_change": 2, "validation_fraction": 0.5, "scoring": "ndcg@10"}
 
 
 @every_booster

@@ -165,9 +165,7 @@ def test_threads_change_nothing():
         shared = by_cells(case, LOGISTIC.in_threads(threads), rows_of_a_part=100)
         assert shared._threads.size == 2
         for one, other in zip(
-            alone.derivatives(case.f, 1.0, True),
-            shared.derivatives(case.f, 1.0, True),
-            strict=True,
+            alone.derivatives(case.f, 1.0, True), shared.derivatives(case.f, 1.0, True), strict=True
         ):
             np.testing.assert_array_equal(one, other)
 

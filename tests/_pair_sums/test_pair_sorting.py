@@ -36,33 +36,21 @@ def test_numbers_of_every_size(x):
     assert_sorts(np.array(x))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "normal",
-        "far from zero",
-        "outliers",
-        "a crowd",
-        "all equal",
-        "two floats",
-        "beyond the floats",
-    ],
-)
+MANY = {  # of normal numbers
+    "normal": lambda x: x,
+    "far from zero": lambda x: 1e12 + np.round(x, 3),
+    "outliers": lambda x: np.r_[-1e13, 1e18, np.round(x, 2), x / 1e9],
+    # Cells that several of them share, none of which is the first.
+    "a crowd": lambda x: np.r_[x, 1e-12 * np.random.default_rng(1).random(8_000)],
+    "all equal": lambda x: np.full(20_000, 0.3),
+    "two floats": lambda x: np.where(x > 0, 1.0, np.nextafter(1, 2)),
+    "beyond the floats": lambda x: 1e308 * np.clip(x, -1.7, 1.7),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
 def test_many_numbers(name):
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal(20_000)
-    assert_sorts(
-        {
-            "normal": x,
-            "far from zero": 1e12 + np.round(x, 3),
-            "outliers": np.r_[-1e13, 1e18, np.round(x, 2), x / 1e9],
-            # Cells that several of them share, none of which is the first.
-            "a crowd": np.r_[x, 1e-12 * rng.random(8_000)],
-            "all equal": np.full(20_000, 0.3),
-            "two floats": np.where(x > 0, 1.0, np.nextafter(1, 2)),
-            "beyond the floats": 1e308 * np.clip(x, -1.7, 1.7),
-        }[name]
-    )
+    assert_sorts(MANY[name](np.random.default_rng(0).standard_normal(20_000)))
 
 
 def test_values_return_to_their_rows():

@@ -579,9 +579,7 @@ WIDE = [name for name in CASES if any(w in name for w in ("far", "outl", "tail",
 
 
 @crossed(
-    tiers=("slow", "nightly", "nightly"),
-    case=[*WIDE, "uniform 1e+06"],
-    method=["auto", "fast"],
+    tiers=("slow", "nightly", "nightly"), case=[*WIDE, "uniform 1e+06"], method=["auto", "fast"]
 )
 def test_wide_scores_and_the_second_derivative(case, method):
     preferences, scores = preferences_of(case)

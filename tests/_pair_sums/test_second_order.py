@@ -11,35 +11,27 @@ from test_boosting import N_ROUNDS, check_rounds
 from test_objectives import SPLIT_H, prepare
 from tiers import crossed
 
-from sklearn_rank import PNormPushRanker, RankBoost
+from sklearn_rank import PNormPushRanker, RankBoost, objectives
 from sklearn_rank._core.parallel import ThreadPool
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Candidate, RowGradient
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.models.linear import LinearModel
-from sklearn_rank.objectives import (
-    MARGIN_LOSSES,
-    PUSHES,
-    BothPush,
-    BothState,
-    MarginPush,
-    SecondOrderState,
-)
 from sklearn_rank.objectives._margin_push import MARGIN_PUSHES
 from sklearn_rank.solvers.coordinate_descent import PushStep, QuadraticGain, second_order_step
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*no weak ranker")
-LOSSES = [loss for loss in MARGIN_LOSSES if loss != "exponential"]
+LOSSES = [loss for loss in objectives.MARGIN_LOSSES if loss != "exponential"]
 SCALES = st.sampled_from([0.1, 1.0, 10.0, 100.0])
 
 
 def push_of(name, preferences, p):
     """An exponential push, or that of a margin loss as boosting takes it."""
-    if name in PUSHES:
-        return PUSHES[name](preferences, float(p), 1.0)
-    loss = MARGIN_LOSSES[name]
+    if name in objectives.PUSHES:
+        return objectives.PUSHES[name](preferences, float(p), 1.0)
+    loss = objectives.MARGIN_LOSSES[name]
     loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
-    return MarginPush(preferences, loss, float(p))
+    return objectives.MarginPush(preferences, loss, float(p))
 
 
 @crossed(loss=LOSSES, p=[1, 4], push=MARGIN_PUSHES)
@@ -57,14 +49,16 @@ def test_steepest_selection(problem):
     check_rounds(ranker, problem, loss="logistic", selection="steepest")
 
 
-@crossed(name=[*PUSHES, *LOSSES], p=[1, 4, 64])
+@crossed(name=[*objectives.PUSHES, *LOSSES], p=[1, 4, 64])
 @given(problem=problems(), h=SPLIT_H, scale=SCALES, real=st.booleans())
 def test_the_objective_never_rises(name, p, problem, h, scale, real):
     """At any scores, weights and grades, along 0/1 and real-valued weak rankers."""
     preferences, rows = prepare(problem)
     h = h[: len(problem.y)][rows]
     h = h * np.linspace(0.5, 2.0, len(h)) if real else h
-    state = SecondOrderState(push_of(name, preferences, p), preferences, scale * problem.f[rows])
+    state = objectives.SecondOrderState(
+        push_of(name, preferences, p), preferences, scale * problem.f[rows]
+    )
     before, start = state.value, state.scores.copy()
     candidate = Candidate(0, -float(state.gradient.data @ h))
     rule = PushStep(
@@ -98,8 +92,8 @@ def state_of_queries():
     """Return a push, its state at scores of zero, and a weak ranker."""
     data = make_queries(random_state=0)
     preferences = Preferences.from_labels(data.target, data.qid, np.ones(len(data.target)))
-    push = MarginPush(preferences, "logistic", 1.0)
-    state = SecondOrderState(push, preferences, np.zeros(preferences.n_rows))
+    push = objectives.MarginPush(preferences, "logistic", 1.0)
+    state = objectives.SecondOrderState(push, preferences, np.zeros(preferences.n_rows))
     return push, state, data.data[preferences.order, 0] > 0
 
 
@@ -125,8 +119,8 @@ def test_a_step_against_the_slope_is_not_taken():
 def test_curvature_along_a_real_valued_weak_ranker(problem, h, scale):
     preferences, rows = prepare(problem)
     h = (3.0 * h[: len(problem.y)] + np.linspace(-1, 1, len(problem.y)))[rows]
-    push = MarginPush(preferences, "logistic", 1.0)
-    state = SecondOrderState(push, preferences, scale * problem.f[rows])
+    push = objectives.MarginPush(preferences, "logistic", 1.0)
+    state = objectives.SecondOrderState(push, preferences, scale * problem.f[rows])
     found = state.curvature(Candidate(0, 0.0), h)
     assert found == pytest.approx(oracles.curvature_bound(h, state.gradient.curvature), rel=1e-9)
     assert state.curvature(Candidate(0, 0.0), np.full(len(rows), 0.7)) == 0
@@ -157,8 +151,8 @@ def test_both_ends_moved_in_place(problem, h, p, bottom):
     """Value, gradient, slope, offset and margin are those of the objective at the scores."""
     preferences, rows = prepare(problem)
     h, f = h[: len(problem.y)][rows], problem.f[rows]
-    push = BothPush(preferences, float(p), bottom)
-    state = BothState(push, f, ThreadPool())
+    push = objectives.BothPush(preferences, float(p), bottom)
+    state = objectives.BothState(push, f, ThreadPool())
     np.testing.assert_allclose(
         state.slope(Candidate(0, 0.0), h)(0.3), push.slope(f, h)(0.3), atol=1e-9
     )
@@ -235,7 +229,10 @@ def test_sums_in_threads_are_those_of_one_thread(loss, n_above):
     preferences = Preferences.from_labels(y, None, weight)
     with ThreadPool(3).running() as threads:
         pushes = [push_of(loss, preferences, p) for p in (1, 4)]
-        shared = [MarginPush(preferences, push.loss.in_threads(threads), push.p) for push in pushes]
+        shared = [
+            objectives.MarginPush(preferences, push.loss.in_threads(threads), push.p)
+            for push in pushes
+        ]
         for push, in_threads in zip(pushes, shared, strict=True):
             for one, other in zip(
                 push.value_gradient_curvature(scores),

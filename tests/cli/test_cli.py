@@ -285,7 +285,8 @@ def test_letor_files(folder, capsys):
 # ---------------------------------------------------------------------------- bad input
 
 
-COMPARE = ["compare", "loans.csv", "--target", "default"]
+LINE = "compare loans.csv --target default"
+COMPARE = LINE.split()
 ONE_FAST = [*COMPARE[1:], "--cv", "2", "--rankers", "RankBoost", *FAST]
 TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
 
@@ -297,38 +298,26 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
         (["--fast"], ["o such option", "--fast", "--version"]),
         ([*COMPARE, "--folds", "3"], ["o such option", "--folds", "--cv", "--rankers"]),
-        (
-            ["train", "loans.csv", "more.csv", "-o", "m.skops"],
-            ["got unexpected extra argument (more.csv)"],
-        ),
+        ("train loans.csv more.csv -o m.skops", ["got unexpected extra argument (more.csv)"]),
         (["train", "loans.csv"], ["missing option", "--output"]),
         ([*COMPARE, "--cv", "many"], ["'many' is not a valid integer range"]),
         ([*COMPARE, "--cv", "100"], ["--cv 100", "leaves rows of one value"]),
         ([*COMPARE, "--cv", "13", "--qid", "branch"], ["--cv 13", "12"]),
         ([*COMPARE, "--n-jobs", "0"], ["--n-jobs", "0"]),
         ([*COMPARE, "--relevance", "ordinal"], ["'ordinal'", "binary", "graded"]),
-        (
-            [*COMPARE, "--rankers", "Boost"],
-            ["unknown ranker 'Boost'", "PNormPushRanker, RankBoost"],
-        ),
+        (f"{LINE} --rankers Boost", ["unknown ranker 'Boost'", "PNormPushRanker, RankBoost"]),
         ([*COMPARE, "-o", "r.txt"], ["r.txt", "must end in .json"]),
         ([*COMPARE, "--drop", "colour"], ["loans.csv: no column 'colour' for --drop", "age"]),
         ([*COMPARE, "--qid", "query"], ["no column 'query' for --qid", "branch"]),
         ([*COMPARE, "--qid", "default"], ["must name different columns"]),
         ([*COMPARE, "--drop", "default"], ["must name different columns"]),
         ([*COMPARE, "--positive", "maybe"], ["--positive maybe", "the classes are no, yes"]),
-        (
-            [*COMPARE, "--relevance", "graded"],
-            ["must hold numbers for --relevance graded", "row 1 holds"],
-        ),
+        (f"{LINE} --relevance graded", ["must hold numbers for --relevance graded", "row 1 holds"]),
         (
             ["compare", "loans.csv", "--target", "grade"],
             ["3 values (0, 1, 2)", "--relevance graded", "--positive VALUE"],
         ),
-        (
-            [*COMPARE, "--relevance", "graded", "--positive", "2"],
-            ["--positive belongs to --relevance binary"],
-        ),
+        (f"{LINE} --relevance graded --positive 2", ["--positive belongs to --relevance binary"]),
         (["compare", "loans.csv"], ["--target COL is needed", "id, age, income, city"]),
         (
             ["compare", "loans.csv", "--target", "label"],

@@ -14,20 +14,13 @@ import pandas as pd
 import pytest
 from commands import FAST, fails, run
 
+from sklearn_rank import metrics
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._compare import _heading, _sentence
 from sklearn_rank.cli._contest import ENSEMBLE, HeldOut, top_metric
 from sklearn_rank.cli._store import load_model
 from sklearn_rank.cli._tables.dataset import model_data
 from sklearn_rank.cli._tables.options import Folds, TableOptions
-from sklearn_rank.metrics import (
-    auc_interval,
-    bootstrap_interval,
-    compare_auc,
-    compare_tpr_at_fpr,
-    ndcg_score,
-    tpr_at_fpr_interval,
-)
 from sklearn_rank.metrics.held_out import Labels, Measured, compare_with_best, estimate, measure
 from sklearn_rank.metrics.scorers import scores_of
 
@@ -72,14 +65,14 @@ def test_intervals_of_one_list_are_those_of_the_metrics():
     y, good, poor, fold = rows(1500)
     held_out = Labels(y, None, fold)
     table = compare_with_best(["auc", "tpr@0.1", "precision@10"], held_out, {"a": poor, "b": good})
-    found = auc_interval(y, good, fold=fold)
+    found = metrics.auc_interval(y, good, fold=fold)
     assert table["auc"]["b"].interval == (found.low, found.high)
     assert table["auc"]["b"].mean == found.mean
-    assert table["auc"]["a"].below_best == compare_auc(y, good, poor, fold=fold)
+    assert table["auc"]["a"].below_best == metrics.compare_auc(y, good, poor, fold=fold)
     how = {"max_fpr": 0.1, "fold": fold}
-    found = tpr_at_fpr_interval(y, good, **how)
+    found = metrics.tpr_at_fpr_interval(y, good, **how)
     assert table["tpr@0.1"]["b"].interval == (found.low, found.high)
-    assert table["tpr@0.1"]["a"].below_best == compare_tpr_at_fpr(y, good, poor, **how)
+    assert table["tpr@0.1"]["a"].below_best == metrics.compare_tpr_at_fpr(y, good, poor, **how)
     assert [table[name]["a"].is_worse for name in ("auc", "tpr@0.1")] == [True, True]
     assert table["precision@10"]["a"].interval is None
     assert len(table["precision@10"]["a"].folds) == 4
@@ -88,9 +81,9 @@ def test_intervals_of_one_list_are_those_of_the_metrics():
 def test_intervals_over_queries_are_those_of_their_values():
     y, good, _, _ = rows()
     qid = np.arange(400) % 25
-    values = ndcg_score(y, good, k=10, qid=qid, average=None)
+    values = metrics.ndcg_score(y, good, k=10, qid=qid, average=None)
     found = measure("ndcg@10", Labels(y, qid), good)
-    expected = bootstrap_interval(values, n_resamples=999, random_state=0)
+    expected = metrics.bootstrap_interval(values, n_resamples=999, random_state=0)
     assert (found.mean, found.interval) == (expected.mean, (expected.low, expected.high))
     assert measure("push@4", Labels(y, qid), good).interval is None
     assert measure("ndcg@10", Labels(y, qid % 9), good).interval is None

@@ -15,12 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sklearn_rank import RankBoost
-from sklearn_rank.clicks import (
-    PositionPropensity,
-    click_pairs,
-    click_weights,
-    make_clicks,
-)
+from sklearn_rank.clicks import PositionPropensity, click_pairs, click_weights, make_clicks
 from sklearn_rank.clicks._harvesting import all_pairs, pair_counts
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.objectives import pair_loss_and_gradient
@@ -136,12 +131,7 @@ def test_a_pair_of_rows_has_the_weight_of_the_paper():
         ([1, 0], None, [1, 0.5], "click_weights needs the position of each row"),
         ([1, 0], [0, 1], [1, 0.5], "position of click_weights must hold a whole number"),
         ([1, 0], [1.5, 1], [1, 0.5], "position of click_weights must hold a whole number"),
-        (
-            [1, 0],
-            [np.nan, 1],
-            [1, 0.5],
-            "position of click_weights must hold a whole number",
-        ),
+        ([1, 0], [np.nan, 1], [1, 0.5], "position of click_weights must hold a whole number"),
         ([1, 0], [1, 3], [1, 0.5], r"one dimension and 3 numbers.*Got shape \(2,\)"),
         ([1, 0], [1, 2], [1, 0], "above 0 and at most 1. Got 0"),
         ([1, 0], [1, 2], [1.5, 1], "at most 1. Got 1.5"),
@@ -468,10 +458,7 @@ def test_short_queries_are_shown_whole():
     [
         ({"noise": 1.0}, "'noise' parameter of make_clicks"),
         ({"model": "user"}, "'model' parameter of make_clicks"),
-        (
-            {"examination": [1.0, 0.0]},
-            "make_clicks must have one dimension and 10 numbers",
-        ),
+        ({"examination": [1.0, 0.0]}, "make_clicks must have one dimension and 10 numbers"),
         ({"n_shown": 0}, "'n_shown' parameter of make_clicks"),
     ],
 )

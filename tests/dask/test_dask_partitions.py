@@ -32,23 +32,11 @@ from sklearn_rank import (
 )
 from sklearn_rank._bins.binned_features import Binning, encode
 from sklearn_rank._core.parallel import ThreadPool
-from sklearn_rank._pair_sums.margin_losses import (
-    MARGIN_LOSSES,
-    Exponential,
-    LeastSquares,
-    MarginLoss,
-)
-from sklearn_rank.dask import DaskRanker
+from sklearn_rank._pair_sums import margin_losses
+from sklearn_rank.dask import DaskRanker, _fit_task
 from sklearn_rank.dask._binning_tasks import bin_partitions
 from sklearn_rank.dask._cluster_auc import choose_splitters, count_range, pooled_auc, score_pieces
 from sklearn_rank.dask._cluster_fit import ClusterFit, assign_workers
-from sklearn_rank.dask._fit_task import (
-    estimator_on,
-    joined_weights,
-    release_unused_memory,
-    run_in_thread,
-    worker_rows,
-)
 from sklearn_rank.dask._mailbox import FitStoppedError
 from sklearn_rank.dask._partitions import Partition, Partitions, RowChecks, divide, on_rows
 from sklearn_rank.dask._summaries import find_queries, merge_queries, with_whole_queries
@@ -162,7 +150,7 @@ X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 1, 0])
 def test_a_worker_fits_with_its_threads_unless_there_is_a_number():
     for number, used in ((None, 3), (2, 2), (-1, -1)):
         ranker = RankBoost(n_jobs=number)
-        assert estimator_on(ranker, 3).n_jobs == used
+        assert _fit_task.estimator_on(ranker, 3).n_jobs == used
         assert ranker.n_jobs == number
 
 
@@ -279,7 +267,7 @@ def test_queries_in_several_partitions_are_refused_or_brought_together(cuts):
 def test_rows_of_a_worker_are_those_of_its_partitions():
     parts = dask.compute(*in_queries(list("babbcc"), [3]).map(lambda rows: rows))
     plan = SimpleNamespace(bins=None, is_whole=True, classes=np.array([0, 1]))
-    rows = worker_rows(parts, plan)
+    rows = _fit_task.worker_rows(parts, plan)
     np.testing.assert_array_equal(rows.X, X)
     np.testing.assert_array_equal(rows.qid, [1, 0, 1, 1, 2, 2])
 
@@ -288,8 +276,8 @@ def test_weights_that_dask_holds_as_one_number_keep_their_value():
     one, five = (d.compute() for w in (1.0, 5.0) for d in da.full(4, w, chunks=2).to_delayed()[:1])
     parts = [read((X[:2], Y[:2], None, weight)).weight for weight in (one, five)]
     assert all(part.strides == (0,) for part in parts)
-    assert joined_weights(parts).tolist() == [1, 1, 5, 5]
-    ones = joined_weights([parts[0], parts[0], np.ones(0)])
+    assert _fit_task.joined_weights(parts).tolist() == [1, 1, 5, 5]
+    ones = _fit_task.joined_weights([parts[0], parts[0], np.ones(0)])
     assert ones.tolist() == [1] * 4 and ones.strides == (0,)
 
 
@@ -328,7 +316,7 @@ def test_a_fit_that_is_left_raises_why(moment):
     changed = {"joined": joined, "_LOOK": 0.05, "_GRACE": 60.0 if moment == "fails" else 0.05}
     with patch.multiple("sklearn_rank.dask._fit_task", **changed):
         with pytest.raises(FitStoppedError, match="left"):
-            run_in_thread({}, 0, box, fit, [X])
+            _fit_task.run_in_thread({}, 0, box, fit, [X])
         goes_on.set()
     assert box.is_stopped
 
@@ -390,7 +378,7 @@ def test_what_can_not_be_fitted_is_refused_by_name(setting):
         check_supported(REFUSED[setting], has_queries=False)
 
 
-class Steeper(MarginLoss):
+class Steeper(margin_losses.MarginLoss):
     """A loss of one's own."""
 
     def value_and_derivative(self, margin):
@@ -405,9 +393,9 @@ class SteeperOfAll(Steeper):
 @pytest.mark.parametrize(
     "ranker",
     [
-        PNormPushRanker(loss=MARGIN_LOSSES["logistic"], p=1),
-        PNormPushRanker(loss=Exponential()),
-        KernelPairwiseSGDRanker(kernel="linear", loss=LeastSquares()),
+        PNormPushRanker(loss=margin_losses.MARGIN_LOSSES["logistic"], p=1),
+        PNormPushRanker(loss=margin_losses.Exponential()),
+        KernelPairwiseSGDRanker(kernel="linear", loss=margin_losses.LeastSquares()),
         PNormPushRanker(loss=SteeperOfAll(), p=1),
     ],
     ids=["logistic", "exponential", "least squares", "own"],
@@ -417,7 +405,7 @@ def test_loss_objects_are_asked_for_what_they_can(ranker):
 
 
 def test_losses_that_sort_are_allowed_with_queries():
-    for loss in ("hinge", MARGIN_LOSSES["hinge"], Steeper()):
+    for loss in ("hinge", margin_losses.MARGIN_LOSSES["hinge"], Steeper()):
         ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss)
         check_supported(ranker, has_queries=True)
         with pytest.raises(ValueError, match="in one list: its sum over pairs sorts"):
@@ -481,6 +469,6 @@ def test_freed_memory_is_returned_to_the_system():
     kept = blocks[::50]
     del blocks
     before = process.memory_info().rss
-    release_unused_memory()
+    _fit_task.release_unused_memory()
     assert process.memory_info().rss < before - 100e6
     assert len(kept) == 1000

@@ -11,21 +11,13 @@ import pytest
 import skops.io
 from scipy import sparse
 from skl2onnx import to_onnx
-from sklearn import config_context
+from sklearn import config_context, model_selection
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    PredefinedSplit,
-    RepeatedKFold,
-    TimeSeriesSplit,
-    train_test_split,
-)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -55,8 +47,8 @@ RNG = np.random.default_rng(0)
 def test_folds_may_be_read_only_once():
     X, y = make_rows()
     members = [("a", LogisticRegression()), ("b", GaussianNB())]
-    once = RankingEnsemble(members, cv=KFold(3).split(X)).fit(X, y)
-    listed = RankingEnsemble(members, cv=list(KFold(3).split(X))).fit(X, y)
+    once = RankingEnsemble(members, cv=model_selection.KFold(3).split(X)).fit(X, y)
+    listed = RankingEnsemble(members, cv=list(model_selection.KFold(3).split(X))).fit(X, y)
     np.testing.assert_array_equal(once.decision_function(X), listed.decision_function(X))
 
 
@@ -66,7 +58,7 @@ def make_rows(n=160):
 
 
 X, Y = make_rows()
-SPLITS = list(KFold(3, shuffle=True, random_state=0).split(X))
+SPLITS = list(model_selection.KFold(3, shuffle=True, random_state=0).split(X))
 QUERIES = make_queries(n_queries=24, rows_per_query=8, n_features=4, random_state=0)
 STUMPS = RankBoost(n_estimators=5)
 LINEAR = make_pipeline(StandardScaler(), LogisticRegression())
@@ -173,7 +165,7 @@ def test_members_of_weight_zero_are_not_fitted_anew():
 @pytest.mark.slow
 def test_the_map_of_the_folds_serves_the_member_that_was_fitted_to_all_rows():
     X, y = make_rows(3000)
-    X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+    X, X_new, y, y_new = model_selection.train_test_split(X, y, random_state=0)
     members = [*MEMBERS[:2], ("forest", RandomForestClassifier(50, random_state=0))]
     model = made(members, cv=5).fit(X, y)
     stored, together = model.decision_function(X_new), np.zeros(len(X_new))
@@ -303,7 +295,7 @@ def test_queries_are_held_out_whole():
     model = made(MEMBERS[:2]).fit(**options)
     assert model.has_queries_
     with pytest.raises(ValueError, match="a fold must hold whole queries"):
-        made(MEMBERS[:2], cv=list(KFold(3, shuffle=True).split(y))).fit(**options)
+        made(MEMBERS[:2], cv=list(model_selection.KFold(3, shuffle=True).split(y))).fit(**options)
     by_hand = made(MEMBERS[:2], cv=QueryKFold(3)).fit(**options)
     splits = list(QueryKFold(3).split(data.data, y, qid=data.qid))
     other = made(MEMBERS[:2], cv=splits).fit(**options)
@@ -321,7 +313,7 @@ FOLD = np.arange(len(X)) % 3
 GIVEN = {
     "numbers": [(np.flatnonzero(one != FOLD), np.flatnonzero(one == FOLD)) for one in range(3)],
     "masks": [(one != FOLD, one == FOLD) for one in range(3)],
-    "predefined": PredefinedSplit(FOLD),
+    "predefined": model_selection.PredefinedSplit(FOLD),
 }
 
 
@@ -332,7 +324,7 @@ def test_given_folds_are_of_the_rows_as_they_are_passed(kind, zeros):
     weight[zeros] = 0
     kept = np.flatnonzero(weight)
     model = made(MEMBERS[:2], cv=GIVEN[kind]).fit(X, Y, sample_weight=weight)
-    other = made(MEMBERS[:2], cv=PredefinedSplit(FOLD[kept])).fit(X[kept], Y[kept])
+    other = made(MEMBERS[:2], cv=model_selection.PredefinedSplit(FOLD[kept])).fit(X[kept], Y[kept])
     assert model.score_estimate_ == other.score_estimate_
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
 
@@ -346,7 +338,7 @@ def test_weights_of_a_period_come_from_earlier_rows():
         (f"column {j}", make_pipeline(make_column_transformer(("passthrough", [j])), GaussianNB()))
         for j in range(2)
     ]
-    cv = TimeSeriesSplit(4)
+    cv = model_selection.TimeSeriesSplit(4)
     model = made(members, cv=cv).fit(rows, y)
     fold, fitted = np.full(600, -1), {}
     scores = {name: np.empty(600) for name, _ in members}
@@ -381,8 +373,8 @@ def test_a_fold_that_holds_out_nothing_is_left_out():
     [
         ([(np.arange(80, 161), np.arange(80)), SPLITS[0]], "indices of the 160 rows.* index 160"),
         ([(np.ones(161, bool), np.ones(161, bool))], "or masks of them"),
-        (PredefinedSplit(FOLD[:-1]), "or masks of them"),
-        (PredefinedSplit(np.append(FOLD, 0)), "or masks of them"),
+        (model_selection.PredefinedSplit(FOLD[:-1]), "or masks of them"),
+        (model_selection.PredefinedSplit(np.append(FOLD, 0)), "or masks of them"),
         ([3, 4], r"yield \(train, test\) arrays"),
         ([], r"at least two folds.* Got \[\]"),
         (SPLITS[:1], r"at least two folds.* Got \[\(106, 54\)\]"),
@@ -397,7 +389,7 @@ def test_given_folds_that_do_not_fit_the_rows(cv, message):
 
 def test_a_row_is_held_out_at_most_once():
     with pytest.raises(ValueError, match="hold out a row at most once"):
-        made(cv=RepeatedKFold(n_splits=2, n_repeats=2)).fit(X, Y)
+        made(cv=model_selection.RepeatedKFold(n_splits=2, n_repeats=2)).fit(X, Y)
 
 
 # Members -------------------------------------------------------------------------------------
@@ -578,7 +570,9 @@ def test_metadata_is_routed():
             ("linear", linear),
         ]
         model = made(members).fit(data.data, y, qid=data.qid, sample_weight=weight)
-        search = GridSearchCV(made(members[:2]), {"n_steps": [1, 2]}, cv=QueryKFold(2))
+        search = model_selection.GridSearchCV(
+            made(members[:2]), {"n_steps": [1, 2]}, cv=QueryKFold(2)
+        )
         search.fit(data.data, y, qid=data.qid)
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     plain = made(members).fit(data.data, y, qid=data.qid, sample_weight=weight)
@@ -664,11 +658,13 @@ def test_an_onnx_graph_has_the_same_scores(relevance):
 OF_GRAPHS = {
     "without probabilities": LinearSVC(),
     "ensemble": made([("line", LINEAR), ("stumps", STUMPS)]),
-    "search of a pipeline": GridSearchCV(LINEAR, {"logisticregression__C": [0.1, 1.0]}, cv=2),
-    "search in a pipeline": make_pipeline(
-        StandardScaler(), GridSearchCV(STUMPS, {"n_estimators": [2]})
+    "search of a pipeline": model_selection.GridSearchCV(
+        LINEAR, {"logisticregression__C": [0.1, 1.0]}, cv=2
     ),
-    "search of a pipeline with a ranker": GridSearchCV(
+    "search in a pipeline": make_pipeline(
+        StandardScaler(), model_selection.GridSearchCV(STUMPS, {"n_estimators": [2]})
+    ),
+    "search of a pipeline with a ranker": model_selection.GridSearchCV(
         make_pipeline(StandardScaler(), STUMPS), {"rankboost__n_estimators": [2, 3]}, cv=2
     ),
 }

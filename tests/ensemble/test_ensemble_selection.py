@@ -8,15 +8,7 @@ from oracles import ensemble as oracles_ensemble
 from scipy import stats
 from strategies import one_list
 
-from sklearn_rank.ensemble import (
-    Estimate,
-    HeldOutLabels,
-    ScoreMap,
-    greedy_weights,
-    normal_scores,
-    select_members,
-    selection,
-)
+from sklearn_rank import ensemble
 from sklearn_rank.metrics import auc_interval, auc_score, ndcg_score, partial_auc_score
 
 RNG = np.random.default_rng(0)
@@ -31,7 +23,7 @@ PROBABILITIES = st.one_of(st.sampled_from([0.0, 1.0, 0.5, 5e-324, 1e-20]), st.fl
 
 def rows_of(y, n_folds=2, weight=None, qid=None):
     fold = np.arange(len(y)) % n_folds if qid is None else qid % n_folds
-    return HeldOutLabels(y, fold, np.ones(len(y)) if weight is None else weight, qid)
+    return ensemble.HeldOutLabels(y, fold, np.ones(len(y)) if weight is None else weight, qid)
 
 
 # Greedy weights -------------------------------------------------------------------------
@@ -44,7 +36,7 @@ def test_weights_are_those_of_the_definition(scores):
     def gain(mean):
         return auc_score(y, np.round(mean, 9))  # means of integers, whose ties are exact
 
-    found = greedy_weights(np.array(scores, float), gain, n_steps=4)
+    found = ensemble.greedy_weights(np.array(scores, float), gain, n_steps=4)
     assert found == pytest.approx(oracles_ensemble.greedy_weights(scores, gain, 4))
 
 
@@ -55,7 +47,7 @@ def test_no_more_steps_than_asked_for(n_steps, wanted):
     def gain(mean):
         return -np.abs(mean - np.linspace(0.1, 1, wanted) / np.linspace(0.1, 1, wanted).sum()).sum()
 
-    weights = greedy_weights(np.eye(wanted), gain, n_steps=n_steps)
+    weights = ensemble.greedy_weights(np.eye(wanted), gain, n_steps=n_steps)
     counts = [weights * n for n in range(1, n_steps + 1)]
     assert any(np.allclose(one, np.round(one)) for one in counts)
 
@@ -64,14 +56,14 @@ def test_of_equal_members_the_first_has_all_the_weight_and_a_useless_one_none():
     y = RNG.random(200) < 0.3
     good, noise = y + RNG.standard_normal(200), np.zeros(200)
     gain = rows_of(y).gain()
-    assert greedy_weights([good, good, noise], gain).tolist() == [1, 0, 0]
+    assert ensemble.greedy_weights([good, good, noise], gain).tolist() == [1, 0, 0]
 
 
 def test_bags_are_means_over_random_halves_of_the_members():
     y = RNG.random(200) < 0.3
     scores = y + RNG.standard_normal((4, 200))
     gain = rows_of(y).gain()
-    bags = [greedy_weights(scores, gain, n_bags=n, random_state=3) for n in (2, 3)]
+    bags = [ensemble.greedy_weights(scores, gain, n_bags=n, random_state=3) for n in (2, 3)]
     for n, weights in zip((2, 3), bags, strict=True):
         assert weights.sum() == pytest.approx(1)
         assert (weights > 0).sum() > 1, n
@@ -79,7 +71,7 @@ def test_bags_are_means_over_random_halves_of_the_members():
     third = 3 * bags[1] - 2 * bags[0]
     members = np.flatnonzero(third > 1e-9)
     assert len(members) <= 2
-    assert third[members] == pytest.approx(greedy_weights(scores[members], gain))
+    assert third[members] == pytest.approx(ensemble.greedy_weights(scores[members], gain))
 
 
 # Maps ---------------------------------------------------------------------------------
@@ -89,12 +81,12 @@ def test_bags_are_means_over_random_halves_of_the_members():
 def test_normal_scores_and_points_are_those_of_the_definition(problem):
     fold = np.arange(len(problem.f)) % 2
     weight = np.ones(len(problem.f)) if problem.w is None else problem.w
-    found = normal_scores(problem.f, fold, weight)
+    found = ensemble.normal_scores(problem.f, fold, weight)
     expected = oracles_ensemble.normal_scores(problem.f, fold, weight)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     if any(len(set(problem.f[fold == one])) > 1 for one in (0, 1)):
         score, value = oracles_ensemble.map_points(problem.f, fold, weight)
-        to_normal = ScoreMap.fit(problem.f, fold, weight=weight)
+        to_normal = ensemble.ScoreMap.fit(problem.f, fold, weight=weight)
         np.testing.assert_allclose(to_normal(score), value, atol=1e-7)
 
 
@@ -105,7 +97,7 @@ def test_the_map_rises_and_makes_no_ties(kind, data):
     new = np.unique(data.draw(st.lists(SCORES[kind], min_size=2, max_size=30)))
     with_queries = data.draw(st.booleans())
     qid = np.arange(len(known)) // 3 if with_queries else None
-    found = ScoreMap.fit(known, np.arange(len(known)) % 2, qid=qid)(new)
+    found = ensemble.ScoreMap.fit(known, np.arange(len(known)) % 2, qid=qid)(new)
     assert (np.diff(found) >= 0).all()
     assert np.isfinite(found).all()
     if kind != "any":  # whose differences may be below a rounding error
@@ -115,7 +107,7 @@ def test_the_map_rises_and_makes_no_ties(kind, data):
 def test_the_map_rises_where_one_score_is_far_from_all_others():
     """Rounding in the long piece from it is larger than what the other scores differ by."""
     scores = np.array([-(2.0**53) - 4, 0, 0, 0, 0, 0, -1, 0, -1])
-    to_normal = ScoreMap.fit(scores, np.arange(9) % 2)
+    to_normal = ensemble.ScoreMap.fit(scores, np.arange(9) % 2)
     assert (np.diff(to_normal.value) > 0).all()
     assert (np.diff(to_normal([-2.0, -1.0, -0.5, 0.0, 1.0])) >= 0).all()
 
@@ -123,7 +115,7 @@ def test_the_map_rises_where_one_score_is_far_from_all_others():
 @given(st.lists(PROBABILITIES, min_size=2, max_size=20), st.lists(PROBABILITIES, max_size=20))
 def test_probabilities_of_0_and_1_have_finite_places_of_their_own(known, new):
     fold = np.arange(len(known)) % 2
-    to_normal = ScoreMap.fit(known, fold, of_probability=True)
+    to_normal = ensemble.ScoreMap.fit(known, fold, of_probability=True)
     new = np.unique([0.0, 1e-20, 1e-9, 0.2, 0.9, 1 - 1e-9, 1.0, *new])
     found = to_normal(new)
     assert np.isfinite(found).all()
@@ -134,7 +126,7 @@ def test_probabilities_of_0_and_1_have_finite_places_of_their_own(known, new):
 
 
 def test_a_row_has_one_value_alone_and_among_many():
-    to_normal = ScoreMap.fit(RNG.standard_normal(500), np.arange(500) % 5)
+    to_normal = ensemble.ScoreMap.fit(RNG.standard_normal(500), np.arange(500) % 5)
     new = RNG.standard_normal(1000) * 3
     together = to_normal(new)
     assert [to_normal([one])[0] for one in new[:50]] == together[:50].tolist()
@@ -142,7 +134,7 @@ def test_a_row_has_one_value_alone_and_among_many():
 
 def test_the_map_continues_with_the_slope_of_the_outer_twentieth():
     fold, scores = np.repeat([0, 1], 1000), np.tile(np.sort(RNG.standard_cauchy(1000)), 2)
-    to_normal = ScoreMap.fit(scores, fold)
+    to_normal = ensemble.ScoreMap.fit(scores, fold)
     for level, end, sign in [(0.05, 0.005, -1), (0.95, 0.995, 1)]:
         a, b = np.interp([level, end], (np.arange(1000) + 0.5) / 1000, scores[:1000])
         slope = (to_normal([b]) - to_normal([a])) / (b - a)
@@ -154,7 +146,7 @@ def test_with_queries_scores_are_divided_by_their_deviation_within_queries():
     qid = np.arange(300) // 10
     scores = RNG.standard_normal(300)
     shifted = 7.0 * scores + 1000.0 * qid
-    to_scale = ScoreMap.fit(shifted, qid % 3, qid=qid)
+    to_scale = ensemble.ScoreMap.fit(shifted, qid % 3, qid=qid)
     values = to_scale(shifted)
     within = values - (np.bincount(qid, values) / 10)[qid]
     assert np.mean(within**2) == pytest.approx(1)
@@ -165,9 +157,9 @@ def test_weight_2_is_the_row_twice_in_maps():
     scores, fold = np.round(RNG.standard_normal(40), 1), np.arange(40) % 2
     weight = RNG.integers(1, 4, 40)
     for qid in (None, np.arange(40) // 4):
-        one = ScoreMap.fit(scores, fold, weight=weight, qid=qid)
+        one = ensemble.ScoreMap.fit(scores, fold, weight=weight, qid=qid)
         codes = None if qid is None else qid.repeat(weight)
-        other = ScoreMap.fit(scores.repeat(weight), fold.repeat(weight), qid=codes)
+        other = ensemble.ScoreMap.fit(scores.repeat(weight), fold.repeat(weight), qid=codes)
         np.testing.assert_allclose(one(scores), other(scores), rtol=1e-12)
 
 
@@ -273,7 +265,7 @@ def test_figures_of_queries_are_means_over_them():
 def test_a_metric_of_queries_is_their_mean_also_where_folds_have_unequal_numbers_of_them():
     qid = np.arange(88) // 8  # four, four and three of eleven
     y, scores = RNG.integers(0, 3, 88).astype(float), RNG.standard_normal(88)
-    rows = HeldOutLabels(y, qid % 3, np.ones(88), qid)
+    rows = ensemble.HeldOutLabels(y, qid % 3, np.ones(88), qid)
     found = rows.estimates(scores, "ndcg@3")["ndcg@3"]
     each = ndcg_score(y, scores, k=3, qid=qid, average=None)
     assert found.value == pytest.approx(rows.gain("ndcg@3")(scores)) == pytest.approx(each.mean())
@@ -286,7 +278,7 @@ def test_a_metric_of_queries_is_their_mean_also_where_folds_have_unequal_numbers
 def test_a_metric_that_has_no_values_of_queries_is_a_mean_over_folds(scoring, weight):
     qid = np.arange(88) // 8
     y, scores = RNG.random(88) < 0.5, RNG.standard_normal(88)
-    rows = HeldOutLabels(y, qid % 3, np.full(88, 1.0 * weight), qid)
+    rows = ensemble.HeldOutLabels(y, qid % 3, np.full(88, 1.0 * weight), qid)
     folds = [rows.take(rows.fold == one) for one in range(3)]
     each = [one.gain(scoring)(scores[rows.fold == k]) for k, one in enumerate(folds)]
     found = rows.estimates(scores, scoring)[scoring]
@@ -319,7 +311,7 @@ def test_intervals_of_a_mean_over_few_folds_hold_the_truth(n_folds):
 
     rng, inside, n = np.random.default_rng(0), [], 80 * n_folds
     y, fold = np.arange(n) % 4 == 0, np.arange(n) // 4 % n_folds
-    rows = HeldOutLabels(y, fold, np.ones(n))
+    rows = ensemble.HeldOutLabels(y, fold, np.ones(n))
     for _ in range(200):
         found = rows.estimates(y + rng.standard_normal(n), area)["area"]
         inside.append(found.low <= stats.norm.cdf(np.sqrt(0.5)) <= found.high)
@@ -328,9 +320,9 @@ def test_intervals_of_a_mean_over_few_folds_hold_the_truth(n_folds):
 
 def test_the_interval_of_a_figure_beyond_0_and_1_is_whole():
     """A metric of one's own may be a loss, of which greater is better with a minus."""
-    found = Estimate(-3.0, 0.1)
+    found = ensemble.Estimate(-3.0, 0.1)
     assert (found.low, found.high) == pytest.approx((-3.196, -2.804), abs=1e-3)
-    assert (Estimate(0.99, 0.1).high, Estimate(0.01, 0.1).low) == (1.0, 0.0)
+    assert (ensemble.Estimate(0.99, 0.1).high, ensemble.Estimate(0.01, 0.1).low) == (1.0, 0.0)
 
 
 def test_the_interval_of_a_single_value_is_everything():
@@ -363,12 +355,12 @@ SIZES = (("a", 1.0), ("b", 1.2), ("c", 1.5), ("noise", 30.0))
 
 def test_a_fold_is_judged_by_weights_that_have_not_seen_it():
     scores, rows = example()
-    found = select_members(scores, rows, n_steps=6)
+    found = ensemble.select_members(scores, rows, n_steps=6)
     for one in range(4):
         others = rows.fold != one
-        ranked = [normal_scores(s, rows.fold, rows.weight) for s in scores.values()]
+        ranked = [ensemble.normal_scores(s, rows.fold, rows.weight) for s in scores.values()]
         ranked = np.array(ranked)
-        weights = greedy_weights(ranked[:, others], rows.take(others).gain(), n_steps=6)
+        weights = ensemble.greedy_weights(ranked[:, others], rows.take(others).gain(), n_steps=6)
         expected = weights @ ranked[:, ~others]
         np.testing.assert_allclose(found.nearly_honest_scores[~others], expected)
     expected = rows.estimates(found.nearly_honest_scores)
@@ -381,15 +373,15 @@ def test_a_period_is_judged_by_weights_of_earlier_ones_and_the_first_by_equal_on
     scores, rows = example()
     rows.y[rows.fold == 0] = False  # no pair, so that the second has equal weights, too
     earlier = {one: rows.fold < one for one in range(4)}
-    found = select_members(scores, rows, n_steps=6, fitted_to=earlier)
-    ranked = np.array([normal_scores(s, rows.fold, rows.weight) for s in scores.values()])
+    found = ensemble.select_members(scores, rows, n_steps=6, fitted_to=earlier)
+    ranked = np.array([ensemble.normal_scores(s, rows.fold, rows.weight) for s in scores.values()])
     for one, part in earlier.items():
         weights = np.full(4, 0.25)
         if one > 1:
-            weights = greedy_weights(ranked[:, part], rows.take(part).gain(), n_steps=6)
+            weights = ensemble.greedy_weights(ranked[:, part], rows.take(part).gain(), n_steps=6)
         now = rows.fold == one
         np.testing.assert_allclose(found.nearly_honest_scores[now], weights @ ranked[:, now])
-    assert found.weights == select_members(scores, rows, n_steps=6).weights
+    assert found.weights == ensemble.select_members(scores, rows, n_steps=6).weights
 
 
 @pytest.mark.parametrize("scoring", [None, "auc", "tpr@0.2"])
@@ -399,8 +391,8 @@ def test_an_embargo_may_leave_one_class_of_a_fold(scoring):
     cut = np.flatnonzero((rows.fold == 1) & rows.y)
     without = earlier[2] & (rows.fold != 1)
     earlier[2] = earlier[2] & ~np.isin(np.arange(240), cut)
-    found = select_members(scores, rows, n_steps=6, scoring=scoring, fitted_to=earlier)
-    other = select_members(
+    found = ensemble.select_members(scores, rows, n_steps=6, scoring=scoring, fitted_to=earlier)
+    other = ensemble.select_members(
         scores, rows, n_steps=6, scoring=scoring, fitted_to={**earlier, 2: without}
     )
     assert found.score_estimate == other.score_estimate
@@ -409,7 +401,7 @@ def test_an_embargo_may_leave_one_class_of_a_fold(scoring):
 def test_the_scores_of_a_selection_are_weighted_means_of_mapped_scores():
     scores, rows = example()
     scores["p"] = 1 / (1 + np.exp(-scores["b"]))
-    found = select_members(scores, rows, of_probability={"p": True}, n_steps=5)
+    found = ensemble.select_members(scores, rows, of_probability={"p": True}, n_steps=5)
     assert found.maps["p"](scores["p"]) == pytest.approx(found.maps["b"](scores["b"]), abs=1e-6)
     expected = sum(w * found.maps[name](scores[name]) for name, w in found.weights.items())
     np.testing.assert_allclose(found.scores, expected)
@@ -418,7 +410,7 @@ def test_the_scores_of_a_selection_are_weighted_means_of_mapped_scores():
 def test_a_single_fold_is_refused():
     scores, rows = example(n_folds=1)
     with pytest.raises(ValueError, match="at least two folds"):
-        select_members(scores, rows)
+        ensemble.select_members(scores, rows)
 
 
 def test_all_selections_draw_the_same_bags_of_the_seed(monkeypatch):
@@ -428,12 +420,12 @@ def test_all_selections_draw_the_same_bags_of_the_seed(monkeypatch):
         seen.append(random_state)
         return np.full(len(scores), 1 / len(scores))
 
-    monkeypatch.setattr(selection, "greedy_weights", spy)
+    monkeypatch.setattr(ensemble.selection, "greedy_weights", spy)
     y = np.arange(60) % 2 == 0
     scores = {"a": np.linspace(0, 1, 60), "b": y + 0.0}
-    labels = HeldOutLabels(y, np.arange(60) // 20, np.ones(60))
+    labels = ensemble.HeldOutLabels(y, np.arange(60) // 20, np.ones(60))
     for seed in (0, 0, 1, 2):
-        select_members(scores, labels, random_state=seed)
+        ensemble.select_members(scores, labels, random_state=seed)
     drawn = [set(seen[start : start + 4]) for start in range(0, 16, 4)]
     assert [len(one) for one in drawn] == [1, 1, 1, 1]
     assert drawn[0] == drawn[1]

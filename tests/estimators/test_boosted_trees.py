@@ -698,11 +698,7 @@ def test_the_engine_warns_of_parameters_that_it_does_not_know(name, capfd):
 
 @pytest.mark.parametrize(
     ("engine", "given"),
-    [
-        ("xgboost", {"gamma": -1}),
-        ("xgboost", {"alpha": "much"}),
-        ("lightgbm", {"lambda_l1": -1}),
-    ],
+    [("xgboost", {"gamma": -1}), ("xgboost", {"alpha": "much"}), ("lightgbm", {"lambda_l1": -1})],
 )
 def test_errors_of_the_engine_name_the_parameter(engine, given):
     with pytest.raises(ValueError, match=f"engine_params=.*{next(iter(given))}.*{engine} says"):

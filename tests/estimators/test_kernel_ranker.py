@@ -68,11 +68,8 @@ def gram(kernel, a, b=None, gamma=GAMMA):
     a, b = np.asarray(a, dtype=float), np.asarray(a if b is None else b, dtype=float)
     if kernel is own_kernel:
         return own_kernel(a, b)
-    options = {
-        "linear": {},
-        POLYNOMIAL: {"gamma": gamma, "degree": DEGREE, "coef0": COEF0},
-        "precomputed": {"gamma": gamma},
-    }.get(kernel, {"gamma": gamma})
+    options = {} if kernel == "linear" else {"gamma": gamma}
+    options |= {"degree": DEGREE, "coef0": COEF0} if kernel == POLYNOMIAL else {}
     return pairwise_kernels(a, b, "rbf" if kernel == "precomputed" else kernel, **options)
 
 
@@ -90,8 +87,7 @@ def make(kernel="rbf", relevance="graded", **parameters):
 def fit(model, X, y, qid=None, w=None):
     """Fit without the warning about large steps."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)  # that of convergence, too
         return model.fit(X, y, qid=qid, sample_weight=w)
 
 
@@ -193,9 +189,7 @@ def test_iterates_are_those_of_equation_1_5(loss, kernel, options, theta):
 def test_new_rows_are_scored_by_the_kernel(kernel):
     X, y, qid, w = task(n=20)
     new = np.random.default_rng(5).normal(size=(7, 3))
-    model = make(kernel, max_iter=5, eta0=0.01).fit(
-        features_of(kernel, X), y, qid=qid, sample_weight=w
-    )
+    model = fit(make(kernel, max_iter=5, eta0=0.01), features_of(kernel, X), y, qid, w)
     steps = oracles.kernel_gd(gram(kernel, X), y, qid, w, "logistic", 1e-3, 0.01, 0.5, 5)
     expected = gram(kernel, new, X) @ steps[-1]
     np.testing.assert_allclose(model.predict(features_of(kernel, new, X)), expected, atol=1e-12)
@@ -288,15 +282,9 @@ def test_the_linear_hinge_is_the_ranking_svm(alpha, options, seed):
     i, k, _ = oracles.weighted_pairs(y, qid)
     differences = X[i] - X[k]
     label = np.where(np.arange(len(i)) % 2, 1, -1)
-    svm = LinearSVC(
-        loss="hinge",
-        fit_intercept=False,
-        dual=True,
-        C=1 / (alpha * len(i)),
-        tol=1e-10,
-        max_iter=10**6,
-        random_state=0,
-    ).fit(label[:, None] * differences, label)
+    exact = {"fit_intercept": False, "dual": True, "tol": 1e-10, "max_iter": 10**6}
+    svm = LinearSVC(loss="hinge", C=1 / (alpha * len(i)), random_state=0, **exact)
+    svm.fit(label[:, None] * differences, label)
     model = make("linear", loss="hinge", solver="lbfgs", alpha=alpha, tol=1e-7)
     fit(model, X, y, qid)
 
@@ -487,17 +475,13 @@ def test_a_tolerance_that_is_reached_ends_the_steps(solver):
     assert len(model.objective_curve_) == model.n_iter_
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"batch_size": 3}, ["batch_size=3"]),
-        ({"average": True}, ["average=True"]),
-        ({"eta0": 0.01}, ["eta0=0.01"]),
-        ({"theta": 0}, ["theta=0"]),
-    ],
-)
-def test_parameters_of_the_steps_need_the_solver_that_takes_them(parameters, words):
-    refuses(make(solver="lbfgs", **parameters), *words, "solver='gd'", "solver='lbfgs'")
+OF_STEPS = {"batch_size": 3, "average": True, "eta0": 0.01, "theta": 0}
+
+
+@pytest.mark.parametrize("name", OF_STEPS)
+def test_parameters_of_the_steps_need_the_solver_that_takes_them(name):
+    words = f"{name}={OF_STEPS[name]}", "solver='gd'", "solver='lbfgs'"
+    refuses(make(solver="lbfgs", **{name: OF_STEPS[name]}), *words)
 
 
 # Features, kernels and rows -----------------------------------------------------------------
@@ -607,10 +591,7 @@ def test_the_cut_lies_between_scores_that_differ_beside_their_range(n, far):
         ({}, "lbfgs"),
         ({"loss": "hinge", "kernel": "linear"}, "lbfgs"),
         ({"loss": "exponential"}, "lbfgs"),
-        ({"eta0": 0.01}, "gd"),
-        ({"theta": 0.0}, "gd"),
-        ({"batch_size": 5}, "gd"),
-        ({"average": True}, "gd"),
+        *(({name: value}, "gd") for name, value in OF_STEPS.items()),
         (chen_schedule(7, 7, "logistic", kappa=1.0, s=1.0, gamma=0.3, theta=0.5), "gd"),
     ],
     ids=lambda value: str(value).split(" object")[0],

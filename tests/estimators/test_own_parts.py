@@ -15,11 +15,7 @@ from sklearn_rank import KernelPairwiseSGDRanker, ListNetLinear, PNormPushRanker
 from sklearn_rank.dask._supported import check_supported
 from sklearn_rank.metrics import auc_score, p_norm_push_loss, ranking_scorer
 from sklearn_rank.models import Candidate
-from sklearn_rank.objectives import (
-    CrossEntropy,
-    ListwiseLoss,
-    MarginLoss,
-)
+from sklearn_rank.objectives import CrossEntropy, ListwiseLoss, MarginLoss
 from sklearn_rank.solvers import (
     BoostingSolver,
     FunctionSpaceLBFGS,

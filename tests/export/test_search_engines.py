@@ -29,11 +29,7 @@ from sklearn_rank import (
     SmoothMarginRanker,
 )
 from sklearn_rank.ensemble import RankingEnsemble
-from sklearn_rank.export.search_engines import (
-    to_linear_json,
-    to_ranklib,
-    to_xgboost_json,
-)
+from sklearn_rank.export.search_engines import to_linear_json, to_ranklib, to_xgboost_json
 from sklearn_rank.export.search_engines._nodes import Leaf, Split, tree_node
 from sklearn_rank.export.search_engines.tree_arrays import TreeArrays
 from sklearn_rank.models import Stumps
@@ -44,6 +40,11 @@ FEW = {"n_estimators": 12}
 TREES = {"n_estimators": 8, "max_depth": 3, "min_child_weight": 0.0, "min_samples_leaf": None}
 GRADED = {"relevance": "graded"}
 CODE = -99.0
+
+
+def chosen(step, columns, **options):
+    return ColumnTransformer([("a", step, columns)], **options)
+
 
 FORESTS = {
     "stumps": RankBoost(**FEW),
@@ -57,8 +58,7 @@ FORESTS = {
     "xgboost": BoostedTreesRanker(engine="xgboost", **TREES),
     "symmetric": BoostedTreesRanker(engine="symmetric", **TREES),
     "chosen columns": make_pipeline(
-        ColumnTransformer([("a", FunctionTransformer(), [2, 1])], remainder="passthrough"),
-        RankBoost(**FEW),
+        chosen(FunctionTransformer(), [2, 1], remainder="passthrough"), RankBoost(**FEW)
     ),
     "graded xgboost": BoostedTreesRanker(engine="xgboost", **TREES, **GRADED),
 }
@@ -238,14 +238,8 @@ def test_learned_branches_of_missing_values_are_refused(name, write):
     ],
 )
 def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right):
-    tree = TreeArrays(
-        np.array([0, -1, -1]),
-        np.array([threshold, 0.0, 0.0]),
-        np.array([1, 0, 0]),
-        np.array([2, 0, 0]),
-        np.zeros(3, dtype=bool),
-        np.array([0.0, 7.0, 9.0]),
-    )
+    numbers = [0, -1, -1], [threshold, 0.0, 0.0], [1, 0, 0], [2, 0, 0], [False] * 3, [0.0, 7.0, 9.0]
+    tree = TreeArrays(*map(np.array, numbers))
     root = tree_node(tree, "lightgbm")
     is_leaf = not (goes_left and goes_right)
     assert isinstance(root, Leaf if is_leaf else Split)
@@ -260,9 +254,7 @@ def test_features_go_where_lightgbm_sends_them(threshold, goes_left, goes_right)
 
 def test_names_are_those_of_the_table():
     X, y = make_rows(0)
-    model = fitted(
-        make_pipeline(StandardScaler(), ListNetLinear()), pd.DataFrame(X, columns=NAMES), y
-    )
+    model = fitted(LINEAR["scaled"], pd.DataFrame(X, columns=NAMES), y)
     assert list(json.loads(to_linear_json(model, drop_constant=True))) == NAMES
 
 
@@ -274,51 +266,38 @@ WRITERS = [
     lambda model: to_xgboost_json(model, feature_names=NAMES),
     lambda model: to_linear_json(model, feature_names=NAMES),
 ]
+LISTS, STUMPS, OF_CATEGORIES = ListNetLinear(), RankBoost(**FEW), "split of categories, on column 2"
 CATEGORIES = np.column_stack([X[:, :2], np.arange(len(X)) % 4])
 LEVELS = (np.arange(len(X)) % 4 < 2).astype(int)
 
 REFUSED = {
     "kernel": (KernelPairwiseSGDRanker(max_iter=5), r"kernel='rbf' can't be written"),
     "estimators": (RankBoost(n_estimators=2, weak_ranker=Ridge()), r"weak_ranker=Ridge\(\)"),
-    "stump categories": (
-        RankBoost(n_estimators=5, categorical_features=[2]),
-        "split of categories, on column 2",
-    ),
+    "stump categories": (RankBoost(n_estimators=5, categorical_features=[2]), OF_CATEGORIES),
     **{
         f"{engine} categories": (
             BoostedTreesRanker(engine=engine, categorical_features=[2], **TREES),
-            "split of categories, on column 2",
+            OF_CATEGORIES,
         )
         for engine in ("xgboost", "lightgbm", "symmetric")
     },
     "a step": (
-        make_pipeline(PolynomialFeatures(), ListNetLinear()),
+        [PolynomialFeatures(), LISTS],
         "step 'polynomialfeatures', PolynomialFeatures, before ListNetLinear",
     ),
-    "an encoder": (
-        make_pipeline(ColumnTransformer([("a", PolynomialFeatures(), [0])]), RankBoost(**FEW)),
-        "step 'columntransformer'",
-    ),
+    "an encoder": ([chosen(PolynomialFeatures(), [0]), STUMPS], "step 'columntransformer'"),
     "a mask of columns": (
-        make_pipeline(
-            ColumnTransformer([("a", "passthrough", [False, True, True])]), RankBoost(**FEW)
-        ),
+        [chosen("passthrough", [False, True, True]), STUMPS],
         r"step 'columntransformer'.* lists of columns",
     ),
-    "an imputer": (
-        make_pipeline(SimpleImputer(add_indicator=True), RankBoost(**FEW)),
-        "step 'simpleimputer'",
-    ),
-    "a silent imputer": (
-        make_pipeline(SimpleImputer(), RankBoost(**FEW)),
-        "SimpleImputer with add_indicator that has met no",
-    ),
+    "an imputer": ([SimpleImputer(add_indicator=True), STUMPS], "step 'simpleimputer'"),
+    "no holes": ([SimpleImputer(), STUMPS], "SimpleImputer with add_indicator that has met no"),
     "a clip": (
-        make_pipeline(MinMaxScaler(clip=True), ListNetLinear()),
+        [MinMaxScaler(clip=True), LISTS],
         r"step 'minmaxscaler'.* Only .* MinMaxScaler \(without clip\)",
     ),
     "scaled trees": (
-        make_pipeline(StandardScaler(), RankBoost(**FEW)),
+        [StandardScaler(), STUMPS],
         "step 'standardscaler', StandardScaler, before RankBoost .* before a linear model",
     ),
 }
@@ -333,6 +312,7 @@ def rows_of_case(name):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_no_form_holds_is_named(name, write):
     model, message = REFUSED[name]
+    model = make_pipeline(*model) if isinstance(model, list) else model
     with pytest.raises(ValueError, match=message):
         write(fitted(model, *rows_of_case(name)))
 
@@ -340,14 +320,12 @@ def test_what_no_form_holds_is_named(name, write):
 @pytest.mark.parametrize("write", WRITERS)
 def test_other_models_are_refused(write):
     model = LogisticRegression().fit(X, Y > 0)
+    members = [("a", RankBoost(**FEW)), ("b", ListNetLinear(relevance="binary"))]
+    ensemble = RankingEnsemble(members, cv=2).fit(X, Y > 0)
     with pytest.raises(TypeError, match=r"LogisticRegression can't be written .* RankBoost"):
         write(model)
     with pytest.raises(TypeError, match="RankingEnsemble can't be written"):
-        write(
-            RankingEnsemble(
-                [("a", RankBoost(**FEW)), ("b", ListNetLinear(relevance="binary"))], cv=2
-            ).fit(X, Y > 0)
-        )
+        write(ensemble)
     with pytest.raises(NotFittedError):
         write(RankBoost())
 
@@ -379,10 +357,10 @@ def test_names_that_do_not_fit(names, error, message):
 
 
 def test_columns_may_be_counted_from_the_end():
-    chosen = ColumnTransformer([("a", "passthrough", [-2, -1])])
-    model = make_pipeline(chosen, RankBoost(**FEW)).fit(X, Y > 0)
+    last = chosen("passthrough", [-2, -1])
+    model = make_pipeline(last, RankBoost(**FEW)).fit(X, Y > 0)
     rows = X.astype(np.float32)
     assert_same(read("xgboost", model), expected_scores(model, rows), rows, 1e-12)
-    line = make_pipeline(chosen, ListNetLinear(**GRADED)).fit(X, Y)
+    line = make_pipeline(last, ListNetLinear(**GRADED)).fit(X, Y)
     weights = json.loads(to_linear_json(line, feature_names=NAMES))
     assert list(weights.values()) == [0.0, *line[-1].coef_]

@@ -674,15 +674,7 @@ class SmoothRound(NamedTuple):
     is_smooth_step: bool
 
 
-def smooth_margin_boost(
-    X,
-    y,
-    qid=None,
-    w=None,
-    *,
-    n_rounds,
-    weak_ranker="stump",
-):
+def smooth_margin_boost(X, y, qid=None, w=None, *, n_rounds, weak_ranker="stump"):
     """Smooth margin ranker (RudinSchapire2009): approximate ascent on G.
 
     RankBoost's step unless ``0 < G < |edge|`` and lambda is not zero. Weights are

@@ -19,17 +19,10 @@ from sklearn_rank._core.rows import Rows
 from sklearn_rank.metrics import auc_score, partial_auc_score
 from sklearn_rank.models import Stumps
 from sklearn_rank.models.stump_rules import StepFunction
-from sklearn_rank.scorecard import Card, Scorecard, Variable
+from sklearn_rank.scorecard import Card, Scorecard, Variable, _rounding
 from sklearn_rank.scorecard._build import with_neutral_points
 from sklearn_rank.scorecard._folds import held_out_totals, make_folds
 from sklearn_rank.scorecard._risk_curve import RiskCurve
-from sklearn_rank.scorecard._rounding import (
-    BinnedTraining,
-    minmax_points,
-    round_steps,
-    scaled_points,
-    with_mean_points,
-)
 
 seeds = st.integers(0, 2**16)
 
@@ -43,7 +36,7 @@ def small_problem(seed, p, n_features=2):
     ranker = PNormPushRanker(p=p, n_estimators=6, weak_ranker=Stumps(max_thresholds=3)).fit(X, y)
     steps = ranker.step_functions_
     data = Rows(X, y, None, np.ones(60), np.array([False, True]))
-    return BinnedTraining.of(ranker, data), steps
+    return _rounding.BinnedTraining.of(ranker, data), steps
 
 
 @settings(max_examples=12)
@@ -63,7 +56,7 @@ def test_missing_values_without_a_rule_are_neutral_where_they_are_few(n_missing,
     step = StepFunction(0, FeatureBins(np.array([1.0])), np.array([-1.0, 3.0, 0.0]))
     weight = np.array([(100 - n_missing) / 2] * 2 + [n_missing])
     training = SimpleNamespace(steps=[step], weight_by_bin=[weight])
-    (found,) = with_mean_points(training, [np.array([1, 3, 0])])
+    (found,) = _rounding.with_mean_points(training, [np.array([1, 3, 0])])
     assert found.tolist() == [1, 3, points]
 
 
@@ -72,7 +65,7 @@ def test_missing_values_without_a_rule_are_neutral_where_they_are_few(n_missing,
 def test_rounding_loses_least_of_all_scales(seed, p, points):
     """No scale tried has rounded tables that lose less on the objective of the ranker."""
     training, steps = small_problem(seed, p)
-    found = round_steps(training, points)
+    found = _rounding.round_steps(training, points)
     assert training.objective(training.totals(found.tables), found.multiplier) == found.loss
     for table, step in zip(found.tables, steps, strict=True):
         assert points[0] <= table.min() <= table.max() <= points[1]
@@ -94,14 +87,14 @@ def test_rounding_loses_least_of_all_scales(seed, p, points):
 def test_many_points_lose_nothing(seed, p):
     training, steps = small_problem(seed, p)
     exact = training.objective(training.totals([step.values for step in steps]), 1.0)
-    assert round_steps(training, (-5000, 5000)).loss == pytest.approx(exact, abs=1e-3)
+    assert _rounding.round_steps(training, (-5000, 5000)).loss == pytest.approx(exact, abs=1e-3)
 
 
 def test_an_unseen_bin_moves_with_its_like():
     """The missing bin, without rows, keeps the points of the bin with the value of the ranker."""
     for seed in range(6):
         training = small_problem(seed, 2.0, n_features=3)[0]
-        found, steps = round_steps(training, (-5, 5)), training.steps
+        found, steps = _rounding.round_steps(training, (-5, 5)), training.steps
         for table, step, weight in zip(found.tables, steps, training.weight_by_bin, strict=True):
             assert weight[-1] == 0
             assert table[-1] in table[:-1][step.values[:-1] == step.values[-1]]
@@ -110,7 +103,7 @@ def test_an_unseen_bin_moves_with_its_like():
 @given(st.lists(st.lists(st.floats(-5, 5), min_size=2, max_size=4), min_size=1, max_size=5))
 def test_minmax_ranges_sum_to_100(drawn):
     tables = [np.array(one) for one in drawn]
-    found = minmax_points(tables)
+    found = _rounding.minmax_points(tables)
     assert all(one.min() == 0 for one in found)
     spans = [np.ptp(one) for one in tables]
     assert sum(one.max() for one in found) == (100 if any(spans) else 0)
@@ -121,14 +114,14 @@ def test_minmax_ranges_sum_to_100(drawn):
 def test_points_double_the_odds():
     """B = b pdo / ln 2, and the total at which the odds are those wanted is the score."""
     scaling = {"pdo": 20, "score": 600, "odds": 50}
-    tables, intercept = scaled_points([np.array([0, 1, 3])], (np.log(50), 0.25), scaling)
+    tables, intercept = _rounding.scaled_points([np.array([0, 1, 3])], (np.log(50), 0.25), scaling)
     assert tables[0].tolist() == [0, round(0.25 * 20 / np.log(2)), round(0.75 * 20 / np.log(2))]
     assert intercept == 600
 
 
 def test_scaled_points_that_all_bins_have_are_in_the_intercept():
     line, scaling = (0.0, np.log(2)), {"pdo": 0.3, "score": 5, "odds": 1}
-    points, intercept = scaled_points([np.array([2, 3]), np.array([0, 9])], line, scaling)
+    points, intercept = _rounding.scaled_points([np.array([2, 3]), np.array([0, 9])], line, scaling)
     assert [one.tolist() for one in points] == [[0, 0], [0, 3]]
     assert intercept == 6
 
@@ -137,7 +130,7 @@ def test_scaled_points_that_all_bins_have_are_in_the_intercept():
 def test_odds_that_are_the_same_everywhere_leave_no_points(slope):
     scaling = {"pdo": 20, "score": 600, "odds": 50}
     with pytest.warns(ConvergenceWarning, match="hardly better than chance"):
-        tables, intercept = scaled_points([np.array([0, 1, 3])], (0.0, slope), scaling)
+        tables, intercept = _rounding.scaled_points([np.array([0, 1, 3])], (0.0, slope), scaling)
     assert tables[0].tolist() == [0, 0, 0]
     assert intercept == round(600 - 20 * np.log2(50))
 

@@ -5,7 +5,7 @@ package, and ``sklearn-rank --help``, needs none of them.
 
 The words of a command line become the arguments of a command's function once::
 
-    _parser -> _compare, _rank, _cards -> _output
+    _parser, _card_commands -> _command -> _compare, _rank, _cards -> _output
 
 A table becomes a data set in one direction (in `_tables`)::
 

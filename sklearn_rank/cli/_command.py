@@ -25,17 +25,14 @@ _EPILOG = (
     "svmlight/LETOR (.txt, .svm, .letor); text may be .gz. MODEL was written by train or card."
 )
 DATA, TABLE = click.Argument(["data"]), options_of(TableOptions)
-FOLDS = {str(each.name): each for each in options_of(Folds)}
+FOLDS = {str(param.name): param for param in options_of(Folds)}
 _FORCE = option("--force", "", "Overwrite files that exist.")
-Described = Callable[[], None]
 
 
-@click.group(
-    no_args_is_help=False, help="Rankers on your own table: compare them, train one, rank with it."
-)
+@click.group(no_args_is_help=False)
 @click.version_option(sklearn_rank.__version__, message="sklearn-rank %(version)s")
 def commands() -> None:
-    """Do nothing before a command."""
+    """Rank the rows of your own table: compare rankers, train one, rank with it."""
 
 
 def _call(home: str, suffixes: Iterable[str], *, force: bool, **options: Any) -> None:
@@ -68,13 +65,11 @@ def export_to(*forms: str) -> list[click.Option]:
 
 def command(
     name: str, home: str, suffixes: Sequence[str], *params: click.Parameter
-) -> Callable[[Described], Described]:
+) -> Callable[[Callable[[], None]], click.Command]:
     """Return a decorator that makes a command of a docstring: it calls a function of `home`."""
 
-    def add(described: Described) -> Described:
-        call, params_of = partial(_call, home, suffixes), [*params, _FORCE]
-        how = {"help": described.__doc__, "epilog": _EPILOG}
-        commands.add_command(click.Command(name, params=params_of, callback=call, **how))
-        return described
+    def add(described: Callable[[], None]) -> click.Command:
+        how: Any = {"params": [*params, _FORCE], "help": described.__doc__, "epilog": _EPILOG}
+        return commands.command(name, **how)(partial(_call, home, suffixes))
 
     return add

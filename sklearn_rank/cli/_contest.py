@@ -262,11 +262,9 @@ def _select(
     scores = {name: results.scores[name] for name in pipelines}
     kinds = {name: scoring_method(model) == "predict_proba" for name, model in pipelines.items()}
     # Folds that are periods, with an embargo, learn from fewer rows than all others.
-    train = {fold: np.isin(place, train) for fold, (train, _) in enumerate(results.folds)}
+    fits = {fold: np.isin(place, train) for fold, (train, _) in enumerate(results.folds)}
     with suppress(ValueError):  # such as a metric that a fold lacks
-        return select_members(
-            scores, labels, of_probability=kinds, scoring=scoring, fitted_to=train
-        )
+        return select_members(scores, labels, of_probability=kinds, scoring=scoring, fitted_to=fits)
     return None
 
 

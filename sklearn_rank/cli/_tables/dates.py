@@ -70,7 +70,8 @@ def moment(text: str) -> tuple[str, int]:
         hour, minute = int(match["hour"]), int(match["minute"] or 0)
         second = float((match["second"] or "0").replace(",", "."))
         if match["half"]:
-            hour = hour % 12 + 12 * (match["half"] in "pP") if 1 <= hour <= 12 else 24
+            noon = 12 if match["half"] in "pP" else 0
+            hour = hour % 12 + noon if 1 <= hour <= 12 else 24
         if hour > 23 or minute > 59 or second >= 60:
             return "", 0
         zone = (match["zone"] or "+0000").replace(":", "").ljust(5, "0")
@@ -99,11 +100,12 @@ def read_dates(moments: list[tuple[str, int]], form: str) -> Any:
         match = pattern.fullmatch(day)
         if match is None:
             return 0, 0, 0
-        of = match.groupdict()
-        year, month = int(of["y"]), of.get("m", "")
-        year += (2000 if year < 69 else 1900) * (len(of["y"]) == 2)
-        n_months = _MONTHS.get(month, 0) if month.isalpha() else int(month or 3 * int(of["q"]) - 2)
-        return year, n_months, int(of.get("d", 1))
+        parts = match.groupdict()
+        year, month = int(parts["y"]), parts.get("m") or str(3 * int(parts.get("q", 1)) - 2)
+        if len(parts["y"]) == 2:
+            year += 2000 if year < 69 else 1900
+        n_months = _MONTHS.get(month, 0) if month.isalpha() else int(month)
+        return year, n_months, int(parts.get("d", 1))
 
     year, month, day = np.array([numbers(day) for day, _ in moments]).reshape(-1, 3).T
     months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")

@@ -99,7 +99,7 @@ class Cells:
         """Return the form of numbers with a decimal mark, in the unit of most texts."""
         units = self.units(mark)
         unit = max(units, key=units.__getitem__, default="")
-        money = [one for one in units if _IS_CURRENCY.fullmatch(one)]
+        money = [unit for unit in units if _IS_CURRENCY.fullmatch(unit)]
         return mark + (unit or max(money, key=units.__getitem__, default=""))
 
     def read(self, form: str) -> Any:
@@ -135,12 +135,11 @@ class Cells:
 
     def like_amounts(self) -> Any:
         """Return which texts are digits and marks with one unit, in whatever form."""
-        found = [_LIKE_AMOUNT.fullmatch(text[:80].translate(_WRITTEN)) for text in self.texts]
-        words, units, groups = (
-            {one[name] for one in found if one} for name in ("word", "unit", "group")
-        )
-        is_one = len(words) == len(units) == 1 and (None in words or groups != {None})
-        return np.array([one is not None and is_one for one in found], dtype=bool)
+        matches = [_LIKE_AMOUNT.fullmatch(text[:80].translate(_WRITTEN)) for text in self.texts]
+        parts = [match.group("word", "unit", "group") for match in matches if match]
+        words, units, groups = ({part[i] for part in parts} for i in range(3))
+        is_pattern = len(words) == len(units) == 1 and (None in words or groups != {None})
+        return np.array([match is not None and is_pattern for match in matches], dtype=bool)
 
 
 def is_form(form: Any) -> bool:
@@ -179,7 +178,7 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
     except (ValueError, TypeError):
         return column
     if values.dtype == object:  # integers beyond 64 bits: those larger than floats are infinite
-        values = values.map(lambda one: one if abs(one) < 2**1024 else math.inf)
+        values = values.map(lambda value: value if abs(value) < 2**1024 else math.inf)
     elif values.dtype.kind in "iu" and cells.isna().any():  # whole numbers stay exact
         values = values.convert_dtypes()
     values = values.reindex(cells.index)
@@ -207,8 +206,8 @@ def without(column: Any, missing: frozenset[str]) -> Any:
         text = re.sub(r"( 00:00:00)?(\+00:00)?$", "", written(cell))
         return text in missing or (isinstance(cell, Number) and cell in values)
 
-    found = np.array([*map(is_missing, cells), False])
-    return column.mask(found[codes]) if found.any() else column
+    are_missing = np.array([*map(is_missing, cells), False])  # the last for the code -1
+    return column.mask(are_missing[codes]) if are_missing.any() else column
 
 
 def written(value: Any) -> str:

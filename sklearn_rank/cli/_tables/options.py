@@ -71,7 +71,7 @@ def _field(
 
 def options_of(kind: type) -> list[click.Option]:
     """Return the options of a dataclass, in the order of its fields."""
-    named = {f"--{each.name.replace('_', '-')}": each.metadata for each in fields(kind)}
+    named = {f"--{item.name.replace('_', '-')}": item.metadata for item in fields(kind)}
     return [option(name, **metadata) for name, metadata in named.items() if metadata]
 
 
@@ -87,12 +87,8 @@ class Roles:
     target: str | None = _field("COL", "Column that says what belongs on top.")
     qid: str | None = _field("COL", "Column with the query of each row; default: one list.")
     weight: str | None = _field("COL", "Column of row weights for fitting, not for metrics.")
-    positive: str | None = _field(
-        "VALUE", "Class on top; default: by its name (yes), or the greater."
-    )
-    relevance: str = _field(
-        "KIND", "binary (default), or graded: more is better.", "binary", _KINDS
-    )
+    positive: str | None = _field("VALUE", "Class on top; default: by its name, or the greater.")
+    relevance: str = _field("KIND", "binary (default); graded: more is better.", "binary", _KINDS)
     drop: Sequence[str] = _field("COL,...", "Columns not to use.", ())
     keep: Sequence[str] = _field("COL,...", "Columns to use that look like row numbers or ids.", ())
     category: Sequence[str] = _field("COL,...", "Columns of numbers that are codes.", ())
@@ -110,9 +106,7 @@ class Reading:
     sep: str | None = _field("MARK", "Cell separator, such as ; tab or blank; default: found.")
     encoding: str | None = _field("NAME", "Encoding of text, such as latin-1; default: UTF-8.")
     format: str | None = _field("NAME", f"Of {', '.join(_FORMATS.choices)}.", None, _FORMATS)
-    no_header: bool = _field(
-        "", "The first line holds data; columns are called c1, c2, and so on.", False
-    )
+    no_header: bool = _field("", "The first line holds data; columns are called c1, c2, ...", False)
     missing: Sequence[str] = _field("VALUE...", "Text or number that means missing, as -999.", ())
     skip_unlabelled: bool = _field("", "Leave out rows that need a target and have none.", False)
     zero_based: Any = "auto"  # where the indices of a LETOR file start, as in `load_letor`

@@ -170,6 +170,7 @@ def kernel(name, solver, loss="logistic", **parameters):
     return KernelPairwiseSGDRanker, parameters
 
 
+LBFGS = {"solver": "lbfgs", "alpha": 0.1, "weak_ranker": "feature"}
 FORMS = {
     **{ranker.__name__: (ranker, cheap(ranker, 4)) for ranker in RANKERS},
     **{
@@ -186,13 +187,7 @@ FORMS = {
         f"p={p:g}": few(PNormPushRanker, p=p, weak_ranker=one)
         for p, one in ((1, "stump"), (1e4, "feature"), (1e6, "stump"))
     },
-    **{
-        f"lbfgs, p={p:g}": (
-            PNormPushRanker,
-            {"solver": "lbfgs", "alpha": 0.1, "p": p, "weak_ranker": "feature"},
-        )
-        for p in (1, 1e6, np.inf)
-    },
+    **{f"lbfgs, p={p:g}": (PNormPushRanker, {**LBFGS, "p": p}) for p in (1, 1e6, np.inf)},
     "corrective": few(PNormPushRanker, solver=Corrective()),
     "bags": few(RankBoost, n_bags=3),
     "monotonic": few(RankBoost, monotonic_cst=[1, 0, -1]),
@@ -227,14 +222,8 @@ def arrays_of(case, task):
     """Return what fit and score take; graded relevance has queries."""
     graded = task == "graded"
     y = case.get("grades", GRADES) if graded else case.get("y", Y)
-    return SimpleNamespace(
-        X=case.get("X", X),
-        y=y,
-        options={
-            "qid": case.get("qid", QID if graded else None),
-            "sample_weight": case.get("weight"),
-        },
-    )
+    options = {"qid": case.get("qid", QID if graded else None), "sample_weight": case.get("weight")}
+    return SimpleNamespace(X=case.get("X", X), y=y, options=options)
 
 
 def assert_finite(values, what):
@@ -410,9 +399,8 @@ def test_metrics_are_finite_or_refuse(metric, case):
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_metrics_of_every_case_are_finite_or_refuse(metric):
-    assert (
-        failures(partial(assert_metrics_are_finite_or_refuse, METRICS[metric]), METRIC_CASES) == {}
-    )
+    check = partial(assert_metrics_are_finite_or_refuse, METRICS[metric])
+    assert failures(check, METRIC_CASES) == {}
 
 
 def assert_metrics_are_finite_or_refuse(metric, case):

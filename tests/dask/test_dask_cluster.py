@@ -69,14 +69,8 @@ def each_round_has_a_checkpoint(monkeypatch):
 
 def local_cluster(n_workers, *, processes=False):
     where = {"host": "127.0.0.1"} if processes else {}
-    return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=processes,
-        dashboard_address=":0",
-        memory_limit=0,
-        **where,
-    )
+    where |= {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
+    return LocalCluster(n_workers=n_workers, processes=processes, **where)
 
 
 @pytest.fixture(scope="module")
@@ -261,17 +255,10 @@ def test_data_frames(client):
     assert ranker.score(dX, rows["y"]) == pytest.approx(expected, abs=1e-12)
 
 
-CONSTRAINED = RankBoost(
-    n_estimators=12,
-    categorical_features=["c"],
-    monotonic_cst={"b": -1},
-    weak_ranker=Stumps(
-        special_values={"d": [-99]},
-        thresholds={"a": [-1, 0, 1]},
-        max_thresholds=6,
-        min_bin_size=0.03,
-    ),
-)
+RULES = Stumps(special_values={"d": [-99]}, thresholds={"a": [-1, 0, 1]})
+RULES.set_params(max_thresholds=6, min_bin_size=0.03)
+CONSTRAINED = RankBoost(n_estimators=12, weak_ranker=RULES)
+CONSTRAINED.set_params(categorical_features=["c"], monotonic_cst={"b": -1})
 ALL_ROWS = {"subsample": 1.0, "colsample": 1.0}  # each worker draws rows of its own
 OF_CATEGORIES = {
     "constraints, text": (CONSTRAINED, object, False),

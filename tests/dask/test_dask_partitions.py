@@ -176,15 +176,10 @@ def test_columns_are_dask_collections(name):
 
 def test_columns_of_features_in_chunks_are_one():
     parts = divide("RankBoost", da.from_array(X, (3, 1)), da.from_array(Y, 3), None, 2.0, checks())
-    rows = [
-        on_rows(
-            lambda rows: rows,
-            parts.checks,
-            0,
-            [p if not hasattr(p, "compute") else p.compute(scheduler="sync") for p in chunk],
-        )
-        for chunk in parts.chunks
-    ]
+    rows = []
+    for chunk in parts.chunks:
+        values = [p.compute(scheduler="sync") if hasattr(p, "compute") else p for p in chunk]
+        rows.append(on_rows(lambda rows: rows, parts.checks, 0, values))
     np.testing.assert_array_equal(np.concatenate([one.X for one in rows]), X)
     assert (np.concatenate([one.weight for one in rows]) == 2).all()
 
@@ -225,9 +220,8 @@ def test_rows_of_weight_zero_leave_and_partitions_may_be_empty():
 
 
 def test_queries_without_a_pair_leave():
-    rows = read(
-        (X, [0, 1, 2, 2, 5, 5], ["a", "a", "b", "b", "a", "c"], None), graded=True, only_paired=True
-    )
+    chunks = X, [0, 1, 2, 2, 5, 5], list("aabbac"), None
+    rows = read(chunks, graded=True, only_paired=True)
     assert rows.qid.tolist() == ["a", "a", "a"]
 
 
@@ -347,10 +341,8 @@ def test_partitions_are_placed_evenly(sizes, n_workers):
     assert max(load) <= 1.05 * sum(sizes) / n_workers + max(sizes)
     spread = [workers[k % n_workers] for k in range(len(sizes))]
     if len(set(sizes)) == 1:  # what is evenly held stays where it is
-        assert (
-            assign_workers(sizes, [[one] for one in spread], workers) == spread
-            or len(sizes) < n_workers * 4
-        )
+        found = assign_workers(sizes, [[one] for one in spread], workers)
+        assert found == spread or len(sizes) < n_workers * 4
 
 
 REFUSED = {

@@ -58,16 +58,14 @@ CORRECTIVE = {
 
 LBFGS = {"tol": 0, "n_estimators": 200, "alpha": 0.1, "solver": "lbfgs", "weak_ranker": "feature"}
 SGD = {"kernel": "linear", "alpha": 0.1, "tol": 1e-6}
+DESCENT = {"kernel": "linear", "alpha": 0.1, "solver": "gd", "max_iter": 20}
 LINEAR = {
     "lbfgs": (PNormPushRanker(p=2, **LBFGS), False),
     "lbfgs, logistic": (PNormPushRanker(p=2, loss="logistic", **LBFGS), False),
     "kernel": (KernelPairwiseSGDRanker(**SGD), False),
     "kernel, least squares": (KernelPairwiseSGDRanker(loss="least_squares", **SGD), False),
     "kernel, exponential": (KernelPairwiseSGDRanker(loss="exponential", **SGD), False),
-    "kernel, descent": (
-        KernelPairwiseSGDRanker(kernel="linear", solver="gd", alpha=0.1, max_iter=20),
-        False,
-    ),
+    "kernel, descent": (KernelPairwiseSGDRanker(**DESCENT), False),
     "lists": (ListNetLinear(alpha=1e-2), True),
     "lists, l1": (ListNetLinear(alpha=1e-2, penalty="l1"), True),
     "lists, ball": (ListNetLinear(penalty=None, max_norm=1.5), True),
@@ -89,13 +87,9 @@ def fit_together(ranker, X, y, qid, weight, part, size, tell=make_model, earlier
 
     def fit(collective):
         here = np.flatnonzero(part == collective.rank)
-        rows = Rows(
-            X[here],
-            y[here].astype(float) if graded else y[here].astype(bool),
-            None if qid is None else qid[here],
-            weight[here],
-            None if graded else np.array([0, 1]),
-        )
+        labels, classes = y[here].astype(float if graded else bool), np.array([0, 1])
+        of_query = None if qid is None else qid[here]
+        rows = Rows(X[here], labels, of_query, weight[here], None if graded else classes)
         return fit_rows(clone(ranker), rows, collective, Observer(collective, tell), earlier)
 
     return run_together(size, fit)
@@ -119,12 +113,10 @@ def assert_same_model(together, alone):
 
 def assert_same_line(together, alone, tol=1e-4):
     for fitted in together:
-        scale = np.abs(alone.coef_).max() + 1e-3
-        np.testing.assert_allclose(fitted["coef_"], alone.coef_, rtol=tol, atol=tol * scale)
+        close = {"rtol": tol, "atol": tol * (np.abs(alone.coef_).max() + 1e-3)}
         np.testing.assert_array_equal(fitted["coef_"], together[0]["coef_"])
-        np.testing.assert_allclose(
-            fitted["_mean_contributions_"], alone._mean_contributions_, rtol=tol, atol=tol * scale
-        )
+        for name in ("coef_", "_mean_contributions_"):
+            np.testing.assert_allclose(fitted[name], getattr(alone, name), **close)
         assert fitted["objective_curve_"][-1] == pytest.approx(alone.objective_curve_[-1], rel=1e-7)
         assert "offset_" not in fitted or np.isfinite(fitted["offset_"])
 
@@ -216,9 +208,8 @@ def test_linear_models(name, data):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @given(data=st.data())
 def test_linear_kernels_of_queries(loss, data):
-    ranker = KernelPairwiseSGDRanker(
-        kernel="linear", loss=loss, alpha=0.1, relevance="graded", max_iter=10_000
-    )
+    ranker = KernelPairwiseSGDRanker(kernel="linear", loss=loss, alpha=0.1, max_iter=10_000)
+    ranker.set_params(relevance="graded")
     rows = data.draw(divided_rows(n_levels=3, with_queries=True, with_missing=False))
     alone = clone(ranker).fit(rows[0], rows[1], qid=rows[2], sample_weight=rows[3])
     for fitted in fit_together(ranker, *rows)[0]:

@@ -498,13 +498,11 @@ def test_sparse_features_are_dense_features(kernel, container, solver, gamma):
     X[np.abs(X) < 0.8] = 0
     options = {"gamma": gamma, "solver": solver, "alpha": 0.1}
     options |= {"max_iter": 30} if solver == "gd" else {"tol": 1e-9}
-    tolerance = 1e-8 if solver == "gd" else 1e-4
+    close = dict.fromkeys(("rtol", "atol"), 1e-8 if solver == "gd" else 1e-4)
     dense = fit(make(kernel, **options), X, *labels)
     model = fit(make(kernel, **options), container(X), *labels)
     for rows in (X, container(X)):
-        np.testing.assert_allclose(
-            model.predict(rows), dense.predict(X), rtol=tolerance, atol=tolerance
-        )
+        np.testing.assert_allclose(model.predict(rows), dense.predict(X), **close)
     if kernel != "linear":
         assert model.gamma_ == pytest.approx(dense.gamma_, rel=1e-12)
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -208,13 +209,9 @@ def test_list_net_with_a_loss_of_ones_own(options):
 @pytest.mark.parametrize(("booster", "relevance"), [*product(BOOSTERS, ["binary", "graded"])])
 def test_a_booster_with_a_model_of_ones_own(booster, relevance):
     weight = np.arange(80) % 3
-    fitted = [
-        booster(weak_ranker=weak_ranker, n_estimators=5, relevance=relevance).fit(
-            X, Y, qid=QID, sample_weight=weight
-        )
-        for weak_ranker in (Columns(), "feature")
-    ]
-    own, named = fitted
+    of_model = partial(booster, n_estimators=5, relevance=relevance)
+    models = (of_model(weak_ranker=one) for one in (Columns(), "feature"))
+    own, named = (one.fit(X, Y, qid=QID, sample_weight=weight) for one in models)
     np.testing.assert_allclose(own.predict(X), named.predict(X), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(own.feature_importances_, named.feature_importances_)
     assert own.n_iter_ == named.n_iter_

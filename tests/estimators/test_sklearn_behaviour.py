@@ -140,14 +140,9 @@ def test_a_search_takes_qid_once_and_weights_on_request(relevance, weight):
 def test_qid_is_requested_by_default(ranker, relevance):
     with config_context(enable_metadata_routing=True):
         requests = clone(ranker(relevance=relevance)).get_metadata_routing()
-        found = cross_validate(
-            make(ranker, relevance),
-            X,
-            LABELS[relevance],
-            params={"qid": QID},
-            cv=GroupKFold(3).set_split_request(groups="qid"),
-            error_score="raise",
-        )
+        model, folds = make(ranker, relevance), GroupKFold(3).set_split_request(groups="qid")
+        options = {"params": {"qid": QID}, "cv": folds, "error_score": "raise"}
+        found = cross_validate(model, X, LABELS[relevance], **options)
     assert requests.fit.requests["qid"] is True
     assert requests.score.requests["qid"] is True
     assert np.isfinite(found["test_score"]).all()
@@ -476,13 +471,8 @@ def test_warm_start_refuses_columns_in_another_order(ranker, weak_ranker):
 
 
 def stopped(ranker, relevance, with_qid, **parameters):
-    options = {
-        "n_iter_no_change": 3,
-        "validation_fraction": 0.3,
-        "random_state": 0,
-        "refit_stopped": False,
-    }
-    options |= {"n_estimators": 200, "tol": 1e-9, "learning_rate": 0.5, **parameters}
+    options = {"n_iter_no_change": 3, "validation_fraction": 0.3, "random_state": 0, "tol": 1e-9}
+    options |= {"n_estimators": 200, "learning_rate": 0.5, "refit_stopped": False, **parameters}
     return fitted(ranker, relevance, with_qid, **options)
 
 
@@ -516,17 +506,12 @@ def test_early_stopping_holds_out_rows_of_every_class(ranker, relevance, seen):
 # Messages -----------------------------------------------------------------------------
 
 
+MANY = {"n_estimators": 40, "tol": 0}
 SAYS_STEPS = [
-    *((ranker, {"n_estimators": 40, "tol": 0}, "round 40/40") for ranker in BOOSTERS),
+    *((ranker, MANY, "round 40/40") for ranker in BOOSTERS),
     (BoostedTreesRanker, {"n_estimators": 40}, "round 40/40"),
-    *(
-        (
-            PNormPushRanker,
-            {"solver": one, "n_estimators": 40, "tol": 0, "alpha": 0.1},
-            "round 40/40",
-        )
-        for one in ("corrective", "lbfgs")
-    ),
+    (PNormPushRanker, {**MANY, "solver": "corrective", "alpha": 0.1}, "round 40/40"),
+    (PNormPushRanker, {**MANY, "solver": "lbfgs", "alpha": 0.1}, "round 40/40"),
     (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "gd"}, "iteration 20/20"),
     (KernelPairwiseSGDRanker, {"tol": 0, "max_iter": 20, "solver": "lbfgs"}, "iteration 20/20"),
 ]
@@ -718,16 +703,11 @@ def test_text_in_an_array_says_how_it_becomes_a_category(ranker):
         scaled(ranker, "default").fit(LETTER_FRAME, HAS_LETTER)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        ListNetLinear(relevance="binary"),
-        KernelPairwiseSGDRanker(),
-        RankBoost(weak_ranker="feature"),
-        PNormPushRanker(solver="lbfgs"),
-    ],
-    ids=str,
-)
+NUMBERS_ONLY = [ListNetLinear(relevance="binary"), KernelPairwiseSGDRanker()]
+NUMBERS_ONLY += [RankBoost(weak_ranker="feature"), PNormPushRanker(solver="lbfgs")]
+
+
+@pytest.mark.parametrize("model", NUMBERS_ONLY, ids=str)
 def test_who_takes_no_categories_names_the_encoder(model):
     message = r"Column 'letter' of X must hold numbers .*OneHotEncoder in a ColumnTransformer"
     for kind in ("category", "str"):

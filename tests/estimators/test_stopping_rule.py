@@ -60,11 +60,7 @@ def make(ranker, **parameters):
 def test_the_loss_and_its_error_are_those_of_the_pairs(levels, seed, n_queries):
     y, rng = np.array([0, 0, 1, 1, *levels]), np.random.default_rng(seed)
     y, n = (y > 0 if seed % 2 else y), len(levels) + 4
-    qid = (
-        None
-        if n_queries == 1
-        else np.concatenate([[0, 1, 0, 1], rng.integers(n_queries, size=n - 4)])
-    )
+    qid = np.append([0, 1, 0, 1], rng.integers(n_queries, size=n - 4)) if n_queries > 1 else None
     before, after = rng.normal(size=(2, n)) * rng.choice([0.1, 1, 10])
     watched = HeldOutLoss(held_out(y, qid), lambda f: 7.0)
     query = np.zeros(n) if qid is None else qid

@@ -100,16 +100,9 @@ def test_rows_that_are_held_out_can_be_given_instead(relevance, weighted, seen):
     split = make(relevance=relevance, refit_stopped=False, **rounds)
     split.fit(X, labels(split)[0], qid=QID, **options)
     train, held_out = seen.train, seen.held_out
-    given = clone(split).fit(
-        train.X,
-        train.y,
-        qid=train.qid,
-        sample_weight=train.weight,
-        X_val=held_out.X,
-        y_val=held_out.y,
-        qid_val=held_out.qid,
-        sample_weight_val=held_out.weight,
-    )
+    of_val = {"X_val": held_out.X, "y_val": held_out.y, "qid_val": held_out.qid}
+    weights = {"sample_weight": train.weight, "sample_weight_val": held_out.weight}
+    given = clone(split).fit(train.X, train.y, qid=train.qid, **of_val, **weights)
     np.testing.assert_array_equal(given.validation_scores_, split.validation_scores_)
     assert given.n_iter_ == split.n_iter_
     np.testing.assert_array_equal(stages(given, X_VAL)[-1], stages(split, X_VAL)[-1])

@@ -72,19 +72,17 @@ def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
     values, fold = [], np.zeros(len(rows.y)) if rows.fold is None else rows.fold
     for mask in (fold == k for k in np.unique(fold)):
         qid = None if rows.qid is None else rows.qid[mask]
-        value = float("nan")
+        values.append(float("nan"))
         with suppress(ValueError):  # no pair, no relevant row, or NDCG of a negative grade
-            value = ranking_scorer(name).measure(rows.y[mask], scores[mask], qid=qid)
-        values.append(value)
+            values[-1] = ranking_scorer(name).measure(rows.y[mask], scores[mask], qid=qid)
     return values
 
 
 def measure(name: str, rows: Labels, scores: Floats) -> Measured:
     """Return a metric, its values in folds, and its interval; NaN if not defined."""
     folds = _in_folds(name, rows, scores)
-    defined = [value for value in folds if not np.isnan(value)]
-    mean = float(np.mean(defined)) if defined else float("nan")
-    measured = Measured(mean, None, folds if rows.fold is not None else [])
+    defined = [value for value in folds if not np.isnan(value)] or [np.nan]
+    measured = Measured(float(np.mean(defined)), None, folds if rows.fold is not None else [])
     levels = np.unique(rows.y, return_counts=True)[1]
     with suppress(ValueError):  # fewer than two queries with a pair in a fold, or NaN
         interval = estimate(name, rows, scores)

@@ -40,19 +40,17 @@ def compare(table: TableOptions, folds: Folds, output: Output | None, plot: Outp
 
 def show(contest: Contest, notes: list[str]) -> dict[str, Any]:
     """Print notes, the sentence and the table; return their record in the JSON."""
-    n_folds, table, sentence = contest.folds.cv, contest.table, _sentence(contest)
+    n_folds, order, table = contest.folds.cv, contest.order, contest.table
+    sentence = _sentence(contest)
     for lines in contest.results.warnings.values():
         notes.append(f"{lines[0]} (in {min(len(lines), n_folds)} of {n_folds} folds)")
     show_notes(notes)
     seconds = {name: np.mean(of_folds) for name, of_folds in contest.results.seconds.items()}
     seconds[ENSEMBLE] = np.sum([seconds[name] for name in contest.weights])
     columns = {_heading(metric): _cells(column) for metric, column in table.items()}
-    columns["fit s"] = {name: f"{seconds[name]:.2g}" for name in contest.order}
+    columns["fit s"] = {name: f"{seconds[name]:.2g}" for name in order}
     print_table(contest.data.summary(), columns, _footnotes(contest), sentence)
-    results = {
-        name: {metric: column[name].as_json() for metric, column in table.items()}
-        for name in contest.order
-    }
+    results = {name: {metric: table[metric][name].as_json() for metric in table} for name in order}
     return {"cv": n_folds, "best_at_the_top": sentence, "results": results}
 
 

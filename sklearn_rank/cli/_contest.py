@@ -242,14 +242,13 @@ def hold(options: TableOptions, folds: Folds, notes: list[str], stored: str = ""
     tied = [name for name in _rankers.SIMPLEST_FIRST if is_near_best(name, table)]
     choice = _choose(data, top, scoring, results, scores, [*tied, *scores.keys() & {ENSEMBLE}])
     means = pd.Series({name: measured.mean for name, measured in table[top].items()})
-    by_mean = means.sort_values(ascending=False, kind="stable").index  # NaN comes last
-    order = choice.names if choice else list(by_mean)
+    # NaN comes last.
+    order = choice.names if choice else [*means.sort_values(ascending=False, kind="stable").index]
     if choice and scoring is None and data.schema.relevance == "binary":
         rank_scores = zip(order, map(Measured, choice.criterion[0].tolist()), strict=True)
         table = {RANK_SCORE: dict(rank_scores)} | table
     table = {metric: {name: column[name] for name in order} for metric, column in table.items()}
-    ranked = top, order, scoring
-    return Contest(folds, data, *ranked, pipelines, results, weights, choice, table)
+    return Contest(folds, data, top, order, scoring, pipelines, results, weights, choice, table)
 
 
 def _select(

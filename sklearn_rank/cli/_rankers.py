@@ -54,12 +54,12 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     """Return unfitted models, by default all rankers; each gets its part of the options."""
     if folds.n_jobs == 0:
         raise InputError("--n-jobs 0: must be a number of jobs, or -1 for all cores")
-    by_form = {_form(name): name for name in (*sklearn_rank.__all__, *BASELINES)}
-    for name in named:
-        if _form(name) not in by_form:
-            rankers_are = f"the rankers are {listing(by_form.values())}"
-            raise InputError(f"unknown ranker {name!r}; {rankers_are}")
-    names = [by_form[_form(name)] for name in named] or sklearn_rank.__all__
+    forms = {_form(name): name for name in (*sklearn_rank.__all__, *BASELINES)}
+    unknown = [name for name in named if _form(name) not in forms]
+    if unknown:
+        allowed_names = listing(forms.values())
+        raise InputError(f"unknown ranker {unknown[0]!r}; the rankers are {allowed_names}")
+    names = [forms[_form(name)] for name in named] or sklearn_rank.__all__
     rankers = {name: _unfitted(name, table) for name in names}
     params = {name: ranker.get_params().keys() for name, ranker in rankers.items()}
     allowed = dict.fromkeys(param for name in names for param in params[name])

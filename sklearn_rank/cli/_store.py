@@ -28,14 +28,13 @@ _OURS = re.compile(
     r"sklearn_rank\.(_bins|_core|_pair_sums|engines|ensemble|estimators|metrics|models|objectives"
     r"|scorecard|solvers)\.[\w.]+"
 )
-_FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr"})
+_FOREIGN = frozenset({"numpy.dtype", "skrub._to_str.ToStr", "collections.OrderedDict"})
 _FOREIGN |= {f"skrub._{name.lower()}_encoder.{name}Encoder" for name in ("String", "Datetime")}
 _FOREIGN |= {f"lightgbm.sklearn.LGBM{kind}" for kind in ("Classifier", "Regressor")}
 _FOREIGN |= {f"catboost.core.CatBoost{kind}" for kind in ("Classifier", "Regressor")}
-_FOREIGN |= {"lightgbm.basic.Booster", "collections.OrderedDict"}
-_FOREIGN |= {"functools.partial", "sklearn.utils.validation.check_array"}
+_FOREIGN |= {"lightgbm.basic.Booster", "functools.partial", "sklearn.tree._tree.Tree"}
+_FOREIGN |= {"sklearn.utils.validation.check_array"}
 _FOREIGN |= {"sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"}
-_FOREIGN |= {"sklearn.tree._tree.Tree"}
 """Types that skops does not trust by itself, and that models of `train` hold."""
 
 

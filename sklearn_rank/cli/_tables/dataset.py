@@ -359,8 +359,8 @@ def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
             values = listing(map(repr, new.unique()), 3)
             what += f" ({values}; it saw {listing(map(repr, categories), 3)})"
             table.notes.append(f"column {name!r}: {what}")
-        counts = schema.summaries.get(name, {}).get("counts", [len(X)])  # the last: missing cells
-        if len(column) and n_missing and counts[-1] == 0:
+        summary = schema.summaries.get(name, {"counts": [len(X)]})  # the last: missing cells
+        if len(column) and n_missing and summary["counts"][-1] == 0:
             rows = count(n_missing, "row")
             table.notes.append(f"column {name!r} is missing in {rows}, in training in none")
     if schema.qid is None:  # rows of a query are no independent draws

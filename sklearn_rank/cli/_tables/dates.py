@@ -70,8 +70,7 @@ def moment(text: str) -> tuple[str, int]:
         hour, minute = int(match["hour"]), int(match["minute"] or 0)
         second = float((match["second"] or "0").replace(",", "."))
         if match["half"]:
-            noon = 12 if match["half"] in "pP" else 0
-            hour = hour % 12 + noon if 1 <= hour <= 12 else 24
+            hour = hour % 12 + (12 if match["half"] in "pP" else 0) if 1 <= hour <= 12 else 24
         if hour > 23 or minute > 59 or second >= 60:
             return "", 0
         zone = (match["zone"] or "+0000").replace(":", "").ljust(5, "0")

@@ -15,6 +15,7 @@ from _report import Report, Table
 
 THEIRS = (
     *("XGB", "LightGBM", "LGBM", "CatBoost", "HistGradient", "AdaBoost", "Logistic"),
+    *("AutoGluon", "RandomForest"),
     *("FastSurvival", "others", "loop over", "argsort", "stable argsort", "two BLAS"),
 )
 """How the names of other systems, and of the sums that ours are measured against, begin."""

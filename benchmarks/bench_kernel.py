@@ -159,11 +159,10 @@ def run_step(options: argparse.Namespace) -> Lines:
     X, y = draw_two_classes(options.rows // 200)
     kernel, c = rbf_kernel(X), np.random.default_rng(0).standard_normal(len(y))
 
+    ranker = KernelPairwiseSGDRanker(kernel="precomputed", solver="gd", alpha=ALPHA, tol=0)
+
     def fit(n_steps: int) -> None:
-        ranker = KernelPairwiseSGDRanker(
-            kernel="precomputed", solver="gd", alpha=ALPHA, tol=0, max_iter=n_steps
-        )
-        ranker.fit(kernel, y)
+        ranker.set_params(max_iter=n_steps).fit(kernel, y)
 
     def products() -> list[float]:
         return [timed(lambda: kernel @ c) for _ in range(PRODUCTS)]
@@ -200,10 +199,8 @@ def run_nystroem(options: argparse.Namespace) -> Lines:
     from sklearn_rank import KernelPairwiseSGDRanker
 
     X, y = draw_two_classes(options.rows)
-    model = make_pipeline(
-        Nystroem(n_components=100, random_state=0),
-        KernelPairwiseSGDRanker(kernel="linear", solver="lbfgs", alpha=ALPHA),
-    )
+    linear = KernelPairwiseSGDRanker(kernel="linear", solver="lbfgs", alpha=ALPHA)
+    model = make_pipeline(Nystroem(n_components=100, random_state=0), linear)
     record = fit_and_watch(model, X, y)
     return {"nystroem": [{**record, "iterations": model[-1].n_iter_}]}
 

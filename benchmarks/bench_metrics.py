@@ -35,6 +35,7 @@ def query_calls(n_rows: int, n_queries: int) -> tuple[Calls, float]:
     scores = y + 2 * rng.standard_normal(n_rows)
     qid = np.sort(rng.integers(0, n_queries, n_rows))
     shuffled = rng.permutation(n_rows)
+    in_disorder = y[shuffled], scores[shuffled]
     borders = np.flatnonzero(np.diff(qid)) + 1
     queries = list(zip(np.split(y, borders), np.split(scores, borders), strict=True))
 
@@ -49,7 +50,7 @@ def query_calls(n_rows: int, n_queries: int) -> tuple[Calls, float]:
         NDCG: partial(metrics.ndcg_score, y, scores, k=10, qid=qid),
         f"{NDCG}, linear gain": linear,
         f"{NDCG}, shuffled rows": partial(
-            metrics.ndcg_score, y[shuffled], scores[shuffled], k=10, qid=qid[shuffled]
+            metrics.ndcg_score, *in_disorder, k=10, qid=qid[shuffled]
         ),
     }
     for name in ("average_precision", "err_score", "reciprocal_rank", "precision_at_k"):

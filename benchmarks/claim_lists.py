@@ -90,9 +90,8 @@ def measure(lengths: Any, repeats: int) -> dict[Any, list[float]]:
                 X, y, qid = make_lists(grading, n_lists, length, rng)
                 for name, ranker in rankers().items():
                     loss = risk(ranker.fit(X, y, qid=qid).coef_, X_new, y_new, length)
-                    found.setdefault((grading, name, n_lists, length), []).append(
-                        max(loss - least, ROUNDING)
-                    )
+                    excess = max(loss - least, ROUNDING)
+                    found.setdefault((grading, name, n_lists, length), []).append(excess)
             print(f"{grading}, {length} rows done", flush=True)
     return found
 

@@ -124,9 +124,8 @@ def measure(sizes: Any, negatives: Any, repeats: int) -> dict[str, Any]:
     for m, n in dict.fromkeys(pairs):
         for repeat in range(repeats):
             rng = np.random.default_rng([repeat, m, n])
-            counts = np.concatenate(
-                [rng.multinomial(m, problem.positive), rng.multinomial(n, problem.negative)]
-            )
+            drawn = rng.multinomial(m, problem.positive), rng.multinomial(n, problem.negative)
+            counts = np.concatenate(drawn)
             for setting in SETTINGS:
                 one = try_schedule(problem, counts, m, n, setting)
                 found.setdefault((setting, m, n), []).append(one)

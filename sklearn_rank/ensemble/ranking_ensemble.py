@@ -58,9 +58,10 @@ def _are_members(value: Any) -> bool:
         return False
     kept = [member for member in members if not (isinstance(member, str) and member == "drop")]
     is_named = all(isinstance(name, str) and name and "__" not in name for name in names)
-    is_free = not set(names) & set(RankingEnsemble._get_param_names())
+    reserved = RankingEnsemble._get_param_names()
+    is_unique = len({*names, *reserved}) == len(names) + len(reserved)
     can_fit = all(hasattr(member, "fit") and not isinstance(member, type) for member in kept)
-    return is_named and is_free and can_fit and bool(kept) and len(set(names)) == len(names)
+    return is_named and is_unique and can_fit and bool(kept)
 
 
 class _NamedMembers(BaseRanker):
@@ -398,7 +399,7 @@ class RankingEnsemble(_NamedMembers):
             # 4) Fit the members of positive weight to all rows.
             chosen = [name for name, weight in selection.weights.items() if weight > 0]
             models = parallel(delayed(fits[name])(data) for name in chosen)
-        fitted = {
+        attributes = {
             "estimators_": dict(zip(chosen, models, strict=True)),
             "weights_": selection.weights,
             "maps_": selection.maps,
@@ -410,27 +411,27 @@ class RankingEnsemble(_NamedMembers):
         if self.relevance == "binary":
             pairs = held_out.preferences
             ranked, positive = selection.scores[pairs.order], held_out.y[pairs.order]
-            fitted["offset_"] = -error_cut(ranked, positive, pairs.weight, pairs)
-        return fitted
+            attributes["offset_"] = -error_cut(ranked, positive, pairs.weight, pairs)
+        return attributes
 
     def _fits(self, members: Mapping[str, Any], data: Rows) -> dict[str, partial[Any]]:
         """Return by name the function that fits a member to rows, with its metadata."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **{name: name for name in data.metadata})
-            keywords = {name: dict(routed[name].fit) for name in members}
-        else:
-            keywords = {
-                name: fit_keywords(member, data.metadata) for name, member in members.items()
+            return {
+                name: partial(fit_member, member, dict(routed[name].fit))
+                for name, member in members.items()
             }
-            is_weighted = not (data.weight == data.weight[0]).all()
-            for name, member in members.items():
-                if is_weighted and not has_fit_parameter(last_step(clone(member)), "sample_weight"):
-                    raise ValueError(
-                        f"Member {name!r} of {type(self).__name__} has no sample_weight, and the "
-                        f"rows have different weights: leave it out, set_params({name}='drop')."
-                    )
+        is_weighted = not (data.weight == data.weight[0]).all()
+        for name, member in members.items():
+            if is_weighted and not has_fit_parameter(last_step(clone(member)), "sample_weight"):
+                raise ValueError(
+                    f"Member {name!r} of {type(self).__name__} has no sample_weight, and the rows "
+                    f"have different weights: leave it out, set_params({name}='drop')."
+                )
         return {
-            name: partial(fit_member, member, keywords[name]) for name, member in members.items()
+            name: partial(fit_member, member, fit_keywords(member, data.metadata))
+            for name, member in members.items()
         }
 
     # Scores ----------------------------------------------------------------------------

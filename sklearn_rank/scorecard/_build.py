@@ -31,8 +31,10 @@ from sklearn_rank.scorecard.card import Card, Variable
 _EXACT = Context(prec=800)  # holds every float, from 5e-324 to 1.8e308
 
 _HALVINGS = 40
+"""Bisections of a range of points, at most 2e6 wide: to 2e-6 of a point."""
+
 _TOP = 0.05
-"""Share of the negatives up to which the partial area goes."""
+"""Greatest false positive rate of the partial AUC."""
 
 
 def build_card(
@@ -70,8 +72,8 @@ def build_card(
         tables = minmax_points(tables)
     tables = with_mean_points(training, tables)
     totals = training.totals(tables) + intercept
-    near = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
-    loss = training.best_multiplier(totals, near)[1]
+    start = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
+    loss = training.best_multiplier(totals, start)[1]
     # 3) Find the probability at each total; with odds on the scale it is the one they are on.
     if curve is None:
         curve = _curve(training, data, held_out, totals)
@@ -110,9 +112,9 @@ def with_neutral_points(
     .. math:: \sum_i w_i \, r(T_i - s_i + v) = \sum_i w_i \, r(T_i)
 
     where T is the total of a row, s its points of the variable, w its weight, r the curve of risk
-    and v the neutral points. The mean of the points would not do: risk is no straight line of
-    the total. What rounding leaves over is added to the next variable, in the order of the ranges
-    of points, so that the errors of several missing values cancel out.
+    and v the neutral points. The mean of the points would not do: risk is not linear in the total.
+    The remainder of rounding is added to the next variable, by decreasing range of points, so that
+    the errors of several missing values cancel out.
 
     Parameters
     ----------
@@ -131,19 +133,19 @@ def with_neutral_points(
     """
     variables = list(card.variables)
     mean_risk = float(np.average(curve.chance(totals), weights=weight))
-    left = 0.0
+    remainder = 0.0
     spans = [-int(np.ptp(points[variable.column])) for variable in variables]
-    for number in np.argsort(spans, kind="stable"):
-        variable = variables[number]
+    for index in np.argsort(spans, kind="stable"):
+        variable = variables[index]
         unseen = variable.unseen_bins()
         if unseen:
             own = points[variable.column]
             exact = _neutral(curve, totals - own, weight, own, mean_risk)
-            rounded = int(np.clip(nearest(exact + left), own.min(), own.max()))
-            left += exact - rounded
+            rounded = int(np.clip(nearest(exact + remainder), own.min(), own.max()))
+            remainder += exact - rounded
             table = np.array(variable.points)
             table[unseen] = rounded
-            variables[number] = replace(variable, points=tuple(table.tolist()))
+            variables[index] = replace(variable, points=tuple(table.tolist()))
     return replace(card, variables=tuple(variables))
 
 
@@ -151,13 +153,13 @@ def _neutral(
     curve: RiskCurve, others: Floats, weight: Floats, own: Indices, mean_risk: float
 ) -> float:
     """Return the points in place of those of a variable that keep the mean risk, by bisection."""
-    totals, place = np.unique(others, return_inverse=True)
-    share = np.bincount(place.ravel(), weight) / weight.sum()
+    totals, index = np.unique(others, return_inverse=True)  # equal totals have one risk
+    share = np.bincount(index.ravel(), weight) / weight.sum()
     low, high = float(own.min()), float(own.max())
     middle = float(np.average(own, weights=weight))
     for _ in range(_HALVINGS):
         excess = float(share @ curve.chance(totals + middle)) - mean_risk
-        if abs(excess) <= 1e-12:
+        if abs(excess) <= 1e-12:  # rounding errors of the mean
             break
         low, high = (low, middle) if excess > 0 else (middle, high)
         middle = (low + high) / 2
@@ -165,7 +167,7 @@ def _neutral(
 
 
 def _ratio_of_ranges(before: Sequence[Any], after: Sequence[Any]) -> float:
-    """Return the sum of the ranges of former points by that of new ones."""
+    """Return the ratio of the summed ranges of points, as a start for the multiplier."""
     old, new = (sum(float(np.ptp(table)) for table in tables) for tables in (before, after))
     return old / new if old and new else 1.0
 
@@ -208,8 +210,8 @@ def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[
         j = int(step.feature)
         if not table.any():
             continue
-        bins_of = _of_numbers if step.bins.categories is None else _of_categories
-        fields, bins = bins_of(ranker, step, table, data.X[:, j])
+        describe = _numeric_bins if step.bins.categories is None else _categorical_bins
+        fields, bins = describe(ranker, step, table, data.X[:, j])
         upper = data.weight * np.asarray(data.y, dtype=bool)
         n_bins = len(fields["points"])
         variables.append(
@@ -224,12 +226,12 @@ def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[
     return tuple(sorted(variables, key=lambda variable: variable.column))
 
 
-def _of_numbers(
+def _numeric_bins(
     ranker: Any, step: StepFunction, table: Indices, x: Floats
 ) -> tuple[dict[str, Any], Indices]:
-    """Return points and bins of a feature of numbers, and the bin of each row.
+    """Return the bins of a numeric feature with their points, and the bin of each row.
 
-    Neighbouring bins with equal points are one. Thresholds that the user has given stay.
+    Neighbouring bins with equal points are merged. Thresholds of the user stay as they are.
     """
     bins = step.bins
     is_step = np.diff(table[: bins.n_values]) != 0
@@ -245,19 +247,19 @@ def _of_numbers(
     return fields, Variable("", 0, **fields).bins(x)
 
 
-def _of_categories(
+def _categorical_bins(
     ranker: Any, step: StepFunction, table: Indices, x: Floats
 ) -> tuple[dict[str, Any], Indices]:
-    """Return points and categories of a feature, and the bin of each row.
+    """Return the groups of categories of a feature with their points, and the bin of each row.
 
-    Groups with equal points are one, and come in the order of their points; ordered levels are
-    one if they are neighbours, and come in their order. Categories that were too few for a bin of
-    the ranker have the points of missing values.
+    Groups with equal points are merged, and sorted by points; ordered levels are merged only with
+    neighbours, and keep their order. Categories that were too rare for a bin of the ranker have the
+    points of missing values.
     """
     bins, j = step.bins, int(step.feature)
     assert bins.categories is not None
-    is_missing = np.isnan(x)
-    codes = np.unique(x[~is_missing].astype(np.intp))
+    is_present = ~np.isnan(x)
+    codes, code_of_row = np.unique(x[is_present].astype(np.intp), return_inverse=True)
     bin_of_code = np.where(bins.categories < 0, bins.missing, bins.categories)[codes]
     if bins.ordered:
         run = np.cumsum(np.concatenate([[True], np.diff(table) != 0]))
@@ -270,25 +272,23 @@ def _of_categories(
     order = np.argsort(codes if rank is None else np.asarray(rank)[codes], kind="stable")
     values = ranker.category_codes_.categories[j].tolist()
     groups: list[list[Any]] = [[] for _ in points]
-    for code, number in zip(codes[order], group[order], strict=True):
-        groups[number].append(values[code])
-    group_of_code = np.zeros(len(bins.categories), dtype=np.intp)
-    group_of_code[codes] = group
-    number = np.full(len(x), len(points))
-    number[~is_missing] = group_of_code[x[~is_missing].astype(np.intp)]
+    for code, group_of_code in zip(codes[order], group[order], strict=True):
+        groups[group_of_code].append(values[code])
+    bin_of_row = np.full(len(x), len(points))
+    bin_of_row[is_present] = group[code_of_row.ravel()]
     missing = int(table[bins.missing])
     fields = {
         "points": (*points.tolist(), missing, missing),
         "groups": tuple(map(tuple, groups)),
     }
-    return fields, number
+    return fields, bin_of_row
 
 
 def shortest_decimal(low: float, high: float) -> float:
     """Return the number strictly between two with the fewest digits after rounding.
 
-    It is the multiple of a power of ten that is nearest to the middle, for the greatest power with
-    one between them. Where no number is between them it is `low`.
+    It is the multiple of a power of ten nearest to the middle, for the greatest power that has a
+    multiple between them. If no float is between them it is `low`.
     """
     ends = [Decimal(repr(low)), Decimal(repr(high))]
     middle = _EXACT.divide(_EXACT.add(*ends), Decimal(2))
@@ -304,12 +304,12 @@ def shortest_decimal(low: float, high: float) -> float:
 def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
     """Return increasing thresholds that divide the same training values and read well.
 
-    Each is the value below the threshold where all are whole, else a number of few digits between
-    that and the value above.
+    If all values are integers, each is the greatest value below the threshold; else a number of
+    few digits between its neighbours.
     """
     present = np.unique(values[~np.isnan(values)])
-    place = np.searchsorted(present, thresholds, side="right")
-    lower, upper = present[place - 1], present[place]
+    above = np.searchsorted(present, thresholds, side="right")
+    lower, upper = present[above - 1], present[above]
     if np.array_equal(present, np.floor(present)):
         return lower
     ends = zip(lower.tolist(), upper.tolist(), strict=True)
@@ -317,12 +317,14 @@ def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
 
 
 def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict[str, Any]:
-    """Return what the card states of its making."""
+    """Return the settings of the fit, for the details of the card."""
     low, high = points or (None, None)
     names = getattr(ranker, "feature_names_in_", None)
     signs = ranker.stump_settings()["monotonic_cst"]
-    called = {j: f"x{j}" if names is None else str(names[j]) for j in signs}
     words = {1: "rising", -1: "falling"}
+    monotone = [
+        f"{f'x{j}' if names is None else names[j]} {words[sign]}" for j, sign in signs.items()
+    ]
     stumps: Any = as_model(ranker.weak_ranker)
     alpha = getattr(ranker, "alpha", None)
     odds = scaling if isinstance(scaling, dict) else {}
@@ -334,7 +336,7 @@ def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict
         "ridge": alpha if isinstance(alpha, str | None) else float(alpha),
         "most_terms": stumps.max_thresholds,
         "smallest_bin": float(stumps.min_bin_size),
-        "monotone": ", ".join(f"{called[j]} {words[sign]}" for j, sign in signs.items()) or None,
+        "monotone": ", ".join(monotone) or None,
         "lowest_points": low,
         "highest_points": high,
         "scaling": "pdo" if odds else scaling,
@@ -343,7 +345,7 @@ def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict
 
 
 def _rows(data: Rows, held_out: Rows | None) -> dict[str, Any]:
-    """Return what the card states of its rows."""
+    """Return the numbers of rows and the held-out AUC, for the details of the card."""
     figures = {}
     if held_out is not None and held_out.qid is None and len(np.unique(held_out.y)) == 2:
         y, totals = held_out.y, held_out.X[:, 0]

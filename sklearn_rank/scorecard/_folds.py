@@ -26,7 +26,7 @@ Fold = tuple[Indices, Indices]
 
 
 def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[Fold]]:
-    """Return rows, some of them in parts, and folds of them; no folds of too few rows.
+    """Return rows, heavy ones divided, and their folds; none if rows are too few.
 
     Without queries the folds are stratified by class, and rows with the same features are dealt
     as `Lots` says; else they are of whole queries. There are no more folds than rows of the
@@ -42,33 +42,32 @@ def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[
         Divides the rows.
     """
     seed = int(check_random_state(random_state).randint(2**31 - 1))
+    folds: list[Fold] = []
     if data.qid is None:
         lots = Lots(data)
         n_folds = int(min(n_folds, lots.count_by_level().min()))
     else:
         n_folds = int(min(n_folds, data.qid.max() + 1))
     if n_folds < 2:
-        return data, []
+        return data, folds
     if data.qid is None:
         rows, fold = lots.folds(n_folds, seed)
+        folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     else:
-        rows, fold = data, np.empty(len(data.y), dtype=np.intp)
         splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
-        for number, (_, test) in enumerate(splitter.split(data.y, data.y, qid=data.qid)):
-            fold[test] = number
-    folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+        rows, folds = data, list(splitter.split(data.y, data.y, qid=data.qid))
     return rows, [fold for fold in folds if _has_pairs(rows, *fold)]
 
 
-def given_folds(data: Rows, cv: Any, y: Any, qid: Any) -> list[Fold]:
-    """Return the folds of a splitter, or given ones, without rows of weight zero."""
+def split_rows(data: Rows, cv: Any, y: Any, qid: Any) -> list[Fold]:
+    """Return the folds of a splitter or an iterable, without rows of weight zero."""
     y = check_column(y, "y")
     splitter = check_cv(cv, y, classifier=True)
     splits = split_queries(splitter, np.zeros((len(y), 1)), y, qid=qid, groups=qid)
-    place = np.full(len(y), -1)
-    place[data.position] = np.arange(len(data.position))
+    row = np.full(len(y), -1)  # the row of `data` by the index in y; -1 for weight zero
+    row[data.position] = np.arange(len(data.position))
     try:
-        folds = [(place[train], place[test]) for train, test in splits]
+        folds = [(row[train], row[test]) for train, test in splits]
     except (IndexError, TypeError) as error:
         raise ValueError(
             f"cv of Scorecard must yield pairs of arrays with indices of the {len(y)} rows, for "
@@ -88,8 +87,8 @@ def held_out_totals(
 ) -> Rows | None:
     """Return rows whose one feature is their standardised total by a card made without them.
 
-    It is the total less the mean over the training rows of that card, by their standard
-    deviation. Of several such cards it is the first. None without folds.
+    Totals are standardised by their mean and standard deviation over the training rows of that
+    card. A row held out by several folds has the total of the first. None without folds.
 
     Parameters
     ----------

@@ -44,26 +44,25 @@ def checked_rows(scorecard: Any, X: Any) -> Any:
 def _takes_by_name(card: Card, X: Any) -> bool:
     """Whether X is a data frame whose columns the card finds by their names.
 
-    It has those of the card, each once; others of the training rows may be missing, and further
-    ones are not looked at. Of a frame with all columns of training scikit-learn demands their
-    order, and of one that shares none that it is refused. A column of the card that is there twice
-    raises ValueError.
+    It has each column of the card once; it may lack others and have further ones. But scikit-learn
+    requires the order of training for a frame with all columns of training, and an error for one
+    that shares none. A repeated column of the card raises ValueError.
     """
     if card.feature_names is None or not is_data_frame(X):
         return False
-    number = Counter(X.columns)
+    count = Counter(X.columns)
     training, names = list(card.feature_names), list(X.columns)
     is_shuffled = names != training and sorted(map(str, names)) == sorted(training)
-    wanted = [variable.name for variable in card.variables]
-    twice = [name for name in wanted if number[name] > 1]
-    if twice:
-        raise ValueError(f"A scorecard needs unique column names. X has {twice} more than once.")
-    has_all = all(number[name] for name in wanted)
-    return has_all and not is_shuffled and not number.keys().isdisjoint(training)
+    card_names = [variable.name for variable in card.variables]
+    repeated = [name for name in card_names if count[name] > 1]
+    if repeated:
+        raise ValueError(f"A scorecard needs unique column names. X has {repeated} more than once.")
+    has_all = all(count[name] for name in card_names)
+    return has_all and not is_shuffled and not count.keys().isdisjoint(training)
 
 
 def _check_names(scorecard: Any, X: Any) -> None:
-    """Raise scikit-learn's error for other columns, and say which ones the card needs."""
+    """Raise scikit-learn's error for unexpected columns; add those that the card needs."""
     try:
         validate_data(scorecard, X, reset=False, skip_check_array=True)
     except ValueError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
+from sklearn_rank._core.validation import Number
 from sklearn_rank.scorecard.card import MADE_FOR, Card, Variable, plain
 
 LARGEST_TOTAL = 2**31 - 1
@@ -135,8 +136,8 @@ def _card_of(document: Any) -> Card:
     checked["variables"] = tuple(Variable(**fields) for fields in checked["variables"])
     checked["risk"] = tuple(tuple(row.values()) for row in checked["risk"])
     card = Card(**checked)
-    for is_so, sentence in chain(_rules(card), _rules_of_risk(card)):
-        if not is_so:
+    for holds, sentence in chain(_rules(card), _rules_of_risk(card)):
+        if not holds:
             raise _fail(sentence)
     return card
 
@@ -174,12 +175,12 @@ def _integer_of(digits: str) -> int:
 
 
 def _check(
-    is_so: Callable[[Any], Any], wanted: str, convert: Callable[[Any], Any] = lambda value: value
+    is_valid: Callable[[Any], Any], wanted: str, convert: Callable[[Any], Any] = lambda value: value
 ) -> Check:
     """Return the check that a value is as wanted."""
 
     def check(value: Any, place: str) -> Any:
-        if not is_so(value):
+        if not is_valid(value):
             raise _fail(f"{place} must be {wanted}. Got {_shown(value)}")
         return convert(value)
 
@@ -187,7 +188,7 @@ def _check(
 
 
 def _object(fields: dict[str, Check]) -> Check:
-    """Return the check of an object with these keys and no others, called by its name if any."""
+    """Return the check of an object with exactly these keys; errors use its name if it has one."""
 
     def check(value: Any, place: str) -> dict[str, Any]:
         _any_object(value, place)
@@ -211,9 +212,7 @@ def _list(check: Check) -> Check:
 
     def check_all(values: Any, place: str) -> tuple[Any, ...]:
         _any_list(values, place)
-        return tuple(
-            check(value, f"item {number} of {place}") for number, value in enumerate(values)
-        )
+        return tuple(check(value, f"item {index} of {place}") for index, value in enumerate(values))
 
     return check_all
 
@@ -237,11 +236,8 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _integer(least: int = -LARGEST_TOTAL) -> Check:
-    def is_so(value: Any) -> bool:
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        return is_integer and least <= value <= LARGEST_TOTAL
-
-    return _check(is_so, f"an integer from {least} to {LARGEST_TOTAL}", int)
+    allowed = Number(least, LARGEST_TOTAL, integer=True)
+    return _check(allowed.allows, f"an integer from {least} to {LARGEST_TOTAL}", int)
 
 
 def _decoded(value: Any, place: str = "a detail") -> Any:
@@ -291,12 +287,12 @@ _CARD = {
 
 
 Rules = Iterator[tuple[bool, str]]
-"""Whether a rule holds, and what to say where it does not."""
+"""Whether a rule holds, and the error where it does not."""
 
 
 def _repeated(values: Iterable[Any]) -> list[Any]:
-    """Return the values that were there before."""
-    return [value for value, number in Counter(values).items() if number > 1]
+    """Return the values that occur more than once."""
+    return [value for value, count in Counter(values).items() if count > 1]
 
 
 def _distinct(values: Iterable[Any], place: str) -> Rules:
@@ -334,10 +330,11 @@ def _rules_of_variable(variable: Variable, card: Card) -> Rules:
     expected = variable.name if card.feature_names is None else card.feature_names[column]
     wanted = f"column {column} is {expected!r} in feature_names, not {name}"
     yield expected == variable.name, wanted
-    limits, groups = variable.thresholds, variable.groups
-    yield _increase(limits), f"thresholds of {name} must increase. Got {_shown(list(limits))}"
-    is_of_one_kind = variable.kind == "number" or not limits
-    yield is_of_one_kind, f"{name} must have thresholds or groups of categories, not both"
+    thresholds, groups = variable.thresholds, variable.groups
+    wanted = f"thresholds of {name} must increase. Got {_shown(list(thresholds))}"
+    yield _increase(thresholds), wanted
+    has_one_kind = variable.kind == "number" or not thresholds
+    yield has_one_kind, f"{name} must have thresholds or groups of categories, not both"
     yield all(groups or ()), f"a group of {name} must have a category"
     values = [*variable.special, *chain(*(groups or ()))]
     yield from _distinct(values, f"special codes and categories of {name}")
@@ -348,9 +345,9 @@ def _rules_of_variable(variable: Variable, card: Card) -> Rules:
     )
     yield n_points == n_bins, f"points of {name} must be {wanted}. Got {n_points}"
     for key, weights in (("counts", variable.counts), ("events", variable.events)):
-        right, least = len(weights) == n_bins, min(weights, default=0)
-        is_none = not variable.counts and not variable.events
-        yield right or is_none, f"{key} of {name} must be {n_bins} or none. Got {len(weights)}"
+        least, has_none = min(weights, default=0), not variable.counts and not variable.events
+        is_complete = len(weights) == n_bins or has_none
+        yield is_complete, f"{key} of {name} must be {n_bins} or none. Got {len(weights)}"
         yield least >= 0, f"{key} of {name} must not be negative. Got {least}"
     for count, events in zip(variable.counts, variable.events, strict=True):
         wanted = f"events of {name} must not exceed counts"
@@ -362,11 +359,8 @@ def _rules_of_risk(card: Card) -> Rules:
     own = card.fingerprint()
     yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
     for total, *shares in card.risk:
-        wanted = "must have numbers from 0 to 1"
-        yield (
-            all(0 <= share <= 1 for share in shares),
-            f"the row of risk of the total {total} {wanted}",
-        )
+        wanted = f"the row of risk of the total {total} must have numbers from 0 to 1"
+        yield min(shares) >= 0 and max(shares) <= 1, wanted
         risk, low, high = shares
         wanted = f"the probability of the total {total} must be from low to high"
         yield low <= risk <= high, f"{wanted}. Got {risk}, {low} and {high}"

@@ -10,15 +10,19 @@ from scipy.special import expit, logit
 from sklearn_rank._core.protocols import Floats, Indices
 
 _MOST_STEPS, _MOST_HALVINGS = 200, 30
+"""Newton steps of a fit, of which few need more than ten; halvings of a step, to 1e-9 of it."""
+
 _LONGEST_STEP = 3.0
+"""Greatest change of a coefficient in one step: Newton steps overshoot where classes separate."""
+
 _PRECISION = 1e-8
+"""Greatest change of a coefficient in the last step."""
 
 _NEAR = 0.01
-"""Slopes up to this are near 0."""
+"""Greatest slope that counts as near its bound 0 (epsilon of Bertsekas)."""
 
 SHARP = 2.0
-"""How sharply a curve of more than two slopes bends at its knots."""
-
+"""Factor c of curves with more than two slopes: the bends of neighbouring knots stay apart."""
 
 KNOTS: dict[int, tuple[float, ...]] = {
     1: (),
@@ -26,21 +30,19 @@ KNOTS: dict[int, tuple[float, ...]] = {
     4: (-1.0, 0.0, 1.0),
     6: (-2.0, -1.0, 0.0, 1.0, 2.0),
 }
-"""Where the slope of the log odds changes, by the number of slopes."""
+"""Knots k_j, in standard deviations of the total, by the number of slopes."""
 
 
 def basis_of(z: Floats, n_slopes: int) -> Floats:
-    """Return the functions of z whose sum is the log odds: 1, and one for each slope.
-
-    That of a slope rises between its knots, smoothly, and is constant elsewhere (`RiskCurve`).
-    """
+    """Return the basis functions of z: 1, and for each slope a smooth ramp between its knots."""
     knots, constant = KNOTS[n_slopes], np.ones(len(z))
     if not knots:
         return np.column_stack([constant, z])
     sharp = SHARP if n_slopes > 2 else 1.0
     above = [np.logaddexp(0, sharp * (z - knot)) / sharp for knot in knots]
+    # The columns of b_1, b_2, ..., b_K in the equation of `RiskCurve`.
     below = -np.logaddexp(0, -sharp * (z - knots[0])) / sharp
-    between = [here - following for here, following in pairwise(above)]
+    between = [ramp - next_ramp for ramp, next_ramp in pairwise(above)]
     return np.column_stack([constant, below, *between, above[-1]])
 
 
@@ -59,7 +61,7 @@ def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
 def fit_increasing(
     basis: Floats, wanted: Floats, weight: Floats, near: Floats | None = None
 ) -> Floats:
-    r"""Return the coefficients of the greatest likelihood with slopes that are not negative.
+    r"""Return the maximum likelihood coefficients with non-negative slopes.
 
     .. math:: \max_{c: c_j \ge 0, j \ge 1} \; \sum_i a_i L_i - w_i \log(1 + e^{L_i}),
         \qquad L = B c
@@ -93,17 +95,16 @@ def fit_increasing(
     else:
         coefficients[:] = near
     value = _likelihood(basis, wanted, weight, coefficients)
-    left = np.arange(len(weight))
+    active = np.arange(len(weight))  # weightings that have not converged
     for _ in range(_MOST_STEPS):
-        if not len(left):
+        if not len(active):
             break
-        step = _newton_step(basis, wanted[left], weight[left], coefficients[left])
-        after, value[left] = _halved(
-            basis, wanted[left], weight[left], coefficients[left], step, value[left]
-        )
-        moved = np.abs(after - coefficients[left]).max(axis=1)
-        coefficients[left] = after
-        left = left[moved > _PRECISION]
+        data = basis, wanted[active], weight[active]
+        step = _newton_step(*data, coefficients[active])
+        after, value[active] = _halved(*data, coefficients[active], step, value[active])
+        change = np.abs(after - coefficients[active]).max(axis=1)
+        coefficients[active] = after
+        active = active[change > _PRECISION]
     return coefficients
 
 
@@ -113,17 +114,17 @@ def _likelihood(basis: Floats, wanted: Floats, weight: Floats, coefficients: Flo
 
 
 def _newton_step(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
-    """Return the step of each weighting to the maximum of a parabola, at most 3 long.
+    """Return the Newton step of each weighting, at most 3 long.
 
-    A slope near 0 that is to fall goes by itself, so that the others find the best step for it at
-    0: else a step cut off at 0 may lead down (Bertsekas, section 2).
+    A slope near 0 with a negative derivative takes a step of its own, and the others the Newton
+    step without it: else a step cut off at 0 may lower the likelihood (Bertsekas, section 2).
     """
     size = basis.shape[1]
     chance = expit(coefficients @ basis.T)
     gradient = (wanted - weight * chance) @ basis
     products = (basis[:, :, np.newaxis] * basis[:, np.newaxis, :]).reshape(len(basis), -1)
     curvature = ((weight * chance * (1 - chance)) @ products).reshape(-1, size, size)
-    # Coefficients that the points do not tell apart stay where they are.
+    # The ridge makes the matrix regular where columns of the basis agree at all points.
     trace = np.trace(curvature, axis1=1, axis2=2)
     ridge = (1e-12 if size <= 3 else 1e-9) * trace + 1e-300
     curvature = curvature + ridge[:, np.newaxis, np.newaxis] * np.eye(size)
@@ -144,19 +145,21 @@ def _halved(
     step: Floats,
     before: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return where steps lead, halved until the likelihood does not fall, and the likelihood.
+    """Return the coefficients after steps, halved until the likelihood does not fall, and it.
 
     Slopes that a step would make negative become 0.
     """
     after, value = coefficients.copy(), before.copy()
-    left: Indices = np.arange(len(step))
-    for number in range(_MOST_HALVINGS):
-        tried = coefficients[left] + step[left] / 2**number
-        tried[:, 1:] = np.maximum(tried[:, 1:], 0)
-        reached = _likelihood(basis, wanted[left], weight[left], tried)
-        is_good = reached >= before[left] - 1e-12 * np.abs(before[left])
-        after[left[is_good]], value[left[is_good]] = tried[is_good], reached[is_good]
-        left = left[~is_good]
-        if not len(left):
+    active: Indices = np.arange(len(step))
+    for halvings in range(_MOST_HALVINGS):
+        candidate = coefficients[active] + step[active] / 2**halvings
+        candidate[:, 1:] = np.maximum(candidate[:, 1:], 0)
+        likelihood = _likelihood(basis, wanted[active], weight[active], candidate)
+        # At the maximum rounding errors may lower the likelihood of an exact step.
+        is_good = likelihood >= before[active] - 1e-12 * np.abs(before[active])
+        improved = active[is_good]
+        after[improved], value[improved] = candidate[is_good], likelihood[is_good]
+        active = active[~is_good]
+        if not len(active):
             break
     return after, value

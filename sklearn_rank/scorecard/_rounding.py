@@ -18,10 +18,14 @@ from sklearn_rank._core.warnings import warn
 from sklearn_rank.models import StepFunction
 
 _TOLERANCE = 1e-9
+"""Rounding errors of points before they are rounded, and relative ones of an objective."""
+
 _N_SCALES, _N_CLIPPED = 36, 10
-"""Scales up to the one at which the widest variable fills the range, and beyond it."""
+"""Number of scales up to the one at which the widest variable fills the range, and beyond it."""
 
 _LARGEST = 100
+"""Greatest total of a card with ``scaling="minmax"``."""
+
 _KEYS = {
     "pdo": Number(0, 1e6, closed="right"),
     "score": Number(-1e9, 1e9),
@@ -29,7 +33,7 @@ _KEYS = {
 }
 
 _FEW = 0.02
-"""Share of the rows below which missing values and special codes are no evidence."""
+"""Share of the rows below which missing values and special codes get mean points."""
 
 
 def _is_scaling(value: Any) -> bool:
@@ -47,7 +51,7 @@ SCALING = Described(
 
 @dataclass(frozen=True, eq=False)
 class BinnedTraining:
-    """Training rows, of which those with equal bins, class and query are one.
+    """Training rows, merged where bins, class and query are equal.
 
     Attributes
     ----------
@@ -73,7 +77,7 @@ class BinnedTraining:
 
     @cached_property
     def steps(self) -> list[StepFunction]:
-        """The step functions of the ranker, 0 where training did not teach missing values."""
+        """The step functions of the ranker, 0 for missing values that training has not seen."""
         return [
             replace(step, values=np.append(step.values[:-1], 0.0)) if step.is_neutral else step
             for step in self.ranker.step_functions_
@@ -126,8 +130,8 @@ class BinnedTraining:
         return float(self._objective.value(multiplier * totals))
 
     def best_multiplier(self, totals: Floats, near: float) -> tuple[float, float]:
-        """Return the multiplier, from half to twice one, with the least objective; and that."""
-        # In logarithms half and twice the multiplier are equally far.
+        """Return the multiplier from near / 2 to 2 near with the least objective, and that."""
+        # Logarithms make the search symmetric: near / 2 and 2 near are equally far.
         result = minimize_scalar(
             lambda log: self.objective(totals, float(np.exp(log))),
             bounds=(np.log(near / 2), np.log(near * 2)),
@@ -157,13 +161,13 @@ class Rounded:
 
 
 def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
-    r"""Return integer points whose totals have the least objective, of many scales.
+    r"""Return integer points, at the scale with the least objective.
 
     Points are :math:`\lfloor c \, (v_b - v_r) + 1/2 \rfloor` with v the values of a step
     function, r its bin with most rows and c one scale for all, clipped to the range of points.
     Totals T are compared at the multiplier that undoes the scale, by J(T / c) with J the
-    objective of the ranker. So a table is judged as an approximation of the ranker's own: a
-    search for integers with an even smaller J would undo the ranker's ridge.
+    objective of the ranker. A table is thus compared with the ranker's own: a search for integers
+    with an even smaller J would undo the ridge of the ranker.
 
     Parameters
     ----------
@@ -172,26 +176,27 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
     points : (int, int)
         Least and greatest points of a bin.
     """
+    # 1) Choose scales c: up to the one at which the widest variable fills the range, and beyond.
     span = max((float(np.ptp(step.values)) for step in training.steps), default=0.0)
     scales = np.ones(1)
     if span > 0:
-        ends = np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)
-        scales = np.concatenate(ends) * ((points[1] - points[0] + 0.49) / span)
-    tried = [_scaled(training, scale, points) for scale in scales]
-    # The first of those whose losses differ by no more than rounding errors.
-    least = min(rounded.loss for rounded in tried)
+        factors = np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)
+        # 0.49 more than the range still rounds into it.
+        scales = np.concatenate(factors) * ((points[1] - points[0] + 0.49) / span)
+    # 2) Round c (v_b - v_r) at each scale, and evaluate J(T / c).
+    candidates = []
+    for scale in scales:
+        tables = [_in_range(nearest(scale * table), points) for table in training.centred]
+        loss = training.objective(training.totals(tables), 1 / scale)
+        candidates.append(Rounded(tables, 1 / scale, loss))
+    # 3) Take the first scale whose loss exceeds the least by no more than rounding errors.
+    least = min(candidate.loss for candidate in candidates)
     most = least + _TOLERANCE * max(1.0, abs(least))
-    return next(rounded for rounded in tried if rounded.loss <= most)
-
-
-def _scaled(training: BinnedTraining, scale: float, points: tuple[int, int]) -> Rounded:
-    """Return step functions times a scale, rounded, with the objective at 1 / scale."""
-    tables = [_in_range(nearest(scale * table), points) for table in training.centred]
-    return Rounded(tables, 1 / scale, training.objective(training.totals(tables), 1 / scale))
+    return next(candidate for candidate in candidates if candidate.loss <= most)
 
 
 def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
-    """Return points shifted as little as makes them fit in the range, then clipped."""
+    """Return points with the smallest shift that brings them into the range, then clipped."""
     low, high = points
     shift = max(0, low - int(table.min())) + min(0, high - int(table.max()))
     return np.clip(table + shift, low, high)
@@ -200,7 +205,7 @@ def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
 def scaled_points(
     tables: Sequence[Floats | Indices], line: tuple[float, float], scaling: dict[str, Any]
 ) -> tuple[list[Indices], int]:
-    r"""Return points and an intercept by which a number of points doubles the odds.
+    r"""Return points and an intercept for which "pdo" points double the odds.
 
     Points v become the nearest integer to B v with :math:`B = b \, \text{pdo} / \ln 2`, where
     the log odds are a + b T of the totals T of the former points.
@@ -218,7 +223,7 @@ def scaled_points(
     factor = scaling["pdo"] / np.log(2)
     ranges = [slope * float(np.ptp(table)) for table in tables]
     leaves_points = any(nearest(factor * span) for span in ranges)
-    # Between the lowest and the highest total the odds do not even double: no pdo is to blame.
+    # If the odds do not double over the whole range of totals, the cause is not pdo.
     if not leaves_points and sum(ranges) < np.log(2):
         warn(
             "scaling of Scorecard leaves no points: the ranker orders held-out rows hardly better "
@@ -231,9 +236,9 @@ def scaled_points(
             f"folds the log odds change by {slope:.3g} for each point of the unscaled card. Use a "
             "larger pdo."
         )
-    start = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
-    points, intercept = [nearest(factor * slope * table) for table in tables], nearest(start)
-    # What all bins of a variable have is part of the intercept.
+    offset = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
+    points, intercept = [nearest(factor * slope * table) for table in tables], nearest(offset)
+    # Points that all bins of a variable share move to the intercept.
     common = [int(table[0]) if np.ptp(table) == 0 else 0 for table in points]
     points = [table - shift for table, shift in zip(points, common, strict=True)]
     return points, int(intercept) + sum(common)
@@ -248,42 +253,36 @@ def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
     spans = np.array([float(np.ptp(table)) for table in tables])
     if not spans.any():
         return [np.zeros(len(table), dtype=np.intp) for table in tables]
-    largest = _shares(spans / spans.sum())
+    # The variables with the largest remainders get the points that rounding down leaves over.
+    exact = spans / spans.sum() * _LARGEST
+    largest = np.floor(exact + _TOLERANCE)
+    order = np.argsort(-np.round(exact - largest, 9), kind="stable")
+    largest[order[: _LARGEST - int(largest.sum())]] += 1
     return [
         nearest(int(most) * (table - table.min()) / (span or 1.0))
         for table, span, most in zip(tables, spans, largest, strict=True)
     ]
 
 
-def _shares(share: Floats) -> Indices:
-    """Return integers that sum to 100, near 100 times some shares that sum to one."""
-    exact = share * _LARGEST
-    whole = np.floor(exact + _TOLERANCE)
-    left = _LARGEST - int(whole.sum())
-    order = np.argsort(-np.round(exact - whole, 9), kind="stable")
-    whole[order[:left]] += 1
-    return whole.astype(np.intp)
-
-
 def nearest(values: Any) -> Indices:
-    """Return the nearest integers; halves go up, also where they are short by rounding errors."""
+    """Return the nearest integers; halves, up to rounding errors, are rounded up."""
     return np.asarray(np.floor(values + (0.5 + _TOLERANCE))).astype(np.intp)
 
 
 def with_mean_points(training: BinnedTraining, tables: Sequence[Any]) -> list[Any]:
-    """Return points, the mean ones for missing values and codes of which no rule tells.
+    """Return tables with the mean points of a variable in special and missing bins without rule.
 
-    Where these are enough rows for a bin, the ranker might have told them apart and did not.
+    Bins of more rows keep 0: the ranker had enough rows to learn a rule, and learnt none.
     """
-    completed = list(tables)
-    for number, (step, weight) in enumerate(
-        zip(training.steps, training.weight_by_bin, strict=True)
-    ):
-        is_untold = (step.values == 0) & (weight < _FEW * weight.sum())
-        is_untold[: step.bins.n_values] = False
-        if is_untold.any() and not is_untold.all() and weight[~is_untold].any():
-            table = tables[number]
-            mean = np.average(table[~is_untold], weights=weight[~is_untold])
+    completed = []
+    for step, weight, table in zip(training.steps, training.weight_by_bin, tables, strict=True):
+        has_rule = (step.values != 0) | (weight >= _FEW * weight.sum())
+        has_rule[: step.bins.n_values] = True
+        if not has_rule.all() and weight[has_rule].any():
+            mean = np.average(table[has_rule], weights=weight[has_rule])
             is_rounded = np.issubdtype(table.dtype, np.integer)
-            completed[number] = np.where(is_untold, nearest(mean) if is_rounded else mean, table)
+            mean_points = nearest(mean) if is_rounded else mean
+            completed.append(np.where(has_rule, table, mean_points))
+        else:
+            completed.append(table)
     return completed

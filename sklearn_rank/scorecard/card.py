@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import chain, pairwise
@@ -135,12 +135,10 @@ class Variable:
             return "number"
         values = map(plain, chain(*self.groups, self.special))
         kinds = {type(value).__name__ for value in values} or {"str"}
-        if kinds in ({"str"}, {"bool"}):
-            return kinds.pop()
-        if kinds <= {"bool", "int"}:
-            return "int"
-        if kinds <= {"bool", "int", "float"}:
-            return "float"
+        # The narrowest kind that holds all values; strings do not mix with numbers.
+        for allowed in (("str",), ("bool",), ("bool", "int"), ("bool", "int", "float")):
+            if kinds <= set(allowed):
+                return allowed[-1]
         raise ValueError(
             f"The categories of {self.name!r} must be all strings or all numbers. "
             f"Got {', '.join(sorted(kinds))}."
@@ -151,12 +149,12 @@ class Variable:
         if self.groups is None:
             values = _as_floats(x, self.name)
             bins = np.searchsorted(np.array(self.thresholds, dtype=np.float64), values)
-            for number, code in enumerate(self.special, start=self.n_values):
-                bins[values == code] = number
+            for special_bin, code in enumerate(self.special, start=self.n_values):
+                bins[values == code] = special_bin
             bins[np.isnan(values)] = self.missing
             return bins
-        bin_of = {value: number for number, group in enumerate(self.groups) for value in group}
-        bin_of |= {code: number for number, code in enumerate(self.special, start=self.n_values)}
+        groups = [*self.groups, *((code,) for code in self.special)]
+        bin_of = {value: group_bin for group_bin, group in enumerate(groups) for value in group}
         other = self.n_bins - 1
         bins_of_values = (
             bin_of[value] if value in bin_of else self.missing if is_missing(value) else other
@@ -171,43 +169,40 @@ class Variable:
         unseen = self.unseen_bins()
         return [
             Bin(
-                label + NOT_SEEN * (number in unseen),
+                label + NOT_SEEN if index in unseen else label,
                 kind,
                 **fields,
-                points=int(self.points[number]),
-                count=float(counts[number]),
-                events=float(events[number]),
+                points=int(self.points[index]),
+                count=float(counts[index]),
+                events=float(events[index]),
             )
-            for number, (label, kind, fields) in enumerate(self._descriptions())
+            for index, (label, kind, fields) in enumerate(self._descriptions())
         ]
 
     def labels(self) -> list[str]:
         """Return how each bin reads on the card."""
-        return [line.label for line in self.listed()]
+        return [card_bin.label for card_bin in self.listed()]
 
     def unseen_bins(self) -> list[int]:
         """Return the bins of special codes, missing and other values that no training row has."""
-        others = range(self.n_values, self.n_bins)
-        return [number for number in others if self.counts and self.counts[number] == 0]
+        extra_bins = range(self.n_values, self.n_bins)
+        return [index for index in extra_bins if self.counts and self.counts[index] == 0]
 
-    def _descriptions(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return the label, the kind and the values of each bin."""
-        bins: list[tuple[str, str, dict[str, Any]]] = []
+    def _descriptions(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield the label, the kind and the values of each bin."""
         if self.groups is None:
-            labels = _range_labels(self.thresholds)
-            if self.special and not self.thresholds:
-                labels = ["any other value"]
-            ends = [*self.thresholds, None]
-            bins += [
-                (label, "range", {"up_to": end}) for label, end in zip(labels, ends, strict=True)
-            ]
+            only = "any other value" if self.special else "any value"
+            labels = _range_labels(self.thresholds) if self.thresholds else [only]
+            for label, end in zip(labels, [*self.thresholds, None], strict=True):
+                yield label, "range", {"up_to": end}
         for group in self.groups or ():
             label = ", ".join(map(label_of, group))
-            bins.append((label, "categories", {"values": tuple(map(plain, group))}))
+            yield label, "categories", {"values": tuple(map(plain, group))}
         for code in self.special:
-            bins.append((f"is {number_text(code)}", "special", {"values": (plain(code),)}))
-        bins.append(("missing", "missing", {}))
-        return bins if self.groups is None else [*bins, ("any other", "other", {})]
+            yield f"is {number_text(code)}", "special", {"values": (plain(code),)}
+        yield "missing", "missing", {}
+        if self.groups is not None:
+            yield "any other", "other", {}
 
 
 def plain(value: Any) -> Any:
@@ -221,9 +216,7 @@ def number_text(value: float) -> str:
 
 
 def _range_labels(thresholds: Sequence[float]) -> list[str]:
-    """Return how the bins between thresholds read."""
-    if not thresholds:
-        return ["any value"]
+    """Return the labels of the bins between thresholds, of which there is at least one."""
     ends = [number_text(threshold) for threshold in thresholds]
     inside = [f"> {low} and <= {high}" for low, high in pairwise(ends)]
     return [f"<= {ends[0]}", *inside, f"> {ends[-1]}"]
@@ -235,8 +228,8 @@ def label_of(category: Any) -> str:
         is_float = isinstance(category, float)
         return number_text(category) if is_float else str(category)
     is_plain = category.isprintable() and category == category.strip() and category
-    is_taken = category in ("missing", "any other") or category.endswith(NOT_SEEN)
-    is_clear = is_plain and not is_taken and not set(category) & set(',"')
+    is_reserved = category in ("missing", "any other") or category.endswith(NOT_SEEN)
+    is_clear = is_plain and not is_reserved and not set(category) & set(',"')
     return category if is_clear else json.dumps(category)
 
 
@@ -250,11 +243,9 @@ def _as_floats(x: Values, name: str) -> Floats:
     values = np.asarray(x)
     if values.dtype.kind == "O":
         values = np.array([np.nan if is_missing(value) else value for value in values], object)
-    if values.dtype.kind in "mM":
-        raise ValueError(
-            f"The column {name!r} of X must hold numbers. Its dtype is {values.dtype}."
-        )
     try:
+        if values.dtype.kind in "mM":
+            raise TypeError(f"Its dtype is {values.dtype}.")
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"The column {name!r} of X must hold numbers. {error}") from error
@@ -318,15 +309,15 @@ class Card:
         """
         columns, n_rows = self._columns_of(X)
         bins = np.zeros((n_rows, len(self.variables)), dtype=np.intp)
-        for number, (variable, values) in enumerate(zip(self.variables, columns, strict=True)):
-            bins[:, number] = variable.bins(values)
+        for index, (variable, values) in enumerate(zip(self.variables, columns, strict=True)):
+            bins[:, index] = variable.bins(values)
         return bins
 
     def points(self, X: Any) -> Indices:
         """Return the points of each row and variable, shape (n_rows, n_variables)."""
         bins = self.bins(X)
-        for number, variable in enumerate(self.variables):
-            bins[:, number] = np.array(variable.points, dtype=np.intp)[bins[:, number]]
+        for index, variable in enumerate(self.variables):
+            bins[:, index] = np.array(variable.points, dtype=np.intp)[bins[:, index]]
         return bins
 
     def totals(self, X: Any) -> Indices:
@@ -378,17 +369,17 @@ class Card:
     def _columns_of(self, X: Any) -> tuple[list[Values], int]:
         """Return the values of each variable, and the number of rows."""
         names = [str(name) for name in getattr(X, "columns", ())]
-        places = [variable.column for variable in self.variables]
+        columns = [variable.column for variable in self.variables]
         is_by_name = bool(names) and self.feature_names is not None
         if is_by_name:
-            wanted = [variable.name for variable in self.variables]
-            lacking = [name for name in wanted if name not in names]
-            if lacking:
+            card_names = [variable.name for variable in self.variables]
+            absent_names = [name for name in card_names if name not in names]
+            if absent_names:
                 raise ValueError(
-                    f"The scorecard needs the columns {lacking}, which X lacks. "
+                    f"The scorecard needs the columns {absent_names}, which X lacks. "
                     f"X has {_shortened(names)}."
                 )
-            places = [names.index(name) for name in wanted]
+            columns = [names.index(name) for name in card_names]
         if not is_data_frame(X):
             X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if len(X.shape) != 2:
@@ -398,7 +389,7 @@ class Card:
                 f"X has {X.shape[1]} features, but the scorecard is expecting {self.n_features} "
                 "features as input."
             )
-        return [column_of(X, place)[:, 0] for place in places], int(X.shape[0])
+        return [column_of(X, column)[:, 0] for column in columns], int(X.shape[0])
 
 
 def _shortened(names: Sequence[str], most: int = 20) -> str:

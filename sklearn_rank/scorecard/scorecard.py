@@ -30,7 +30,7 @@ from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.models import Stumps, as_model
 from sklearn_rank.scorecard._build import build_card
 from sklearn_rank.scorecard._exports import CardExports
-from sklearn_rank.scorecard._folds import given_folds, held_out_totals, make_folds
+from sklearn_rank.scorecard._folds import held_out_totals, make_folds, split_rows
 from sklearn_rank.scorecard._input import checked_rows
 from sklearn_rank.scorecard._json import card_from_json
 from sklearn_rank.scorecard._rounding import SCALING
@@ -43,15 +43,16 @@ _FEW_TERMS = 50
 """Terms up to which a card is small: a refit of all terms after each choice is worth its time."""
 
 _MOST_POINTS = 1_000_000
+"""Greatest points of a bin; totals of many variables then still fit into 32 bits."""
+
 _WIDEST_WEIGHTS = 1e100
+"""Greatest ratio of two weights; its cube is still a finite double."""
 
 
 def _is_points(value: Any) -> bool:
     """Whether a value is a pair of integers between which 0 lies, or None."""
-    if value is None:
-        return True
     if not isinstance(value, tuple | list) or len(value) != 2:
-        return False
+        return value is None
     integer = Number(-_MOST_POINTS, _MOST_POINTS, integer=True)
     return all(map(integer.allows, value)) and value[0] <= 0 <= value[1] and value[0] < value[1]
 
@@ -261,27 +262,25 @@ class Scorecard(CardExports, Predictor):
         self._check_parameters()
         arrays = {"qid": qid, "sample_weight": sample_weight}
         points = None if self.points is None else (int(self.points[0]), int(self.points[1]))
-        if isinstance(self.ranker, FrozenEstimator):
-            ranker, held_out = self.ranker.estimator, None
-            data = ranker.training_data(X, y, **arrays, is_fitted=True)
-            _check_weights(data)
-            distinct = data.distinct()
-        else:
-            ranker = self._unfitted_ranker()
-            data = ranker.training_data(X, y, **arrays)
-            _check_weights(data)
-            distinct = data.distinct()
+        is_fitted = isinstance(self.ranker, FrozenEstimator)
+        ranker = self.ranker.estimator if is_fitted else self._unfitted_ranker()
+        data = ranker.training_data(X, y, **arrays, is_fitted=is_fitted)
+        _check_weights(data)
+        distinct, held_out = data.distinct(), None
+        if not is_fitted:
             if getattr(ranker, "alpha", None) == "auto" and _has_ridge(ranker):
                 ranker.set_params(alpha=RIDGE / number_of_rows(distinct.weight))
+            # 1) Score the rows of each fold by a card made without them. 2) Fit all rows.
             with one_blas_thread():  # of small matrices two threads take longer than one
                 if isinstance(self.cv, int | np.integer):
                     rows, folds = make_folds(distinct, int(self.cv), self.random_state)
                 else:
-                    rows, folds = data, given_folds(data, self.cv, y, qid)
+                    rows, folds = data, split_rows(data, self.cv, y, qid)
                 held_out = held_out_totals(ranker, rows, folds, points, self.n_jobs)
                 ranker.fit(X, y, **arrays)
+        # 3) Round the ranker; find the probability at each total from the rows held out.
         card = build_card(ranker, distinct, points, self.scaling, held_out)
-        with unchanged_on_error(self):  # Ctrl-C: the earlier card stays whole
+        with unchanged_on_error(self):  # Ctrl-C here keeps the previous card
             self._set_card(card, ranker.classes_)
             self.ranker_ = ranker
         return self
@@ -448,13 +447,13 @@ class Scorecard(CardExports, Predictor):
 
 
 def _has_ridge(ranker: Any) -> bool:
-    """Whether a ranker takes a ridge for the stumps that it chooses one by one."""
+    """Whether the solver of a ranker has a ridge and moves single coordinates."""
     traits = ranker.solver_in_use.traits
     return traits.has_ridge and not traits.moves_all
 
 
 def _check_weights(data: Rows) -> None:
-    """Raise ValueError for weights whose sums or products leave the lightest unseen."""
+    """Raise ValueError for weights so different that sums or products lose the smallest."""
     light, heavy = float(data.weight.min()), float(data.weight.max())
     if heavy / _WIDEST_WEIGHTS > light:
         raise ValueError(

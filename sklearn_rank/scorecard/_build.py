@@ -72,7 +72,11 @@ def build_card(
         tables = minmax_points(tables)
     tables = with_mean_points(training, tables)
     totals = training.totals(tables) + intercept
-    start = rounded.multiplier * _ratio_of_ranges(rounded.tables, tables)
+    before, after = (
+        sum(float(np.ptp(table)) for table in points_by_bin)
+        for points_by_bin in (rounded.tables, tables)
+    )
+    start = rounded.multiplier * (before / after if before and after else 1.0)
     loss = training.best_multiplier(totals, start)[1]
     # 3) Find the probability at each total; with odds on the scale it is the one they are on.
     if curve is None:
@@ -166,12 +170,6 @@ def _neutral(
     return middle
 
 
-def _ratio_of_ranges(before: Sequence[Any], after: Sequence[Any]) -> float:
-    """Return the ratio of the summed ranges of points, as a start for the multiplier."""
-    old, new = (sum(float(np.ptp(table)) for table in tables) for tables in (before, after))
-    return old / new if old and new else 1.0
-
-
 def _curve(
     training: BinnedTraining,
     data: Rows,
@@ -182,7 +180,8 @@ def _curve(
     """Return the curve of probabilities at totals, calibrated on rows held out."""
     mean, deviation = moments(totals, training.weight)
     if held_out is None:
-        z, is_upper, weight = (totals - mean) / deviation, training.is_upper, training.weight
+        rows, weight = training.data, training.weight
+        z, is_upper = (totals - mean) / deviation, rows.y[rows.preferences.order]
         total = float(weight.sum())
     else:
         z, is_upper, weight = held_out.X[:, 0], held_out.y, held_out.weight
@@ -277,10 +276,7 @@ def _categorical_bins(
     bin_of_row = np.full(len(x), len(points))
     bin_of_row[is_present] = group[code_of_row.ravel()]
     missing = int(table[bins.missing])
-    fields = {
-        "points": (*points.tolist(), missing, missing),
-        "groups": tuple(map(tuple, groups)),
-    }
+    fields = {"points": (*points.tolist(), missing, missing), "groups": tuple(map(tuple, groups))}
     return fields, bin_of_row
 
 
@@ -292,8 +288,7 @@ def shortest_decimal(low: float, high: float) -> float:
     """
     ends = [Decimal(repr(low)), Decimal(repr(high))]
     middle = _EXACT.divide(_EXACT.add(*ends), Decimal(2))
-    last = middle.as_tuple().exponent
-    assert isinstance(last, int)
+    last = int(middle.as_tuple().exponent)
     for exponent in range(max(end.adjusted() for end in ends) + 1, last - 1, -1):
         rounded = float(middle.quantize(Decimal(1).scaleb(exponent), context=_EXACT))
         if low < rounded < high:
@@ -350,9 +345,9 @@ def _rows(data: Rows, held_out: Rows | None) -> dict[str, Any]:
     if held_out is not None and held_out.qid is None and len(np.unique(held_out.y)) == 2:
         y, totals = held_out.y, held_out.X[:, 0]
         auc = partial(roc_auc_score, y, totals, sample_weight=held_out.weight)
-        # scikit-learn brings the area to a scale on which chance is one half and the best 1.
-        least, most = _TOP**2 / 2, _TOP
-        area = least + (most - least) * (2 * auc(max_fpr=_TOP) - 1)
+        # Undo the standardisation of McClish: 1/2 for chance, the lowest area, and 1 for the best.
+        lowest, highest = _TOP**2 / 2, _TOP
+        area = lowest + (highest - lowest) * (2 * auc(max_fpr=_TOP) - 1)
         figures = {"held_out_auc": float(auc()), "held_out_pauc_5": float(area / _TOP)}
     return {
         "training_rows": float(data.weight.sum()),

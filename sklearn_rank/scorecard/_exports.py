@@ -27,8 +27,8 @@ class CardExports:
     def risk_table_(self) -> Any:
         """The probability of ``classes_[1]`` by total, as a pandas DataFrame."""
         pandas = import_extra("pandas", "cli", "The risk table of a scorecard")
-        rows: Any = self._fitted_card().risk
-        return pandas.DataFrame(list(rows), columns=["total", "risk", "low", "high"])
+        risk = list(self._fitted_card().risk)
+        return pandas.DataFrame(risk, columns=["total", "risk", "low", "high"])
 
     def to_frame(self) -> Any:
         """Return the card as a pandas DataFrame: `sklearn_rank.scorecard.to_frame`.

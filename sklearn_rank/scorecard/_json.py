@@ -22,7 +22,7 @@ _NOT_FINITE = "float"
 """Key of an object that stands for an infinite number or NaN among the details."""
 
 Check = Callable[[Any, str], Any]
-"""Takes a value and where it stands; returns it checked."""
+"""Takes a value and its path in the document; returns it checked."""
 
 
 def card_to_json(card: Card) -> str:
@@ -179,9 +179,9 @@ def _check(
 ) -> Check:
     """Return the check that a value is as wanted."""
 
-    def check(value: Any, place: str) -> Any:
+    def check(value: Any, path: str) -> Any:
         if not is_valid(value):
-            raise _fail(f"{place} must be {wanted}. Got {_shown(value)}")
+            raise _fail(f"{path} must be {wanted}. Got {_shown(value)}")
         return convert(value)
 
     return check
@@ -190,17 +190,17 @@ def _check(
 def _object(fields: dict[str, Check]) -> Check:
     """Return the check of an object with exactly these keys; errors use its name if it has one."""
 
-    def check(value: Any, place: str) -> dict[str, Any]:
-        _any_object(value, place)
+    def check(value: Any, path: str) -> dict[str, Any]:
+        _any_object(value, path)
         for key in fields:
             if key not in value:
-                raise _fail(f"{place} lacks {key!r}")
+                raise _fail(f"{path} lacks {key!r}")
         for key in value:
             if key not in fields:
-                raise _fail(f"{place} has the unknown key {key!r}; known are {', '.join(fields)}")
+                raise _fail(f"{path} has the unknown key {key!r}; known are {', '.join(fields)}")
         checked: dict[str, Any] = {}
         for key, check_field in fields.items():
-            owner = repr(checked["name"]) if "name" in checked else place
+            owner = repr(checked["name"]) if "name" in checked else path
             checked[key] = check_field(value[key], f"{key} of {owner}")
         return checked
 
@@ -210,15 +210,15 @@ def _object(fields: dict[str, Check]) -> Check:
 def _list(check: Check) -> Check:
     """Return the check of a list of such items."""
 
-    def check_all(values: Any, place: str) -> tuple[Any, ...]:
-        _any_list(values, place)
-        return tuple(check(value, f"item {index} of {place}") for index, value in enumerate(values))
+    def check_all(values: Any, path: str) -> tuple[Any, ...]:
+        _any_list(values, path)
+        return tuple(check(value, f"item {index} of {path}") for index, value in enumerate(values))
 
     return check_all
 
 
 def _optional(check: Check) -> Check:
-    return lambda value, place: None if value is None else check(value, place)
+    return lambda value, path: None if value is None else check(value, path)
 
 
 def _is_finite(value: Any) -> bool:
@@ -240,15 +240,15 @@ def _integer(least: int = -LARGEST_TOTAL) -> Check:
     return _check(allowed.allows, f"an integer from {least} to {LARGEST_TOTAL}", int)
 
 
-def _decoded(value: Any, place: str = "a detail") -> Any:
+def _decoded(value: Any, path: str = "a detail") -> Any:
     """Return a detail, the counterpart of `_encoded`."""
     if isinstance(value, dict):
         if list(value) == [_NOT_FINITE]:
-            return _any_infinite(value[_NOT_FINITE], place)
+            return _any_infinite(value[_NOT_FINITE], path)
         return {key: _decoded(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_decoded(item) for item in value]
-    return value if value is None or isinstance(value, bool | str) else _number(value, place)
+    return value if value is None or isinstance(value, bool | str) else _number(value, path)
 
 
 _any_object = _check(lambda value: isinstance(value, dict), "an object")
@@ -278,7 +278,7 @@ _CARD = {
     "feature_names": _optional(_list(_text)),
     "variables": _list(_object(_VARIABLE)),
     "risk": _list(_object(_RISK)),
-    "details": lambda value, place: _decoded(_any_object(value, place)),
+    "details": lambda value, path: _decoded(_any_object(value, path)),
 }
 """The keys of a document, and the check of each value."""
 
@@ -295,9 +295,9 @@ def _repeated(values: Iterable[Any]) -> list[Any]:
     return [value for value, count in Counter(values).items() if count > 1]
 
 
-def _distinct(values: Iterable[Any], place: str) -> Rules:
+def _distinct(values: Iterable[Any], path: str) -> Rules:
     for value in _repeated(values):
-        yield False, f"{place} must be distinct. {_shown(value)} is there twice"
+        yield False, f"{path} must be distinct. {_shown(value)} is there twice"
 
 
 def _increase(values: Sequence[float]) -> bool:

@@ -59,7 +59,7 @@ def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def fit_increasing(
-    basis: Floats, wanted: Floats, weight: Floats, near: Floats | None = None
+    basis: Floats, wanted: Floats, weight: Floats, start: Floats | None = None
 ) -> Floats:
     r"""Return the maximum likelihood coefficients with non-negative slopes.
 
@@ -75,7 +75,7 @@ def fit_increasing(
         B; the first column is constant.
     wanted, weight : ndarray of shape (n_weightings, n_points)
         As `targets` returns them.
-    near : ndarray of shape (n_coefficients,), default=None
+    start : ndarray of shape (n_coefficients,), default=None
         Where to start; None: a constant.
 
     Returns
@@ -89,11 +89,11 @@ def fit_increasing(
     (1982). Projected Newton methods for optimization problems with simple constraints.
     """
     coefficients = np.zeros((len(weight), basis.shape[1]))
-    if near is None:
+    if start is None:
         share = wanted.sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300)
         coefficients[:, 0] = logit(share.clip(1e-9, 1 - 1e-9))
     else:
-        coefficients[:] = near
+        coefficients[:] = start
     value = _likelihood(basis, wanted, weight, coefficients)
     active = np.arange(len(weight))  # weightings that have not converged
     for _ in range(_MOST_STEPS):
@@ -128,9 +128,8 @@ def _newton_step(basis: Floats, wanted: Floats, weight: Floats, coefficients: Fl
     trace = np.trace(curvature, axis1=1, axis2=2)
     ridge = (1e-12 if size <= 3 else 1e-9) * trace + 1e-300
     curvature = curvature + ridge[:, np.newaxis, np.newaxis] * np.eye(size)
-    is_near = (coefficients <= _NEAR) & (gradient <= 0)
-    is_near[:, 0] = False
-    is_free = ~is_near
+    is_free = (coefficients > _NEAR) | (gradient > 0)
+    is_free[:, 0] = True  # the constant has no bound
     is_used = (is_free[:, :, np.newaxis] & is_free[:, np.newaxis, :]) | np.eye(size, dtype=bool)
     step = np.linalg.solve(curvature * is_used, gradient[:, :, np.newaxis])[:, :, 0]
     longest = np.abs(step).max(axis=1, keepdims=True)

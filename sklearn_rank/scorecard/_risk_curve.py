@@ -18,11 +18,14 @@ N_REDRAWN = 300
 """Number of times that the rows are redrawn."""
 
 CANDIDATES = (2, 4, 6)
-"""Numbers of slopes that are tried."""
+"""Numbers of slopes to compare."""
 
 _ROWS_OF_A_SLOPE = 10
+"""Rows of the rarer class for each slope, if there are more than two."""
 
 _SEED = 20_261_123
+"""Seed of the bootstrap: equal rows have equal intervals."""
+
 NORMAL = 1.959963984540054
 """The quantile of the normal distribution for intervals of 95 %."""
 
@@ -30,12 +33,13 @@ _NODES = 40
 """Rows whose totals differ by less than this part of the deviation are redrawn as one group."""
 
 _SCATTERS = np.linspace(0, 2, 101)
+"""Values of tau, in log odds, over which its posterior mean is summed."""
 
 RiskTable = tuple[tuple[float, float, float, float], ...]
 """Rows of total, probability, and the ends of its interval."""
 
 _MOST_DRAWN = 1e15
-"""Rows of a group whose number is drawn at most."""
+"""Greatest mean of a Poisson draw; NumPy refuses means above about 9e18."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +57,8 @@ class RiskCurve:
       :math:`k_1`, :math:`b_j` between two knots, :math:`b_K` far above the last. They are equal in
       a plain logistic curve; a model that is pushed at the top is not on one scale everywhere.
     - There are 2, 4 or 6 slopes, whichever number has the least Akaike criterion, twice the number
-      of coefficients less twice the log likelihood; of 4 and 6 only those are tried for which each
-      class has ten rows for each slope. The knots are 0; -1, 0 and 1; or -2, -1, 0,
+      of coefficients less twice the log likelihood; 4 and 6 need ten rows of each class for each
+      slope. The knots are 0; -1, 0 and 1; or -2, -1, 0,
       1 and 2. c is 1 for two slopes, and 2 for more, whose knots are nearer. Where the total is on
       a scale of odds there is one slope, and the log odds are :math:`a + b z`.
 
@@ -122,12 +126,16 @@ class RiskCurve:
         n_slopes: int | None = None,
     ) -> RiskCurve:
         """Fit the curve to totals in units of z, with some number of slopes or the best one."""
-        of_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
-        tried = [
-            fit_increasing(basis_of(standardised, n), *targets(*of_class))[0]
-            for n in (_candidates(*of_class) if n_slopes is None else (n_slopes,))
+        by_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
+        # 1) Fit curves with two slopes, and with more if each class has ten rows for each slope.
+        rows = min(float(events.sum()) for events in by_class) * (1 + 1e-9)  # rounding errors
+        numbers = [n for n in CANDIDATES if n == CANDIDATES[0] or _ROWS_OF_A_SLOPE * n <= rows]
+        candidates = [
+            fit_increasing(basis_of(standardised, n), *targets(*by_class))[0]
+            for n in (numbers if n_slopes is None else (n_slopes,))
         ]
-        coefficients = min(tried, key=partial(_criterion, standardised, *of_class))
+        # 2) Take the one with the least Akaike criterion. 3) Redraw the rows for its interval.
+        coefficients = min(candidates, key=partial(_criterion, standardised, *by_class))
         n_slopes = len(coefficients) - 1
         nodes = _Nodes.of(standardised, positive, weight)
         scatter = nodes.scatter(expit(basis_of(nodes.z, n_slopes) @ coefficients))
@@ -153,9 +161,9 @@ class RiskCurve:
         z = (totals - self.mean) / self.deviation
         basis = basis_of(z, len(self.coefficients) - 1)
         log_odds = basis @ self.coefficients
-        ends = np.quantile(self.changes @ basis.T, [0.025, 0.975], axis=0)
-        apart = np.maximum([-ends[0], ends[1]], 0)
-        below, above = np.hypot(apart, NORMAL * self.scatter)
+        low, high = np.quantile(self.changes @ basis.T, [0.025, 0.975], axis=0)
+        distances = np.maximum([-low, high], 0)  # d_- and d_+
+        below, above = np.hypot(distances, NORMAL * self.scatter)
         return expit(log_odds), expit(log_odds - below), expit(log_odds + above)
 
     def chance(self, totals: Floats) -> Floats:
@@ -169,12 +177,6 @@ class RiskCurve:
         risk = np.maximum.accumulate(risk)  # rounding may differ from row to row
         columns = (totals, risk, np.minimum(low, risk), np.maximum(high, risk))
         return tuple(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _candidates(events: Floats, others: Floats) -> list[int]:
-    """Return the numbers of slopes to try: two, and more with ten rows of each class for each."""
-    rows = min(float(events.sum()), float(others.sum())) * (1 + 1e-9)
-    return [n for n in CANDIDATES if n == CANDIDATES[0] or _ROWS_OF_A_SLOPE * n <= rows]
 
 
 def _criterion(z: Floats, events: Floats, others: Floats, coefficients: Floats) -> float:
@@ -212,23 +214,22 @@ class _Nodes:
     def changes(self, coefficients: Floats) -> Floats:
         """Return the coefficients of bootstrap samples less those of the rows themselves."""
         random, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
-        redrawn = [
-            # Of more rows than can be drawn the share that changes is beyond double precision.
-            np.where(size > _MOST_DRAWN, size, random.poisson(np.minimum(size, _MOST_DRAWN), shape))
-            for size in (self.events, self.others)
-        ]
-        events = np.vstack([self.events, redrawn[0]])
-        others = np.vstack([self.others, redrawn[1]])
+        samples = []
+        for size in (self.events, self.others):
+            drawn = random.poisson(np.minimum(size, _MOST_DRAWN), shape)
+            # Larger sizes stay as they are: their relative deviation is below 1e-7.
+            samples.append(np.vstack([size, np.where(size > _MOST_DRAWN, size, drawn)]))
         basis = basis_of(self.z, len(coefficients) - 1)
-        fitted = fit_increasing(basis, *targets(events, others), near=coefficients)
+        fitted = fit_increasing(basis, *targets(*samples), start=coefficients)
         return fitted[1:] - fitted[0]
 
     def scatter(self, chance: Floats) -> float:
         """Return the deviation of the log odds of groups from those of the curve."""
         size = self.events + self.others
-        parts = np.column_stack([self.events, size * chance, size * chance * (1 - chance)])
-        group = _groups(parts[:, 2])
-        observed, expected, variance = (np.bincount(group, part) for part in parts.T)
+        # O, E and V of each node, summed by group.
+        moments_of_nodes = self.events, size * chance, size * chance * (1 - chance)
+        group = _groups(moments_of_nodes[2])
+        observed, expected, variance = (np.bincount(group, sums) for sums in moments_of_nodes)
         residual = (observed - expected) / variance
         total = _SCATTERS[:, np.newaxis] ** 2 + 1 / variance
         likelihood = -0.5 * (np.log(total) + residual**2 / total).sum(axis=1)
@@ -237,14 +238,14 @@ class _Nodes:
 
 
 def _groups(variance: Floats) -> Indices:
-    """Return the group of each node; neighbours are one until their variances sum to 1."""
-    group, held, number = np.zeros(len(variance), dtype=np.intp), 0.0, 0
-    for node, of_node in enumerate(variance.tolist()):
-        group[node] = number
-        held += of_node
-        if held >= 1 - 1e-9:
-            number, held = number + 1, 0.0
-    return np.minimum(group, max(number - 1, 0))
+    """Return the group of each node; neighbours are joined until their variances sum to 1."""
+    group, sum_of_group, n_groups = np.zeros(len(variance), dtype=np.intp), 0.0, 0
+    for node, node_variance in enumerate(variance.tolist()):
+        group[node] = n_groups
+        sum_of_group += node_variance
+        if sum_of_group >= 1 - 1e-9:
+            n_groups, sum_of_group = n_groups + 1, 0.0
+    return np.minimum(group, max(n_groups - 1, 0))  # the rest joins the last group
 
 
 def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: bool) -> Card:
@@ -302,5 +303,6 @@ def cut_of(risk: Sequence[tuple[float, float, float, float]]) -> int:
     if last < 0:
         return int(totals[0]) - 1
     rise, run = chance[last + 1] - chance[last], totals[last + 1] - totals[last]
-    near = np.floor(totals[last] + (0.5 - chance[last]) / rise * run) + np.arange(-1, 2)
-    return int(near[np.interp(near, totals, chance) <= 0.5].max())
+    # Rounding errors may move the crossing by one integer: check its neighbours.
+    integers = np.floor(totals[last] + (0.5 - chance[last]) / rise * run) + np.arange(-1, 2)
+    return int(integers[np.interp(integers, totals, chance) <= 0.5].max())

@@ -89,11 +89,6 @@ class BinnedTraining:
         return self.data.preferences.weight
 
     @cached_property
-    def is_upper(self) -> Any:
-        """Whether each row is of the upper class, in fit order."""
-        return self.data.y[self.data.preferences.order]
-
-    @cached_property
     def bins(self) -> Indices:
         """The bins in fit order, shape (n_steps, n_rows)."""
         return np.ascontiguousarray(self.data.X[self.data.preferences.order].T)
@@ -129,12 +124,12 @@ class BinnedTraining:
         """Return the objective of the ranker at multiplied totals."""
         return float(self._objective.value(multiplier * totals))
 
-    def best_multiplier(self, totals: Floats, near: float) -> tuple[float, float]:
-        """Return the multiplier from near / 2 to 2 near with the least objective, and that."""
-        # Logarithms make the search symmetric: near / 2 and 2 near are equally far.
+    def best_multiplier(self, totals: Floats, start: float) -> tuple[float, float]:
+        """Return the multiplier from start / 2 to 2 start with the least objective, and that."""
+        # Logarithms make the search symmetric: start / 2 and 2 start are equally far.
         result = minimize_scalar(
             lambda log: self.objective(totals, float(np.exp(log))),
-            bounds=(np.log(near / 2), np.log(near * 2)),
+            bounds=(np.log(start / 2), np.log(start * 2)),
             method="bounded",
             options={"xatol": 1e-3},
         )
@@ -191,8 +186,8 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
         candidates.append(Rounded(tables, 1 / scale, loss))
     # 3) Take the first scale whose loss exceeds the least by no more than rounding errors.
     least = min(candidate.loss for candidate in candidates)
-    most = least + _TOLERANCE * max(1.0, abs(least))
-    return next(candidate for candidate in candidates if candidate.loss <= most)
+    limit = least + _TOLERANCE * max(1.0, abs(least))
+    return next(candidate for candidate in candidates if candidate.loss <= limit)
 
 
 def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
@@ -259,8 +254,8 @@ def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
     order = np.argsort(-np.round(exact - largest, 9), kind="stable")
     largest[order[: _LARGEST - int(largest.sum())]] += 1
     return [
-        nearest(int(most) * (table - table.min()) / (span or 1.0))
-        for table, span, most in zip(tables, spans, largest, strict=True)
+        nearest(int(highest) * (table - table.min()) / (span or 1.0))
+        for table, span, highest in zip(tables, spans, largest, strict=True)
     ]
 
 

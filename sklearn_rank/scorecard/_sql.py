@@ -13,7 +13,7 @@ from sklearn_rank.scorecard._sql_dialects import DIALECTS, Sqlite
 from sklearn_rank.scorecard.card import Card, Variable
 
 _MOST_VALUES = 1000
-"""Values of a list."""
+"""Greatest number of values in a list: databases limit the length of IN (...)."""
 
 
 def to_sql(
@@ -106,20 +106,15 @@ default="sqlite"
         )
     columns = [_quoted(sql, column) for column in kept]
     total = _quoted(sql, name)
-    source = ".".join(_quoted(sql, part) for part in _parts(table))
+    path = [table] if isinstance(table, str) or not np.iterable(table) else list(table)
+    if not path:
+        raise ValueError("The table of to_sql must have a name. Got an empty sequence.")
+    source = ".".join(_quoted(sql, identifier) for identifier in path)
     query = f"SELECT {', '.join([*columns, f'{expression} AS {total}'])} FROM {source}"
     if not risk:
         return query
-    shown = [*columns, total, f"{_risk(sql, card, total)} AS {sql.name('risk')}"]
-    return f"SELECT {', '.join(shown)}\nFROM (\n{query}\n) {sql.name('totals')}"
-
-
-def _parts(table: Any) -> list[Any]:
-    """Return the name of a table after those of its schema."""
-    parts = [table] if isinstance(table, str) or not np.iterable(table) else list(table)
-    if not parts:
-        raise ValueError("The table of to_sql must have a name. Got an empty sequence.")
-    return parts
+    selected = [*columns, total, f"{_risk(sql, card, total)} AS {sql.name('risk')}"]
+    return f"SELECT {', '.join(selected)}\nFROM (\n{query}\n) {sql.name('totals')}"
 
 
 def _quoted(sql: Sqlite, name: Any) -> str:
@@ -152,7 +147,7 @@ def _points_of(sql: Sqlite, card: Card, variable: Variable) -> str:
         return str(int(points[0]))
     column, kind = _quoted(sql, card.column_name(variable)), variable.kind
     compared = sql.exact_text(column) if kind == "str" else column
-    # What no condition holds: the last range, or any other category.
+    # ELSE is the bin for which no condition holds: the last range, or any other category.
     last = variable.n_values - 1 if kind == "number" else variable.n_bins - 1
     missing, cases = points[variable.missing], []
     if kind == "number" or missing != points[last]:
@@ -175,8 +170,8 @@ def _is_in(column: str, listed: list[str], kind: str) -> str:
     if kind == "number":
         return f"{column} = {listed[0]}"
     starts = range(0, len(listed), _MOST_VALUES)
-    parts = [", ".join(listed[start : start + _MOST_VALUES]) for start in starts]
-    return " OR ".join(f"{column} IN ({part})" for part in parts)
+    chunks = [", ".join(listed[start : start + _MOST_VALUES]) for start in starts]
+    return " OR ".join(f"{column} IN ({chunk})" for chunk in chunks)
 
 
 def _literal(sql: Sqlite, value: Any, kind: str, name: str) -> str:

@@ -39,10 +39,12 @@ class Sqlite:
         integer, exponent = int(fraction * _EXACT), exponent - 53
         while integer % 2 == 0:
             integer, exponent = integer // 2, exponent + 1
-        operator, left, factors = "*" if exponent > 0 else "/", abs(exponent), ""
-        while left:
-            power = min(left, 52)
-            factors, left = f"{factors} {operator} {self.real(str(2**power))}", left - power
+        # Factors of at most 2^52 are integers that every database reads exactly.
+        operator, remaining, factors = "*" if exponent > 0 else "/", abs(exponent), ""
+        while remaining:
+            power = min(remaining, 52)
+            factors += f" {operator} {self.real(str(2**power))}"
+            remaining -= power
         return self.real(str(integer)) + factors
 
     def double(self, value: float) -> str:
@@ -146,4 +148,4 @@ DIALECTS = {
     "tsql": Tsql(),
     "bigquery": Bigquery(),
 }
-"""What writes the parts of an expression, by the name of the database."""
+"""The syntax of each database, by its name."""

@@ -16,8 +16,13 @@ WEIGHTS = "weights"
 """The detail that says which rows have weights: counts are then sums of these."""
 
 _NARROWEST, _WIDEST = 50, 120
+"""Characters of a line: the columns need 50, and lines above 120 are hard to read."""
+
 _LONGEST_LABEL = 48
+"""Characters of a label; longer ones are wrapped."""
+
 _MAX_RISKS = 15
+"""Greatest number of rows of the risk table."""
 
 _NAMES = {
     "smallest_bin": "smallest bin, share of the rows",
@@ -113,9 +118,7 @@ def to_text(card: Card, width: int | None = None) -> str:
          0  missing
     """
     check_parameters("to_text", {"width": width}, {"width": Number(1, integer=True, other=(None,))})
-    if width is None:
-        width = shutil.get_terminal_size().columns
-    width = min(max(width, _NARROWEST), _WIDEST)
+    width = min(max(width or shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
     lines = [*_head(card, width), "", *_points(card, width)]
     if card.risk:
         lines += ["", *_risks(card, width)]
@@ -167,10 +170,10 @@ def detail_text(value: Any) -> str:
 
 
 def thinned(rows: Sequence[Any], most: int) -> list[Any]:
-    """Return at most so many rows, evenly spaced, with the first and the last one."""
+    """Return at most `most` rows, evenly spaced, with the first and the last one."""
     if len(rows) <= most:
         return list(rows)
-    return [rows[round(number * (len(rows) - 1) / (most - 1))] for number in range(most)]
+    return [rows[round(index * (len(rows) - 1) / (most - 1))] for index in range(most)]
 
 
 # The parts of the text ------------------------------------------------------------------------
@@ -206,8 +209,8 @@ def _points(card: Card, width: int) -> Iterator[str]:
     room = min(width - widths[0] - 2 - right, max(longest, 12), _LONGEST_LABEL)
 
     def line_of(points: str, label: str, *numbers: str) -> str:
-        shown = [text.rjust(size) for text, size in zip(numbers, widths[1:], strict=True) if size]
-        return "  ".join([points.rjust(widths[0]), label.ljust(room), *shown])
+        cells = [text.rjust(size) for text, size in zip(numbers, widths[1:], strict=True) if size]
+        return "  ".join([points.rjust(widths[0]), label.ljust(room), *cells])
 
     yield line_of(heads[0], "Bin", *heads[1:])
     for name, lines in blocks:
@@ -232,8 +235,8 @@ def _label(line: Bin) -> str:
 def _risks(card: Card, width: int) -> Iterator[str]:
     """Yield the risk table."""
     upper = class_label(card.classes[1])
-    shown = thinned(card.risk, _MAX_RISKS)
-    some = "" if len(shown) == len(card.risk) else f" ({len(shown)} of {len(card.risk)} totals)"
-    yield from _wrapped(f"Probability of {upper} by total, with 95 % interval{some}", width)
-    for total, risk, low, high in shown:
+    rows = thinned(card.risk, _MAX_RISKS)
+    share = "" if len(rows) == len(card.risk) else f" ({len(rows)} of {len(card.risk)} totals)"
+    yield from _wrapped(f"Probability of {upper} by total, with 95 % interval{share}", width)
+    for total, risk, low, high in rows:
         yield f"{total:>8g}  {rate_text(risk):>8}  ({rate_text(low)} to {rate_text(high)})"

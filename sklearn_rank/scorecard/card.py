@@ -392,7 +392,7 @@ class Card:
         return [column_of(X, column)[:, 0] for column in columns], int(X.shape[0])
 
 
-def _shortened(names: Sequence[str], most: int = 20) -> str:
-    """Return a list of names for a message, without those after the first ones."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{list(names[:most])}{more}"
+def _shortened(names: Sequence[str], limit: int = 20) -> str:
+    """Return the first names of a list, and the number of others, for an error."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"{list(names[:limit])}{more}"

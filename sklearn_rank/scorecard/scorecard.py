@@ -268,7 +268,10 @@ class Scorecard(CardExports, Predictor):
         _check_weights(data)
         distinct, held_out = data.distinct(), None
         if not is_fitted:
-            if getattr(ranker, "alpha", None) == "auto" and _has_ridge(ranker):
+            # The ridge of small cards is for solvers that choose single coordinates and have one.
+            has_auto = getattr(ranker, "alpha", None) == "auto"
+            traits = ranker.solver_in_use.traits if has_auto else None
+            if traits and traits.has_ridge and not traits.moves_all:
                 ranker.set_params(alpha=RIDGE / number_of_rows(distinct.weight))
             # 1) Score the rows of each fold by a card made without them. 2) Fit all rows.
             with one_blas_thread():  # of small matrices two threads take longer than one
@@ -444,12 +447,6 @@ class Scorecard(CardExports, Predictor):
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def _has_ridge(ranker: Any) -> bool:
-    """Whether the solver of a ranker has a ridge and moves single coordinates."""
-    traits = ranker.solver_in_use.traits
-    return traits.has_ridge and not traits.moves_all
 
 
 def _check_weights(data: Rows) -> None:

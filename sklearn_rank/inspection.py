@@ -1,4 +1,4 @@
-"""Notes on the columns of a table: those that tell the target or nothing, and those that drift."""
+"""Notes on columns that leak the target, carry no information or drift."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ class ColumnNote:
 
 
 def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
-    r"""Return notes on columns that tell the target, or nothing.
+    r"""Return notes on columns that leak the target or carry no information.
 
     =================  ==========================================================================
     kind               condition
     =================  ==========================================================================
     "leak"             alone the column orders the rows with an AUC above .995
-    "filled"           it is filled in for one class and missing for the other: by the limits of
-                       the two shares that are filled in they differ by .5 at least, and the
-                       greater is 10 times the other, or that of the missing ones; or the rows
-                       where it is filled in and those where not have an AUC above .995. The
-                       commonest value, such as 0 or "none", counts as missing does
+    "filled"           it is filled in for one class and missing for the other: judged by their
+                       confidence limits, the two fill rates differ by at least .5, and the larger
+                       fill rate (or missing rate) is at least 10 times the smaller; or being
+                       filled in alone gives an AUC above .995. The most common value, such as 0
+                       or "none", is also treated as missing
     "constant"         all rows hold one value, or miss it; or all but 1 % and at most 10
     =================  ==========================================================================
 
@@ -98,8 +98,8 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
     Raises
     ------
     ValueError
-        When the arrays are of different lengths, y is missing in a row, or X is sparse or has not
-        two dimensions.
+        When the arrays are of different lengths, y is missing in a row, or X is sparse or not
+        two-dimensional.
 
     See Also
     --------
@@ -341,7 +341,7 @@ def _floats(name: Any, values: Any) -> tuple[Floats, list[str] | None]:
 
 
 def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> list[ColumnNote]:
-    """Return a note on each column that tells the target by its values, or by being filled in."""
+    """Return a note on each column that leaks the target by its values, or by being filled in."""
     check_lengths(y=y, X=next(iter(columns.values()), (y,))[0])
     n_missing = np.count_nonzero(np.isnan(_floats("y", y)[0]))
     if n_missing:

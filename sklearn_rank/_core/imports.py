@@ -18,10 +18,10 @@ def import_extra(
         if error.name is None or error.name.partition(".")[0] not in (package, extra):
             raise
         raise kind(
-            f'{owner} needs {package}. pip install "sklearn-rank[{extra}]" brings it.'
+            f'{owner} requires {package}. Install it with: pip install "sklearn-rank[{extra}]"'
         ) from error
     except OSError as error:  # of ctypes, for a shared library that no wheel brings
-        raise kind(f"{owner} needs {package}: {not_loaded(package, error)}") from error
+        raise kind(f"{owner} requires {package}: {not_loaded(package, error)}") from error
 
 
 def not_loaded(package: str, error: Exception) -> str:

@@ -380,7 +380,7 @@ class Lots:
     """Distinct rows of a list, in a line of places that are dealt to parts such as folds.
 
     Rows with equal features are held out together, whatever their relevance: a model that learns
-    from some of them would be wrong on the others. But if they have more than a hundredth of all
+    from some of them would be wrong on the others. But if they carry more than 1 % of the total
     weight, each part gets its share of them: whole numbers of whole weights, so that a weight of 2
     is the row twice.
 

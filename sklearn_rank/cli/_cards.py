@@ -192,7 +192,7 @@ def load_card(name: str) -> tuple[Pipeline, str, Schema]:
 def export(card: str, to: str, dialect: str | None, output: Output | None) -> None:
     """Write a card in another form."""
     if dialect is not None and to != "sql":
-        raise InputError("--dialect goes with --to sql")
+        raise InputError("--dialect requires --to sql")
     suffix, content_of = _FORMS[to]
     if output is not None and output.path.suffix.lower() != suffix:
         raise InputError(f"{output}: the name of this output must end in {suffix}")

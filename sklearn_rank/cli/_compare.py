@@ -62,8 +62,8 @@ def train(
     default = vars(Folds(param=folds.param))
     changed = [option for option, value in vars(folds).items() if value != default[option]]
     if ranker if best is not None else changed:
-        what = "ranker does not go" if ranker else f"{changed[0].replace('_', '-')} goes"
-        raise InputError(f"--{what} with --best, which compares models by folds")
+        what = "ranker excludes" if ranker else f"{changed[0].replace('_', '-')} requires"
+        raise InputError(f"--{what} --best, which compares models by cross-validation")
     if best is not None:
         with noting(notes, refused=()):
             contest = _contest.hold(table, folds, notes, best)

@@ -38,7 +38,7 @@ class Output:
             temporary.touch(exist_ok=False)
             yield temporary
             if self.path.exists() and not self.force:
-                what = "has come into being meanwhile; add --force to overwrite it"
+                what = "was created in the meantime; use --force to overwrite it"
                 raise InputError(f"{self}: {what}")
             temporary.replace(self.path)
         finally:

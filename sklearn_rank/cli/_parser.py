@@ -14,7 +14,7 @@ __all__ = ["commands", "run"]
 READING, MODEL = options_of(Reading), click.Argument(["model"])
 _MAY_DATA = click.Argument(["data"], required=False)
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
-_RUN = option("-o --output", "RUN", "File of every number (.json), of compare for --best.")
+_RUN = option("-o --output", "RUN", "Write all results (.json); train --best reads compare's.")
 _PLOT = option("--plot", "FILE", f"Draw the intervals ({', '.join(PICTURES)}).")
 
 
@@ -44,10 +44,10 @@ def run(words: list[str]) -> None:
 
 @command("compare", "_compare", (".json",), _MAY_DATA, *TABLE, *FOLDS.values(), _RUN, _PLOT)
 def _compare() -> None:
-    """Cross-validate rankers beside the usual models as they come.
+    """Cross-validate rankers alongside standard models with their default settings.
 
-    Without DATA: an example. Held-out metrics with 95 % intervals; a star marks what is worse than
-    the best by more than noise.
+    Without DATA, uses an example data set. Prints held-out metrics with 95 % intervals; a star
+    marks models significantly worse than the best.
 
     Example: sklearn-rank compare loans.csv --target late --positive yes
     """
@@ -59,8 +59,8 @@ def _compare() -> None:
     (".skops",),
     DATA,
     *(*TABLE, *FOLDS.values()),
-    option("--ranker", "NAME", f"Of {RANKERS}, or a model that compare shows beside them."),
-    option("--best", "[RUN]", "Fit the first of compare, by folds or by the run of compare -o."),
+    option("--ranker", "NAME", f"One of {RANKERS}, or another model listed by compare."),
+    option("--best", "[RUN]", "Fit the model compare ranks first; RUN (of compare -o) is reused."),
     option("-o --output", "MODEL", "Model file (.skops).", required=True),
 )
 def _train() -> None:
@@ -78,7 +78,7 @@ def _train() -> None:
     DATA,
     *READING,
     option("--top", "N", "Write the first N rows of each list only.", type=click.IntRange(1)),
-    option("--explain", "", "Add what moves each score most, as reason_1 to reason_3."),
+    option("--explain", "", "Add reason_1 to reason_3: the features that contribute most."),
     option("-o --output", "OUT", "Table (.csv, .tsv, .parquet), or - for CSV.", required=True),
 )
 def _rank() -> None:
@@ -104,7 +104,7 @@ def _export() -> None:
 
     Example: sklearn-rank export model.skops --to xgboost -o model.json
 
-    Its features are those of the search engine: the table it was trained on must be of numbers,
-    without missing values that the model has learned from. The linear form has no constant, which
-    changes no order.
+    The model's features must be the search engine's features: train on a purely numeric table,
+    without missing values that the model learns from. The linear form drops the constant, which
+    does not affect the ranking.
     """

@@ -60,7 +60,7 @@ class ClickEstimate:
         mostly better. A doubly robust estimate with unseen rows is an "estimate", right only if
         their predictions are.
     overlap : float
-        Share of rows in the log in the discounts of the ranker's top rows.
+        Fraction of the total discount of the ranker's top k on rows that the log shows.
     n_unseen : int
         Number of top rows of the ranker that the log never shows.
     largest_weight : float

@@ -72,9 +72,9 @@ class PositionPropensity(BaseEstimator):
 
         "em": maximum likelihood of all clicks, with a :math:`\gamma` for each group, by
         expectation maximisation. It runs on any log, but only groups at several positions identify
-        the propensities. It overestimates low positions, the more the fewer impressions groups
-        have: few clicks estimate :math:`\gamma` of a group badly, and it is at most 1. With `X` in
-        `fit`, :math:`\gamma` is a function of the features that `regression` fits in each
+        the propensities. It overestimates those of low positions, especially when groups have few
+        impressions: few clicks estimate :math:`\gamma` of a group badly, and it is at most 1. With
+        `X` in `fit`, :math:`\gamma` is a function of the features that `regression` fits in each
         iteration. Rows with similar features at several positions then separate positions from
         relevance, even in the log of a single ranker.
 
@@ -84,9 +84,9 @@ class PositionPropensity(BaseEstimator):
     regression : classifier or None, default=None
         Only with `X` in `fit`: a classifier with `predict_proba`, whose `fit` takes
         `sample_weight`, such as HistGradientBoostingClassifier, which also takes missing values. In
-        each iteration a clone is fitted to each group as attractive and as not, with the expected
-        numbers of both as weights. None: LogisticRegression. X must hold the features that ranked
-        the rows, comparable between queries.
+        each iteration a clone is fitted with every group entered twice, labelled attractive (1) and
+        not (0), weighted by their expected counts. None: LogisticRegression. X must hold the
+        features that ranked the rows, comparable between queries.
     n_bootstrap : int in [2, inf) or 0, default=200
         Number of bootstrap samples of queries for the intervals; 0: none.
     max_iter : int in [1, inf), default=500

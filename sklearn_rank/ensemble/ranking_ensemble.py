@@ -177,9 +177,9 @@ class RankingEnsemble(_NamedMembers):
         queries the mean AUC within queries; for unweighted grades from 0 to 31 with queries
         NDCG@10, for other grades the AUC. In one list it is the mean over the folds.
     cv : int in [2, inf), splitter or iterable, default=5
-        Number of stratified folds, which hold out whole queries, and rows with the same features
-        together, unless these have more than a hundredth of all weight; fewer, with a warning,
-        if a class has fewer rows. Or a splitter of the rows of positive weight. Or (train, test)
+        Number of stratified folds of whole queries; fewer, with a warning, if a class has fewer
+        rows. Rows with identical features go into the same fold, unless they carry more than 1 % of
+        the total weight. Or a splitter of the rows of positive weight. Or (train, test)
         indices or masks of the rows of X, or ``PredefinedSplit``, without rows of weight zero.
         Folds must hold out whole queries, and a row at most once; others serve in training only.
     n_steps : int in [1, inf), default=25
@@ -209,8 +209,9 @@ class RankingEnsemble(_NamedMembers):
         classes in one list "pauc@0.05", for unweighted grades from 0 to 31 with queries "ndcg@10",
         and `scoring`.
     score_estimate_ : dict of str to Estimate
-        The same of the ensemble, with weights for each fold that were chosen on the others (Notes),
-        with periods on the held-out rows of its train set, or are equal without pairs there.
+        The same for the ensemble. Each fold is scored with weights chosen on the other folds
+        (Notes); with time periods, on the held-out rows of its training set, or with equal weights
+        if these contain no comparable pair.
     offset_ : float
         Binary mode: minus the threshold with the smallest weighted error on the held-out rows,
         which `decision_function` adds to the scores.
@@ -238,8 +239,8 @@ class RankingEnsemble(_NamedMembers):
     - "linear", with queries a linear `KernelPairwiseSGDRanker` on such features;
     - "stumps", a `PNormPushRanker`, unless X is sparse;
     - "hist_gradient_boosting" of scikit-learn from 200 rows on, unless X is sparse, a categorical
-      feature has more than 255 values or a column fewer than 20;
-    - "extra_trees", 150, on scaled features, unless X is sparse; both are regressors for grades;
+      feature has more than 255 values or a column fewer than 20; in graded mode, a regressor;
+    - "extra_trees", 150 trees on scaled features, unless X is sparse; in graded mode, regressors;
     - "trees", a `BoostedTreesRanker`; with queries, unit weights and integer grades up to 31
       "trees_ndcg" with ``loss="ndcg"``, where XGBoost or LightGBM is installed;
     - "rbf_kernel", a `KernelPairwiseSGDRanker` on such features, in one list of up to 5,000 rows.

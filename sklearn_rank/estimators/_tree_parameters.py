@@ -219,13 +219,13 @@ class TreeParameters(RoundsRanker):
         if has_held_out or self.category_codes_ is not None:
             refused = "categories" if self.category_codes_ is not None else "held-out rows"
             raise ValueError(
-                f"{name} can't continue with {refused}: fit anew, or without categorical_features, "
-                "n_iter_no_change and X_val."
+                f"{name} can't continue with {refused}: refit, or fit without "
+                "categorical_features, n_iter_no_change and X_val."
             )
         if issparse(data.X) and not engine.keeps_zeros_sparse:
             raise ValueError(
                 f"{name} can't continue with sparse X on {engine.name}, which would need it dense: "
-                "take engine='lightgbm' from the first fit on."
+                "use engine='lightgbm' from the first fit."
             )
 
     def _check_features(self, X: Any) -> None:
@@ -258,7 +258,7 @@ class TreeParameters(RoundsRanker):
         if not self._has_own_objective:
             raise ValueError(
                 f"position of {name} needs loss='ndcg', whose engines correct for it. Got "
-                f"loss={self.loss!r}: weigh clicked rows by 1 / propensity in sample_weight."
+                f"loss={self.loss!r}: weight clicked rows by 1 / propensity in sample_weight."
             )
         is_xgboost = self.engine_in_use.name == "xgboost"
         if is_xgboost and not is_on(self.engine_params or {}, UNBIASED):

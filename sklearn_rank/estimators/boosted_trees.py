@@ -57,8 +57,8 @@ class BoostedTreesRanker(TreeParameters):
     Parameters
     ----------
     engine : {"auto", "symmetric", "lightgbm", "xgboost"}, default="auto"
-        What grows the trees. "auto": "symmetric", but with ``loss="ndcg"`` or `engine_params`,
-        which it refuses, LightGBM if it is installed, otherwise XGBoost.
+        What grows the trees. "auto": "symmetric", unless ``loss="ndcg"`` or `engine_params` is
+        given, which it does not support; then LightGBM if installed, otherwise XGBoost.
     loss : str, MarginLoss or ListwiseLoss, default="auto"
         A loss of pairs or of lists, "ndcg" (the engine's own LambdaMART) or a loss of yours
         (:doc:`/guide/boosted_trees`). "auto": "exponential" in symmetric trees and with
@@ -136,9 +136,9 @@ class BoostedTreesRanker(TreeParameters):
     booster_ : xgboost.Booster, lightgbm.Booster or SymmetricTrees
         The trees. Copies and pickles of the ranker store them in the engine's format.
     offset_, staged_offsets_ : float, ndarray of shape (n_iter_,)
-        Binary mode: added to the scores by `decision_function`, and that after each round, of at
-        most 4,096 rows. It is minus the threshold with the smallest weighted training error;
-        RankBoost's where the objective is RankBoost's.
+        Binary mode: the constant that `decision_function` adds to the scores, and its value after
+        each round, computed on at most 4,096 rows. It is minus the threshold with the smallest
+        weighted training error; RankBoost's where the objective is RankBoost's.
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round, on the rows of its fit; none with ``loss="ndcg"``.
     validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
@@ -191,9 +191,9 @@ class BoostedTreesRanker(TreeParameters):
             Query of each row: ints, strings or anything that sorts, in any order. Only
             rows of one query are compared. None means one list.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
-            pair weighs the product of its rows' weights. A number is the weight of every
-            row. With ``loss="ndcg"`` one weight for each query: its gradient is multiplied.
+            Multiplicities: a weight of 2 is equivalent to duplicating the row, 0 to removing it;
+            the weight of a pair is the product of its rows' weights. A number is the weight of
+            every row. With ``loss="ndcg"`` one weight for each query: its gradient is multiplied.
         position : array-like of shape (n_samples,), default=None
             The place, from 1, at which each row was shown in its query when `y` was observed,
             such as clicks. Only with ``loss="ndcg"``, whose engines then correct for it: LightGBM

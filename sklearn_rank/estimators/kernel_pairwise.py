@@ -47,8 +47,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
     - K is a positive semi-definite kernel, :math:`\|f\|_K^2 = \sum_{nm} c_n c_m K(x_n,
       x_m)`, and c are the coefficients, of shape (n_samples,).
 
-    L-BFGS finds the minimum. With ``solver="gd"``, which a number as `eta0` or `batch_size`
-    selects too, the ranker instead takes steps of gradient descent from :math:`f_1 = 0`,
+    L-BFGS finds the minimum. With ``solver="gd"`` (implied by a numeric `eta0` or
+    `batch_size`), the ranker instead runs gradient descent from :math:`f_1 = 0`,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K(x_n, \cdot),
         \qquad \eta_t = \eta_0 t^{-\theta}
@@ -98,8 +98,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
         None: every step uses all pairs. A number, which selects gradient descent: the number of
         pairs per step, drawn by weight, so that the gradient is unbiased.
     average : bool, default=False
-        Whether the result is the averaged iterate, as is better with `batch_size`. True selects
-        gradient descent.
+        Whether the result is the averaged iterate, which works better with `batch_size`. True
+        selects gradient descent.
     warm_start : bool, default=False
         Whether `fit` continues the last fit, on the same data, with up to `max_iter` more
         steps. A fit that fails or is interrupted leaves the previous model unchanged.
@@ -127,8 +127,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
     eta0_, gamma_ : float
         The first step (only with gradient descent) and the number used for `gamma`.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`. It is minus the threshold with
-        the smallest weighted training error.
+        Binary mode: the constant that `decision_function` adds to the scores. It is minus the
+        threshold with the smallest weighted training error.
     classes_, n_iter_, n_features_in_, feature_names_in_
         The classes (binary mode), the second of which belongs at the top; the numbers of steps, of
         all fits, and of features, and the names of these, if all are strings.

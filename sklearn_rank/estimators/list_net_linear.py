@@ -207,8 +207,8 @@ class ListNetLinear(StreamRanker):
         `sklearn_rank.theory.ogd_step` of all steps, of Tewari2015, Theorem 5; it needs `max_norm`
         and "cross_entropy", and is not for `partial_fit`.
     theta : float in [0, 1], default=0.5
-        Decay of a number as `eta0`. 0: a constant step, as that of Tewari2015, (7)
-        (`sklearn_rank.theory.smooth_ogd_step`).
+        Exponent of the step-size decay when `eta0` is a number; 0 gives a constant step size, as in
+        Tewari2015, eq. (7) (`sklearn_rank.theory.smooth_ogd_step`).
     max_iter : int in [1, inf), default=500
         Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
@@ -237,8 +237,8 @@ class ListNetLinear(StreamRanker):
     t_ : int
         With "ogd": the number of steps so far.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`. It minimises the weighted
-        training error of `predict`.
+        Binary mode: the constant that `decision_function` adds to the scores. It minimises the
+        weighted training error of `predict`.
     classes_, n_iter_, n_features_in_, feature_names_in_
         The classes (binary mode), the second of which belongs at the top; the numbers of
         iterations and of features, and the names of these, if all are strings.

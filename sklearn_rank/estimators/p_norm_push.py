@@ -127,9 +127,9 @@ class PNormPushRanker(BoostingRanker):
     weak_rankers_, estimator_weights_ : object, ndarray of shape (n_weak_rankers,)
         The weak rankers, one per round, and their coefficients; with other solvers the nonzero.
     offset_, staged_offsets_ : float, ndarray of shape (n_iter_,)
-        Binary mode: added to the scores by `decision_function`, and that after each round of
-        "coordinate", of at most 8,192 distinct rows. It is minus the threshold with the smallest
-        weighted training error; RankBoost's where the objective is RankBoost's.
+        Binary mode: the constant that `decision_function` adds to the scores, and its value after
+        each "coordinate" round, computed on at most 8,192 distinct rows. It is minus the threshold
+        with the smallest weighted training error; RankBoost's where the objective is RankBoost's.
     bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
         With ``n_bags > 1``: the coefficients of each bag.
     validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)

@@ -93,8 +93,8 @@ class RankBoost(BoostingRanker):
     weak_rankers_, estimator_weights_ : object, ndarray of shape (n_iter_,)
         The weak rankers, one per round, and their coefficients.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`. It gives both classes the same
-        exponential mass.
+        Binary mode: the constant that `decision_function` adds to the scores. It gives both
+        classes the same exponential mass.
     staged_offsets_, objective_curve_ : ndarray of shape (n_iter_,)
         The offset (binary mode) and J after each round.
     margin_ : float

@@ -157,8 +157,8 @@ class SmoothMarginRanker(BoostingRanker):
         The margin and G after each round. Pair weights below 1 are scaled up in G, so that it
         remains a lower bound on the margin; so are those in the smoothing term of RankBoost's step.
     offset_ : float
-        Binary mode: added to the scores by `decision_function`. It gives both classes the same
-        exponential mass.
+        Binary mode: the constant that `decision_function` adds to the scores. It gives both
+        classes the same exponential mass.
     staged_offsets_, objective_curve_ : ndarray of shape (n_iter_,)
         The offset (binary mode) and ln F after each round.
     weak_rankers_, estimator_weights_ : object, ndarray of shape (n_iter_,)

@@ -34,14 +34,14 @@ def ndcg_score(
     gain: Any = "exponential",
     **over: Unpack[OverQueries],
 ) -> float | Floats:
-    r"""Compute the normalised discounted cumulative gain (NDCG), the mean over queries.
+    r"""Compute the normalised discounted cumulative gain (NDCG), averaged over queries.
 
     .. math:: \mathrm{NDCG}_k = \frac{\mathrm{DCG}_k}{\max \mathrm{DCG}_k}, \qquad
         \mathrm{DCG}_k = \sum_{t \le k} d(t) \, g(y_{(t)}), \qquad
         d(t) = \frac{1}{\log_2(1 + t)}
 
     where :math:`y_{(t)}` is the relevance of the row at rank t of its query, g the gain, and the
-    maximum is over all orders. Tied rows count as the mean over their orders.
+    maximum is over all orders. Ties are handled by averaging over all orderings of the tied rows.
     With the linear gain it equals scikit-learn's ``ndcg_score`` of each query.
 
     Parameters

@@ -32,13 +32,13 @@ def _hits(ranked: RankedQueries, k: Indices) -> Floats:
 def precision_at_k(
     y_true: Any, y_score: Any, *, k: int = 10, divide_by: str = "rows", **over: Unpack[OverQueries]
 ) -> float | Floats:
-    r"""Compute the share of relevant rows among the first k, the mean over queries.
+    r"""Compute precision at k: the relevant fraction of the first k rows, averaged over queries.
 
     .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has n
-    rows. Tied rows count as the mean over their orders. XGBoost divides as here; trec_eval divides
-    by k in lists of fewer than k rows too: ``divide_by="k"``.
+    rows. Ties are handled by averaging over all orderings of the tied rows. XGBoost divides as
+    here; trec_eval divides by k in lists of fewer than k rows too: ``divide_by="k"``.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def precision_at_k(
 def recall_at_k(
     y_true: Any, y_score: Any, *, k: int = 10, **over: Unpack[OverQueries]
 ) -> float | Floats:
-    r"""Compute the share of the relevant rows among the first k, the mean over queries.
+    r"""Compute recall at k: the fraction of relevant rows in the first k, averaged over queries.
 
     .. math:: \mathrm{recall}_k = \frac{1}{R} \sum_{t \le k} 1[y_{(t)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
-    relevant rows. Tied rows count as the mean over their orders.
+    relevant rows. Ties are handled by averaging over all orderings of the tied rows.
 
     Parameters
     ----------
@@ -153,12 +153,12 @@ def recall_at_k(
 
 @over_queries
 def r_precision(y_true: Any, y_score: Any, **over: Unpack[OverQueries]) -> float | Floats:
-    r"""Compute the precision at R in queries with R relevant rows, the mean over queries.
+    r"""Compute the precision at R in queries with R relevant rows, averaged over queries.
 
     .. math:: \frac{1}{R} \sum_{t \le R} 1[y_{(t)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row at rank t. At this cut-off
-    precision and recall are equal. Tied rows count as the mean over their orders.
+    where :math:`y_{(t)}` is the relevance of the row at rank t. At this cut-off precision and
+    recall are equal. Ties are handled by averaging over all orderings of the tied rows.
 
     Parameters
     ----------
@@ -217,9 +217,9 @@ def average_precision(
         \frac{1}{t} \sum_{s \le t} 1[y_{(s)} > 0]
 
     where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has R
-    relevant rows; without a cut-off the sum is divided by R. Tied rows count as the mean over their
-    orders: of n tied rows, r of them relevant, after N rows with :math:`R_N` relevant ones, the one
-    at rank N + t adds
+    relevant rows; without a cut-off the sum is divided by R. Ties are handled by averaging over all
+    orderings: of n tied rows, r of them relevant, after N rows with :math:`R_N` relevant ones, the
+    one at rank N + t adds
 
     .. math:: \frac{r}{n} \, \frac{R_N + 1 + (t - 1) (r - 1) / (n - 1)}{N + t}.
 
@@ -305,8 +305,8 @@ def reciprocal_rank(
 
     .. math:: \mathrm{RR} = 1 / \min \{t : y_{(t)} > 0\}
 
-    where :math:`y_{(t)}` is the relevance of the row at rank t of its query. Tied rows
-    count as the mean over their orders: among n tied rows, r of them relevant, the first
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query. Ties are
+    handled by averaging over all orderings: among n tied rows, r of them relevant, the first
     relevant one comes at rank t with probability
     :math:`\binom{n - t}{r - 1} / \binom{n}{r}`.
 
@@ -391,14 +391,14 @@ def err_score(
     max_relevance: float | None = None,
     **over: Unpack[OverQueries],
 ) -> float | Floats:
-    r"""Compute the expected reciprocal rank (ERR), the mean over queries.
+    r"""Compute the expected reciprocal rank (ERR), averaged over queries.
 
     .. math:: \mathrm{ERR} = \sum_{t \le k} \frac{1}{t} \, q_{(t)}
         \prod_{s < t} \bigl(1 - q_{(s)}\bigr), \qquad
         q = \frac{2^y - 1}{2^{y_{\max}}}
 
-    where :math:`q_{(t)}` is the probability that the row at rank t of its query satisfies
-    the reader, who stops at the first such row. Tied rows count as the mean over their orders.
+    where :math:`q_{(t)}` is the probability that the row at rank t of its query satisfies the
+    reader, who stops at the first such row. Ties are handled by averaging over all orderings.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ class RollingOriginSplit(BaseCrossValidator):
     n_splits : int in [1, inf), default=5
         Number of test periods.
     embargo : float in [0, inf), default=0
-        Rows up to this long before a test period are no training rows: their target is not known
-        when the period begins. In the unit of the times; for dates in days. Float times are
+        Rows up to this long before a test period are excluded from training: their target is not
+        known when the period begins. In the unit of the times; for dates in days. Float times are
         compared up to rounding. Numbers that are dates by their digits, such as 20240131, are
         refused.
 
@@ -118,8 +118,8 @@ class RollingOriginSplit(BaseCrossValidator):
         y : object, default=None
             Not used; scikit-learn's tools pass it.
         groups : array-like of shape (n_samples,), default=None
-            Group of each row, such as its customer. Rows of a tested group are no training rows
-            of that split.
+            Group of each row, such as its customer. Rows of a tested group are excluded from
+            training in that split.
         time : array-like of shape (n_samples,)
             Time of each row, in any order: numbers, or dates with microseconds.
         qid : array-like of shape (n_samples,), default=None

@@ -124,7 +124,7 @@ class PairRanker(BaseEstimator):
         pairs : array-like of shape (n_pairs, 2), default=None
             Rows of X: the winner and the loser of each pair. None: X is a `PairTable`.
         sample_weight : float or array-like of shape (n_pairs,), default=None
-            Multiplicities of the pairs: weight 2 equals the pair twice, weight 0 the pair gone.
+            Multiplicities: a weight of 2 is equivalent to duplicating the pair, 0 to removing it.
 
         Returns
         -------

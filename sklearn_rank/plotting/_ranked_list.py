@@ -32,8 +32,8 @@ class RankedListDisplay(PredictionsDisplay):
         \mathrm{recall}(k) = \frac{R(k)}{R(n)}
 
     where R(k) is the weight (multiplicity) of the relevant rows among the first k, and n that of
-    all rows. Tied rows count as the mean over their orders. With queries all curves are means over
-    the queries with a relevant row, like `sklearn_rank.metrics.precision_at_k` and
+    all rows. Ties are handled by averaging over all orderings. With queries all curves are means
+    over the queries with a relevant row, like `sklearn_rank.metrics.precision_at_k` and
     `sklearn_rank.metrics.recall_at_k`; after the end of a query its values stay constant.
 
     Parameters

@@ -177,7 +177,7 @@ def _curve(
     totals: Floats,
     n_slopes: int | None = None,
 ) -> RiskCurve:
-    """Return the curve of probabilities at totals, calibrated on rows held out."""
+    """Return the curve of probabilities at totals, calibrated on held-out rows."""
     mean, deviation = moments(totals, training.weight)
     if held_out is None:
         rows, weight = training.data, training.weight
@@ -354,6 +354,6 @@ def _rows(data: Rows, held_out: Rows | None) -> dict[str, Any]:
         "training_rows_of_the_upper_class": float(data.weight[data.y].sum()),
         "base_rate": float(data.weight[data.y].sum() / data.weight.sum()),
         "queries": data.qid is not None,
-        "risk_rows": "training rows" if held_out is None else "rows held out",
+        "risk_rows": "training rows" if held_out is None else "held-out rows",
         **figures,
     }

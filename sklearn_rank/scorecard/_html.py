@@ -28,7 +28,7 @@ def to_html(
     """Return the card as self-contained HTML.
 
     It explains what a high total means and how to score a row by hand, lists the points, counts and
-    event rates of each bin, AUC and partial AUC of rows held out, the risk table and the details,
+    event rates of each bin, AUC and partial AUC on held-out rows, the risk table and the details,
     and has lines for signatures.
 
     Parameters

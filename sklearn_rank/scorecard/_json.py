@@ -127,7 +127,7 @@ def _card_of(document: Any) -> Card:
         json.dumps(document, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
         raise _fail(
-            f"the document has half a character. Got {error.object[error.start]!r}"
+            f"the document contains an unpaired surrogate. Got {error.object[error.start]!r}"
         ) from None
     except TypeError as error:
         raise _fail(f"classes and details must be texts and numbers. {error}") from None

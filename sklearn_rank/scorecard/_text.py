@@ -34,8 +34,8 @@ _NAMES = {
     "queries": "compared within queries only",
     "lowest_points": "least points allowed",
     "highest_points": "greatest points allowed",
-    "held_out_auc": "AUC of rows held out",
-    "held_out_pauc_5": "area up to 5 % of the negatives, rows held out",
+    "held_out_auc": "AUC on held-out rows",
+    "held_out_pauc_5": "area up to 5 % of the negatives, on held-out rows",
     "risk_rows": "probabilities estimated from",
     "risk_interval": "intervals of the probabilities",
     "risk_scatter": "scatter of rows about the curve, in log odds",
@@ -106,8 +106,8 @@ def to_text(card: Card, width: int | None = None) -> str:
     >>> print(to_text(card, width=60))
     SCORECARD: a high total means good
     <BLANKLINE>
-    The total of a row is the sum of the points that fit it, one
-    line of each block. A total above 0 means good.
+    A row's total is the sum of the points on the lines that
+    apply to it, one of each block. A total above 0 means good.
     <BLANKLINE>
     Points  Bin
         +1  intercept: every row
@@ -186,7 +186,7 @@ def _wrapped(text: str, width: int, rest: str = "") -> list[str]:
 def _head(card: Card, width: int) -> list[str]:
     """Return the direction of the card and how to use it."""
     upper = class_label(card.classes[1])
-    use = "The total of a row is the sum of the points that fit it, one line of each block"
+    use = "A row's total is the sum of the points on the lines that apply to it, one of each block"
     if any(variable.special for variable in card.variables):
         use += "; a line with 'is' goes before the ranges"
     use += f". A total above {card.cut} means {upper}."

@@ -110,8 +110,8 @@ class Scorecard(CardExports, Predictor):
         `cut_`, and the points of the unscaled card are multiplied and rounded again.
     cv : int, splitter or iterable, default=5
         Folds for the probabilities: their number, a splitter or folds of your own, of which one is
-        enough. Rows with the same features share a fold, but features with more than a hundredth
-        of all weight give each its share.
+        enough. Rows with identical features go into the same fold, unless they carry more than 1 %
+        of the total weight; those are spread over all folds.
     n_jobs : int or None, default=None
         Number of processes for the fits of the folds; None means 1, -1 all processors, as in
         joblib.
@@ -151,21 +151,21 @@ class Scorecard(CardExports, Predictor):
     bin with the most training rows has 0 points if `points` allows it, and the intercept absorbs
     the shift. Neighbouring bins with equal points are merged; variables with equal points
     everywhere are left out. Missing values and special codes have their own points; where they are
-    less than 2 % of the rows and the ranker tells nothing of them, these are the mean of the
-    variable, rounded. Values that training has not seen have the points that would leave the mean
-    risk as it is if all training rows had them.
+    less than 2 % of the rows and the ranker learned nothing about them, they get the variable's
+    mean points, rounded. A value not seen in training gets the points that would leave the mean
+    risk unchanged if every training row had that value.
 
     *Ridge.* A ranker with ``solver="corrective"`` and ``alpha="auto"`` has the ridge 10/n, with n
     the weight of the training rows, or their effective number if that is larger because of weights
     below one.
 
     *Rounding.* The step functions are multiplied by one scale and rounded to integers in the range
-    of `points`. Of many scales the one is chosen whose totals, divided by the scale, give the
-    lowest objective of the ranker. The card states the training loss of the ranker and, at the best
-    multiplier of the totals, its own.
+    of `points`. Many scales are tried; the one chosen gives the lowest ranker objective when its
+    totals are divided by the scale. The card states the training loss of the ranker and, at the
+    best multiplier of the totals, its own.
 
-    *Cut.* `predict` says ``classes_[1]`` where the risk is above one half; `cut_` is the greatest
-    total whose risk is not. Where the risk of all totals is on one side, it is at their end.
+    *Cut.* `predict` says ``classes_[1]`` where the risk is above one half: above `cut_`. If every
+    total has such a risk, `cut_` is just below the lowest total; if none has, it is the highest.
 
     *Probabilities.* Cards made without a fold score its rows; these totals are brought to the mean
     and the deviation of those of the card. An increasing logistic curve, with one slope below the
@@ -252,7 +252,7 @@ class Scorecard(CardExports, Predictor):
         qid : array-like of shape (n_samples,), default=None
             Query of each row; folds are of whole queries.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities: weight 2 equals the row twice.
+            Multiplicities: a weight of 2 is equivalent to duplicating the row.
 
         Returns
         -------

@@ -390,7 +390,7 @@ def test_warnings_become_notes(folder, capsys, monkeypatch):
     [
         (lambda t: t.drop(columns="default"), ["no column 'default' for the model", "id, age"]),
         (lambda t: t.assign(default="no"), ["no row of column 'default' is of the class 'yes'"]),
-        (lambda t: t.assign(default="yes"), ["no two different values"]),
+        (lambda t: t.assign(default="yes"), ["only one distinct value"]),
     ],
 )
 def test_targets_that_evaluate_cannot_use(model, capsys, change, parts):
@@ -491,8 +491,8 @@ def test_missing_extra_is_named(folder, capsys, monkeypatch, module):
     assert sorted(Path().iterdir()) == before
     name = module.partition(".")[0]
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"sklearn-rank: error: This command needs {name}. "
-        'pip install "sklearn-rank[cli]" brings it.'
+        f"sklearn-rank: error: This command requires {name}. "
+        'Install it with: pip install "sklearn-rank[cli]"'
     )
 
 
@@ -559,7 +559,7 @@ def test_a_file_that_appears_meanwhile_is_kept(model, capsys, monkeypatch):
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", to_csv)
     assert main(["rank", model, "new.csv", "-o", "o.csv"]) == 2
-    assert "o.csv: has come into being meanwhile" in capsys.readouterr().err
+    assert "o.csv: was created in the meantime" in capsys.readouterr().err
     assert Path("o.csv").read_text() == "somebody else's"
     assert not list(Path().glob(".o*"))
 

@@ -364,8 +364,8 @@ def test_a_stored_run_is_used_for_the_same_rows_and_options_only(claims, capsys)
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--best", "--ranker", "RankBoost"], "--ranker does not go with --best"),
-        (["--rankers", "RankBoost"], "--rankers goes with --best"),
+        (["--best", "--ranker", "RankBoost"], "--ranker excludes --best"),
+        (["--rankers", "RankBoost"], "--rankers requires --best"),
         (["--best", "none.json"], "none.json: no such file"),
     ],
 )

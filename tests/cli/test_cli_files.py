@@ -139,7 +139,7 @@ READ = {
     "account numbers unnamed": case(
         csv(v=RNG.integers(10**7, 10**8, N)),
         {"v": "number"},
-        "holds long integers, like ids, and is read as amounts; --category v",
+        "holds long integers, like ids, but is read as numbers; --category v",
     ),
     "account numbers with zeros": case(
         csv(v=[f"{i:07}" for i in RNG.choice(10**6, N, replace=False)]), {"v": None}, "like an id"
@@ -157,7 +157,7 @@ READ = {
     "zip codes by name": case(
         csv(zip_code=10_115 + SHUFFLED % 9),
         {"zip_code": "number"},
-        "has the name of codes, and is read as amounts; --category zip_code",
+        "has the name of codes, but is read as numbers; --category zip_code",
     ),
     "free text": case(
         csv(

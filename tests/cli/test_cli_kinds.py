@@ -108,7 +108,7 @@ def test_measures_are_features(name):
         values = MEASURES[name](np.random.default_rng(seed))
         kinds, notes = chosen(v=values)
         assert kinds == {"v": "number"}
-        long = "holds long integers, like ids, and is read as amounts; --category v"
+        long = "holds long integers, like ids, but is read as numbers; --category v"
         assert all(long in note for note in notes)
         assert bool(notes) == (name in LONG)
 

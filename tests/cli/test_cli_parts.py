@@ -82,9 +82,9 @@ def test_outputs_that_can_not_be_written():
         ("compare rows.csv --target late --cv 1", "'--cv': 1 is not in the range x>=2"),
         ("compare rows.csv --target late --seed -1", "'--seed': -1 is not in the range x>=0"),
         ("card rows.csv --target late -o c.json --max-terms 0", "'--max-terms': 0 is not in"),
-        ("train rows.csv --target late -o m.skops --cv 3", "--cv goes with --best"),
-        ("train rows.csv --target late -o m.skops --n-jobs 2", "--n-jobs goes with --best"),
-        ("train rows.csv --target late -o m.skops --metrics auc", "--metrics goes with --best"),
+        ("train rows.csv --target late -o m.skops --cv 3", "--cv requires --best"),
+        ("train rows.csv --target late -o m.skops --n-jobs 2", "--n-jobs requires --best"),
+        ("train rows.csv --target late -o m.skops --metrics auc", "--metrics requires --best"),
     ],
 )
 def test_ranges_and_options_that_go_with_others(words, message, capsys):
@@ -108,7 +108,7 @@ def test_sql_of_a_dialect(capsys):
         run(["card", "export", "c.json", "--to", "sql", "--dialect", dialect])
         assert quoted in capsys.readouterr().out
     words = ["card", "export", "c.json", "--dialect", "mysql"]
-    assert "--dialect goes with --to sql" in fails([*words, "--to", "text"], capsys)
+    assert "--dialect requires --to sql" in fails([*words, "--to", "text"], capsys)
     words[-1] = "access"
     assert "must be one of sqlite, postgresql" in fails([*words, "--to", "sql"], capsys)
 

@@ -423,7 +423,7 @@ def test_the_converter_of_imputers_is_replaced_on_request_only(request):
 
 def test_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with pytest.raises(ImportError, match=r'needs skl2onnx. .*"sklearn-rank\[onnx\]"'):
+    with pytest.raises(ImportError, match=r'requires skl2onnx. .*"sklearn-rank\[onnx\]"'):
         register_converters()
 
 

@@ -692,6 +692,6 @@ def test_legends_cover_no_data(cancer, ranker):
 
 def test_a_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    words = r'TopROCDisplay needs matplotlib\. pip install "sklearn-rank\[plot\]" brings it\.'
-    with pytest.raises(ImportError, match=words):
+    text = r'TopROCDisplay requires matplotlib. Install it with: pip install "sklearn-rank\[plot\]"'
+    with pytest.raises(ImportError, match=text):
         TopROCDisplay.from_predictions([0, 1], [0, 1])

@@ -291,7 +291,7 @@ def test_a_validation_split_makes_the_probabilities(credit, has_queries):
     for one, other in zip(card.card_.variables, plain.card_.variables, strict=True):
         assert (one.thresholds, one.groups) == (other.thresholds, other.groups)
         assert one.points[: one.n_values] == other.points[: other.n_values]
-    assert card.card_.details["risk_rows"] == "rows held out"
+    assert card.card_.details["risk_rows"] == "held-out rows"
     assert has_queries or "held_out_auc" in card.card_.details
 
 

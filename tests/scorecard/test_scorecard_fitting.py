@@ -1,4 +1,4 @@
-"""How a ranker becomes a card: rounding, scales, rows held out, points of values not seen."""
+"""How a ranker becomes a card: rounding, scales, held-out rows, points of values not seen."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -163,7 +163,7 @@ WRONG = {
     "risk table was made for other points or bins": edited(details={"risk_of_points": "0" * 16}),
     "details of the document must be an object": edited(details=[]),
     "must be one of inf, -inf and nan": edited(details={"p": {"float": "many"}}),
-    "has half a character": edited(details={"p": "\ud800"}),
+    "contains an unpaired surrogate": edited(details={"p": "\ud800"}),
 }
 
 

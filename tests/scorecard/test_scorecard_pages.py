@@ -38,7 +38,7 @@ def test_frame():
 )
 def test_absent_packages_are_named_with_their_extra(monkeypatch, function, package, extra):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'needs {package}.*"sklearn-rank\[{extra}\]"'):
+    with pytest.raises(ImportError, match=rf'requires {package}.*"sklearn-rank\[{extra}\]"'):
         function(CARD)
 
 

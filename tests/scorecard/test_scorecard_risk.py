@@ -206,7 +206,7 @@ def test_a_card_without_risk_table_says_why_it_has_no_probabilities():
 def test_details_state_the_curve():
     details = Scorecard(**QUICK).fit(X, Y).card_.details
     assert details["base_rate"] == pytest.approx(Y.mean())
-    assert details["risk_rows"] == "rows held out"
+    assert details["risk_rows"] == "held-out rows"
     assert details["risk_interval"] == "95 %, from 300 curves of redrawn rows"
     assert 0 <= details["risk_scatter"] <= 2
 

@@ -459,9 +459,9 @@ def _note_codes(column: Column, kind: str) -> None:
         is_date = are_dates(values.to_numpy(np.float64))
         if is_date or is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
             what = "has the name of codes" if is_code else "holds long integers, like ids"
-            what = "holds dates without marks" if is_date else what
+            what = "looks like dates without separators" if is_date else what
             ways = f"--category {name} makes them categories, {drop} leaves it out"
-            column.note(f" {what}, and is read as amounts; {ways}")
+            column.note(f" {what}, but is read as numbers; {ways}")
 
 
 def _nearly_differ(n_values: int, n_rows: int) -> bool:

@@ -229,7 +229,7 @@ def _times(table: Table, roles: TableOptions, schema: Schema) -> Values | None:
     if dates is values or is_other.mean() > _FEW:
         return values
     if is_other.any():
-        column.refuse("holds dates without marks in most rows,", int(is_other.argmax()))
+        column.refuse("looks like dates without separators in most rows,", int(is_other.argmax()))
     column.note(f": {values[0]:.0f} is read as {pd.Timestamp(dates[0]):%d %B %Y}")
     return dates
 
@@ -260,8 +260,8 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
         y = np.array([name == positive for name in classes], dtype=np.int64)[codes]
     lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
     if pd.Series(y).groupby(lists).nunique().max() < 2:
-        where = "" if qid is None else f" within any query of {schema.qid!r}"
-        raise table.error(target, f"has no two different values{where}: nothing to rank")
+        where = "" if qid is None else f" within each query of {schema.qid!r}"
+        raise table.error(target, f"has only one distinct value{where}: nothing to rank")
     return y
 
 

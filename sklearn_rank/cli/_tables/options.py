@@ -102,8 +102,8 @@ class Roles:
 class Reading:
     """How the text of a table is read."""
 
-    decimal: str | None = _field("MARK", "Decimal mark, . or ,; default: found.", None, _MARKS)
-    sep: str | None = _field("MARK", "Cell separator, such as ; tab or blank; default: found.")
+    decimal: str | None = _field("MARK", "Decimal mark, . or ,; default: detected.", None, _MARKS)
+    sep: str | None = _field("MARK", "Cell separator, such as ; tab or blank; default: detected.")
     encoding: str | None = _field("NAME", "Encoding of text, such as latin-1; default: UTF-8.")
     format: str | None = _field("NAME", f"Of {', '.join(_FORMATS.choices)}.", None, _FORMATS)
     no_header: bool = _field("", "The first line holds data; columns are called c1, c2, ...", False)
@@ -121,7 +121,7 @@ class TableOptions(Reading, Roles):
 class Folds:
     """What is compared, and how."""
 
-    rankers: Sequence[str] = _field("NAME,...", f"Of {RANKERS}; default: what suits.", parse=split)
+    rankers: Sequence[str] = _field("NAME,...", f"Of {RANKERS}; default: by the data.", parse=split)
     param: Mapping[str, Any] = _field("NAME=VALUE...", "Parameters of rankers.", parse=_by_name)
     cv: int = _field("K", "Number of folds; default: 5.", 5, _FROM_2)
     n_jobs: int = _field("N", "Folds to fit at once; default: 1.", 1, click.INT)

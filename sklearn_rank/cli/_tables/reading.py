@@ -313,7 +313,7 @@ def _only_rows(
     again = rows.index[(rows == names).all(axis=1) & (len(names) > 1)]
     if len(again):
         frame = frame.drop(index=again)
-        notes.append(f"{options.data}: {len(again)} x names of the columns again left out")
+        notes.append(f"{options.data}: dropped {count(len(again), 'repeated header line')}")
     if len(frame) < _LEAST:
         return frame.reset_index(drop=True)
     missing = MISSING | {text.casefold() for text in options.missing}

@@ -142,9 +142,9 @@ class RoundsRanker(BaseRanker):
             Query of each row: ints, strings or anything that sorts, in any order. Only
             rows of one query are compared. None means one list.
         sample_weight : float or array-like of shape (n_samples,), default=None
-            Multiplicities: weight 2 equals the row twice, weight 0 the row gone, and a
-            pair weighs the product of its rows' weights. A number is the weight of every
-            row.
+            Multiplicities: a weight of 2 is equivalent to duplicating the row, 0 to removing it;
+            the weight of a pair is the product of its rows' weights. A number is the weight of
+            every row.
         X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
             Validation rows, which are scored after each round (`validation_scores_`). With
             `n_iter_no_change` they decide when to stop, instead of rows held out of `X`; without it

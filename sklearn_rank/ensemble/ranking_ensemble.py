@@ -382,15 +382,13 @@ class RankingEnsemble(_NamedMembers):
             else:
                 scores = {name: values[data.position] for name, values in scores.items()}
             # 2, 3) Learn the maps m_j and select the weights w_j on rows that a fold held out.
+            methods = {name: scoring_method(member) for name, member in members.items()}
             scored = np.flatnonzero(fold >= 0)
             held_out = rows.take(scored)
             selection = select_members(
                 {name: check_finite(values[scored], name) for name, values in scores.items()},
                 HeldOutLabels(held_out.y, fold[scored], held_out.weight, held_out.qid),
-                of_probability={
-                    name: scoring_method(member) == "predict_proba"
-                    for name, member in members.items()
-                },
+                of_probability={name: kind == "predict_proba" for name, kind in methods.items()},
                 scoring=self.scoring,
                 n_steps=self.n_steps,
                 n_bags=self.n_bags,

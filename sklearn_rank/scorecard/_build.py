@@ -72,10 +72,8 @@ def build_card(
         tables = minmax_points(tables)
     tables = with_mean_points(training, tables)
     totals = training.totals(tables) + intercept
-    before, after = (
-        sum(float(np.ptp(table)) for table in points_by_bin)
-        for points_by_bin in (rounded.tables, tables)
-    )
+    # The ratio of the summed ranges of points is near that of the multipliers.
+    before, after = (float(sum(map(np.ptp, by_bin))) for by_bin in (rounded.tables, tables))
     start = rounded.multiplier * (before / after if before and after else 1.0)
     loss = training.best_multiplier(totals, start)[1]
     # 3) Find the probability at each total; with odds on the scale it is the one they are on.

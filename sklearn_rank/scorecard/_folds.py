@@ -112,8 +112,7 @@ def held_out_totals(
     totals = Parallel(n_jobs=n_jobs)(
         delayed(_totals_of_fold)(ranker, data, *fold, points) for fold in folds
     )
-    rows = np.concatenate([test for _, test in folds])
-    rows, first = np.unique(rows, return_index=True)
+    rows, first = np.unique(np.concatenate([test for _, test in folds]), return_index=True)
     return replace(data.take(rows), X=np.concatenate(totals)[first, np.newaxis])
 
 

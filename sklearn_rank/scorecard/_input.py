@@ -68,7 +68,6 @@ def _check_names(scorecard: Any, X: Any) -> None:
     except ValueError as error:
         if not is_data_frame(X) or scorecard.card_.feature_names is None:
             raise
-        text = str(error).rstrip()
         raise ValueError(
-            f"{text}\nThe scorecard needs {scorecard.variables_}; X may lack others."
+            f"{str(error).rstrip()}\nThe scorecard needs {scorecard.variables_}; X may lack others."
         ) from error

@@ -192,9 +192,8 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
 
 def _in_range(table: Indices, points: tuple[int, int]) -> Indices:
     """Return points with the smallest shift that brings them into the range, then clipped."""
-    low, high = points
-    shift = max(0, low - int(table.min())) + min(0, high - int(table.max()))
-    return np.clip(table + shift, low, high)
+    shift = max(0, points[0] - int(table.min())) + min(0, points[1] - int(table.max()))
+    return np.clip(table + shift, *points)
 
 
 def scaled_points(
@@ -275,8 +274,7 @@ def with_mean_points(training: BinnedTraining, tables: Sequence[Any]) -> list[An
         has_rule[: step.bins.n_values] = True
         if not has_rule.all() and weight[has_rule].any():
             mean = np.average(table[has_rule], weights=weight[has_rule])
-            is_rounded = np.issubdtype(table.dtype, np.integer)
-            mean_points = nearest(mean) if is_rounded else mean
+            mean_points = nearest(mean) if np.issubdtype(table.dtype, np.integer) else mean
             completed.append(np.where(has_rule, table, mean_points))
         else:
             completed.append(table)

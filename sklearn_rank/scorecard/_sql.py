@@ -98,8 +98,7 @@ default="sqlite"
             )
         return expression
     names = [*kept, name, *(["risk"] if risk else [])]
-    folded = [str(column).casefold() for column in names]
-    if len(set(folded)) < len(folded):
+    if len({str(column).casefold() for column in names}) < len(names):
         raise ValueError(
             f"to_sql has the columns {names}, which must differ, whatever the case. Pass another "
             "name, or keep other columns."

@@ -92,11 +92,19 @@ def other_estimators() -> dict[str, Any]:
     return systems
 
 
+def score(model, X):
+    """Return the scores of rows by a fitted model."""
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(model, method):
+            scores = getattr(model, method)(X)
+            return scores if scores.ndim == 1 else scores[:, 1]
+    return model.predict(X)
+
+
 def fit_estimator(name: str, X, y, X_test):
     """Fit one of our estimators or of other libraries; return its scores and estimates."""
     fitted = {**own_estimators(), **other_estimators()}[name].fit(X, y)
-    by_decision = hasattr(fitted, "decision_function")
-    scores = fitted.decision_function(X_test) if by_decision else fitted.predict_proba(X_test)[:, 1]
+    scores = score(fitted, X_test)
     if name != ENSEMBLE:
         return scores, {}
     estimates = fitted.score_estimate_.items()
@@ -228,9 +236,6 @@ def fit_queries(data: str, fold: int, *, folder: Path | None):
     fitted.fit(train.data, train.target, qid=train.qid)
     in_folds = fitted.member_scores_
     best = max(fitted.estimators_, key=lambda name: in_folds[name]["ndcg@10"].value)
-    member = fitted.estimators_[best]
-    is_ranker = hasattr(member, "decision_function")
-    method = member.decision_function if is_ranker else member.predict
     ndcg = partial(ndcg_score, test.target, k=10, qid=test.qid)
-    ours, theirs = ndcg(fitted.decision_function(test.data)), ndcg(method(test.data))
+    ours, theirs = (ndcg(score(model, test.data)) for model in (fitted, fitted.estimators_[best]))
     return {"ensemble": float(ours), "best member": float(theirs), "name": best}

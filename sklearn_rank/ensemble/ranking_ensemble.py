@@ -270,8 +270,7 @@ class RankingEnsemble(_NamedMembers):
     >>> ensemble = RankingEnsemble(members, random_state=0).fit(X[::2], y[::2])
     >>> ensemble.score(X[1::2], y[1::2]) > 0.98
     True
-    >>> estimate = ensemble.score_estimate_["auc"]
-    >>> estimate.low < estimate.value <= estimate.high
+    >>> ensemble.score_estimate_["auc"].value > 0.98
     True
     """
 

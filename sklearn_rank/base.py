@@ -646,7 +646,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         data: Rows,
         unit: str,
         total: int,
-        reconstruct: Callable[[], dict[str, Any]],
+        attributes_now: Callable[[], dict[str, Any]],
         **options: Any,
     ) -> Observer:
         """Return the observer of each iteration: `verbose`, callbacks, and that of `observed`.
@@ -655,7 +655,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         """
 
         def fitted_so_far() -> dict[str, Any]:
-            return _with_input(data, reconstruct())
+            return _with_input(data, attributes_now())
 
         arguments = {
             "X": lambda: self._rows_as_given(data.X),

@@ -180,7 +180,7 @@ class FitTask:
         Name of the subtasks.
     total : int or None
         Maximum number of iterations; None if there is no maximum.
-    reconstruct : callable or None
+    attributes_now : callable or None
         Returns the fitted attributes so far; called only when a callback wants a fitted
         estimator.
     data : dict
@@ -190,7 +190,7 @@ class FitTask:
     estimator: Estimator
     unit: str
     total: int | None
-    reconstruct: Attributes | None
+    attributes_now: Attributes | None
     data: dict[str, Setting]
 
     def __post_init__(self) -> None:
@@ -206,17 +206,17 @@ class FitTask:
         if self._iteration is None:
             return False
         ends: bool = self._iteration.call_on_fit_task_end(
-            estimator=self.estimator, reconstruction_attributes=self.reconstruct, **self.data
+            estimator=self.estimator, reconstruction_attributes=self.attributes_now, **self.data
         )
         self._iteration = None
         if not ends:
             self._begin()
         return ends
 
-    def go_on(self, unit: str, reconstruct: Attributes | None, data: dict[str, Setting]) -> None:
+    def go_on(self, unit: str, attributes_now: Attributes | None, data: dict[str, Setting]) -> None:
         """Begin a second phase: iterations with another name, on other rows."""
         self._end_iteration()
-        self.unit, self.reconstruct, self.data = unit, reconstruct, data
+        self.unit, self.attributes_now, self.data = unit, attributes_now, data
         self._begin()
 
     def close(self) -> None:
@@ -244,7 +244,7 @@ def make_observer(
     estimator: Estimator,
     unit: str,
     total: int,
-    reconstruct: Attributes,
+    attributes_now: Attributes,
     data: dict[str, Setting],
     n_before: int | None = 0,
 ) -> Observer:
@@ -260,7 +260,7 @@ def make_observer(
         Name of an iteration, in callbacks and printed lines.
     total : int
         Maximum number of iterations.
-    reconstruct : callable
+    attributes_now : callable
         Returns a dict of the fitted attributes so far, enough to predict: called only when
         a callback wants a fitted estimator, at the end of an iteration.
     data : dict
@@ -280,10 +280,10 @@ def make_observer(
     n_left = None if n_before is None else total - n_before
     task: FitTask | None = getattr(estimator, FIT_TASK, None)
     if task is None:
-        task = FitTask(estimator, unit, n_left, reconstruct, data)
+        task = FitTask(estimator, unit, n_left, attributes_now, data)
         setattr(estimator, FIT_TASK, task)
     else:
-        task.go_on(unit, reconstruct, data)
+        task.go_on(unit, attributes_now, data)
     return combine(printer, task)
 
 

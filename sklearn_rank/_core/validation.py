@@ -442,7 +442,7 @@ def check_query_weight(query_weight: Table, qid: Table, code: Indices) -> Floats
     return weight[first]
 
 
-def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
+def refuse_missing_ids(ids: Values, parameter: str, where: str = "") -> None:
     """Raise ValueError if a query id is missing; `where` names the partition in the message."""
     if ids.dtype.kind == "O":  # pandas' NA can't be compared
         missing = np.array(list(map(is_missing, ids)), dtype=bool)
@@ -450,7 +450,7 @@ def refuse_missing_ids(ids: Values, name: str, where: str = "") -> None:
         missing = np.asarray(ids != ids)  # noqa: PLR0124
     if np.any(missing):
         raise ValueError(
-            f"{name} must not have missing values: row {int(np.argmax(missing))}{where} has no id."
+            f"{parameter} must not have missing values: row {np.argmax(missing)}{where} has no id."
         )
 
 

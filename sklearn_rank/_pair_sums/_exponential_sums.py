@@ -57,15 +57,15 @@ class SegmentSums(NamedTuple):
 
     Attributes
     ----------
-    inner, outer : ndarray of shape (n_segments,)
+    log_inner, log_outer : ndarray of shape (n_segments,)
         Logarithms of the sums over the rows of each segment.
     inner_share, outer_share : ndarray of shape (n_rows,)
         Share of each row in its segment.
     """
 
-    inner: Floats
+    log_inner: Floats
     inner_share: Floats
-    outer: Floats
+    log_outer: Floats
     outer_share: Floats
 
 
@@ -138,7 +138,7 @@ class ExponentialSums:
         if self.preferences.is_bipartite_list:
             return self._bipartite_masses(scores)
         sums = sums or self.segment_sums(scores)
-        value, inner_mass, outer_mass = self._segment_masses(sums.inner, sums.outer)
+        value, inner_mass, outer_mass = self._segment_masses(sums.log_inner, sums.log_outer)
         inner, outer = np.empty((2, len(scores)))
         for block in self.preferences.segment_blocks:
             rows, segments = block.items, block.groups

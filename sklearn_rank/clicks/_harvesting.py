@@ -20,7 +20,9 @@ _MOST_STEPS, _MOST_HALVINGS, _LONGEST_STEP = 60, 40, 2.0
 """Bounds of Newton's method: steps, halvings of a step, and change of a log parameter."""
 
 
-def pair_counts(shown: Floats, clicked: Floats, starts: Any = (0,)) -> tuple[Floats, Floats]:
+def pair_counts(
+    n_impressions: Floats, clicked: Floats, starts: Any = (0,)
+) -> tuple[Floats, Floats]:
     r"""Return clicks and impressions by pair of positions, with equal group weights at both.
 
     .. math:: C_{kk'} = \sum_g \frac{n_{gk'}}{n_{gk} + n_{gk'}} c_{gk}, \qquad
@@ -30,7 +32,7 @@ def pair_counts(shown: Floats, clicked: Floats, starts: Any = (0,)) -> tuple[Flo
 
     Parameters
     ----------
-    shown, clicked : ndarray of shape (n_groups, n_positions)
+    n_impressions, clicked : ndarray of shape (n_groups, n_positions)
         n and c.
     starts : array-like of shape (n_parts,), default=(0,)
         The first group of each part; each part has its own sums.
@@ -40,14 +42,14 @@ def pair_counts(shown: Floats, clicked: Floats, starts: Any = (0,)) -> tuple[Flo
     clicks, impressions : ndarray of shape (n_parts, n_positions, n_positions)
         C and N, with 0 on the diagonal.
     """
-    n_positions = shown.shape[1]
+    n_positions = n_impressions.shape[1]
     clicks, impressions = np.zeros((2, len(starts), n_positions, n_positions))
-    for k in range(n_positions if len(shown) else 0):
-        at_both = shown[:, [k]] + shown
-        share = np.divide(shown, at_both, out=np.zeros_like(shown), where=at_both > 0)
+    for k in range(n_positions if len(n_impressions) else 0):
+        at_both = n_impressions[:, [k]] + n_impressions
+        share = np.divide(n_impressions, at_both, out=np.zeros_like(at_both), where=at_both > 0)
         share[:, k] = 0
         clicks[:, k] = np.add.reduceat(clicked[:, [k]] * share, starts, axis=0)
-        impressions[:, k] = np.add.reduceat(shown[:, [k]] * share, starts, axis=0)
+        impressions[:, k] = np.add.reduceat(n_impressions[:, [k]] * share, starts, axis=0)
     return clicks, impressions
 
 
@@ -69,11 +71,11 @@ class Interventions:
     @classmethod
     def of(cls, cells: LogCells, n_positions: int) -> Interventions:
         """Return the interventions of a log."""
-        shown, _ = cells.by_group(np.ones(cells.n_queries), n_positions)
-        is_moved = (shown > 0).sum(axis=1) > 1
+        n_impressions, _ = cells.by_group(np.ones(cells.n_queries), n_positions)
+        is_moved = (n_impressions > 0).sum(axis=1) > 1
         code, kept = np.cumsum(is_moved) - 1, is_moved[cells.group]
         ids = cells.query[kept], code[cells.group[kept]], cells.position[kept]
-        counts = cells.shown[kept], cells.clicked[kept]
+        counts = cells.n_impressions[kept], cells.clicked[kept]
         moved = LogCells(*ids, *counts, cells.n_queries, int(is_moved.sum()))
         return cls(moved, n_positions)
 
@@ -88,10 +90,10 @@ class Interventions:
         query[cells.group] = cells.query
         if (query[cells.group] != cells.query).any():
             return None
-        shown, clicked = cells.by_group(np.ones(cells.n_queries), self.n_positions)
+        n_impressions, clicked = cells.by_group(np.ones(cells.n_queries), self.n_positions)
         order = np.argsort(query, kind="stable")
         queries, starts = np.unique(query[order], return_index=True)
-        return queries, *pair_counts(shown[order], clicked[order], starts)
+        return queries, *pair_counts(n_impressions[order], clicked[order], starts)
 
     def sums(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return clicks and impressions by pair of positions, given weights of the queries.
@@ -109,8 +111,8 @@ class Interventions:
     @property
     def n_impressions(self) -> Floats:
         """Impressions by pair of positions: at the first, of groups also shown at the second."""
-        shown, _ = self.cells.by_group(np.ones(self.cells.n_queries), self.n_positions)
-        impressions = shown.T @ (shown > 0)
+        n_impressions, _ = self.cells.by_group(np.ones(self.cells.n_queries), self.n_positions)
+        impressions = n_impressions.T @ (n_impressions > 0)
         np.fill_diagonal(impressions, 0)
         return np.asarray(impressions)
 

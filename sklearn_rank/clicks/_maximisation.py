@@ -25,7 +25,7 @@ class LogCells:
     ----------
     query, group, position : ndarray of shape (n_cells,)
         Codes 0, 1, ... of each cell.
-    shown, clicked : ndarray of shape (n_cells,)
+    n_impressions, clicked : ndarray of shape (n_cells,)
         Number of impressions and of clicks.
     n_queries, n_groups : int
         Number of codes.
@@ -34,7 +34,7 @@ class LogCells:
     query: Indices
     group: Indices
     position: Indices
-    shown: Floats
+    n_impressions: Floats
     clicked: Floats
     n_queries: int
     n_groups: int
@@ -48,19 +48,19 @@ class LogCells:
         # product of all three sizes could overflow.
         pairs, pair = np.unique(query * sizes[1] + group, return_inverse=True)
         cells, cell = np.unique(pair.ravel() * n_positions + position, return_inverse=True)
-        shown: Floats = np.bincount(cell.ravel()).astype(np.float64)
+        n_impressions: Floats = np.bincount(cell.ravel()).astype(np.float64)
         clicked = np.bincount(cell.ravel(), clicks, len(cells)).astype(np.float64)
         of_pair = pairs[cells // n_positions]
         columns = of_pair // sizes[1], of_pair % sizes[1], cells % n_positions
-        return cls(*columns, shown, clicked, *sizes)
+        return cls(*columns, n_impressions, clicked, *sizes)
 
     def by_group(self, weight: Floats, n_positions: int) -> tuple[Floats, Floats]:
         """Return impressions and clicks by group and position, given weights of the queries."""
         code = self.group * n_positions + self.position
         of_cell, size = weight[self.query], self.n_groups * n_positions
-        shown: Any = np.bincount(code, of_cell * self.shown, size)
+        n_impressions: Any = np.bincount(code, of_cell * self.n_impressions, size)
         clicked: Any = np.bincount(code, of_cell * self.clicked, size)
-        return shown.reshape(-1, n_positions), clicked.reshape(-1, n_positions)
+        return n_impressions.reshape(-1, n_positions), clicked.reshape(-1, n_positions)
 
 
 Attraction = Callable[[Floats, Floats], Floats]
@@ -82,10 +82,10 @@ def by_regression(regression: Any, X: Any) -> Attraction:
         Features of the groups.
     """
 
-    def predicted(attractive: Floats, shown: Floats) -> Floats:
-        rows = np.flatnonzero(shown > 0)
+    def predicted(attractive: Floats, n_impressions: Floats) -> Floats:
+        rows = np.flatnonzero(n_impressions > 0)
         y = np.repeat([1, 0], len(rows))
-        weight = np.concatenate([attractive[rows], np.maximum(shown - attractive, 0)[rows]])
+        weight = np.concatenate([attractive[rows], np.maximum(n_impressions - attractive, 0)[rows]])
         used = weight > 0
         model = clone(regression)
         model.fit(X[np.tile(rows, 2)[used]], y[used], sample_weight=weight[used])
@@ -132,14 +132,12 @@ def maximise_likelihood(
         The propensities; NaN at positions without weighted impressions, and at all positions
         without a click.
     """
-    shown, clicked = weight[cells.query] * cells.shown, weight[cells.query] * cells.clicked
+    n_impressions, clicked = weight[cells.query] * (cells.n_impressions, cells.clicked)
     position, group = cells.position, cells.group
     if not clicked.any():
         return np.full(n_positions, np.nan)
-    n_shown = np.maximum(np.bincount(position, shown, n_positions), _NO_IMPRESSIONS)
-    n_group = np.maximum(np.bincount(group, shown, cells.n_groups), _NO_IMPRESSIONS).astype(
-        np.float64
-    )
+    n_shown = np.maximum(np.bincount(position, n_impressions, n_positions), _NO_IMPRESSIONS)
+    n_group: Any = np.maximum(np.bincount(group, n_impressions, cells.n_groups), _NO_IMPRESSIONS)
     theta: Floats = np.bincount(position, clicked, n_positions) / n_shown
     theta = np.asarray(np.clip(theta / theta.max(), 1e-6, 1) * 0.9)
     gamma: Floats = np.bincount(group, clicked, cells.n_groups) / n_group
@@ -147,7 +145,7 @@ def maximise_likelihood(
     for _ in range(max_iter):
         # E-step: the expected numbers of examined, and of attractive, impressions of each cell.
         theta_of_cell, gamma_of_cell = theta[position], gamma[group]
-        unclicked = (shown - clicked) / np.maximum(1 - theta_of_cell * gamma_of_cell, 1e-12)
+        unclicked = (n_impressions - clicked) / np.maximum(1 - theta_of_cell * gamma_of_cell, 1e-12)
         examined = clicked + unclicked * theta_of_cell * (1 - gamma_of_cell)
         attractive = clicked + unclicked * gamma_of_cell * (1 - theta_of_cell)
         # M-step: their means.

@@ -271,14 +271,14 @@ class PositionPropensity(BaseEstimator):
         groups = check_qid(group, len(positions), "group")
         queries = groups if qid is None else check_qid(qid, len(positions))
         check_lengths(clicks=is_clicked, position=positions)
-        shown, clicked = np.bincount(positions), np.bincount(positions, is_clicked)
-        for counts, event in ((shown, "was shown"), (clicked, "was clicked")):
+        n_impressions, n_clicks = np.bincount(positions), np.bincount(positions, is_clicked)
+        for counts, event in ((n_impressions, "was shown"), (n_clicks, "was clicked")):
             if not counts.all():
                 raise ValueError(
                     f"{owner} needs rows and clicks at every position up to the largest. Nothing "
                     f"{event} at position {int(np.argmin(counts)) + 1}."
                 )
-        return LogCells.of(is_clicked, positions, groups, queries), len(shown)
+        return LogCells.of(is_clicked, positions, groups, queries), len(n_impressions)
 
     def _method_for(self, pairs: Interventions) -> str:
         """Return the method in use; raise ValueError where the log has too few groups for it."""

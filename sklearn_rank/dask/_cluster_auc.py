@@ -140,7 +140,7 @@ def count_pairs_of(frame: pd.DataFrame) -> CountedPairs:
     n_queries = 1 if query is None else int(query.max()) + 1
     rows = ScoredRows(y, score, query, weight, np.ones(len(y), dtype=bool), n_queries)
     counts = count_pairs(rows)
-    wrong, total = weight @ (counts.lower + counts.tied / 2), weight @ counts.total
+    wrong, total = weight @ (counts.outscored + counts.tied / 2), weight @ counts.total
     return CountedPairs(float(wrong), float(total), levels)
 
 

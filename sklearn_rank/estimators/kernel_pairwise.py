@@ -178,7 +178,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
         if len(progress.coefficients):
             start[:] = progress.coefficients[order]
 
-        def reconstruct() -> dict[str, Any]:
+        def attributes_now() -> dict[str, Any]:
             x = follower.x  # stochastic steps have no elements, only coefficients
             f = x if x.ndim > 1 else model.element(x)
             attributes = {**fitted, **self._collect(data, model, order, f)}
@@ -190,7 +190,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
 
         # 2. Minimise E_S(f) + alpha / 2 ||f||^2, with E_S the mean loss of all pairs: by L-BFGS,
         # or by steps of size eta_t = eta_0 t^-theta along its gradient (Chen2012, (1.5)).
-        follower = Follower(self._make_observer(data, "iteration", self.max_iter, reconstruct))
+        follower = Follower(self._make_observer(data, "iteration", self.max_iter, attributes_now))
         settings = self.alpha, self.tol, self.max_iter
         problem = KernelProblem(model, preferences, loss, *settings, follower)
         if solver.traits.has_steps:

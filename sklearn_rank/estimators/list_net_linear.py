@@ -411,10 +411,10 @@ class ListNetLinear(StreamRanker):
         solver = self.solver_in_use
         unit = "pass" if solver.traits.is_online else "iteration"
 
-        def reconstruct() -> dict[str, Any]:
+        def attributes_now() -> dict[str, Any]:
             return self._collect(data, follower.x)
 
-        follower = Follower(self._make_observer(data, unit, self.max_iter, reconstruct))
+        follower = Follower(self._make_observer(data, unit, self.max_iter, attributes_now))
         problem = self._make_problem(data, X, function, follower, self.warm_start)
         solution = solver.solve(problem)
         if solution.message not in ("", STOPPED):

@@ -92,7 +92,7 @@ def auc_score(
     is_pooled = average == "pooled"
     rows = rows.with_moderate_weights() if is_pooled else rows.with_moderate_weights_in(rows.query)
     counts, weight = count_pairs(rows), rows.weight
-    wrong = counts.lower + counts.tied / 2
+    wrong = counts.outscored + counts.tied / 2
     if is_pooled:
         return 1.0 - float(weight @ wrong) / counts.pair_weight(weight)
     pairs = np.bincount(rows.query, weight * counts.total, rows.n_queries)
@@ -297,7 +297,7 @@ def _heights(rows: ScoredRows) -> Floats:
     """Return the height of each of the caller's rows; NaN without a pair."""
     counts = count_pairs(rows)
     result = np.full(len(rows.is_kept), np.nan)
-    result[rows.is_kept] = np.where(counts.total > 0, counts.lower + counts.tied, np.nan)
+    result[rows.is_kept] = np.where(counts.total > 0, counts.outscored + counts.tied, np.nan)
     return result
 
 
@@ -345,7 +345,7 @@ def max_height_loss(
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     counts = count_pairs(rows)
     counts.require_pairs()
-    return float((counts.lower + counts.tied).max())
+    return float((counts.outscored + counts.tied).max())
 
 
 def _relevant_ranks(y_true: Any, y_score: Any, qid: Any) -> Floats:
@@ -560,7 +560,7 @@ def _zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
         above, below = scores[np.flatnonzero(is_high)], scores[np.flatnonzero(~is_high)]
         return _bipartite_sums(above, below + margin if margin else below)
     counts = count_pairs(rows, margin)
-    wrong = np.minimum(counts.lower + counts.tied, counts.total)
+    wrong = np.minimum(counts.outscored + counts.tied, counts.total)
     return _paired_sums(counts.total, wrong, rows.weight)
 
 

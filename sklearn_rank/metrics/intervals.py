@@ -161,7 +161,7 @@ def _auc_by_row(rows: ScoredRows, folds: Indices) -> Influence:
     in_fold = replace(rows, qid=folds)  # rows of different folds are not compared
     below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
     below.require_pairs()
-    wrong_below, wrong_above = below.lower + below.tied / 2, above.lower + above.tied / 2
+    wrong_below, wrong_above = below.outscored + below.tied / 2, above.outscored + above.tied / 2
     pairs = np.bincount(folds, below.total)
     has_auc = pairs > 0
     wrong = np.bincount(folds, wrong_below) / np.maximum(pairs, 1)  # 1 - AUC of each fold
@@ -184,7 +184,7 @@ def _auc_by_query(rows: ScoredRows, folds: Indices) -> Influence:
     below = count_pairs(rows)
     below.require_pairs()
     pairs = np.bincount(rows.query, below.total, rows.n_queries)
-    wrong = np.bincount(rows.query, below.lower + below.tied / 2, rows.n_queries)
+    wrong = np.bincount(rows.query, below.outscored + below.tied / 2, rows.n_queries)
     paired = np.flatnonzero(pairs)  # queries
     pairs, wrong, fold = pairs[paired], wrong[paired], fold_of_queries(folds, rows.query)[paired]
     fold = np.unique(fold, return_inverse=True)[1].ravel()

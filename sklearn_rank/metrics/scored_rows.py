@@ -141,14 +141,14 @@ class PairCounts:
     ----------
     total : ndarray of shape (n_rows,)
         Weight of all rows above k.
-    lower : ndarray of shape (n_rows,)
+    outscored : ndarray of shape (n_rows,)
         Weight of those with a lower score than k.
     tied : ndarray of shape (n_rows,)
         Weight of those with the score of k.
     """
 
     total: Floats
-    lower: Floats
+    outscored: Floats
     tied: Floats
 
     def pair_weight(self, weight: Floats) -> float:
@@ -199,7 +199,7 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
         below = np.flatnonzero(above == 0)
         row, tie = order[below], ties.spread(np.arange(ties.n_groups))[below]
         counts.total[row] += total[tie]
-        counts.lower[row] += groups.shift(not_higher, 0.0)[tie]
+        counts.outscored[row] += groups.shift(not_higher, 0.0)[tie]
         counts.tied[row] += tied[tie]
     return counts
 
@@ -209,7 +209,7 @@ def _of_two_classes(score: Floats, is_above: Mask, margin: float) -> PairCounts:
     below = np.flatnonzero(~is_above)
     below = below[np.argsort(score[below])]
     above = np.sort(score[is_above])
-    lower, not_higher = np.zeros((2, len(score)))
-    lower[below] = np.searchsorted(above, score[below] + margin, side="left")
+    outscored, not_higher = np.zeros((2, len(score)))
+    outscored[below] = np.searchsorted(above, score[below] + margin, side="left")
     not_higher[below] = np.searchsorted(above, score[below] + margin, side="right")
-    return PairCounts(np.where(is_above, 0.0, len(above)), lower, not_higher - lower)
+    return PairCounts(np.where(is_above, 0.0, len(above)), outscored, not_higher - outscored)

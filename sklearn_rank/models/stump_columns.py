@@ -202,9 +202,9 @@ class StumpColumns:
         if curvature is not None:
             total = curvature.sum(axis=-1)[:, np.newaxis, np.newaxis]
             bounds = smaller_side(self._above(curvature[np.newaxis], order)[0], total)
-        is_tried, limits = self._allowed()
+        is_candidate, limits = self._allowed()
         gains = np.array(gain(self._above(by_bin, order), totals, bounds, limits))
-        gains[~is_tried] = -np.inf
+        gains[~is_candidate] = -np.inf
         # An excluded stump gives way to the next best one.
         while (best := first_positive(gains.ravel())) is not None:
             index = self._coordinate(best, gains.shape, order)
@@ -469,16 +469,16 @@ class BoundedStumps(StumpColumns):
     # The choice ---------------------------------------------------------------------------
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
-        max_features, (is_tried, _) = self._largest[0], super()._allowed()
+        max_features, (is_candidate, _) = self._largest[0], super()._allowed()
         if max_features is not None:
             is_used = np.zeros(self._shape[0], dtype=bool)
             is_used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
             if np.count_nonzero(is_used) >= max_features:
-                is_tried = is_tried & is_used[:, np.newaxis, np.newaxis]
+                is_candidate = is_candidate & is_used[:, np.newaxis, np.newaxis]
         if not self._sign.any():
-            return is_tried, None
+            return is_candidate, None
         low, high = self._step_limits(np.arange(self._n_fixed))
-        return is_tried, (low.reshape(self._shape), high.reshape(self._shape))
+        return is_candidate, (low.reshape(self._shape), high.reshape(self._shape))
 
     def _best(
         self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]

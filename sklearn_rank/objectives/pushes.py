@@ -158,9 +158,9 @@ class SidePush(ExponentialSums, Push):
             i, o = bipartite if self.side == "top" else bipartite[::-1]
             share = [[float(inner[i] * outer[o]) for outer in outer_split] for inner in inner_split]
         else:
-            value = self._segment_masses(sums.inner, sums.outer)[0]
-            inner_sums = [self._inner_scan(sums.inner + safe_log(part)) for part in inner_split]
-            outer_sums = [sums.outer + safe_log(part) for part in outer_split]
+            value = self._segment_masses(sums.log_inner, sums.log_outer)[0]
+            inner_sums = [self._inner_scan(sums.log_inner + safe_log(part)) for part in inner_split]
+            outer_sums = [sums.log_outer + safe_log(part) for part in outer_split]
             logs = np.array([[log_sum_exp(i + o) for o in outer_sums] for i in inner_sums])
             share = np.exp(np.minimum(self.preferences.lists.log_total(logs) - value, 0.0)).tolist()
         right, wrong = share[1][0], share[0][1]
@@ -186,7 +186,7 @@ class SidePush(ExponentialSums, Push):
             inner_step, outer_step = -self.sign * a, self.sign * self.p * a
             inner_a = np.logaddexp(inner_one + inner_step, inner_zero)
             outer_a = np.logaddexp(outer_one + outer_step, outer_zero)
-            masses = self._segment_masses(sums.inner + inner_a, sums.outer + outer_a)
+            masses = self._segment_masses(sums.log_inner + inner_a, sums.log_outer + outer_a)
             _, inner_mass, outer_mass = masses
             inner_mean = inner_mass @ np.exp(inner_one + inner_step - inner_a)
             outer_mean = outer_mass @ np.exp(outer_one + outer_step - outer_a)

@@ -244,11 +244,11 @@ class LBFGS(BoostingSolver):
             if make_path is None:
                 return minimise(served[0], start, record.n_left, tol, hook)
             n_iterations = record.n_iterations
-            return minimise_along(served, functions["target"], start, n_iterations, tol, hook)
+            return minimise_along(served, functions["exact"], start, n_iterations, tol, hook)
 
         functions: Functions = {
             "stage": lambda number, w: stages[number](w),
-            "target": function(problem.objective).value,
+            "exact": function(problem.objective).value,
             "on_iterate": lambda w, values: report(w, earlier_credit, values[-1]),
         }
         solution = problem.preferences.lead(minimise_here, functions)
@@ -259,7 +259,7 @@ class LBFGS(BoostingSolver):
                 "alpha > 0; otherwise raise n_estimators.",
                 ConvergenceWarning,
             )
-        # Of a path the values are those of the iterate with the lowest target so far.
+        # Of a path the values are those of the iterate with the lowest exact objective so far.
         record.objective[n_before:] = solution.values
         assert solution.credit is not None
         report(solution.x, earlier_credit + solution.credit)
@@ -267,24 +267,24 @@ class LBFGS(BoostingSolver):
 
 def minimise_along(
     path: Iterable[ValueAndGradient],
-    target: Callable[[Floats], float],
+    exact_objective: Callable[[Floats], float],
     start: Floats,
     max_iter: int,
     tol: float,
     on_iterate: IterateHook,
 ) -> Solution:
-    """Minimise smooth functions one after the other; keep the best iterate of the target.
+    """Minimise smooth functions one after the other; keep the best iterate of the exact one.
 
     Each starts at the last iterate of the one before and takes at most `max_iter` iterations. The
-    solution is the iterate with the lowest target, so never worse than `start`; its `values` are
-    the lowest targets so far, which `on_iterate` gets after each iteration.
+    solution is the iterate with the lowest exact objective, never worse than `start`; its `values`
+    are the lowest so far, which `on_iterate` gets after each iteration.
     """
-    best, least = start, target(start)
+    best, least = start, exact_objective(start)
     values: list[float] = []
 
     def keep_best(coefficients: Floats, _: list[float]) -> bool:
         nonlocal best, least
-        value = target(coefficients)
+        value = exact_objective(coefficients)
         if value < least:
             best, least = coefficients, value
         values.append(least)

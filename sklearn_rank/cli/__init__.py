@@ -11,7 +11,7 @@ A table becomes a data set in one direction (in `_tables`)::
 
     reading: file -> Table -> columns: how it is read (Schema) -> dataset: Dataset
 
-A comparison too: `_contest` scores rows held out and judges, `_compare` prints.
+A comparison too: `_contest` scores held-out rows and judges, `_compare` prints.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def repeats(data: Dataset, notes: list[str]) -> Indices | None:
 
 
 def held_out_rows(data: Dataset, n_folds: int) -> HeldOut:
-    """Return the folds, and the rows held out in the order of the table, without scores."""
+    """Return the folds, and the held-out rows in the order of the table, without scores."""
     folds = make_folds(data, n_folds, data.seed)
     fold, ratio = np.full(len(data.y), -1), None
     for k, (_, test) in enumerate(folds):
@@ -161,7 +161,7 @@ def held_out_rows(data: Dataset, n_folds: int) -> HeldOut:
 
 
 def cross_validate(pipelines: Mapping[str, Pipeline], data: Dataset, options: Folds) -> HeldOut:
-    """Fit each pipeline on each fold and score the rows held out."""
+    """Fit each pipeline on each fold and score the held-out rows."""
     results = held_out_rows(data, options.cv)
     fold = np.asarray(results.rows.fold)
     runs = [(name, k) for name in pipelines for k in range(options.cv)]
@@ -181,7 +181,7 @@ def cross_validate(pipelines: Mapping[str, Pipeline], data: Dataset, options: Fo
 def _run_fold(
     pipeline: Pipeline, data: Dataset, fold: Fold, name: str
 ) -> tuple[Floats, float, list[str]]:
-    """Return scores of the rows held out, seconds and warnings."""
+    """Return scores of the held-out rows, seconds and warnings."""
     pipeline, start = clone(pipeline), time.perf_counter()
     with threadpool_limits(1):  # so that seconds can be compared, and --n-jobs shares the cores
         warnings = fit_pipeline(pipeline, data.take(fold[0]), name)
@@ -206,7 +206,7 @@ def fit_pipeline(pipeline: Pipeline, data: Dataset, name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Contest:
-    """Models, what they reached on rows held out, and the ensemble, by weights of other folds."""
+    """Models, their metrics on held-out rows, and the ensemble, by weights of other folds."""
 
     folds: Folds
     data: Dataset
@@ -320,7 +320,7 @@ def _key(folds: Folds, data: Dataset) -> dict[str, str]:
 
 
 def record(contest: Contest) -> dict[str, Any]:
-    """Return what the models reached on rows held out, which `hold` reads again."""
+    """Return the metrics of the models on held-out rows, which `hold` reads again."""
     seconds, key = contest.results.seconds, _key(contest.folds, contest.data)
     scores = {name: of_rows.tolist() for name, of_rows in contest.results.scores.items()}
     return {"format": _FORMAT, "key": key, "seconds": seconds, "scores": scores}

@@ -98,7 +98,8 @@ COPIES = {
 def test_copies_within_a_version_are_silent_and_equal(fitted, kind):
     found = COPIES[kind](fitted)
     np.testing.assert_array_equal(results(found), results(fitted))
-    assert vars(found).keys() == vars(fitted).keys()
+    # Of what a split learned from only the ranker in memory knows.
+    assert vars(found).keys() == vars(fitted).keys() - {callbacks.TRACE}
     assert not [name for name in vars(found) if "version" in name]
 
 

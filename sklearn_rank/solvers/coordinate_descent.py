@@ -176,15 +176,16 @@ class Coordinate(BoostingSolver):
     def solve(self, problem: Problem, record: Record) -> None:
         """Run RankBoost (Freund2003, Figure 1) or, at p > 1, the push (Rudin2009, Figure 2).
 
-        With i above k, the distribution over pairs is d(i, k) ~ w_i w_k exp(-(f_i - f_k)), at p > 1
-        the d~ of Figure 2. It is never built: a state has its sums over pairs, by row.
+        With i above k, d(i, k) ~ w_i w_k exp(-(f_i - f_k)) is the distribution over pairs, and
+        d~(i, k) = d(i, k) (sum_i' d(i', k))^(p - 1) that of Figure 2; at p = 1 they are equal.
+        Neither is built: a state has their sums over pairs, by row. Numbers are those of Figure 2.
         """
         # Initialise f = 0, or as an earlier fit has left it; d_1 = d(f).
         d = problem.state(record.scores())
         for t in range(record.n_left):
             if t > 0 and t % REFRESH_PERIOD == 0 and d.needs_refresh:
                 d.refresh(record.scores())
-            # Get the weak ranking h, 3(a): it maximises |r|, r = sum d (h_i - h_k), or another
+            # 3(a) Get the weak ranking h: it maximises |r|, r = sum d~ (h_i - h_k), or another
             # gain of the same sums.
             candidate = problem.search(d)
             if candidate is None:
@@ -192,15 +193,16 @@ class Coordinate(BoostingSolver):
             h = problem.weak_rankers.values(candidate)
             if hasattr(d, "with_masses"):
                 candidate = d.with_masses(candidate, h)
-            # Choose alpha_t, 3(b): the minimum of Z(alpha) = sum d exp(-alpha (h_i - h_k)), which
-            # is (1) of Rudin2009, times the learning rate and within the constraints.
+            # 3(b) Choose alpha_t: the minimum of sum_k (sum_i d exp(-alpha (h_i - h_k)))^p, whose
+            # derivative is (1) of Rudin2009 (smoothed, see `closed_form_step`; but for one list
+            # of two classes that of a bound), times the rate and within the constraints.
             alpha, is_cut_short = record.step(d, candidate, h)
-            # Update, 3(d) and 3(e): d_{t+1} = d exp(-alpha (h_i - h_k)) / Z.
+            # 3(c) to 3(e) Update f, then d_{t+1} = d exp(-alpha (h_i - h_k)) / Z, and d~ of it.
             before = d.value
             alpha = d.advance(candidate, h, alpha) if alpha != 0 else 0.0
             if alpha == 0:
                 return
-            # Output f = sum alpha_t h_t, 3(c).
+            # 4. The record holds what is put out, f = sum alpha_t h_t.
             decrease = before - d.value
             if record.add(Round(candidate.index, alpha, decrease, h), d):
                 return

@@ -186,7 +186,7 @@ READ = {
     "short years last": case(
         csv(d=[f"{1 + i % 28:02}.07.25" for i in range(N)]),
         {"d": "date"},
-        "'01.07.25' is read as 01 J",
+        ".07.25' is read as ",
     ),
     "ordinals": case(csv(c=[["1st", "2nd"][i % 2] for i in SHUFFLED]), {"c": "category"}),
     "underscores": case(csv(x=[f"{1000 + 7 * i:_}" for i in SHUFFLED]), {"x": "number"}, "is read"),

@@ -27,6 +27,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn_rank import PNormPushRanker, RankBoost, SmoothMarginRanker
 from sklearn_rank.datasets import make_queries
 from sklearn_rank.metrics import auc_score, precision_at_k, recall_at_k
+from sklearn_rank.model_selection import QueryKFold
 from sklearn_rank.models import Stumps
 from sklearn_rank.plotting import (
     RankedListDisplay,
@@ -438,7 +439,8 @@ def test_shape_function_passes_queries_to_steps_that_request_them():
     scaled = QueryMinMaxScaler().fit_transform(X, qid=qid)
     with sklearn.config_context(enable_metadata_routing=True):
         pipe = make_pipeline(QueryMinMaxScaler(), RankBoost(n_estimators=5))
-        search = GridSearchCV(make_pipeline(FunctionTransformer(), pipe), {}, cv=2)
+        folds = QueryKFold(2)
+        search = GridSearchCV(make_pipeline(FunctionTransformer(), pipe), {}, cv=folds)
         search.fit(X, y, qid=qid)
         display = ShapeFunctionDisplay.from_estimator(search, X, qid=qid)
         with pytest.raises(ValueError, match="QueryMinMaxScaler was fitted with qid"):

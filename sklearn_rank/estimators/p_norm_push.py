@@ -81,8 +81,8 @@ class PNormPushRanker(BoostingRanker):
         Which weak ranker a round adds: the one along which J falls most steeply ("auto" with the
         exponential loss, not with "ir"), or the one whose step lowers it most. Not with "lbfgs".
     learning_rate : float in (0, 1], default=0.3
-        Factor of every step of "coordinate"; 1 is the algorithm of the paper. Other solvers refuse
-        any value but 1 and the default, which they ignore.
+        Factor of every step of "coordinate"; 1 is the algorithm of the paper. Other solvers
+        ignore 1 and the default, and raise an error for other values.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins per feature. Fewer bins are coarser, but not faster.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None

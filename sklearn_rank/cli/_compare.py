@@ -163,9 +163,9 @@ def _sentence(contest: Contest) -> str:
     rival, lead = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
     ends = f"95 % interval of the difference: {_ends(lead)}, {allowed}"
-    is_level = lead.mean < 0.0005  # which is shown as .000
-    by = "no better than" if is_level else f"{lead.mean:.3f} more than"
-    doubt = "" if lead.low > 0 or is_level else ", which may be chance"
+    # Less than .0005 would be shown as .000.
+    by = "no better than" if lead.mean < 0.0005 else f"{lead.mean:.3f} more than"
+    doubt = "" if lead.low > 0 or lead.mean < 0.0005 else ", which may be chance"
     advice = "" if lead.low > 0 else f" Without a ranker, {rival} may do as well."
     advice = " This list needs no ranker." if is_baseline else advice
     return f"{start}, {by} {who}{doubt} ({ends}).{advice}"

@@ -49,6 +49,7 @@ def noting(
     """Make notes of warnings, and an InputError, with a name, of what is refused."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
             yield
         except InputError:

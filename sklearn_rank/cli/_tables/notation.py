@@ -232,7 +232,7 @@ def _span(text: str) -> str:
 
 def _amount(text: str, mark: str) -> tuple[float, str | None]:
     """Return the number and the unit of a text by its decimal mark; None if it is no amount."""
-    plain = " ".join(text[:99].translate(_WRITTEN).split())
+    plain = " ".join(text[:999].translate(_WRITTEN).split())
     plain = _NO_CENTS.sub(lambda cents: "" if cents[0][0] in ".,/" else "0", plain)
     match = _AMOUNTS[mark].fullmatch(plain)
     if match is None:

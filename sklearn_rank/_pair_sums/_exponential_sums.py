@@ -132,8 +132,9 @@ class ExponentialSums:
 
         The mass of an inner row is minus s times the derivative of J_p by the row's score
         inside the bracket, that of an outer row s times the derivative by its score
-        outside. At p = 1 they are shares of the sum over all pairs. `sums` are those of
-        `segment_sums` at these scores, where they are known.
+        outside. They are sums, by row, of the d~ of Rudin2009, Figure 2, times the factor of
+        N_k and divided by their total; at p = 1 d~ is the distribution d over pairs. `sums`
+        are those of `segment_sums` at these scores, where they are known.
         """
         if self.preferences.is_bipartite_list:
             return self._bipartite_masses(scores)

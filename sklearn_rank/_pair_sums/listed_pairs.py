@@ -258,7 +258,8 @@ class ListedExponential(Push):
     def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each row inside the heights of others, and in its own.
 
-        The masses are sums, over the pairs of the row, of minus the derivatives by the margins.
+        The masses are sums, over the pairs of the row, of minus the derivatives by the margins:
+        the d~ of Rudin2009, Figure 2, divided by their total.
         """
         value, share = self._shares(self.preferences.differences(scores))
         inner, outer = (self.preferences.sum_by_row(share, n) for n in (self._inner, self._outer))

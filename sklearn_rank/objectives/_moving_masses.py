@@ -181,9 +181,11 @@ class ExponentialState(_MassState):
     .. math:: J_p(f) = \frac1a \log \sum_i w_i e^{-a f_i} + \frac1b \log \sum_k w_k e^{b f_k}
 
     where f are scores, w row weights, i runs over the rows above and k over those below,
-    and (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. A step along a
-    0/1 weak ranker multiplies the masses :math:`w e^{\mp f}` by one of two factors, so that
-    no exponential of a row is computed between two calls of `refresh`.
+    and (a, b) = (1, p) for the push at the top and (p, 1) at the bottom. `gradient` has the masses
+    :math:`w_i e^{-a f_i}` and :math:`w_k e^{b f_k}`, each divided by the sum of its side: they are
+    the sums by row of :math:`\tilde d_{ik}` (Rudin2009, Figure 2), which is their product. A step
+    along a 0/1 weak ranker multiplies each mass by one of two factors, so that no exponential of a
+    row is computed between two calls of `refresh`.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -77,10 +77,10 @@ Direction = tuple[Floats, bool]
 
 
 class GivenSteps:
-    """Steps along the gradient, of size `step_size(number)`; numbers start at 0."""
+    """Steps along minus the gradient, of sizes eta_1, eta_2, ... (Chen2012, eq. 1.5)."""
 
-    def __init__(self, step_size: Callable[[int], float]) -> None:
-        self._step_size, self._number = step_size, 0
+    def __init__(self, sizes: Iterator[float]) -> None:
+        self._sizes = sizes
 
     def direction(self, gradient: Floats) -> None:
         """Return None: processes have nothing to agree on."""
@@ -88,10 +88,8 @@ class GivenSteps:
     def move(
         self, function: SpaceFunction, at: Iterate, gradient: Floats, direction: Direction | None
     ) -> Iterate:
-        """Return the iterate one step along the gradient."""
-        step = self._step_size(self._number)
-        self._number += 1
-        return Iterate.at(function, at.f - step * gradient)
+        """Return f_{t+1} = f_t - eta_t gradient."""
+        return Iterate.at(function, at.f - next(self._sizes) * gradient)
 
 
 class QuasiNewtonSteps:
@@ -276,14 +274,16 @@ def minimise_in_space(
 ) -> Solution:
     r"""Minimise a convex function in a function space.
 
-    Gradient steps are those of Chen2012, eq. 1.5,
+    `GivenSteps` are those of Chen2012, eq. 1.5,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \eta_t \sum_n g_n K_{x_n}
 
-    with g the gradient of the objective by the scores. Ends after `max_iter` steps, when the norm
-    of the gradient is at most `tol` (if `is_relative`, times that at zero), or when the next
-    function is not finite. `x` and `average` of the solution are elements of the space. Of several
-    processes the first decides when it ends.
+    with g the gradient of the objective by the scores: its double sum over pairs, by row. A start
+    other than 0, weights, the end and the average go beyond it.
+
+    Ends after `max_iter` steps, when the norm of the gradient is at most `tol` (if `is_relative`,
+    times that at zero), or when the next function is not finite. `x` and `average` of the solution
+    are elements of the space. Of several processes the first decides when it ends.
     """
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
@@ -297,7 +297,7 @@ def minimise_in_space(
         limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
         noise = _rounding_of_square(function, at.slopes, gradient)
         for number in range(max_iter):
-            # 1. The gradient in the space: sum_n g_n K_{x_n} + alpha f_t.
+            # 1. The gradient in the space, alpha f_t + sum_n g_n K_{x_n} of eq. 1.5.
             if number > 0:
                 gradient = space.representer(at.slopes)
             gradient += function.alpha * at.f
@@ -312,7 +312,7 @@ def minimise_in_space(
             )
             if is_met or is_indefinite:
                 return path.ends(INDEFINITE if is_indefinite else "", value)
-            # 3. f_{t+1}: f_t - eta_t times the gradient, or the end of a line search.
+            # 3. f_{t+1} of eq. 1.5, f_t - eta_t times the gradient, or the end of a line search.
             moved = steps.move(function, at, gradient, direction)
             if moved is None:
                 is_far = is_relative and square > STALLED_NORM * abs(scale)

@@ -176,11 +176,12 @@ class Coordinate(BoostingSolver):
     def solve(self, problem: Problem, record: Record) -> None:
         """Run RankBoost (Freund2003, Figure 1) or, at p > 1, the push (Rudin2009, Figure 2).
 
-        With i above k, d(i, k) ~ w_i w_k exp(-(f_i - f_k)) is the distribution over pairs, and
-        d~(i, k) = d(i, k) (sum_i' d(i', k))^(p - 1) that of Figure 2; at p = 1 they are equal.
-        Neither is built: a state has their sums over pairs, by row. Numbers are those of Figure 2.
+        With i above k, d(i, k) ~ exp(-(f_i - f_k)) is the distribution over pairs, in which a row
+        of weight w counts as w rows, and d~(i, k) = d(i, k) (sum_i' d(i', k))^(p - 1) that of
+        Figure 2; at p = 1 they are equal. For other objectives d~ is minus the derivative by the
+        margin. Neither is built: a state has the sums of d~ by row. Steps are those of Figure 2.
         """
-        # Initialise f = 0, or as an earlier fit has left it; d_1 = d(f).
+        # 2. Initialise f = 0 or, beyond the papers, as an earlier fit has left it; d_1 = d(f).
         d = problem.state(record.scores())
         for t in range(record.n_left):
             if t > 0 and t % REFRESH_PERIOD == 0 and d.needs_refresh:
@@ -193,16 +194,16 @@ class Coordinate(BoostingSolver):
             h = problem.weak_rankers.values(candidate)
             if hasattr(d, "with_masses"):
                 candidate = d.with_masses(candidate, h)
-            # 3(b) Choose alpha_t: the minimum of sum_k (sum_i d exp(-alpha (h_i - h_k)))^p, whose
-            # derivative is (1) of Rudin2009 (smoothed, see `closed_form_step`; but for one list
-            # of two classes that of a bound), times the rate and within the constraints.
+            # 3(b) Choose alpha_t, which solves (1) of Rudin2009: the minimum of sum_k (sum_i d
+            # exp(-alpha (h_i - h_k)))^p, smoothed, or that of a bound: see `PushStep`. Beyond the
+            # papers, it is multiplied by the learning rate and kept within the constraints.
             alpha, is_cut_short = record.step(d, candidate, h)
-            # 3(c) to 3(e) Update f, then d_{t+1} = d exp(-alpha (h_i - h_k)) / Z, and d~ of it.
+            # 3(c) to 3(e) Update f, then d_{t+1} = d exp(-alpha (h_i - h_k)) / z_t, and d~ of it.
             before = d.value
             alpha = d.advance(candidate, h, alpha) if alpha != 0 else 0.0
             if alpha == 0:
                 return
-            # 4. The record holds what is put out, f = sum alpha_t h_t.
+            # 4. The output is in the record: f = sum alpha_t h_t.
             decrease = before - d.value
             if record.add(Round(candidate.index, alpha, decrease, h), d):
                 return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 
 import numpy as np
 
@@ -174,20 +175,17 @@ class GradientDescent(KernelSolver):
     traits = SolverTraits(on_cluster=True, has_steps=True)
 
     def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
-        """Take the steps."""
+        """Take the steps of Chen2012, eq. 1.5, of sizes eta_t = eta_0 t^-theta."""
+        # After an earlier fit, which goes beyond the paper, t continues.
         model, n_before = problem.model, len(progress.values)
-
-        def step_size(number: int) -> float:
-            """Return eta_t = eta_0 t^-theta; `number` is t - 1, without the steps before."""
-            return float(problem.eta0 * (n_before + number + 1.0) ** -problem.theta)
-
+        sizes = (float(problem.eta0 * t**-problem.theta) for t in count(n_before + 1.0))
         if problem.batch_size is None:
-            function, steps = _with_ridge(problem, problem.mean_loss()), GivenSteps(step_size)
+            function, steps = _with_ridge(problem, problem.mean_loss()), GivenSteps(sizes)
             limits = problem.max_iter, problem.tol, problem.on_iterate
             solution = minimise_in_space(function, model.element(start), steps, *limits)
         else:
             rng = np.random.RandomState([problem.seed, n_before])
-            drawn = stochastic_descent(problem, start, step_size, PairSampler(problem, rng))
+            drawn = stochastic_descent(problem, start, sizes, PairSampler(problem, rng))
             assert drawn.average is not None
             average = model.element(drawn.average)
             solution = replace(drawn, x=model.element(drawn.x), average=average)
@@ -265,11 +263,11 @@ class FunctionSpaceLBFGS(KernelSolver):
 
 
 def stochastic_descent(
-    problem: KernelProblem, start: Floats, step_size: Callable[[int], float], draw: PairSampler
+    problem: KernelProblem, start: Floats, sizes: Iterator[float], draw: PairSampler
 ) -> Solution:
     r"""Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
 
-    Of m pairs (i_j above k_j) with losses phi, as in Chen2012, eq. 1.5, of all pairs,
+    These are the steps of Chen2012, eq. 1.5, with m drawn pairs (i_j above k_j) in place of all,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{m} \sum_j
         \phi'(f_t(x_{i_j}) - f_t(x_{k_j})) \, (K_{x_{i_j}} - K_{x_{k_j}})
@@ -282,19 +280,18 @@ def stochastic_descent(
     alpha, tol, path = problem.alpha, problem.tol, Path(start, problem.on_iterate)
     square = float(space.element(start)[0] @ space.element(start)[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for number in range(problem.max_iter):
+        for eta in islice(sizes, problem.max_iter):
             # 1. The drawn pairs, as positions among their distinct rows.
             rows, position = np.unique(np.concatenate(draw()), return_inverse=True)
             upper, lower = np.split(position.ravel(), 2)
-            # 2. phi and phi' at their margins; the gradient by the scores of the rows.
+            # 2. phi and phi' at their margins; the mean gradient by the scores of the rows.
             view = space.at_rows(rows)
             scores = view.scores(path.f)
             losses, slopes = problem.loss.value_and_derivative(scores[upper] - scores[lower])
             by_upper, by_lower = (np.bincount(side, slopes, len(rows)) for side in (upper, lower))
             gradient: Floats = (by_upper - by_lower) / len(upper)
             value = float(losses.mean()) + alpha / 2 * square
-            # 3. f_{t+1}.
-            eta = step_size(number)
+            # 3. f_{t+1}: the terms of the rows are added in place.
             shrink = 1 - eta * alpha
             f = shrink * path.f
             view.add_representer(f, -eta * gradient)

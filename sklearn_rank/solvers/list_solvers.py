@@ -48,7 +48,8 @@ class OnlineDescent:
     .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla \ell_t(w_t)),
         \qquad \bar w = \frac1T \sum_{t=1}^T w_t
 
-    with :math:`\Omega` the penalty and the ball of a `Regulariser`.
+    with :math:`\Omega` the penalty and the ball of a `Regulariser`. Tewari2015 has neither, and
+    steps of one size.
 
     Attributes
     ----------
@@ -58,6 +59,10 @@ class OnlineDescent:
         :math:`\sum_t w_t`.
     n_steps : int
         T.
+
+    References
+    ----------
+    Tewari2015, sec. 5 (the step), Theorem 5 (the average).
     """
 
     coefficients: Floats
@@ -71,10 +76,9 @@ class OnlineDescent:
 
     def step(self, gradient: Floats, rate: float, regulariser: Regulariser) -> None:
         """Take step t of size eta_t = `rate`, given the gradient of loss t at w_t."""
-        # w_t joins the average before it moves (Tewari2015, Theorem 5).
-        self.total = self.total + self.coefficients
-        self.n_steps += 1
-        # w_{t+1} = prox(w_t - eta_t gradient)
+        # 2. w_t joins the average before it moves.
+        self.total, self.n_steps = self.total + self.coefficients, self.n_steps + 1
+        # 3. w_{t+1} = w_t - eta_t gradient; beyond the paper, penalised and projected.
         self.coefficients = regulariser.proximal(self.coefficients - rate * gradient, rate)
 
 
@@ -196,7 +200,11 @@ class OnlineGradientDescent(LinearSolver):
     traits = SolverTraits(is_online=True)
 
     def solve(self, problem: ListProblem) -> Solution:
-        """Take passes over the queries until one changes the objective by at most `tol`."""
+        """Take passes over the queries until one changes the objective by at most `tol`.
+
+        The first pass is the algorithm of Tewari2015, sec. 5. Further ones, each in a random order,
+        go beyond it.
+        """
         random, values, change = check_random_state(problem.random_state), [np.inf], np.inf
         n_queries = problem.function.n_queries
         # One pass is learning from a stream, which has no convergence to reach.
@@ -216,8 +224,10 @@ class OnlineGradientDescent(LinearSolver):
         """Take one step for each query; return the averaged iterate and its objective."""
         function, descent, regulariser = problem.function, problem.descent, problem.regulariser
         assert descent is not None
-        for query in order:  # loss t is that of one query
+        for query in order:
+            # 1. The gradient of loss t, that of one query, at w_t.
             gradient = function.query_gradient(int(query), descent.coefficients)
             descent.step(gradient, problem.rate(descent.n_steps + 1), regulariser)
+        # 4. The average of w_1 to w_T.
         x = descent.average
         return x, function(x)[0] + regulariser.penalty(x)

@@ -13,7 +13,6 @@ from sklearn_rank._core.validation import Choice, check_floats, check_parameters
 from sklearn_rank.metrics._ranked import (
     OverQueries,
     RankedQueries,
-    check_not_negative,
     divide,
     order_by_score,
     over_queries,
@@ -97,8 +96,7 @@ def ndcg_score(
     0.53
     """
     check_parameters("ndcg_score", {"gain": gain}, {"gain": _GAIN})
-    query_mean, ranked = rank_queries("ndcg_score", y_true, y_score, k, **over)
-    check_not_negative("ndcg_score", ranked.relevance)
+    query_mean, ranked = rank_queries("ndcg_score", y_true, y_score, k, has_gains=True, **over)
     discounts: Floats = 1.0 / np.log2(2.0 + np.arange(ranked.depth(k)))
     is_named = isinstance(gain, str)
     gains = (_named_gains if is_named else _user_gains)(ranked.relevance, gain)

@@ -12,7 +12,6 @@ from sklearn_rank._core.validation import Choice, Constraint, Number, check_para
 from sklearn_rank.metrics._ranked import (
     OverQueries,
     RankedQueries,
-    check_not_negative,
     divide,
     over_queries,
     rank_queries,
@@ -450,8 +449,7 @@ def err_score(
     """
     allowed = {"max_relevance": Number(0, closed="neither", other=(None,))}
     check_parameters("err_score", {"max_relevance": max_relevance}, allowed)
-    query_mean, ranked = rank_queries("err_score", y_true, y_score, k, **over)
-    check_not_negative("err_score", ranked.relevance)
+    query_mean, ranked = rank_queries("err_score", y_true, y_score, k, has_gains=True, **over)
     highest = float(ranked.relevance.max())
     limit = highest if max_relevance is None else float(max_relevance)
     if highest > limit:

@@ -46,10 +46,6 @@ _ALLOWED: dict[str, Constraint] = {
 }
 
 
-_OF_GRADES = ("ndcg_score", "err_score")
-"""Metrics that use the grades of relevant rows."""
-
-
 @dataclass(frozen=True, eq=False)
 class RankedQueries:
     """Rows sorted by query and descending score; tied rows of a query form a tie group.
@@ -124,25 +120,32 @@ def order_by_score(scores: Floats, query: Indices | None) -> Indices:
 
 
 def rank_queries(
-    owner: str, y_true: Any, y_score: Any, k: Any = None, /, **over: Unpack[OverQueries]
+    owner: str,
+    y_true: Any,
+    y_score: Any,
+    k: Any = None,
+    /,
+    *,
+    has_gains: bool = False,
+    **over: Unpack[OverQueries],
 ) -> tuple[QueryMean, RankedQueries]:
-    """Check the arguments of a metric of places, and sort rows by query and descending score."""
+    """Check the arguments of a metric of places, and sort rows by query and descending score.
+
+    `has_gains` is True for metrics with a gain for each grade: a grade must not be negative. To
+    others rows are relevant or not, and a warning says so if all are relevant.
+    """
     query_mean = QueryMean.checked(owner, y_true, k, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
-    if owner not in _OF_GRADES and 0 < rows.y.min() < rows.y.max():
-        reason = f"To {owner} every row is relevant: y_true is above 0 throughout"
-        warn(f"{reason}, so that all orders have the same value. Subtract its least value.")
-    return query_mean, rank_rows(rows)
-
-
-def check_not_negative(owner: str, relevance: Floats) -> None:
-    """Raise ValueError for a relevance below 0."""
-    lowest = float(relevance.min())
-    if lowest < 0:
+    lowest, highest = float(rows.y.min()), float(rows.y.max())
+    if has_gains and lowest < 0:
         raise ValueError(
             f"y_true of {owner} must not be negative: relevance becomes a gain, "
             f"and 0 means none. Got {lowest:g}."
         )
+    if not has_gains and 0 < lowest < highest:
+        reason = f"To {owner} every row is relevant: y_true is above 0 throughout"
+        warn(f"{reason}, so that all orders have the same value. Subtract its least value.")
+    return query_mean, rank_rows(rows)
 
 
 @dataclass(frozen=True, eq=False)

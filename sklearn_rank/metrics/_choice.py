@@ -300,13 +300,11 @@ def _weighted_sums(
     for metric in {**sums[0], **sums[1]}:
         of_rankings = (influence(metric, score, *rows) for score in rankings)
         values[metric], influences[metric] = map(np.array, zip(*of_rankings, strict=True))
-    weighted = [
-        np.array(
-            [sum(weight * arrays[name] for name, weight in weights.items()) for weights in sums]
-        )
-        for arrays in (values, influences)
-    ]
-    return weighted[0], weighted[1]
+
+    def weighted(arrays: Mapping[Any, Floats]) -> Floats:
+        return np.array([sum(w * arrays[name] for name, w in terms.items()) for terms in sums])
+
+    return weighted(values), weighted(influences)
 
 
 def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices:

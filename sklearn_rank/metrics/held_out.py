@@ -83,17 +83,17 @@ def measure(name: str, rows: Labels, scores: Floats) -> Measured:
     folds = _in_folds(name, rows, scores)
     defined = [value for value in folds if not np.isnan(value)] or [np.nan]
     measured = Measured(float(np.mean(defined)), None, folds if rows.fold is not None else [])
-    levels = np.unique(rows.y, return_counts=True)[1]
     with suppress(ValueError):  # fewer than two queries with a pair in a fold, or NaN
         interval = estimate(name, rows, scores)
-        if (levels.sum() - levels.max() if rows.qid is None else interval.n_queries) >= _LEAST:
+        counts = np.unique(rows.y, return_counts=True)[1]  # of each class or grade
+        if (counts.sum() - counts.max() if rows.qid is None else interval.n_queries) >= _LEAST:
             mean = getattr(interval, "mean", measured.mean)
             return replace(measured, mean=mean, interval=(interval.low, interval.high))
     return measured
 
 
 def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Floats]) -> Comparison:
-    """Measure rankings by some metrics, and compare each with the best, if all have intervals."""
+    """Measure rankings, and compare each with the best by each metric, if all have intervals."""
     table = {}
     for name in names:
         column = table[name] = {model: measure(name, rows, scores[model]) for model in scores}

@@ -48,8 +48,8 @@ class RollingOriginSplit(BaseCrossValidator):
     embargo : float in [0, inf), default=0
         Rows up to this long before a test period are excluded from training: their target is not
         known when the period begins. In the unit of the times; for dates in days. Float times are
-        compared up to rounding. Numbers that are dates by their digits, such as 20240131, are
-        refused.
+        compared up to rounding. With an embargo above 0, numbers that are dates by their digits,
+        such as 20240131, are an error: their differences are not days.
 
     Raises
     ------
@@ -193,9 +193,9 @@ class RollingOriginSplit(BaseCrossValidator):
         """Return the embargo in the unit of the moments, or one for each moment."""
         if self.embargo > 0 and moments.dtype.kind in "if" and are_dates(moments):
             raise ValueError(
-                f"time holds numbers such as {moments[0]:.0f}, which are dates by their digits, so "
-                "that an embargo would not be one of days. Pass dates: pandas.to_datetime("
-                f"time, format={'%Y%m%d' if moments[0] > 1e7 else '%Y%m'!r})."
+                f"RollingOriginSplit needs dates for embargo={self.embargo:g}. time holds numbers "
+                f"such as {moments[0]:.0f}, dates by their digits, whose differences are not days. "
+                f"Use pandas.to_datetime(time, format={'%Y%m%d' if moments[0] > 1e7 else '%Y%m'!r})."
             )
         if moments.dtype.kind == "M":
             # At most 27,000 years: microseconds fit 64 bits.

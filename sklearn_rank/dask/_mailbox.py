@@ -116,8 +116,8 @@ class Mailbox:
         """Add a message, and wait for the answer if rounds do."""
         with self._changed:
             if message.attributes is not None:  # only the last checkpoint counts
-                earlier = [replace(earlier, attributes=None) for earlier in self._messages]
-                self._messages = deque(earlier, _MOST_MESSAGES)
+                kept = [replace(earlier, attributes=None) for earlier in self._messages]
+                self._messages = deque(kept, _MOST_MESSAGES)
             self._messages.append(message)
         is_received = False
         while self._waits and not is_received:

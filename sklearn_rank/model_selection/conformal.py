@@ -121,8 +121,8 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
 
     References
     ----------
-    JinCandes2023 (text not at hand; the p-values with a clipped score and ties counted against
-    the row), BenjaminiHochberg1995, sec. 3 (the procedure).
+    JinCandes2023 (the p-values with a clipped score and ties counted against the row),
+    BenjaminiHochberg1995, sec. 3 (the procedure).
 
     Examples
     --------

@@ -141,7 +141,7 @@ def push_tail_bound(
     Returns
     -------
     float
-        The bound; without information above 1.
+        The bound; above 1 it is uninformative.
 
     References
     ----------

@@ -57,7 +57,7 @@ def margin_bound(
     Returns
     -------
     float
-        :math:`\epsilon`; 1.0 (no information) if the formula gives more, and for
+        :math:`\epsilon`; 1.0 (uninformative) if the formula gives more, and for
         :math:`4 m E^2 \theta^2 \le e^2 \ln |H|`, where its proof does not apply.
 
     References

@@ -194,8 +194,8 @@ class RollingOriginSplit(BaseCrossValidator):
         if self.embargo > 0 and moments.dtype.kind in "if" and are_dates(moments):
             raise ValueError(
                 f"RollingOriginSplit needs dates for embargo={self.embargo:g}. time holds numbers "
-                f"such as {moments[0]:.0f}, dates by their digits, whose differences are not days. "
-                f"Use pandas.to_datetime(time, format={'%Y%m%d' if moments[0] > 1e7 else '%Y%m'!r})."
+                f"such as {moments[0]:.0f}, dates whose differences are not days. Use pandas."
+                f"to_datetime(time, format={'%Y%m%d' if moments[0] > 1e7 else '%Y%m'!r})."
             )
         if moments.dtype.kind == "M":
             # At most 27,000 years: microseconds fit 64 bits.

@@ -187,13 +187,13 @@ class ClusterFit:
         self.client.cancel(tasks)
         with suppress(OSError, ValueError):
             # Joining workers wait for the tracker: it stops after a moment for the others.
-            if not is_over and not wait_until(lambda: self._is_idle(plan), _PATIENCE):
+            if not is_over and not wait_until(lambda: self._stop_workers(plan), _PATIENCE):
                 self.client.run_on_scheduler(stop_tracker, plan.fit)
-                wait_until(lambda: self._is_idle(plan), _RETURN)
+                wait_until(lambda: self._stop_workers(plan), _RETURN)
         with suppress(OSError):
             self.client.run_on_scheduler(stop_tracker, plan.fit, ends_turn=True)
 
-    def _is_idle(self, plan: FitPlan) -> bool:
+    def _stop_workers(self, plan: FitPlan) -> bool:
         """Ask all workers to leave the fit; return whether they have."""
         return not any(self.client.run(stop_fit, plan.fit, on_error="ignore").values())
 

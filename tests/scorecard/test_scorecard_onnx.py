@@ -83,6 +83,11 @@ def test_names_of_inputs_and_output_differ(to_onnx):
         to_onnx(CARD, name="job")
 
 
+def test_other_rankers_are_sent_to_skl2onnx(to_onnx):
+    with pytest.raises(TypeError, match=r"a Card .* Got RankBoost: for .* use skl2onnx\.to_onnx"):
+        to_onnx(RankBoost())
+
+
 # All forms of fitted cards ---------------------------------------------------------------
 
 

@@ -41,6 +41,8 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     ------
     ImportError
         Without onnx, which the extra "onnx" brings.
+    TypeError
+        When `card` is no card: ``skl2onnx.to_onnx`` takes other rankers.
     ValueError
         When an input is called `name`.
 
@@ -51,13 +53,18 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     >>> age = Variable("age", 0, points=(-1, 2, 0), thresholds=(29.5,))
     >>> card = Card((age,), 1, 0, ("bad", "good"), 1, ("age",))
     >>> model = to_onnx(card)
-    >>> [node.name for node in model.graph.input], [node.name for node in model.graph.output]
+    >>> [value.name for value in model.graph.input], [value.name for value in model.graph.output]
     (['X'], ['score'])
     """
     import_onnx("to_onnx")
     if isinstance(card, Scorecard):
         check_is_fitted(card)
         card = card.card_
+    if not isinstance(card, Card):
+        raise TypeError(
+            f"to_onnx takes a Card or a fitted Scorecard. Got {type(card).__name__}: for rankers "
+            "and pipelines use skl2onnx.to_onnx, after importing sklearn_rank.export.onnx."
+        )
     kinds = {card.column_name(variable): variable.kind for variable in card.variables}
     has_categories = bool(set(kinds.values()) - {"number"})
     inputs = list(kinds) if has_categories else ["X"]
@@ -82,9 +89,8 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
         if not has_categories:
             values = graph.node("Gather", "X", [variable.column], axis=1)
         points = np.array(variable.points, dtype=np.int64)
-        total = graph.node(
-            "Add", total, graph.node("Gather", points, _bins(graph, variable, values))
-        )
+        points_of_rows = graph.node("Gather", points, _bins(graph, variable, values))
+        total = graph.node("Add", total, points_of_rows)
     graph.node("Identity", total, output=name)
     return graph.model(name, np.int64)
 

@@ -84,7 +84,7 @@ def register_converters(*, imputer: bool = False) -> None:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> ranker = RankBoost(n_estimators=10).fit(X, y)
     >>> model = to_onnx(ranker, X[:1])
-    >>> [node.name for node in model.graph.output]
+    >>> [value.name for value in model.graph.output]
     ['label', 'scores']
     """
     skl2onnx = import_onnx("register_converters", "skl2onnx")

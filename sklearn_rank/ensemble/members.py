@@ -36,10 +36,7 @@ from sklearn_rank.estimators.kernel_pairwise import KernelPairwiseSGDRanker
 from sklearn_rank.estimators.p_norm_push import PNormPushRanker
 from sklearn_rank.metrics.intervals import fold_of_queries
 from sklearn_rank.metrics.scorers import scores_of
-from sklearn_rank.model_selection import QueryKFold, split_queries
-
-Splits = list[tuple[Indices, Indices]]
-"""The rows to fit and those held out, of each fold."""
+from sklearn_rank.model_selection import Fold, QueryKFold, checked_folds, split_queries
 
 _MANY_CATEGORIES = 255
 """Categories of a feature up to which HistGradientBoosting takes it."""
@@ -168,7 +165,7 @@ def _suits_histograms(X: Any) -> bool:
 # Folds ----------------------------------------------------------------------------------------
 
 
-def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits, Indices]:
+def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, list[Fold], Indices]:
     """Divide rows into folds.
 
     Splitters see the rows of positive weight. Row indices, and `PredefinedSplit`, which ignores its
@@ -194,15 +191,7 @@ def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, Splits
         cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
         position = np.full(data.n_passed, -1)
         position[data.position] = np.arange(len(data.y))
-    try:
-        splits = [(position[np.asarray(train)], position[np.asarray(test)]) for train, test in cv]
-    except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"cv of {owner} must yield (train, test) arrays of indices of the {len(position)} "
-            f"rows, or masks of them. {error}"
-        ) from error
-    splits = [(train[train >= 0], test[test >= 0]) for train, test in splits]
-    splits = [(train, test) for train, test in splits if len(test)]
+    splits = [split for split in checked_folds(owner, cv, position) if len(split[1])]
     if len(splits) < 2 or not all(len(train) for train, _ in splits):
         raise ValueError(
             f"cv of {owner} must hold out rows in at least two folds, and leave rows to fit in "
@@ -224,7 +213,7 @@ def _masks_of(fold: Indices) -> list[tuple[Mask, Mask]]:
     return [(fold != k, fold == k) for k in np.unique(fold[fold >= 0])]
 
 
-def rows_fitted_to(splits: Splits, fold: Indices) -> dict[int, Mask]:
+def rows_fitted_to(splits: list[Fold], fold: Indices) -> dict[int, Mask]:
     """Return for each fold which of the rows held out its members are fitted to."""
     rows = np.flatnonzero(fold >= 0)
     return {k: np.isin(rows, train) & (fold[rows] != k) for k, (train, _) in enumerate(splits)}
@@ -297,7 +286,7 @@ def fit_member(estimator: Any, keywords: Mapping[str, str], data: Rows) -> Any:
 
 
 def cross_fit(
-    parallel: Any, fits: Mapping[str, Callable[[Rows], Any]], rows: Rows, splits: Splits
+    parallel: Any, fits: Mapping[str, Callable[[Rows], Any]], rows: Rows, splits: list[Fold]
 ) -> dict[str, Floats]:
     """Return the scores of held-out rows by each member; NaN for rows that no fold holds out."""
     runs = [(name, train, test) for name in fits for train, test in splits]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,9 @@ from sklearn_rank._core.validation import (
     check_parameters,
     check_qid,
 )
+
+Fold = tuple[Indices, Indices]
+"""The rows to fit and those held out."""
 
 
 def _counts_and_size(codes: Indices, is_relevant: Mask) -> tuple[Floats, Floats]:
@@ -126,6 +129,23 @@ def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> An
     """Return the splits of any splitter: `qid` if its `split` takes it, else `groups`."""
     takes_qid = "qid" in inspect.signature(splitter.split).parameters
     return splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
+
+
+def checked_folds(owner: str, splits: Iterable[Any], position: Indices) -> list[Fold]:
+    """Return folds of kept rows, given the splits of all rows by indices or masks.
+
+    `position` is that of each row among the kept rows, -1 for rows that are left out.
+    """
+    try:
+        folds = [
+            (position[np.asarray(train)], position[np.asarray(test)]) for train, test in splits
+        ]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv of {owner} must yield (train, test) arrays of indices of the {len(position)} "
+            f"rows, or masks of them. {error}"
+        ) from error
+    return [(train[train >= 0], test[test >= 0]) for train, test in folds]
 
 
 class QueryKFold(_QuerySplitter):

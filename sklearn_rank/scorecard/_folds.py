@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -17,12 +16,9 @@ from sklearn_rank._core.protocols import Floats, Indices
 from sklearn_rank._core.rows import Lots, Rows
 from sklearn_rank._core.validation import check_column
 from sklearn_rank._core.warnings import warn
-from sklearn_rank.model_selection import QueryKFold, split_queries
+from sklearn_rank.model_selection import Fold, QueryKFold, checked_folds, split_queries
 from sklearn_rank.scorecard._risk_curve import moments
 from sklearn_rank.scorecard._rounding import BinnedTraining, round_steps, with_mean_points
-
-Fold = tuple[Indices, Indices]
-"""The rows to fit and those held out."""
 
 
 def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[Fold]]:
@@ -62,18 +58,11 @@ def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[
 def split_rows(data: Rows, cv: Any, y: Any, qid: Any) -> list[Fold]:
     """Return the folds of a splitter or an iterable, without rows of weight zero."""
     y = check_column(y, "y")
-    splitter = check_cv(cv, y, classifier=True)
-    splits = split_queries(splitter, np.zeros((len(y), 1)), y, qid=qid, groups=qid)
-    row = np.full(len(y), -1)  # the row of `data` by the index in y; -1 for weight zero
-    row[data.position] = np.arange(len(data.position))
-    try:
-        folds = [(row[train], row[test]) for train, test in splits]
-    except (IndexError, TypeError) as error:
-        raise ValueError(
-            f"cv of Scorecard must yield pairs of arrays with indices of the {len(y)} rows, for "
-            f"training and for test. {error}"
-        ) from error
-    folds = [(train[train >= 0], test[test >= 0]) for train, test in folds]
+    if hasattr(cv, "split"):
+        cv = list(split_queries(cv, np.zeros((len(y), 1)), y, qid=qid, groups=qid))
+    position = np.full(len(y), -1)  # in `data`, by the index in y; -1 for weight zero
+    position[data.position] = np.arange(len(data.position))
+    folds = checked_folds("Scorecard", cv, position)
     return [fold for fold in folds if _has_pairs(data, *fold)]
 
 

@@ -429,7 +429,7 @@ def test_without_pandas_tables_are_refused(monkeypatch):
         ({"monotonic_cst": [2] * 8}, "must be -1, 0 or 1"),
         ({"cv": 1}, "'cv' parameter of Scorecard"),
         ({"cv": "five"}, "'cv' parameter of Scorecard"),
-        ({"cv": [1, 2]}, "cv of Scorecard must yield pairs of arrays .* the 569 rows"),
+        ({"cv": [1, 2]}, r"cv of Scorecard must yield \(train, test\) arrays .* the 569 rows"),
         ({"ranker": ListNetLinear(relevance="binary")}, "Scorecard needs a ranker of stumps"),
         ({"ranker": RankBoost(weak_ranker="feature")}, "Scorecard needs a ranker of stumps"),
         ({"ranker": RankBoost(relevance="graded")}, "must have relevance='binary'"),

@@ -29,8 +29,8 @@ _MOST = 1000
 # By the last step --------------------------------------------------------------------------
 
 
-def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
-    """Return the contributions of columns to the scores of a member, and the constant.
+def quick_parts(model: Any, X: Any) -> Floats | None:
+    """Return the contributions of columns to the scores of a member, less a constant.
 
     A ranker has contributions; those of trees are differences along their paths. None for other
     members, and where a step of a pipeline makes a feature of several columns.
@@ -48,11 +48,9 @@ def quick_parts(model: Any, X: Any) -> tuple[Floats, float] | None:
             return None
         rows = model[:-1].transform(rows)
     by_feature = _along_paths(trees, rows) if trees else last.contributions(rows)[:, :-1]
-    # Rows sum to the score, so that a row tells the constant.
-    constant = member_scores("", model, X[:1])[0] - by_feature[0].sum()
     by_column = np.zeros(X.shape)
     np.add.at(by_column.T, columns, by_feature.T)
-    return by_column, float(constant)
+    return by_column
 
 
 def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> Indices:
@@ -121,7 +119,7 @@ def background_of(models: Sequence[Any], data: Rows, seed: int) -> dict[str, lis
 
     They do not depend on the order of the rows.
     """
-    if data.X.shape[1] > _MOST or all(quick_parts(m, data.X[:1]) for m in models):
+    if data.X.shape[1] > _MOST or all(quick_parts(m, data.X[:1]) is not None for m in models):
         return {}
     code = hash_rows(getattr(data.X, "numbers", data.X))
     rows, weight, _, _ = distinct_rows(code, data.y, data.qid, data.weight)

@@ -489,10 +489,14 @@ class RankingEnsemble(_NamedMembers):
         contributions, total = np.zeros(X.shape), 0.0
         background = getattr(self, "background_", ())
         for name, member in self.estimators_.items():
-            phi, constant = quick_parts(member, X) or sampled_parts(name, member, X, background)
+            scores, phi = member_scores(name, member, X), quick_parts(member, X)
+            if phi is None:
+                phi, constant = sampled_parts(name, member, X, background)
+            else:  # rows sum to the score, so that a row tells the constant
+                constant = float(scores[0] - phi[0].sum())
             weight, score_map = self.weights_[name], self.maps_[name]
             # Secants end at the scores: sums of contributions may miss a probability of exactly 1.
-            slopes = score_map.secant(constant, member_scores(name, member, X))
+            slopes = score_map.secant(constant, scores)
             contributions += weight * slopes[:, np.newaxis] * phi
             total += weight * float(score_map(constant))
         return contributions, total

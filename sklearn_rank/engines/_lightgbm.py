@@ -119,7 +119,7 @@ class LightGBM(Engine):
         if X.rows is None or X.is_sparse or is_small or starts:
             return _as_matrix(X.copied())
 
-        class RowBlocks(self.module.Sequence):  # type: ignore[name-defined]
+        class RowBlocks(self.module.Sequence):  # type: ignore[name-defined]  # imported lazily
             def __len__(self) -> int:
                 return int(self.rows.shape[0])
 

@@ -225,13 +225,13 @@ class FeatureBlock:
         j, column = int(self.cut_feature[cut]), int(self.cuts[cut])
         is_double = column >= self.start[-1]
         column = int(self.doubled[column - self.start[-1]]) if is_double else column
-        last_left, bins = column - self.start[j], np.arange(self.n_bins[j])
+        position, bins = column - self.start[j], np.arange(self.n_bins[j])
         if column in self.single:
-            goes_right = bins == last_left
+            goes_right = bins == position
         else:
             goes_right = np.empty(len(bins), dtype=bool)
             order = self.column_order[self.start[j] : self.start[j + 1]] - self.start[j]
-            goes_right[order] = bins > last_left
+            goes_right[order] = bins > position
         if is_double:
             goes_right[-1] = False
         elif not self.has_missing[j]:  # to the side of the weighted median

@@ -118,7 +118,7 @@ class XGBoost(Engine):
 
         # The class lives until the next garbage collection, its object does not: the rows are
         # attributes of the object.
-        class AfterRound(self.module.callback.TrainingCallback):  # type: ignore[name-defined]
+        class AfterRound(self.module.callback.TrainingCallback):  # type: ignore[name-defined]  # imported lazily
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
                 train, held_out, descent = self.state
                 view = RoundView(  # scores of no rows are 0 x 0 with XGBoost 3.4
@@ -154,7 +154,7 @@ class XGBoost(Engine):
         # For rows in blocks the engine wants the query of each row.
         qid = None if group is None else np.repeat(np.arange(len(group)), group)
 
-        class DenseBlocks(self.module.DataIter):  # type: ignore[name-defined]
+        class DenseBlocks(self.module.DataIter):  # type: ignore[name-defined]  # imported lazily
             def next(self, input_data: Any) -> bool:
                 block = next(self.blocks, None)
                 if block is None:

@@ -16,7 +16,7 @@ from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import SelectedRows
 
 _MOST_BYTES = 1 << 27
-"""Bytes of the dense bins of sparse rows that need no question: 128 MiB."""
+"""Bytes that the dense bins of sparse rows may take, however small X is: 128 MiB."""
 
 _RATE_TIMES_TREES, _LARGEST_RATE = 10.0, 0.3
 """The "auto" learning rate of libraries: this number divided by the trees, up to a largest rate."""

@@ -162,7 +162,7 @@ class HeldOutLabels:
         folds = self._folds_of_both_classes()
 
         def gain(scores: Floats) -> float:
-            curves = [RocSteps.of(self.y[k], scores[k], self.weight[k]) for k in folds]
+            curves = [RocSteps.of(self.y[rows], scores[rows], self.weight[rows]) for rows in folds]
             areas = [[c.relevant @ c.area_terms(rate)[0] for rate in (_TOP, 1.0)] for c in curves]
             return float(np.mean(areas, axis=0) @ [1.0, _AUC_SHARE])
 

@@ -201,7 +201,6 @@ def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[
     tables : list of ndarray of int
         Points of each bin of each step function of the ranker.
     """
-    names = getattr(ranker, "feature_names_in_", None)
     variables = []
     for step, table in zip(ranker.step_functions_, tables, strict=True):
         j = int(step.feature)
@@ -213,7 +212,7 @@ def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[
         n_bins = len(fields["points"])
         variables.append(
             Variable(
-                name=f"x{j}" if names is None else str(names[j]),
+                name=_feature_name(ranker, j),
                 column=j,
                 counts=tuple(np.bincount(bins, data.weight, n_bins).tolist()),
                 events=tuple(np.bincount(bins, upper, n_bins).tolist()),
@@ -221,6 +220,12 @@ def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[
             )
         )
     return tuple(sorted(variables, key=lambda variable: variable.column))
+
+
+def _feature_name(ranker: Any, j: int) -> str:
+    """Return the name of a column, x0, x1, ... where the ranker has no names."""
+    names = getattr(ranker, "feature_names_in_", None)
+    return f"x{j}" if names is None else str(names[j])
 
 
 def _numeric_bins(
@@ -312,12 +317,9 @@ def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
 def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict[str, Any]:
     """Return the settings of the fit, for the details of the card."""
     low, high = points or (None, None)
-    names = getattr(ranker, "feature_names_in_", None)
     signs = ranker.stump_settings()["monotonic_cst"]
     words = {1: "rising", -1: "falling"}
-    monotone = [
-        f"{f'x{j}' if names is None else names[j]} {words[sign]}" for j, sign in signs.items()
-    ]
+    monotone = [f"{_feature_name(ranker, j)} {words[sign]}" for j, sign in signs.items()]
     stumps: Any = as_model(ranker.weak_ranker)
     alpha = getattr(ranker, "alpha", None)
     odds = scaling if isinstance(scaling, dict) else {}

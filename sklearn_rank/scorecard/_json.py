@@ -358,10 +358,9 @@ def _rules_of_risk(card: Card) -> Rules:
     """Yield what must hold of the risk table."""
     own = card.fingerprint()
     yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
-    for total, *shares in card.risk:
+    for total, risk, low, high in card.risk:
         wanted = f"the row of risk of the total {total} must have numbers from 0 to 1"
-        yield min(shares) >= 0 and max(shares) <= 1, wanted
-        risk, low, high = shares
+        yield min(risk, low, high) >= 0 and max(risk, low, high) <= 1, wanted
         wanted = f"the probability of the total {total} must be from low to high"
         yield low <= risk <= high, f"{wanted}. Got {risk}, {low} and {high}"
     for (_, before, *_), (total, risk, *_) in pairwise(card.risk):

@@ -281,7 +281,7 @@ class Scorecard(CardExports, Predictor):
                     rows, folds = data, split_rows(data, self.cv, y, qid)
                 held_out = held_out_totals(ranker, rows, folds, points, self.n_jobs)
                 ranker.fit(X, y, **arrays)
-        # 3) Round the ranker; find the probability at each total from the rows held out.
+        # 3) Round the ranker; find the probability at each total from held-out rows.
         card = build_card(ranker, distinct, points, self.scaling, held_out)
         with unchanged_on_error(self):  # Ctrl-C here keeps the previous card
             self._set_card(card, ranker.classes_)

@@ -97,24 +97,23 @@ def _with_category_columns(
 
     A new column is NaN where the category is missing.
     """
-    splits = sorted(
-        {
-            (int(tree.feature[node]), codes)
-            for tree in trees
-            for node, codes in tree.categories.items()
-        }
-    )
+    distinct = {
+        (int(tree.feature[node]), codes)
+        for tree in trees
+        for node, codes in tree.categories.items()
+    }
+    splits = sorted(distinct)
     if not splits:
         return X, trees
     columns, dtype = [X], trees[0].threshold.dtype
-    for feature, group in groupby(sorted(splits), key=itemgetter(0)):
+    for feature, group in groupby(splits, key=itemgetter(0)):
         lists = [codes for _, codes in group]
         n_codes = 1 + max(max(codes, default=-1) for codes in lists)
         goes_right = np.ones((n_codes + 1, len(lists)), dtype=dtype)  # the last row: other codes
         for index, codes in enumerate(lists):
             goes_right[list(codes), index] = 0.0
         columns.append(_category_columns(graph, X, feature, goes_right))
-    column_of = {split: n_columns + index for index, split in enumerate(sorted(splits))}
+    column_of = {split: n_columns + index for index, split in enumerate(splits)}
     return graph.node("Concat", *columns, axis=1), [_on_columns(tree, column_of) for tree in trees]
 
 

@@ -80,13 +80,15 @@ def is_binary(ranker: Any) -> bool:
 
 
 def naming_its_class(fit: Method) -> Method:
-    """Return a `fit` that subclasses inherit, whose error on an argument names theirs."""
+    """Return a `fit` that subclasses inherit, whose errors on arguments name their class."""
+    signature = inspect.signature(fit)
 
     @wraps(fit)
     def named(self: Any, *arrays: Any, **options: Any) -> Any:
-        for name in options.keys() - inspect.signature(fit).parameters.keys():
-            who = f"{type(self).__name__}.fit()"
-            raise TypeError(f"{who} got an unexpected keyword argument {name!r}; queries are qid")
+        try:
+            signature.bind(self, *arrays, **options)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}.fit(): {error}; queries are qid=") from None
         return fit(self, *arrays, **options)
 
     return cast("Method", named)

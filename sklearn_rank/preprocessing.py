@@ -25,6 +25,7 @@ from sklearn_rank._core.validation import (
     check_qid,
     check_query_weight,
     check_weight,
+    sort_unique,
     unchanged_on_error,
 )
 
@@ -119,10 +120,7 @@ def query_sample_weight(
 
 def _pair_weights(y: Any, code: Indices, weight: Floats) -> Floats:
     """Return the total weight of the comparable pairs of each query, by code."""
-    try:
-        level = np.unique(y, return_inverse=True)[1].ravel()
-    except TypeError as error:
-        raise ValueError(f"y must hold values of one kind that can be sorted. {error}") from error
+    level = sort_unique(y, "y must hold values")[1]
     pairs = Preferences.from_labels(level, code, weight)
     by_level = pairs.reduce(np.add, pairs.weight)
     above = pairs.scan_above(np.add, by_level, 0.0)

@@ -412,12 +412,18 @@ def check_qid(qid: Table, n_samples: int, name: str = "qid") -> Indices:
             f"{name} must hold one id for each of the {n_samples} rows. Got {len(ids)} ids."
         )
     refuse_missing_ids(ids, name)
+    return sort_unique(ids, f"{name} must hold ids")[1]
+
+
+def sort_unique(values: Values, subject: str) -> tuple[Values, Indices]:
+    """Return the different values, sorted, and the index of each value; `subject` begins errors."""
     try:
-        return np.unique(ids, return_inverse=True)[1].ravel()
+        unique, index = np.unique(values, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            f"{name} must hold ids of one kind that can be sorted, such as int or str. {error}"
+            f"{subject} of one kind that can be sorted, such as int or str. {error}"
         ) from error
+    return unique, index.ravel()
 
 
 def check_query_weight(query_weight: Table, qid: Table, code: Indices) -> Floats:
@@ -530,9 +536,12 @@ def trace_of(y: Table, qid: Table) -> tuple[Values, int] | None:
     """Return the ids of queries and a hash of their rows, where tools that split rows route qid."""
     if qid is None or not get_config()["enable_metadata_routing"]:
         return None
-    ids, codes = np.unique(check_names(qid, "qid"), return_inverse=True)
-    labels = np.unique(check_column(y, "y"), return_inverse=True)[1]
-    return ids, hash((codes.tobytes(), labels.tobytes()))
+    ids, labels = check_names(qid, "qid"), check_column(y, "y")
+    refuse_missing_ids(ids, "qid")
+    ids, codes = sort_unique(ids, "qid must hold ids")
+    if labels.dtype == object:  # those of rows of weight zero may be of a type of their own
+        labels = labels.astype(str)
+    return ids, hash((codes.tobytes(), np.unique(labels, return_inverse=True)[1].tobytes()))
 
 
 def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table = None) -> None:
@@ -548,10 +557,15 @@ def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table
             "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
             "error_score='raise' shows this message instead of NaN."
         )
-    known, new = getattr(ranker, TRACE, None), None if y is None else trace_of(y, qid)
-    if known and new and known[1] != new[1] and (n_known := np.isin(new[0], known[0]).sum()):
+    trained: Setting = None if y is None else getattr(ranker, TRACE, None)
+    scored = trained and trace_of(y, qid)
+    if not scored or scored[1] == trained[1]:
+        return
+    # A set: NumPy compares each pair of ids that are objects.
+    if shared := set(trained[0].tolist()).intersection(scored[0].tolist()):
         warn(
-            f"{n_known} of the {len(new[0])} queries scored have ids that {type(ranker).__name__} "
-            "learned from. A split that divides queries gives too good scores: use "
-            "cv=QueryKFold(...) of sklearn_rank.model_selection. Other queries need other ids."
+            f"{len(shared)} of the {len(scored[0])} queries scored have ids that "
+            f"{type(ranker).__name__} learned from. A split that divides queries gives too good "
+            "scores: use cv=QueryKFold(...) of sklearn_rank.model_selection. Other queries need "
+            "other ids."
         )

@@ -15,7 +15,7 @@ from sklearn_rank._core.protocols import Floats, Indices, Observer
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.selected import SelectedRows, as_matrix
 from sklearn_rank._pair_sums.margin_losses import as_margin_loss
-from sklearn_rank.base import DESCRIBED
+from sklearn_rank.base import DESCRIBED, naming_its_class
 from sklearn_rank.engines.engine import Engine, TreeSettings
 from sklearn_rank.engines.posed_objective import is_listwise
 from sklearn_rank.engines.stored_booster import StoredBooster
@@ -164,6 +164,7 @@ class BoostedTreesRanker(TreeParameters):
     True
     """
 
+    @naming_its_class
     def fit(
         self,
         X: Any,

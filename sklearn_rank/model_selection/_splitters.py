@@ -22,6 +22,7 @@ from sklearn_rank._core.validation import (
     check_lengths,
     check_parameters,
     check_qid,
+    sort_unique,
 )
 
 Fold = tuple[Indices, Indices]
@@ -332,10 +333,7 @@ def _is_relevant(y: Any, codes: Indices) -> Mask:
         return np.zeros(len(codes), dtype=bool)
     labels = check_column(y, "y")
     check_lengths(X=codes, y=labels)
-    try:
-        return np.asarray(labels != np.unique(labels)[0])
-    except TypeError as error:
-        raise ValueError(f"y must hold values of one kind that can be sorted. {error}") from error
+    return sort_unique(labels, "y must hold values")[1] > 0
 
 
 def _assign_folds(counts: Floats, order: Indices, n_folds: int) -> Indices:

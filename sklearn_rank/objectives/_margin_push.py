@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -308,12 +309,7 @@ class MarginPush(Push):
             # 4. The chain rule: sums over pairs with the weights of both roles.
             sums = part.sums(above, below, with_second, with_value=False)
             side_arrays.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
-        arrays = (
-            side_arrays[0]
-            if len(side_arrays) == 1
-            else [a + b for a, b in zip(*side_arrays, strict=True)]
-        )
-        return log_top, total, arrays
+        return log_top, total, [reduce(np.add, sides) for sides in zip(*side_arrays, strict=True)]
 
     def _log_unit(self, log_top: float) -> float:
         """Return the logarithm of about the largest height: others over it do not overflow."""

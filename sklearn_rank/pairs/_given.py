@@ -18,10 +18,13 @@ from sklearn_rank._core.validation import (
     check_parameters,
     check_weight,
     refuse_missing_ids,
+    sort_unique,
 )
 
 _LARGEST_ITEM = 2**53
 """The largest integer up to which floats hold every integer."""
+
+_NAMES = "Items need names"
 
 _WEIGHTS = ("votes", "shares", "majority")
 
@@ -248,7 +251,7 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
     are_mixed = len(kinds) > 1 and kinds & {"U", "S"}
     names = np.concatenate([first, second], dtype=object if are_mixed else None)
     if items is None:
-        items, index = _unique(names)
+        items, index = sort_unique(names, _NAMES)
     else:
         items = check_names(items, "items")
         if len(set(items.tolist())) < len(items):
@@ -263,17 +266,8 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
 def indices_of(names: Values, items: Values) -> Indices:
     """Return the index of each name among items, -1 for names that are not among them."""
     index_of = {name: index for index, name in enumerate(items.tolist())}
-    unique, codes = _unique(names)
+    unique, codes = sort_unique(names, _NAMES)
     return np.array([index_of.get(name, -1) for name in unique.tolist()], dtype=np.intp)[codes]
-
-
-def _unique(names: Values) -> tuple[Values, Indices]:
-    """Return the different names, sorted, and the index of each name among them."""
-    try:
-        unique, codes = np.unique(names, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"Items need names of one kind that can be sorted. {error}") from error
-    return unique, codes.ravel()
 
 
 def merge_votes(

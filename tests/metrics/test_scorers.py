@@ -309,14 +309,19 @@ def test_a_warning_where_queries_are_divided(scoring):
                 cross_validate(model, data.data, data.target, cv=halves, **how)
         model.fit(data.data, data.target, qid=ids)
         assert model.score(data.data, data.target, qid=ids) > 0.5  # the very same rows
+        with pytest.raises(ValueError, match="row 0 has no id"):
+            model.score(data.data, data.target, qid=[None, *ids[1:]])
         assert "q1" in model._trace_[0]
         assert not hasattr(pickle.loads(pickle.dumps(model)), "_trace_")
 
 
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_an_argument_that_fit_does_not_have(ranker):
-    with pytest.raises(TypeError, match=rf"{ranker.__name__}\.fit\(\) got an unexpected .*'group'"):
-        ranker().fit([[0.0], [1.0]], [0, 1], group=[2])
+    where, X, y = rf"{ranker.__name__}\.fit\(\): ", [[0.0], [1.0]], [0, 1]
+    with pytest.raises(TypeError, match=rf"{where}got an unexpected .*'group'; queries are qid="):
+        ranker().fit(X, y, group=[2])
+    with pytest.raises(TypeError, match=rf"{where}too many positional .*; queries are qid="):
+        ranker().fit(X, y, [0, 0])
 
 
 def test_wrappers_and_searches_are_looked_into():

@@ -44,14 +44,12 @@ class TrackerProcess:
         RuntimeError
             Where it does not start.
         """
-        answer = b""
-        # To type checkers a pipe of `Popen` may be None.
+        stdin, stdout, answer = self._process.stdin, self._process.stdout, b""
+        assert stdin is not None and stdout is not None  # for type checkers: both are pipes
         with suppress(OSError, ValueError):  # the process has ended
-            self._process.stdin.write(  # type: ignore[union-attr]
-                json.dumps([n_workers, host, timeout]).encode() + b"\n"
-            )
-            self._process.stdin.flush()  # type: ignore[union-attr]
-            answer = self._process.stdout.readline()  # type: ignore[union-attr]
+            stdin.write(json.dumps([n_workers, host, timeout]).encode() + b"\n")
+            stdin.flush()
+            answer = stdout.readline()
         address: dict[str, Any] = (
             json.loads(answer) if answer else {"error": "its process has ended"}
         )
@@ -72,7 +70,7 @@ class TrackerProcess:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+                pipe.close()  # type: ignore[union-attr]  # both are pipes
 
 
 def serve() -> None:

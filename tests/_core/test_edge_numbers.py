@@ -179,13 +179,13 @@ FORMS = {
     },
     **{f"push {push}": few(PNormPushRanker, push=push) for push in PUSHES},
     **{
-        f"{loss}, p={p}, {one}": few(PNormPushRanker, loss=loss, p=p, weak_ranker=one)
+        f"{loss}, p={p}, {weak}": few(PNormPushRanker, loss=loss, p=p, weak_ranker=weak)
         for loss in MARGIN_LOSSES
-        for p, one in ((1, "stump"), (4, "feature"))
+        for p, weak in ((1, "stump"), (4, "feature"))
     },
     **{
-        f"p={p:g}": few(PNormPushRanker, p=p, weak_ranker=one)
-        for p, one in ((1, "stump"), (1e4, "feature"), (1e6, "stump"))
+        f"p={p:g}": few(PNormPushRanker, p=p, weak_ranker=weak)
+        for p, weak in ((1, "stump"), (1e4, "feature"), (1e6, "stump"))
     },
     **{f"lbfgs, p={p:g}": (PNormPushRanker, {**LBFGS, "p": p}) for p in (1, 1e6, np.inf)},
     "corrective": few(PNormPushRanker, solver=Corrective()),

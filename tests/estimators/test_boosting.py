@@ -128,7 +128,7 @@ def test_few_bins_take_weighted_quantiles(problem, max_bins):
 
 
 SLOW = [(1, "top"), (64, "top"), (4, "bottom")]
-OPTIMAL = [(4, "top"), (4, "both"), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW)]
+OPTIMAL = [(4, "top"), (4, "both"), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
 
 
 @pytest.mark.parametrize(("p", "push"), OPTIMAL)

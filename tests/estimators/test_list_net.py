@@ -348,6 +348,14 @@ def same(model, other, X=X, atol=1e-7):
 
 
 @every_model
+def test_weights_are_copies_in_any_order_and_queries_have_any_names(options):
+    model = ListNetLinear(**options).fit(X, Y, qid=QID, sample_weight=WEIGHT)
+    rows = np.random.default_rng(0).permutation(np.repeat(np.arange(360), WEIGHT.astype(int)))
+    names = np.array([f"q{(7 * q) % 31}" for q in QID])
+    same(ListNetLinear(**options).fit(X[rows], Y[rows], qid=names[rows]), model)
+
+
+@every_model
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_features_are_dense_features(options, container):
     holes = np.where(np.abs(X) > 0.5, X, 0.0)

@@ -210,8 +210,8 @@ def test_list_net_with_a_loss_of_ones_own(options):
 def test_a_booster_with_a_model_of_ones_own(booster, relevance):
     weight = np.arange(80) % 3
     of_model = partial(booster, n_estimators=5, relevance=relevance)
-    models = (of_model(weak_ranker=one) for one in (Columns(), "feature"))
-    own, named = (one.fit(X, Y, qid=QID, sample_weight=weight) for one in models)
+    models = (of_model(weak_ranker=weak) for weak in (Columns(), "feature"))
+    own, named = (model.fit(X, Y, qid=QID, sample_weight=weight) for model in models)
     np.testing.assert_allclose(own.predict(X), named.predict(X), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(own.feature_importances_, named.feature_importances_)
     assert own.n_iter_ == named.n_iter_

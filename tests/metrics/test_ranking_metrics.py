@@ -214,8 +214,8 @@ def test_a_warning_where_all_rows_are_relevant(metric, definition):
         warnings.simplefilter("always")
         values = {metric([2, 1, 1, 2], f) for f in ([4, 3, 2, 1], [1, 2, 3, 0])}
         assert {metric(y, [1, 2]) for y in ([0, 1], [1, 1])}  # without
-    told = ["every row is relevant" in str(one.message) for one in caught]
-    assert told == [True] * (2 * (len(values) == 1))
+    warned = ["every row is relevant" in str(warning.message) for warning in caught]
+    assert warned == [True] * (2 * (len(values) == 1))
 
 
 @every_per_query

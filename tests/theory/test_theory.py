@@ -262,7 +262,7 @@ OF_GROWTH = f"one of {', '.join(map(repr, GROWING))}, or a MarginLoss with growt
     ],
 )
 def test_schedule_refuses(name, allowed, wrong):
-    good = {one: VALID[one] for one in inspect.signature(theory.chen_schedule).parameters}
+    good = {key: VALID[key] for key in inspect.signature(theory.chen_schedule).parameters}
     theory.chen_schedule(**good)
     for value in wrong:
         with pytest.raises(ValueError) as error:

@@ -4,12 +4,12 @@
     python benchmarks/cards.py --quick                                # breast cancer only
 
 The size of a card is its number of steps: the lines of its table with points other than zero if
-one bin of each variable has none. FasterRisk chooses among 0/1 columns: steps at the nine tenths of
-each variable, each category, and "missing"; on the two large tables it takes too long. optbinning's
-card has the variables of greatest information value, as many as five bins each allow; its points
-are not rounded. FasterRisk 0.1.10 asks for packages of 2022 and runs with those of today, but for
-NumPy, which has to be below 2.3: `pip install --no-deps fasterrisk`. What is not installed is left
-out.
+one bin of each variable has none. FasterRisk chooses among 0/1 columns: steps at the nine deciles
+of each variable, each category, and "missing"; on the two large tables it takes too long.
+optbinning's card has the variables of greatest information value, as many as five bins each allow;
+its points are not rounded. FasterRisk 0.1.10 asks for packages of 2022 and runs with those of
+today, but for NumPy, which has to be below 2.3: `pip install --no-deps fasterrisk`. What is not
+installed is left out.
 """
 
 from functools import partial
@@ -35,7 +35,7 @@ def sklearn_rank(X, y, X_test):
 
 
 def steps_of(X, train):
-    """Return 0/1 columns: steps at the tenths of training rows, categories, "missing"."""
+    """Return 0/1 columns: steps at the deciles of training rows, categories, "missing"."""
     columns = []
     for name, x in train.items():
         if x.dtype == "category":
@@ -92,11 +92,11 @@ def main():
         means = [mean(run[metric] for run in splits) for metric in METRICS]
         by_table.setdefault(table, []).append(means)
         rows.append([table, name, *(f"{value:.4f}" for value in means)])
-    compared = [of for of in by_table.values() if len(of) > 1]
-    gains = [[ours - max(others) for ours, *others in zip(*of, strict=True)] for of in compared]
+    compared = [cards for cards in by_table.values() if len(cards) > 1]
+    gains = [[own - max(others) for own, *others in zip(*cards, strict=True)] for cards in compared]
     label = "our card minus the better of the others on each table: mean"
-    columns = zip(METRICS, zip(*gains, strict=True), strict=False)  # no gains: no verdict
-    verdicts = [Verdict(f"{label} {m}", 0, round(mean(of), 5), at_least=True) for m, of in columns]
+    measured = zip(METRICS, map(mean, zip(*gains, strict=True)), strict=False)  # no gains: none
+    verdicts = [Verdict(f"{label} {m}", 0, round(gain, 5), at_least=True) for m, gain in measured]
     cards = Table(f"Cards of {SIZE} steps", ["table", "system", *METRICS], rows)
     machine = describe_machine("optbinning", "fasterrisk")
     about = f"{SPLITS} splits of 60 and 40 % of each table."

@@ -79,8 +79,7 @@ def all_systems(runs: Runs, beside: str) -> Table:
         for metric in METRICS:
             means = [mean(values) for values in paired(runs, system, beside, metric).values()]
             ahead = sum(value > 0 for value in means)
-            text = f"{with_half(means, '+.4f')} ({ahead} of {len(means)})" if means else None
-            cells.append(text)
+            cells.append(f"{with_half(means, '+.4f')} ({ahead} of {len(means)})" if means else None)
         seconds = mean(mean(run["s"] for run in splits.values()) for splits in by_table.values())
         rows.append([system, *cells, f"{seconds:.2f}"])
     rows.sort(key=lambda row: -(overall(runs, str(row[0]), beside, "AUC") or 0.0))
@@ -191,18 +190,15 @@ def report_queries(runs: dict[tuple[Any, ...], Any]) -> PartResult:
 
 def measure(options: Any) -> list[PartResult]:
     """Measure what is missing in the store, and compare all that is there."""
-    installed = systems()
-    names = options.systems or installed
     tasks = [
         (name, table, split)
         for split in range(options.splits)
         for table in options.tables
-        for name in names
-        if name in installed and table not in LEFT_OUT.get(name, ())
+        for name in options.systems or systems()
+        if table not in LEFT_OUT.get(name, ())
     ]
-    fits = measure_all(
-        partial(fit_system, folder=options.data), tasks, options.store, options.processes
-    )
+    fit = partial(fit_system, folder=options.data)
+    fits = measure_all(fit, tasks, options.store, options.processes)
     runs: Runs = {}
     for (name, table, split), figures in {**stored(options.store), **fits}.items():
         runs.setdefault(name, {}).setdefault(table, {})[split] = figures
@@ -221,7 +217,7 @@ def parse_arguments() -> Any:
     """Read the command line."""
     parser = command_line(__doc__, quick="breast cancer, two splits", data=True)
     add = parser.add_argument
-    add("--systems", nargs="+", metavar="NAME", help="systems (default: all that are installed)")
+    add("--systems", nargs="+", choices=systems(), metavar="NAME", help="default: all installed")
     add("--tables", nargs="+", choices=TABLES, default=list(TABLES), help="tables (default: all)")
     add("--splits", type=int, default=5, help="splits of each table (default: 5)")
     add("--processes", type=int, default=1, help="fits at a time (default: 1)")

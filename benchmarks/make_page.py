@@ -12,7 +12,7 @@ import tomllib
 from html import escape
 from pathlib import Path
 
-from _report import Report, Table, machine_line, table_in_pipes
+from _report import Cell, Report, Table, machine_line, table_in_pipes
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 WORDS = tomllib.loads(Path(__file__).with_name("pages.toml").read_text(encoding="utf-8"))
@@ -60,10 +60,14 @@ def index(reports: dict[str, Report]) -> str:
 # --- tables that other pages take ----------------------------------------------------------------
 
 
-def first_table(report: Report) -> str:
-    """Return the first table with its note."""
+def defaults(report: Report) -> str:
+    """Return AUC, partial AUC and time of every system, without counts: for narrow screens."""
     table = report.tables[0]
-    return "\n\n".join([table_in_pipes(table), f"{table.note} {report.settings}"]) + "\n"
+    columns = [name for name in table.columns if name not in ("first 5 %", "AP")]
+    at = [table.columns.index(name) for name in columns]
+    rows: list[list[Cell]] = [[str(row[n]).partition(" (")[0] for n in at] for row in table.rows]
+    note, settings = table.note.partition(". ")[0], report.settings.partition("; first 5 %")[0]
+    return f"{table_in_pipes(Table('', columns, rows))}\n\n{note}. {settings}.\n"
 
 
 def powers(report: Report) -> str:
@@ -86,7 +90,7 @@ def counts(report: Report) -> str:
 
 
 EXCERPTS = {
-    "choosing.md": ("lists", first_table),
+    "choosing.md": ("lists", defaults),
     "trees_p.md": ("trees_lists", powers),
     "limited_classes_table.md": ("limited_classes", sizes),
     "fuzz_readers_table.md": ("fuzz_readers", counts),

@@ -287,6 +287,7 @@ def test_letor_files(folder, capsys):
 
 LINE = "compare loans.csv --target default"
 COMPARE = LINE.split()
+ALL_COMMANDS = "are card, card export, compare, evaluate, export, rank, train"
 ONE_FAST = [*COMPARE[1:], "--cv", "2", "--rankers", "RankBoost", *FAST]
 TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
 
@@ -294,7 +295,7 @@ TRAIN = ["train", "loans.csv", "--target", "default", "-o", "out.skops"]
 @pytest.mark.parametrize(
     ("argv", "parts"),
     [
-        ([], ["missing command; the commands are card, card export, compare, evaluate, export"]),
+        ([], [f"missing command; the commands {ALL_COMMANDS}"]),
         (["order"], ["'order'", "compare", "train", "rank", "evaluate"]),
         (["--fast"], ["o such option", "--fast", "--version"]),
         ([*COMPARE, "--folds", "3"], ["o such option", "--folds", "--cv", "--rankers"]),

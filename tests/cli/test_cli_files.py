@@ -708,8 +708,10 @@ def test_a_number_means_the_same_in_every_file(tmp_path, write, values, data):
     frame = pd.DataFrame({"x": cells, "y": y})
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
-    train = training_data(TableOptions(str(path), "y"), [])
+    train = training_data(TableOptions(str(path), "y"), notes := [])
     np.testing.assert_array_equal(train.X["x"], values)
+    is_plain = all(re.fullmatch(r"-?\d+\.\d\d", cell) for cell in cells)
+    assert any("'x': " in note and "is read as" in note for note in notes) != is_plain
     rows = data.draw(st.lists(st.sampled_from(range(len(cells))), min_size=1))
     frame.iloc[rows].to_csv(path, index=False)
     new = model_data(TableOptions(str(path)), train.schema, [], labelled=False)
@@ -746,6 +748,8 @@ def test_a_date_means_the_same_in_every_file(tmp_path, day, time, zone, moments)
     notes = []
     train = training_data(TableOptions(str(path), "y"), notes)
     if not any("other way round" in note for note in notes):
+        is_short = "%y" in day or "%d" not in day
+        assert any("'d': " in note for note in notes) == is_short
         assert list(train.X["d"]) == [moment - timedelta(hours=ZONES[zone]) for moment in meant]
     frame.iloc[::3].to_csv(path, index=False)
     new = model_data(TableOptions(str(path)), train.schema, [], labelled=False)

@@ -49,6 +49,7 @@ def noting(
     """Make notes of warnings, and an InputError, with a name, of what is refused."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        # LightGBM 4.6 gives names to the columns of arrays, and misses them when it predicts.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
             yield

@@ -2,23 +2,23 @@
 Probabilities and thresholds
 ============================
 
-A ranker's scores are not probabilities; scikit-learn's calibration turns
-them into probabilities.
+A ranker's scores are not probabilities, but scikit-learn can calibrate
+them.
 
-In binary mode a ranker is a scikit-learn classifier, so that
-``CalibratedClassifierCV`` can turn its scores into probabilities and
+In binary mode, a ranker is a scikit-learn classifier:
+``CalibratedClassifierCV`` can turn its scores into probabilities, and
 ``TunedThresholdClassifierCV`` can find the threshold with the lowest
 cost. On the left, the scores of a p-norm push, read as log-odds, hardly
-distinguish rows, while the calibrated probabilities are near the
+distinguish rows, while the calibrated probabilities are close to the
 diagonal. On the right, the ranker's own threshold is expensive; the
-tuned one is near the cheapest.
+tuned one is close to the cheapest.
 """
 
 # %%
 # Rare positives
 # --------------
 #
-# One row in ten is a positive.
+# One row in ten is positive.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,13 +50,13 @@ X, X_new, y, y_new = train_test_split(
 # -------------
 #
 # :class:`~sklearn_rank.RankBoost` minimises an exponential loss, and
-# twice its scores are close to the log-odds here: a score s, read so,
-# stands for the probability 1 / (1 + exp(-2 s)).
-# :class:`~sklearn_rank.PNormPushRanker` is made for the top of the list:
-# the larger p, the smaller its scores, and they are not log-odds.
+# twice its scores are close to the log-odds here: a score s then means
+# the probability 1 / (1 + exp(-2 s)).
+# :class:`~sklearn_rank.PNormPushRanker` is designed for the top of the
+# list: the larger p, the smaller its scores, and they are not log-odds.
 # Calibration fits a curve from scores to labels on held-out folds; with
 # ``ensemble=False`` a single ranker, fitted to all rows, computes the
-# scores, so that the order of the list does not change.
+# scores, so the order of the list does not change.
 
 boost = RankBoost().fit(X, y)
 push = PNormPushRanker(p=8).fit(X, y)
@@ -78,9 +78,9 @@ for name, probability in probabilities.items():
 #
 # Suppose that a missed positive costs ten times as much as a false
 # alarm. The ``offset_`` of a p-norm push shifts the scores so that a
-# threshold of zero leaves the fewest training rows on the wrong side,
-# with equal costs. ``TunedThresholdClassifierCV`` finds the threshold
-# for other costs by cross-validation; the order is not affected.
+# threshold of zero misclassifies the fewest training rows, at equal
+# costs. ``TunedThresholdClassifierCV`` finds the threshold for other
+# costs by cross-validation; the order does not change.
 
 
 def saved(y_true, y_predicted):

@@ -2,18 +2,18 @@
 From clicks to a ranking
 ========================
 
-Users click what they see; weights undo what the log hides from them.
+Users click what they see; weights correct for what they did not see.
 
-A log of clicks is simulated: a ranker sorts by a poor feature, and users
-look at low positions less often. One model learns from the raw clicks,
-the other weights each click by how often its position is seen.
+We simulate a log of clicks: a ranker sorts by a poor feature, and users
+look at low positions less often. One model learns from the raw clicks;
+the other weights each click according to how often its position is seen.
 """
 
 # %%
 # A log of clicks
 # ---------------
 #
-# Ten rows of each query are shown, by a ranker whose order varies from
+# A ranker shows ten rows of each query, in an order that varies from
 # impression to impression. Users look at position :math:`k` with
 # probability :math:`1 / k`.
 
@@ -58,7 +58,7 @@ propensity = np.minimum(bias.propensity_, 1)
 # ----------
 #
 # :func:`~sklearn_rank.clicks.click_pairs` gives a click at a position
-# that one user in five sees the weight of five clicks.
+# that one user in five sees the weight 5.
 
 raw = RankBoost(n_estimators=50, relevance="graded")
 raw.fit(X[log.row], log.click, qid=log.impression)
@@ -88,7 +88,7 @@ for name, value in ndcg.items():
 
 # %%
 # Weights close most of the gap between raw clicks and true grades. A
-# real log has no grades: compare rankers by
+# real log has no grades: compare rankers with
 # :func:`~sklearn_rank.clicks.dcg_from_clicks` on other impressions, or
 # show both to users.
 

@@ -2,26 +2,27 @@
 The same model from a cluster
 =============================
 
-Two workers, each with half of the rows, find the rules and coefficients
-that one process finds. The mean of two separate models is another model.
+Two workers, each with half of the rows, find the same rules and
+coefficients as one process. Averaging two separate models gives a
+different model.
 
-The sums over pairs that boosting needs are made of sums over rows. Each
-worker of a Dask cluster adds up its own rows, and a few kilobytes a
-round bring the sums together. :class:`~sklearn_rank.dask.DaskRanker`
-runs such a fit. What is left afterwards is the plain ranker, which
-needs no cluster.
+The sums over pairs that boosting needs can be computed from sums over
+rows. Each worker of a Dask cluster sums over its own rows, and a few
+kilobytes per round combine the sums.
+:class:`~sklearn_rank.dask.DaskRanker` runs such a fit. The result is a
+plain ranker, which needs no cluster.
 """
 
 # %%
 # Rows that no process has all of
 # -------------------------------
 #
-# The arrays are lazy: workers make the rows, chunk by chunk. Two regions
-# have different positives, and the chunks are in the order of the
-# regions, as files of a real table are in some order.
+# The arrays are lazy: workers generate the rows, chunk by chunk. Two
+# regions have different positives, and the chunks are ordered by region,
+# much as the files of a real table have some order.
 #
-# Dask starts workers by importing the script again, hence the lines
-# ``if __name__ == "__main__"``; a notebook needs none.
+# Dask starts workers by importing the script again, hence the lines ``if
+# __name__ == "__main__"``; a notebook does not need them.
 
 from time import perf_counter
 
@@ -68,11 +69,11 @@ if __name__ == "__main__":
 
 # %%
 # The time was measured on the machine that built this page, which may
-# have been busy. Most of it is not spent on rounds: the workers import
-# the package, read their rows and look for thresholds.
+# have been busy. The rounds take only a small part of it: the workers
+# also import the package, read their rows and find thresholds.
 #
-# One process that has all rows finds the same rules, and the
-# coefficients differ by the rounding errors of sums in another order:
+# A single process with all rows finds the same rules; the coefficients
+# differ only by rounding, because sums run in another order:
 
 if __name__ == "__main__":
     rows, labels = da.compute(X, y)
@@ -87,8 +88,8 @@ if __name__ == "__main__":
 # The mean of two models
 # ----------------------
 #
-# A model for each worker, and the mean of their scores, would need no
-# messages. But neither saw a pair of rows from both regions.
+# Fitting one model per worker and averaging the scores would need no
+# communication. But neither model sees a pair of rows from both regions.
 
 if __name__ == "__main__":
     middle = len(labels) // 2
@@ -116,5 +117,5 @@ if __name__ == "__main__":
     plt.show()
 
 # %%
-# A cluster is for rows that one machine's memory does not hold. Rows
-# that fit into memory are ranked sooner by one process.
+# Use a cluster if the rows do not fit into one machine's memory.
+# Otherwise a single process is faster.

@@ -2,18 +2,18 @@
 An ensemble and its members
 ===========================
 
-Weights chosen on held-out rows favour the members that help the top.
+Weights chosen on held-out rows favour the members that improve the top.
 
 Three models are fitted in folds. Greedy selection on the held-out rows
-gives each a weight, and the figure shows what each finds alone.
+gives each a weight; the figure shows how well each model ranks alone.
 """
 
 # %%
 # Three members
 # -------------
 #
-# 6 % of the loans of this table are not paid back. Simple members come
-# first: of equally good ones the selection takes the first.
+# 6 % of the loans of this table are not paid back. List simple members
+# first: among equally good members, the selection takes the first.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,8 +52,8 @@ print(f"AUC of new rows {ensemble.score(X_new, y_new):.3f}")
 # On the held-out rows
 # --------------------
 #
-# The estimate of the ensemble chooses the weights of each fold on the
-# other folds, so that the choice does not flatter it.
+# For the ensemble's estimate, the weights of each fold are chosen on the
+# other folds, so the selection does not make it too optimistic.
 
 estimates = {
     name: scores["pauc@0.05"]

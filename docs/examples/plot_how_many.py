@@ -2,12 +2,12 @@
 How many shall I take?
 ======================
 
-A head of the list in which at most one row in ten is a false alarm.
+Select from the top of a list with at most one false alarm in ten rows.
 
-A list has an order but no end. Cutting it where the training rows look
-pure gives far more false alarms than promised.
+A ranked list does not say where to stop. A cut-off at which the training
+rows look pure gives far more false alarms than promised.
 :class:`~sklearn_rank.model_selection.ConformalSelector` uses held-out
-rows to decide where to cut, and its mean share of false alarms stays
+rows to choose the cut-off, and its mean share of false alarms stays
 below the share you ask for.
 """
 
@@ -15,7 +15,7 @@ below the share you ask for.
 # The list
 # --------
 #
-# One row in ten is a positive. The ranker is fitted once; held-out rows
+# One row in ten is positive. The ranker is fitted once; held-out rows
 # and new rows are drawn many times to estimate means.
 
 import matplotlib.pyplot as plt
@@ -75,9 +75,9 @@ for name, share, length in zip(ways, shares, lengths, strict=True):
 # What more labelled rows buy
 # ---------------------------
 #
-# With n held-out rows, a selection must be at least ``1 / (fdr * (n +
-# 1))`` of the batch. If n is small, the selection is mostly empty, and
-# the bound holds for that reason.
+# With n held-out rows, a selection must contain at least ``1 / (fdr * (n
+# + 1))`` of the batch. If n is small, the selection is usually empty,
+# and the bound holds trivially.
 
 numbers = [50, 100, 200, 500, 1_000, 2_000, 5_000]
 mean_lengths = []

@@ -5,7 +5,7 @@ Kernel ranking on a ring
 No weighted sum of the features ranks a ring above its centre; a kernel
 ranker does.
 
-Rows near a circle belong above the rows inside and outside of it.
+Rows near a circle belong above the rows inside and outside it.
 :class:`~sklearn_rank.KernelPairwiseSGDRanker` with ``kernel="linear"``
 can only rank along one direction, which is no better than chance here.
 With ``kernel="rbf"`` its score is highest on the ring and falls on both
@@ -57,9 +57,9 @@ for kernel, ranker in rankers.items():
 # What they have learned
 # ----------------------
 #
-# Lighter means higher in the list. Scores are shown as the share of new
-# rows ranked below, so that both panels have the same scale; the lines
-# mark every tenth of the list.
+# Lighter means higher in the list. The colour is the share of new rows
+# ranked below, so both panels have the same scale; the lines mark every
+# tenth of the list.
 
 ticks = np.linspace(-2, 2, 200)
 grid = np.column_stack(

@@ -2,14 +2,14 @@
 What leaking folds cost
 =======================
 
-Folds that split queries give estimates that new queries do not confirm.
+Folds that split queries overestimate the score on new queries.
 
 Rows of the same query have something in common. A plain ``KFold`` puts
-some of them into the training part and others into the test part, so
-that the ranker is tested on queries it knows. The more the queries
+some of them into the training part and others into the test part, so the
+ranker is tested on queries that it has seen. The more the queries
 differ, the more the estimate exceeds the score on new queries.
-:class:`~sklearn_rank.model_selection.QueryKFold` keeps every query
-whole, and its estimates are close to the truth.
+:class:`~sklearn_rank.model_selection.QueryKFold` keeps queries whole,
+and its estimates are close to the true score.
 """
 
 # %%
@@ -17,9 +17,9 @@ whole, and its estimates are close to the truth.
 # ---------------------------------
 #
 # Every query has a location in feature space, around which its rows lie,
-# and a taste: the direction in which relevance grows. ``difference``
-# says how much the tastes differ from the common one. A kernel ranker
-# can learn what holds at a location, and so for a single query.
+# and a taste: the direction in which relevance increases. ``difference``
+# sets how much the tastes differ from a common one. A kernel ranker can
+# learn local patterns, and so the taste of a single query.
 
 import warnings
 
@@ -68,10 +68,10 @@ for name, cv in splitters.items():
 # Estimate and truth
 # ------------------
 #
-# We compare the AUC within queries from cross-validation, with both
-# splitters, with the AUC on 200 new queries of a ranker fitted to the
-# same 25 queries; means over five data sets. A ranker warns when it is
-# scored on queries that it learned from: here the leak is on purpose.
+# We compare the cross-validated AUC within queries of both splitters
+# with the AUC on 200 new queries of a ranker fitted to the same 25
+# queries; all are means over five data sets. A ranker warns when it is
+# scored on queries from its training data; here the leak is deliberate.
 
 warnings.filterwarnings("ignore", message=".* queries scored have ids")
 ranker = KernelPairwiseSGDRanker(relevance="graded", tol=1e-3)
@@ -112,7 +112,7 @@ for row, difference in enumerate(differences):
 
 # %%
 # The error of ``QueryKFold`` is within chance, while ``KFold`` is too
-# optimistic. It is so even if tastes do not differ: the ranker has seen
+# optimistic, even if tastes do not differ, because the ranker has seen
 # where each query lies.
 
 figure, axes = plt.subplots()

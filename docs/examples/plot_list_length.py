@@ -2,15 +2,14 @@
 List length and ListNet
 =======================
 
-The number of queries that linear ListNet needs does not grow with their
-length.
+Linear ListNet does not need more queries when lists get longer.
 
 The bound on the error of a ranker that sums over pairs gets worse as
 lists get longer; the bound for :class:`~sklearn_rank.ListNetLinear` does
 not depend on the length. The measured excess loss is far below the bound
-but behaves alike: it falls with the number of queries, and longer lists
-do not raise it indefinitely. At the minimum over all queries they even
-lower it.
+but behaves in the same way: it falls with the number of queries and does
+not keep rising with the length. At the minimum over all queries, longer
+lists even lower it.
 """
 
 # %%
@@ -57,10 +56,9 @@ def mean_loss(coefficients, X, y, length):
 # --------------------------
 #
 # The excess loss is the difference between a ranker's loss on new
-# queries and the loss of the best coefficients of norm at most 5, which
-# are found with many queries. The first ranker takes one pass of online
-# gradient descent with the step of
-# :cite:t:`Tewari2015`, Theorem 5, for which
+# queries and that of the best coefficients of norm at most 5, found with
+# many queries. The first ranker takes one pass of online gradient
+# descent with the step of :cite:t:`Tewari2015`, Theorem 5, for which
 # :func:`~sklearn_rank.theory.ogd_bound` holds; the second minimises the
 # mean loss of the same queries.
 
@@ -96,9 +94,9 @@ for kind, name in enumerate(rankers):
 
 # %%
 # Lines with markers are measured; thin horizontal lines in the same
-# style are the bounds. With online descent the excess loss first grows
+# style are the bounds. With online descent, the excess loss first grows
 # with the length of the lists, then levels off; the minimum over all
-# queries gains from every row.
+# queries improves with every row.
 
 figure, panels = plt.subplots(1, 2, figsize=(6.2, 4.2), sharey=True)
 bounds = [

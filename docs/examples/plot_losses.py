@@ -5,11 +5,12 @@ Which loss for wrong labels?
 If the clearest rows are mislabelled, the hinge loss suffers least.
 
 :class:`~sklearn_rank.KernelPairwiseSGDRanker` minimises one of five
-losses of the margin of each pair. They differ in the cost of a pair that
-is far out of order, as pairs with a mislabelled row are. With clean
-labels the choice hardly matters. With randomly wrong labels the rankers
-differ by little more than chance; if the labels of the clearest rows are
-wrong, they differ more, and all of them suffer.
+losses of the margin of each pair. They differ in how strongly they
+penalise pairs that are far out of order, such as pairs with a
+mislabelled row. With clean labels, the choice hardly matters. With
+randomly wrong labels, the rankers differ by little more than chance. If
+the labels of the clearest rows are wrong, they differ more, and all of
+them suffer.
 """
 
 # %%
@@ -17,7 +18,7 @@ wrong, they differ more, and all of them suffer.
 # ------------------
 #
 # The margin of a pair is the score of the more relevant row minus the
-# score of the other. Below zero the pair is out of order.
+# score of the other. If it is negative, the pair is out of order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,10 +50,10 @@ plt.show()
 # Wrong labels
 # ------------
 #
-# A linear ranker learns from 300 rows. A share of their labels is
-# flipped: in random rows, or in the rows furthest from the boundary
-# between the classes. It is tested on 2,000 rows with clean labels; the
-# curves are means over six data sets, the same for all losses.
+# A linear ranker learns from 300 rows. Some of their labels are flipped:
+# in random rows, or in the rows furthest from the class boundary. It is
+# tested on 2,000 rows with clean labels; the curves are means over six
+# data sets, the same for all losses.
 
 
 def make_rows(n_rows, rng):
@@ -118,10 +119,10 @@ figure.suptitle(
 plt.show()
 
 # %%
-# The growth of a loss is not everything: least squares does about as
+# How fast a loss grows is not everything: least squares does about as
 # well as the logistic loss.
 #
 # :class:`~sklearn_rank.PNormPushRanker` accepts the same values of
-# ``loss``; there the power p raises the cost of the highest rows
-# further. The sums over pairs are those of :cite:t:`Chen2012`, equation
+# ``loss``; there the power p further increases the cost of the highest
+# rows. The sums over pairs are those of :cite:t:`Chen2012`, equation
 # (1.2).

@@ -6,10 +6,10 @@ RankBoost may never reach the largest margin; the smooth margin ranker
 converges to it.
 
 The data set has nine rows and can be ranked without error. The margin of
-:class:`~sklearn_rank.RankBoost` settles below the largest possible one
-and stays there, however many rounds it runs.
+:class:`~sklearn_rank.RankBoost` settles below the largest possible
+margin and stays there, however many rounds it runs.
 :class:`~sklearn_rank.SmoothMarginRanker` keeps widening the gap of the
-closest pair, and slowly approaches the largest margin.
+closest pair and slowly approaches the largest margin.
 """
 
 # %%
@@ -17,10 +17,10 @@ closest pair, and slowly approaches the largest margin.
 # ---------
 #
 # The matrix of :cite:t:`RudinSchapire2009`, Theorem 6, has eight rows
-# that belong at the top, one that belongs below them, and eight
-# features. Each feature orders at least two of the eight pairs wrongly.
-# A linear program finds the largest possible margin for feature weights
-# whose absolute values sum to one.
+# that belong on top, one that belongs below them, and eight features.
+# Each feature orders at least two of the eight pairs wrongly. A linear
+# program finds the largest possible margin for feature weights whose
+# absolute values sum to one.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -114,8 +114,8 @@ plt.show()
 # The margins of the eight pairs
 # ------------------------------
 #
-# The closest pairs gain what others lose: the smooth margin ranker makes
-# the eight margins more similar.
+# The smooth margin ranker makes the eight margins more similar: the
+# closest pairs gain at the expense of the others.
 
 figure, axes = plt.subplots()
 pairs = np.arange(1, 9)

@@ -4,17 +4,17 @@ A million rows, a hundred billion pairs
 
 The exact sum over all pairs takes time linear in the number of rows.
 
-A ranker is fitted to ten thousand rows, to a hundred thousand and to a
-million. The number of pairs grows with the square of the number of rows,
-the time roughly in proportion to it: ten times as many rows are a
-hundred times as many pairs. No pair is built, and none is left out.
+We fit a ranker to ten thousand, a hundred thousand and a million rows.
+With ten times as many rows there are a hundred times as many pairs, but
+the time grows roughly in proportion to the rows. No pair is built, and
+none is left out.
 """
 
 # %%
 # A million rows
 # --------------
 #
-# One row in six is a positive. The best possible score depends on three
+# One row in six is positive. The best possible score depends on three
 # features in a way that stumps can fit; the other seven features are
 # noise.
 
@@ -85,7 +85,7 @@ plt.show()
 # ------------
 #
 # Sums of other losses over all pairs cost a sort or a convolution. You
-# can use them in learners of your own:
+# can use them in your own learners:
 # :func:`~sklearn_rank.objectives.pair_loss_and_gradient` needs only
 # labels and scores.
 

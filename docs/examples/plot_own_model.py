@@ -6,10 +6,10 @@ Train any differentiable model on the exact loss over all pairs.
 
 :func:`~sklearn_rank.objectives.pair_loss_and_gradient` takes labels,
 scores and query ids, and returns the loss over all pairs and its
-gradient with respect to the scores. The chain rule does the rest: here
-through a network with one hidden layer, in NumPy and SciPy. The
-relevance depends on a product of two features, which no weighted sum can
-represent; the network can, and ranks new queries better.
+gradient with respect to the scores. The chain rule does the rest, here
+through a network with one hidden layer in NumPy and SciPy. The relevance
+depends on a product of two features, which a weighted sum cannot
+represent; the network can, and it ranks new queries better.
 """
 
 # %%
@@ -18,8 +18,8 @@ represent; the network can, and ranks new queries better.
 #
 # The utility of :func:`~sklearn_rank.datasets.make_queries` is linear
 # except for the product of the first two features. Every query shifts
-# its features; subtracting the mean of the query leaves what
-# distinguishes its rows.
+# its features; subtracting the query mean leaves what distinguishes its
+# rows.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,7 +41,7 @@ train, test = data.qid < N_TRAIN, data.qid >= N_TRAIN
 # -----------
 #
 # One vector holds all coefficients, as SciPy expects. The mean logistic
-# loss over all pairs of rows of a query is that of :cite:t:`Burges2005`
+# loss over all pairs within queries is that of :cite:t:`Burges2005`
 # (RankNet), without sampling pairs. The library returns the gradient
 # with respect to the scores; three lines propagate it to the
 # coefficients.

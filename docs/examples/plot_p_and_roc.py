@@ -7,10 +7,10 @@ the top of the list.
 
 The model is a weighted sum of two features and has to compromise between
 two kinds of negatives. :class:`~sklearn_rank.PNormPushRanker` with
-``p=1`` favours the many, and has the largest area under the ROC curve;
-with ``p=16`` it attends to the few that are ranked too high, and its
-curve is the highest at the left end, which is the top of the list. If a
-model can rank both kinds of negatives well, p changes little.
+``p=1`` favours the many and has the largest area under the ROC curve;
+with ``p=16`` it focuses on the few that are ranked too high, and its
+curve is the highest at the left end, the top of the list. If a model can
+rank both kinds of negatives well, p changes little.
 """
 
 # %%
@@ -18,7 +18,7 @@ model can rank both kinds of negatives well, p changes little.
 # ----------------------
 #
 # A fifth of the rows are positives. Most negatives are ordinary: feature
-# A separates them from positives, feature B slightly misleads. One
+# A separates them from positives, and feature B misleads slightly. One
 # negative in twenty is a lookalike: by feature A it looks like a
 # positive, and only feature B gives it away.
 
@@ -61,8 +61,8 @@ rankers = {
 
 # %%
 # To the right of each line lie the five percent of the negatives that a
-# ranker puts highest. With ``p=1`` many of them are lookalikes; with a
-# larger p the line turns away from the lookalikes and admits ordinary
+# ranker puts highest. With ``p=1``, many of them are lookalikes; with a
+# larger p, the line turns away from the lookalikes and admits ordinary
 # negatives instead.
 
 kinds = {
@@ -101,7 +101,7 @@ plt.show()
 # The top of the list, and the whole list
 # ---------------------------------------
 #
-# On the left only the first five percent of the negatives are shown:
+# The left panel shows only the first five percent of the negatives:
 # there the curves lie in the order of p. Further down the list, on the
 # right, the order is reversed.
 
@@ -187,7 +187,7 @@ plt.show()
 
 # %%
 # The right p depends on how far down the list anyone will look. To
-# choose p by cross-validation, score all candidates by the same measure,
-# ``score_p``; otherwise they are judged by the AUC, which favours
+# choose p by cross-validation, score all candidates by the same metric
+# with ``score_p``; otherwise they are judged by the AUC, which favours
 # ``p=1``. The p-norm push is from :cite:t:`Rudin2009`, section 2, and
 # ``score_p`` is its normalised loss of section 4.

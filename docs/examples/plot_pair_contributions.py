@@ -2,14 +2,14 @@
 Which rows carry the p-norm push
 ================================
 
-With a large p the highest-ranked negatives account for nearly all of the
-risk.
+With a large p, the highest-ranked negatives account for nearly all of
+the risk.
 
 Every negative adds the p-th power of its *height*, the sum of the losses
 of its pairs with all positives. The bars show each row's share of the
 total. At ``p=1`` every negative with a positive below it has a
-noticeable share; at ``p=4`` those near the top have almost all of it,
-and the exponential loss concentrates it more than counting errors does.
+noticeable share; at ``p=4``, those near the top have almost all of it.
+The exponential loss concentrates it more than counting errors does.
 """
 
 # %%
@@ -17,9 +17,9 @@ and the exponential loss concentrates it more than counting errors does.
 # ----------
 #
 # This is the list of :cite:t:`Rudin2009`, sec. 3.1: eight rows with
-# scores 1 to 8, four of them positive. The scores are halved, since only
-# then do Tables 1 and 2 of the paper hold. The bars are what its Figures
-# 1 and 4 show.
+# scores 1 to 8, four of them positive. The scores are halved, because
+# only then do Tables 1 and 2 of the paper hold. The bars reproduce its
+# Figures 1 and 4.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -90,7 +90,7 @@ plt.show()
 #
 # Swap two neighbours, once at the bottom of the list and once at the
 # top, so that one more pair is out of order. If errors are counted with
-# ``p=1``, both swaps cost the same; with ``p=4`` the one at the top
+# ``p=1``, both swaps cost the same; with ``p=4``, the one at the top
 # costs far more. The rows for ``p=4`` are those of the paper's Table 1.
 
 swaps = {
@@ -114,10 +114,10 @@ for p in (1, 4):
 # A list of a thousand rows
 # -------------------------
 #
-# Here a ranker has ordered rows it has not seen. The curves add up the
-# shares from the top of the list: the larger p, the fewer negatives make
-# up nearly all of the risk. That is also why a few mislabelled rows have
-# a large effect when p is large.
+# Here a ranker has ordered unseen rows. The curves accumulate the shares
+# from the top of the list: the larger p, the fewer negatives make up
+# nearly all of the risk. That is also why a few mislabelled rows have a
+# large effect when p is large.
 
 X, y = make_classification(
     2_000, n_informative=5, weights=[0.8], flip_y=0.02, random_state=0

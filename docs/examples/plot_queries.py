@@ -4,9 +4,9 @@ Learning to rank queries, from folds to intervals
 
 Pass the query id once, and it reaches fitting, splitting and scoring.
 
-Rows are compared only within their query. Two rankers are tuned by
-cross-validation that keeps queries whole, and compared on queries that
-neither has seen. Intervals show how much the result would vary with
+Rows are compared only within their query. We tune two rankers by
+cross-validation that keeps queries whole, and compare them on queries
+that neither has seen. Intervals show how much the result would vary with
 other queries.
 """
 
@@ -58,8 +58,8 @@ print(f"{n_train} queries to learn from, {n_test} to test with")
 #
 # Pass ``qid`` to ``fit`` of the search, which passes it to every part
 # that needs it: the splitter, the scaler inside the pipeline, the ranker
-# and the scorer. The scaler brings each feature of each query to the
-# same range. A linear ranker needs this; stumps do not.
+# and the scorer. The scaler maps each feature to the same range within
+# each query. A linear ranker needs this; stumps do not.
 
 linear = make_pipeline(QueryMinMaxScaler(), ListNetLinear())
 stumps = make_pipeline(
@@ -91,9 +91,9 @@ for name, (model, grid) in candidates.items():
 # New queries
 # -----------
 #
-# Metrics return one value for each query with ``average=None``.
+# With ``average=None``, metrics return one value per query.
 # :func:`~sklearn_rank.metrics.bootstrap_interval` resamples the queries
-# to see how much their mean varies. For comparison we add a linear
+# to see how much their mean varies. For comparison, we add a linear
 # regression of the relevance, which ignores queries, and the first
 # feature by itself. (``predict`` of a search does not pass ``qid`` on,
 # hence ``best_estimator_``.)
@@ -174,8 +174,8 @@ plt.show()
 # ----------------
 #
 # :class:`~sklearn_rank.plotting.RankedListDisplay` averages the lists of
-# all queries: the darker the strip, the higher the relevance at a place.
-# Rows with a relevance above zero count as relevant.
+# all queries: the darker the strip, the higher the relevance at a
+# position. Rows with a relevance above zero count as relevant.
 
 display = RankedListDisplay.from_predictions(
     y_test, scores["ListNetLinear"], qid=qid_test

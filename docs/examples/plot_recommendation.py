@@ -2,15 +2,14 @@
 Recommendation in two stages
 ============================
 
-Matrix factors find candidates, a ranker orders them, and sampled
-negatives get the weights that undo the sampling.
+Matrix factorisation finds candidates, a ranker orders them, and weights
+correct for sampled negatives.
 
-A shop has too many items to score each of them for each customer. A
-cheap model therefore picks a hundred candidates, and a ranker that sees
+A shop has too many items to score every item for every customer. A cheap
+model therefore picks a hundred candidates, and a ranker that sees
 features of customer and item puts the best ones on top. The ranker
-learns from purchases, and from items that were drawn as examples of
-what was not bought. This page builds both stages and measures them on
-later purchases.
+learns from purchases and from a sample of items that were not bought.
+This page builds both stages and evaluates them on later purchases.
 """
 
 # %%
@@ -18,9 +17,8 @@ later purchases.
 # ---------
 #
 # The data are generated. Customers have tastes and items have kinds, in
-# six dimensions that nobody observes, and items have prices that
-# everybody sees. A customer buys what fits the taste, has a fitting
-# price and is popular.
+# six dimensions that nobody observes, and items have visible prices.
+# Customers buy popular items that suit their taste and budget.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -58,10 +56,9 @@ print(f"{len(user)} purchases of {N_USERS} customers")
 # Three periods
 # -------------
 #
-# The order of time is kept, as it will be in use. Features come from
-# what was known before: the ranker learns to predict the second period
-# from the first, and is tested on the third, with features from the
-# first two.
+# The split follows time, as in production. Features use only what was
+# known before: the ranker learns to predict the second period from the
+# first, and is tested on the third, with features from the first two.
 
 first, second, third = (
     time < 0.6,
@@ -123,8 +120,7 @@ class Past:
 
 
 # %%
-# The best a second stage can do is limited by the first: it can't show
-# what is no candidate.
+# The first stage limits the second, which can only show candidates.
 
 past, known = Past(first), Past(first | second)
 candidates = known.candidates()
@@ -137,20 +133,20 @@ print(f"{share:.0%} of the later purchases are among the candidates")
 # Sampled negatives, and their weights
 # ------------------------------------
 #
-# The ranker learns from lists as it will get them: the candidates of
-# each customer after the first period, of which those bought in the
-# second are relevant. With long lists most rows are of items that were
-# not bought, and a few draws from them do. Uniform draws need no
-# correction. Popular items are harder examples, so draws in proportion
-# to popularity seem better; but then popular items are among the
-# negatives more often than in the lists, and the ranker learns that
-# popularity is bad.
+# The ranker learns from the kind of lists that it will rank: the
+# candidates of each customer after the first period, of which those
+# bought in the second are relevant. In long lists, most rows are items
+# that were not bought, and a small sample of them is enough. Uniform
+# sampling needs no correction. Popular items are harder examples, so
+# sampling in proportion to popularity seems better; but then popular
+# items are overrepresented among the negatives, and the ranker learns
+# that popularity is bad.
 #
 # The remedy is a weight. If row j is drawn m q_j times on average, its
 # weight is 1 / (m q_j): the weighted sum of losses over the draws then
-# has, on average, the value of the sum over all rows. In a loss with a
-# softmax this is the same as to subtract ln(m q_j) from the score, the
-# form in which papers on recommendation have it.
+# has, on average, the value of the sum over all rows. With a softmax
+# loss, this equals subtracting ln(m q_j) from the score, the form used
+# in papers on recommendation.
 
 N_DRAWN = 20
 learned = past.candidates()
@@ -200,9 +196,9 @@ print(f"{n_rows[0]} rows, or {n_rows[1]} with draws")
 # On later purchases
 # ------------------
 #
-# Each list is that of one customer: the candidates, in the order of a
-# model. A purchase that is no candidate is a loss for each of them: the
-# recall counts all later purchases.
+# Each list has the candidates of one customer, in the order of a model.
+# The recall counts all later purchases, so purchases that are not among
+# the candidates lower it for every model.
 
 users = np.repeat(np.arange(N_USERS), N_CANDIDATES)
 items = candidates.ravel()
@@ -244,8 +240,8 @@ for name, one in zip(scores, intervals, strict=True):
     )
 
 # %%
-# Intervals of lists that belong to the same customers say little about
-# differences: those have intervals of their own.
+# The lists belong to the same customers, so these intervals say little
+# about differences; differences have their own intervals.
 
 for better, worse in [
     ("uniform draws", "factors alone"),
@@ -261,9 +257,9 @@ for better, worse in [
     )
 
 # %%
-# The ranker improves on the factors, and a quarter of the rows does.
-# Unweighted draws of popular items make it worse than no ranker at all;
-# the weights repair that.
+# The ranker improves on the factors, even with a quarter of the rows.
+# Sampling popular items without weights makes it worse than no ranker at
+# all; the weights fix that.
 
 figure, axes = plt.subplots()
 place = np.arange(len(intervals))

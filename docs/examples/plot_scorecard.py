@@ -2,8 +2,8 @@
 A scorecard of ten terms
 ========================
 
-A model that fits on a page: a few variables, a few ranges of each, an
-integer number of points for each range. Add the points and you have the
+A model that fits on a page: a few variables, a few ranges of each, and
+an integer number of points for each range. Adding the points gives the
 score.
 
 :class:`~sklearn_rank.scorecard.Scorecard` chooses the terms by boosting
@@ -65,10 +65,10 @@ print(
 # What ten integers cost
 # ----------------------
 #
-# On tumours that the card has not seen we measure the area under the
-# whole ROC curve, and the mean share of the malignant ones found over
-# the first five percent of the benign ones, for the card and for the
-# same terms with real numbers instead of points.
+# On tumours that the card has not seen, we compute the area under the
+# whole ROC curve, and the mean share of malignant tumours found over the
+# first five percent of the benign ones, for the card and for the same
+# terms with real numbers instead of points.
 
 is_malignant = y_new == "malignant"
 for name, model in {"card": card, "unrounded": card.ranker_}.items():

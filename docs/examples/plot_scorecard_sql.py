@@ -2,12 +2,12 @@
 From a CSV file to SQL
 ======================
 
-A scorecard is small enough to leave Python: this example reads a table
-of loans from a CSV file, fits a card whose directions a credit officer
-would sign, and scores the same loans inside a database.
+A scorecard is simple enough to run outside Python. This example reads a
+table of loans from a CSV file, fits a card with directions that a credit
+officer would accept, and scores the same loans inside a database.
 
-The table has categories, missing values and codes such as -999 that
-mean "no such account". The card keeps each of them apart.
+The table has categories, missing values and codes such as -999 that mean
+"no such account". The card treats each of these separately.
 """
 
 # %%
@@ -15,8 +15,8 @@ mean "no such account". The card keeps each of them apart.
 # --------
 #
 # :func:`~sklearn_rank.datasets.make_credit` generates the loans; we
-# write them to a file first, as if they came from elsewhere. The special
-# codes are read as they are, and text columns become categories.
+# write them to a file first, as if they came from elsewhere. Special
+# codes are left unchanged, and text columns become categories.
 
 import sqlite3
 import tempfile
@@ -47,10 +47,10 @@ print(loans.iloc[:3, :6].to_string(index=False))
 # The card
 # --------
 #
-# ``monotonic_cst`` fixes the direction of features where the opposite
-# could not be justified, and ``special_values`` of the stumps that the
-# card is built from gives each code its own line. The ranker is that of
-# a card without one: it refits all terms after each choice.
+# ``monotonic_cst`` fixes the direction of features for which the
+# opposite could not be justified, and ``special_values`` of the stumps
+# gives each code its own line. The ranker is the default of a card: it
+# refits all terms after each choice.
 
 ranker = PNormPushRanker(
     loss="logistic",
@@ -92,8 +92,8 @@ print("loans with another total:", (found != totals).sum())
 # Why
 # ---
 #
-# The points say why a loan is at the top of the list: here those of the
-# first loan, less the smallest ones that each variable can give.
+# The points explain why a loan is at the top of the list: here are those
+# of the first loan, minus the smallest that each variable can give.
 
 first = loans.iloc[[int(np.argmax(found))]]
 best = [min(variable.points) for variable in card.card_.variables]

@@ -2,8 +2,8 @@
 Trees on a million rows, by all pairs
 =====================================
 
-Boosted trees of XGBoost that rank one long list: with an objective that
-sums over all pairs, and with XGBoost's own rank:pairwise.
+XGBoost's trees rank one long list, with an objective that sums over all
+pairs and with XGBoost's own rank:pairwise.
 
 A list of a million rows has more than a hundred billion pairs of a
 positive and a negative. :class:`~sklearn_rank.BoostedTreesRanker` gives
@@ -43,7 +43,7 @@ print(f"{len(y):,} rows, {y.sum() * (1 - y).sum():,} pairs")
 # Time and quality by number of rows
 # ----------------------------------
 #
-# Both run twenty rounds of depth 6 on one thread, everything else being
+# Both run twenty rounds of depth 6 on one thread; everything else is
 # equal. The times were measured on the machine that built this page,
 # which may have been busy. ``rank:pairwise`` stops at 30,000 rows here
 # to keep the build short; the page Benchmarks has it at a million.
@@ -96,8 +96,8 @@ for name, (fit, sizes) in runs.items():
         )
 
 # %%
-# The dotted line continues the last time of ``rank:pairwise`` in
-# proportion to the rows: an extrapolation, not a measurement.
+# The dotted line extrapolates the last time of ``rank:pairwise`` in
+# proportion to the rows; it is not measured.
 
 figure, axes = plt.subplots(1, 2, figsize=(6, 3.6), layout="constrained")
 for name, points in found.items():

@@ -59,10 +59,10 @@ def blocks(stop: int, size: int = 0, start: int = 0) -> Iterator[slice[int, int,
 
 def require(part: object, name: str, user: str) -> Ability:
     """Return a method of a part, or raise ValueError: "`user` needs ..., which ... lacks"."""
-    ability = getattr(part, name, None)
-    if ability is None:
+    method = getattr(part, name, None)
+    if method is None:
         raise ValueError(f"{user} needs {name}, which {type(part).__name__} lacks.")
-    return ability
+    return method
 
 
 def are_dates(values: Values) -> bool:

@@ -30,13 +30,13 @@ from sklearn_rank._core.warnings import warn
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin  # noqa: PLC0414
-    from sklearn.callback import with_callbacks as torn_down
+    from sklearn.callback import with_callbacks as with_teardown
 except ImportError:  # scikit-learn 1.8
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Nothing to support."""
 
-    def torn_down(method: Setting) -> Setting:
+    def with_teardown(method: Setting) -> Setting:
         """Return the method itself: there is nothing to tear down."""
         return method
 
@@ -56,7 +56,7 @@ Method = TypeVar("Method", bound=Function)
 # Observers of iterations -----------------------------------------------------------------
 
 
-def no_hook(x: Floats, values: list[float]) -> bool:
+def no_hook(x: Floats, objectives: list[float]) -> bool:
     """Observe nothing, and never stop."""
     return False
 
@@ -74,13 +74,13 @@ class Follower:
         self._observer = observer
         self.x: Setting = None
 
-    def __call__(self, x: Floats, values: list[float]) -> bool:
+    def __call__(self, x: Floats, objectives: list[float]) -> bool:
         """Keep the iterate; pass its number and its objective to the observer."""
         self.x = x
-        return self._observer(len(values), values[-1])
+        return self._observer(len(objectives), objectives[-1])
 
 
-def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
+def make_printer(name: str, unit: str, max_iter: int, verbose: int) -> Observer:
     """Return an observer that prints a line about an iteration: what `verbose` does.
 
     Parameters
@@ -89,7 +89,7 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
         Class of the estimator.
     unit : str
         Name of an iteration.
-    total : int
+    max_iter : int
         Maximum number of iterations.
     verbose : int
         0 prints nothing, 1 the first line and ten more (with validation rows, whose score a line
@@ -103,7 +103,7 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
     Examples
     --------
     >>> from sklearn_rank._core.callbacks import make_printer
-    >>> printer = make_printer("RankBoost", "round", total=100, verbose=1)
+    >>> printer = make_printer("RankBoost", "round", max_iter=100, verbose=1)
     >>> ended = printer(1, 0.5), printer(2, 0.4), printer(10, 0.25)
     [RankBoost] round 1/100: objective 0.5
     [RankBoost] round 10/100: objective 0.25
@@ -112,11 +112,11 @@ def make_printer(name: str, unit: str, total: int, verbose: int) -> Observer:
     False
     """
 
-    def observe(number: int, objective: float, validation: float | None = None) -> bool:
-        every = max(1, total // 10) if validation is None else 10
-        if verbose > 1 or (verbose and (number % every == 0 or number == 1)):
-            score = "" if validation is None else f", validation score {validation:.6g}"
-            print(f"[{name}] {unit} {number}/{total}: objective {objective:.6g}{score}")
+    def observe(iteration: int, objective: float, val_score: float | None = None) -> bool:
+        period = max(1, max_iter // 10) if val_score is None else 10
+        if verbose > 1 or (verbose and (iteration % period == 0 or iteration == 1)):
+            score = "" if val_score is None else f", validation score {val_score:.6g}"
+            print(f"[{name}] {unit} {iteration}/{max_iter}: objective {objective:.6g}{score}")
         return False
 
     return observe
@@ -126,9 +126,9 @@ def combine(*observers: Observer | None) -> Observer:
     """Return an observer that calls those that are not None; any of them can end the fit."""
     present = [observer for observer in observers if observer is not None]
 
-    def observe(number: int, objective: float, validation: float | None = None) -> bool:
+    def observe(iteration: int, objective: float, val_score: float | None = None) -> bool:
         # A list, so that an observer that ends the fit hides the iteration from no other.
-        return any([observer(number, objective, validation) for observer in present])
+        return any([observer(iteration, objective, val_score) for observer in present])
 
     return observe
 
@@ -148,12 +148,12 @@ def observed(estimator: Estimator, observer: Observer | None) -> Iterator[None]:
 
 def with_callbacks(fit: Method) -> Method:
     """Tear callbacks down after `fit`, whether it succeeds or not."""
-    managed = torn_down(fit)
+    fit_and_tear_down = with_teardown(fit)
 
     @wraps(fit)
     def fit_with_callbacks(estimator: Estimator, *args: Setting, **options: Setting) -> Setting:
         try:
-            return managed(estimator, *args, **options)
+            return fit_and_tear_down(estimator, *args, **options)
         finally:
             estimator.__dict__.pop(FIT_TASK, None)
 
@@ -178,7 +178,7 @@ class FitTask:
         The estimator that is fitted.
     unit : str
         Name of the subtasks.
-    total : int or None
+    max_iter : int or None
         Maximum number of iterations; None if there is no maximum.
     attributes_now : callable or None
         Returns the fitted attributes so far; called only when a callback wants a fitted
@@ -189,29 +189,29 @@ class FitTask:
 
     estimator: Estimator
     unit: str
-    total: int | None
+    max_iter: int | None
     attributes_now: Attributes | None
     data: dict[str, Setting]
 
     def __post_init__(self) -> None:
         """Begin the root task and the first iteration."""
-        self._root = self.estimator._init_callback_context(max_subtasks=self.total)
+        self._root = self.estimator._init_callback_context(max_subtasks=self.max_iter)
         self._root.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         self._n_begun = 0
         self._iteration: Setting = None
         self._begin()
 
-    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+    def __call__(self, iteration: int, objective: float, val_score: float | None = None) -> bool:
         """End an iteration and begin the next; True when a callback ends the fit."""
         if self._iteration is None:
             return False
-        ends: bool = self._iteration.call_on_fit_task_end(
+        should_stop: bool = self._iteration.call_on_fit_task_end(
             estimator=self.estimator, reconstruction_attributes=self.attributes_now, **self.data
         )
         self._iteration = None
-        if not ends:
+        if not should_stop:
             self._begin()
-        return ends
+        return should_stop
 
     def go_on(self, unit: str, attributes_now: Attributes | None, data: dict[str, Setting]) -> None:
         """Begin a second phase: iterations with another name, on other rows."""
@@ -233,8 +233,8 @@ class FitTask:
             self._iteration = None
 
     def _begin(self) -> None:
-        """Begin the next iteration, unless `total` have begun."""
-        if self.total is None or self._n_begun < self.total:
+        """Begin the next iteration, unless `max_iter` have begun."""
+        if self.max_iter is None or self._n_begun < self.max_iter:
             self._iteration = self._root.subcontext(task_name=self.unit)
             self._iteration.call_on_fit_task_begin(estimator=self.estimator, **self.data)
             self._n_begun += 1
@@ -243,10 +243,10 @@ class FitTask:
 def make_observer(
     estimator: Estimator,
     unit: str,
-    total: int,
+    max_iter: int,
     attributes_now: Attributes,
     data: dict[str, Setting],
-    n_before: int | None = 0,
+    n_iter_before: int | None = 0,
 ) -> Observer:
     """Begin the root task of a fit and return the observer of its iterations.
 
@@ -258,7 +258,7 @@ def make_observer(
         The estimator that is fitted, with the parameter `verbose`.
     unit : str
         Name of an iteration, in callbacks and printed lines.
-    total : int
+    max_iter : int
         Maximum number of iterations.
     attributes_now : callable
         Returns a dict of the fitted attributes so far, enough to predict: called only when
@@ -266,21 +266,21 @@ def make_observer(
     data : dict
         Validated training rows X and their labels y, as the user passed them, and metadata, the
         other arguments of `fit`; or functions that return them, called when a callback asks.
-    n_before : int or None, default=0
-        Number of iterations of earlier fits; None if `total` is not the maximum of all phases.
+    n_iter_before : int or None, default=0
+        Number of iterations of earlier fits; None if `max_iter` is not the maximum of all phases.
 
     Returns
     -------
     Observer
         Returns True when a callback ends the fit.
     """
-    printer = make_printer(type(estimator).__name__, unit, total, estimator.verbose)
+    printer = make_printer(type(estimator).__name__, unit, max_iter, estimator.verbose)
     if not has_callbacks(estimator):
         return printer
-    n_left = None if n_before is None else total - n_before
+    n_iter_left = None if n_iter_before is None else max_iter - n_iter_before
     task: FitTask | None = getattr(estimator, FIT_TASK, None)
     if task is None:
-        task = FitTask(estimator, unit, n_left, attributes_now, data)
+        task = FitTask(estimator, unit, n_iter_left, attributes_now, data)
         setattr(estimator, FIT_TASK, task)
     else:
         task.go_on(unit, attributes_now, data)

@@ -144,10 +144,10 @@ class ListedDraws:
 
     def __init__(self, above: Indices, below: Indices, weight: Floats) -> None:
         self._above, self._below = above, below
-        self._upto = np.cumsum(weight)
+        self._cumsum = np.cumsum(weight)
 
     def __call__(self, size: int, rng: np.random.RandomState) -> tuple[Indices, Indices]:
         """Return the upper and the lower rows of some pairs."""
-        target = rng.random_sample(size) * self._upto[-1]
-        pairs = np.minimum(np.searchsorted(self._upto, target, "right"), len(self._upto) - 1)
+        target = rng.random_sample(size) * self._cumsum[-1]
+        pairs = np.minimum(np.searchsorted(self._cumsum, target, "right"), len(self._cumsum) - 1)
         return self._above[pairs], self._below[pairs]

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 Result = TypeVar("Result")
 
 
-_WORTHWHILE = 2_000_000
+_MIN_PARALLEL_VALUES = 2_000_000
 """Number of values read by a fit or a prediction from which several threads save time."""
 
 
@@ -38,7 +38,7 @@ class ThreadPool:
     def __init__(self, n_jobs: int | None = None, n_values: int | None = None) -> None:
         self.size = effective_n_jobs(n_jobs)
         if n_values is not None:
-            self.size = min(self.size, cpu_count()) if n_values >= _WORTHWHILE else 1
+            self.size = min(self.size, cpu_count()) if n_values >= _MIN_PARALLEL_VALUES else 1
         self._workers: ThreadPoolExecutor | None = None
 
     @contextmanager
@@ -57,15 +57,15 @@ class ThreadPool:
     def map(self, task: Callable[[int], Result], n_tasks: int) -> list[Result]:
         """Return ``[task(0), ..., task(n_tasks - 1)]``, shared among the threads."""
         if self._workers is None or n_tasks < 2:
-            return [task(number) for number in range(n_tasks)]
-        left, results = SimpleQueue[int](), dict[int, Result]()
-        for number in range(n_tasks):
-            left.put(number)
+            return [task(index) for index in range(n_tasks)]
+        queue, results = SimpleQueue[int](), dict[int, Result]()
+        for index in range(n_tasks):
+            queue.put(index)
 
         def work() -> None:
             with suppress(Empty):
                 while True:
-                    number = left.get_nowait()
+                    number = queue.get_nowait()
                     results[number] = task(number)
 
         futures = [self._workers.submit(work) for _ in range(min(self.size, n_tasks) - 1)]
@@ -75,7 +75,7 @@ class ThreadPool:
             wait(futures)
         for future in futures:
             future.result()  # raises the error of a worker
-        return [results[number] for number in range(n_tasks)]
+        return [results[index] for index in range(n_tasks)]
 
 
 @cache  # finding the loaded libraries takes milliseconds

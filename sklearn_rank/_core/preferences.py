@@ -114,8 +114,8 @@ class Preferences(Sums):
     @classmethod
     def _of_shared_list(cls, y: Values, weight: Floats, collective: Collective) -> Preferences:
         """Sort rows that are a part of one list by the levels of the whole list."""
-        here = np.unique(y).astype(np.float64)
-        levels = np.unique(np.concatenate(collective.gather(here)))[::-1]
+        local_levels = np.unique(y).astype(np.float64)
+        levels = np.unique(np.concatenate(collective.gather(local_levels)))[::-1]
         if len(levels) == 2:
             order = np.concatenate([np.flatnonzero(y == level) for level in levels])
         else:
@@ -200,8 +200,8 @@ class Preferences(Sums):
     @shared_property
     def total_pair_weight(self) -> float:
         """Sum of ``w_i * w_k`` over all comparable pairs."""
-        per_segment = self.reduce(np.add, self.weight)
-        return self.lists.total(float(per_segment @ self.scan_above(np.add, per_segment, 0.0)))
+        weight = self.reduce(np.add, self.weight)
+        return self.lists.total(float(weight @ self.scan_above(np.add, weight, 0.0)))
 
     def log_pair_weight(self, power: float = 1.0) -> float:
         """Return the logarithm of the sum of ``(w_i * w_k) ** power`` over comparable pairs.
@@ -209,10 +209,10 @@ class Preferences(Sums):
         No weight is too small or too large for it; without pairs it is -inf.
         """
         log_weight = power * self.log_weight
-        top = self.reduce(np.maximum, log_weight)
+        largest = self.reduce(np.maximum, log_weight)
         # The logarithm of a sum of exponentials, shifted by the largest in each segment.
-        per_segment = self.reduce(np.add, np.exp(log_weight - self.spread(top)))
-        log_sum = top + np.log(per_segment)
+        relative_sums = self.reduce(np.add, np.exp(log_weight - self.spread(largest)))
+        log_sum = largest + np.log(relative_sums)
         above = self.scan_above(np.logaddexp, log_sum, -np.inf)
         return self.lists.log_total(float(np.logaddexp.reduce(log_sum + above)))
 
@@ -249,11 +249,11 @@ class Preferences(Sums):
         if not self.is_shared_list:
             return self.segments.reduce(ufunc, values)
         # `reduceat` has no value for segments without rows here.
-        here = np.full(self.segments.n_groups, IDENTITY[ufunc])
-        filled = self.segments.length > 0
-        here[filled] = ufunc.reduceat(values, self.segments.start[filled])
+        local_values = np.full(self.segments.n_groups, IDENTITY[ufunc])
+        has_rows = self.segments.length > 0
+        local_values[has_rows] = ufunc.reduceat(values, self.segments.start[has_rows])
         assert self.collective is not None
-        return np.asarray(self.collective.reduce(ufunc, here))
+        return np.asarray(self.collective.reduce(ufunc, local_values))
 
     def normalised(self, scores: Floats, rate: float = 1.0) -> tuple[Floats, Floats]:
         """Return the log of each segment's sum of w exp(rate f), and each row's share of it."""
@@ -265,27 +265,27 @@ class Preferences(Sums):
             if not self.has_unit_weights:
                 mass += self.log_weight[block.items]
             # One shift for the whole block is faster, unless the smallest mass would underflow.
-            top: float | Floats = mass.max()
-            if top - mass.min() < _WIDEST:
-                mass -= top
+            shift: float | Floats = mass.max()
+            if shift - mass.min() < _WIDEST:
+                mass -= shift
             else:
-                top = block.reduce(np.maximum, mass)
-                mass -= block.spread(top)
+                shift = block.reduce(np.maximum, mass)
+                mass -= block.spread(shift)
             np.exp(mass, out=mass)
             total = block.reduce(np.add, mass)
             mass *= block.spread(1.0 / total)
-            log_total[block.groups] = top + np.log(total)
+            log_total[block.groups] = shift + np.log(total)
         return log_total, share
 
     def _normalised_list(self, scores: Floats, rate: float) -> tuple[Floats, Floats]:
         """Return the same for the rows here of a list that several processes hold."""
         mass = rate * scores + self.log_weight
-        top = self.reduce(np.maximum, mass)
-        mass -= self.spread(top)
+        shift = self.reduce(np.maximum, mass)
+        mass -= self.spread(shift)
         np.exp(mass, out=mass)
         total = self.reduce(np.add, mass)
         mass *= self.spread(1.0 / total)
-        return top + np.log(total), mass
+        return shift + np.log(total), mass
 
     def split(self, share: Floats, h: Mask) -> tuple[Floats, Floats]:
         """Return the sums of shares over each segment where h is 0, and where it is 1.
@@ -402,8 +402,8 @@ class PairDraws:
         self._order = order
         weight = rows.weight if order is None else rows.weight[order]
         below = rows.scan_below(np.add, rows.reduce(np.add, weight), 0.0)
-        self._pairs = np.cumsum(weight * rows.spread(below))
-        self._upto = np.concatenate([[0.0], np.cumsum(weight)])
+        self._pair_cumsum = np.cumsum(weight * rows.spread(below))
+        self._cumsum = np.concatenate([[0.0], np.cumsum(weight)])
         # The rows below a row: from the end of its segment to the end of its query.
         self._segment_end = rows.segments.end
         self._query_end = rows.queries.spread(rows.segments.end[rows.queries.end - 1])
@@ -411,13 +411,13 @@ class PairDraws:
     def __call__(self, size: int, rng: np.random.RandomState) -> tuple[Indices, Indices]:
         """Return the upper and the lower rows of some pairs, in fit order."""
         # 1. The upper row, by the weight of its pairs.
-        first, second = rng.random_sample((2, size))
-        upper = np.searchsorted(self._pairs, first * self._pairs[-1], "right")
-        upper = np.minimum(upper, len(self._pairs) - 1)
+        upper_draw, lower_draw = rng.random_sample((2, size))
+        upper = np.searchsorted(self._pair_cumsum, upper_draw * self._pair_cumsum[-1], "right")
+        upper = np.minimum(upper, len(self._pair_cumsum) - 1)
         # 2. The lower row, by its weight, among the rows after the segment in the query.
         segment = np.searchsorted(self._segment_end, upper, "right")
         begin, end = self._segment_end[segment], self._query_end[segment]
-        start = self._upto[begin]
-        target = start + second * (self._upto[end] - start)
-        lower = np.clip(np.searchsorted(self._upto, target, "right") - 1, begin, end - 1)
+        start = self._cumsum[begin]
+        target = start + lower_draw * (self._cumsum[end] - start)
+        lower = np.clip(np.searchsorted(self._cumsum, target, "right") - 1, begin, end - 1)
         return (upper, lower) if self._order is None else (self._order[upper], self._order[lower])

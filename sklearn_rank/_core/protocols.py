@@ -370,5 +370,5 @@ Returns True to end the fit there. `sklearn_rank._core.callbacks.Follower` passe
 class Observer(Protocol):
     """An observer of every iteration of a fit: printed lines, progress bars, callbacks."""
 
-    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+    def __call__(self, iteration: int, objective: float, val_score: float | None = None) -> bool:
         """Observe an iteration, counted from 1; return True to end the fit after it."""

@@ -28,14 +28,14 @@ _NO_FLOAT = np.uint64(11)
 _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 """An odd number with bits set throughout: multiplying by it mixes the bits of a hash."""
 
-LIGHT = 0.01
+MAX_LIGHT_SHARE = 0.01
 """Largest share of the weight with which rows of equal features are held out together."""
 
 _LARGEST_COUNT = 2.0**40
-"""Larger weights are not taken as counts: their places would not fit into memory."""
+"""Larger weights are not taken as counts: their units would not fit into memory."""
 
-_FRACTIONAL_PLACES = 100
-"""Places, of a percent each, of a heavy row whose weight is no count."""
+_FRACTIONAL_UNITS = 100
+"""Units, of a percent each, of a heavy row whose weight is no count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,8 @@ class Rows(Sums):
     def __post_init__(self) -> None:
         """Set `position` and `n_passed` by default."""
         if self.position is None:
-            type_ = np.min_scalar_type(-len(self.y) - 1)
-            object.__setattr__(self, "position", np.arange(len(self.y), dtype=type_))
+            dtype = np.min_scalar_type(-len(self.y) - 1)
+            object.__setattr__(self, "position", np.arange(len(self.y), dtype=dtype))
             object.__setattr__(self, "n_passed", len(self.y))
 
     def take(self, rows: Indices, weight: Floats | None = None) -> Rows:
@@ -109,8 +109,8 @@ class Rows(Sums):
             position=self.position[rows],
             shown=None if self.shown is None else self.shown[rows],
         )
-        if "code" in vars(self):  # hashing again would cost a pass over the features
-            vars(taken)["code"] = self.code[rows]
+        if "row_hash" in vars(self):  # hashing again would cost a pass over the features
+            vars(taken)["row_hash"] = self.row_hash[rows]
         return taken
 
     def distinct(self) -> Rows:
@@ -119,7 +119,7 @@ class Rows(Sums):
         The order is by query, falling relevance and a hash of the features; queries are sorted by
         their smallest hash. It does not depend on the order of the rows or the names of queries.
         """
-        rows, weight, qid, _ = distinct_rows(self.code, self.y, self.qid, self.weight)
+        rows, weight, qid, _ = distinct_rows(self.row_hash, self.y, self.qid, self.weight)
         return replace(self.take(rows, weight), qid=qid)
 
     def uncopied(self) -> Rows:
@@ -148,11 +148,11 @@ class Rows(Sums):
         weight : ndarray of shape (n_sampled,)
             The summed weights of the rows equal to them in this process.
         """
-        code = np.where(self.y, ~self.code, self.code) if by_class else self.code
-        least = least_codes(code, size) >> _NO_FLOAT
-        largest = least_codes(self.concat(least), size).max(initial=0)
-        sampled = np.flatnonzero(code >> _NO_FLOAT <= largest)
-        rows, _, weight = merge_equal_rows(sampled, code, self.weight)
+        row_hash = np.where(self.y, ~self.row_hash, self.row_hash) if by_class else self.row_hash
+        smallest = smallest_codes(row_hash, size) >> _NO_FLOAT
+        largest = smallest_codes(self.concat(smallest), size).max(initial=0)
+        sampled = np.flatnonzero(row_hash >> _NO_FLOAT <= largest)
+        rows, _, weight = merge_equal_rows(sampled, row_hash, self.weight)
         return rows, weight
 
     def with_moderate_weights(self) -> Rows:
@@ -173,7 +173,7 @@ class Rows(Sums):
         return replace(self, weight=np.clip(weight, 2.0**-1000, 2.0**500))
 
     @shared_property
-    def code(self) -> Codes:
+    def row_hash(self) -> Codes:
         """A hash of the features of each row."""
         return hash_rows(self.X)
 
@@ -261,27 +261,27 @@ class FitRows(Sums):
 
 
 def distinct_rows(
-    code: Codes, y: Values, qid: Indices | None, weight: Floats
+    row_hash: Codes, y: Values, qid: Indices | None, weight: Floats
 ) -> tuple[Indices, Floats, Indices | None, Indices]:
     """Return the first of each set of equal rows, summed weights, query codes, and sets of rows.
 
-    Rows are equal when their features, of which `code` is the hash, relevance and query are. Sets
-    are sorted by query, falling relevance and hash, and queries by their smallest hash: the order
-    does not depend on that of the input or on the names of queries. Rows with the same hash of 64
-    bits count as equal; the probability that two of a million different rows have one is 3e-8.
+    Rows are equal when their features, of which `row_hash` is the hash, relevance and query are.
+    Sets are sorted by query, falling relevance and hash, and queries by their smallest hash: the
+    order does not depend on that of the input or on the names of queries. Rows with the same hash
+    of 64 bits count as equal; two of a million different rows have one with probability 3e-8.
     """
     if not len(y):  # all rows are in other processes
-        nothing = np.zeros(0, dtype=np.intp)
-        return nothing, weight, qid, nothing
+        no_rows = np.zeros(0, dtype=np.intp)
+        return no_rows, weight, qid, no_rows
     if qid is not None:  # query codes that rise with the smallest hash in each query
-        smallest = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-        np.minimum.at(smallest, qid, code)
-        qid = np.argsort(np.argsort(smallest, kind="stable"))[qid]
-    by_code = np.argsort(code, kind="stable")
-    codes = None if qid is None else qid[by_code]
-    preferences = Preferences.from_labels(y[by_code], codes, weight[by_code])
-    order = by_code[preferences.order]
-    is_first = starts_run(code[order])
+        smallest_hash = np.full(int(qid.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+        np.minimum.at(smallest_hash, qid, row_hash)
+        qid = np.argsort(np.argsort(smallest_hash, kind="stable"))[qid]
+    hash_order = np.argsort(row_hash, kind="stable")
+    query_code = None if qid is None else qid[hash_order]
+    preferences = Preferences.from_labels(y[hash_order], query_code, weight[hash_order])
+    order = hash_order[preferences.order]
+    is_first = starts_run(row_hash[order])
     is_first[preferences.segments.start] = True
     first = np.flatnonzero(is_first)
     rows, set_of_row = order[first], np.empty(len(y), dtype=np.intp)
@@ -299,16 +299,16 @@ def merge_equal_rows(rows: Indices, code: Codes, weight: Floats) -> tuple[Indice
     return rows[first], code[first], total
 
 
-def least_codes(code: Codes, size: int) -> Codes:
+def smallest_codes(row_hash: Codes, size: int) -> Codes:
     """Return the smallest distinct codes, rising: `size` of them, if there are as many."""
-    least = np.zeros(0, dtype=np.uint64)
+    smallest = np.zeros(0, dtype=np.uint64)
     # Block by block, as a sort of all codes takes much memory.
-    for rows in blocks(len(code), max(size, SMALL_BLOCK)):
-        new = code[rows]
-        if len(least) == size:
-            new = new[new < least[-1]]
-        least = np.unique(np.concatenate([least, new]))[:size]
-    return least
+    for rows in blocks(len(row_hash), max(size, SMALL_BLOCK)):
+        candidates = row_hash[rows]
+        if len(smallest) == size:
+            candidates = candidates[candidates < smallest[-1]]
+        smallest = np.unique(np.concatenate([smallest, candidates]))[:size]
+    return smallest
 
 
 def number_of_rows(weight: Floats, sums: Sums | None = None) -> float:
@@ -333,8 +333,8 @@ def effective_rows(weight: Floats) -> float:
     """
     if (weight == np.floor(weight)).all():
         return float(weight.sum())
-    relative = weight / weight.max()
-    return float(relative.sum() ** 2 / (relative @ relative))
+    relative_weight = weight / weight.max()
+    return float(relative_weight.sum() ** 2 / (relative_weight @ relative_weight))
 
 
 def hash_rows(X: arrays.Matrix) -> Codes:
@@ -344,20 +344,20 @@ def hash_rows(X: arrays.Matrix) -> Codes:
     the hashes of the dense one.
     """
     if isinstance(X, SelectedRows):
-        code = hash_rows(X.matrix)
-        return code if X.rows is None else code[X.rows]
+        row_hash = hash_rows(X.matrix)
+        return row_hash if X.rows is None else row_hash[X.rows]
     # A random odd number for each feature.
     factors = 2 * np.random.default_rng(0).integers(1 << 63, size=X.shape[1], dtype=np.uint64) + 1
     if issparse(X):
         terms = _mixed(X.data + 0.0) * factors[X.indices]
-        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
-        return running[X.indptr[1:]] - running[X.indptr[:-1]]
+        cumulative = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        return cumulative[X.indptr[1:]] - cumulative[X.indptr[:-1]]
     # Bin 0 would add nothing, so 1 is added to bins; adding 0.0 to floats makes -0.0 equal 0.0.
-    rows, first = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
-    code = np.empty(X.shape[0], dtype=np.uint64)
-    for block in blocks(len(code), 1 + SMALL_BLOCK // (1 + X.shape[1])):
-        np.einsum("ij,j->i", _mixed(rows[block] + first), factors, out=code[block])
-    return code
+    rows, offset = (X.numbers, 1.0) if hasattr(X, "bins") else (X, 0.0)
+    row_hash = np.empty(X.shape[0], dtype=np.uint64)
+    for block in blocks(len(row_hash), 1 + SMALL_BLOCK // (1 + X.shape[1])):
+        np.einsum("ij,j->i", _mixed(rows[block] + offset), factors, out=row_hash[block])
+    return row_hash
 
 
 def _mixed(values: Floats) -> Codes:
@@ -376,8 +376,8 @@ def _mixed(values: Floats) -> Codes:
     return bits
 
 
-class Lots:
-    """Distinct rows of a list, in a line of places that are dealt to parts such as folds.
+class DistinctRows:
+    """Distinct rows of a list, divided among parts such as folds.
 
     Rows with equal features are held out together, whatever their relevance: a model that learns
     from some of them would be wrong on the others. But if they carry more than 1 % of the total
@@ -393,69 +393,71 @@ class Lots:
 
     Attributes
     ----------
-    first : ndarray of shape (n_lots,)
-        One row of each lot. Lots are sorted by falling relevance, then by hash.
-    n_places : ndarray of shape (n_lots,)
-        Places in the line: one or, for heavy features, as many as the weight.
+    first : ndarray of shape (n_distinct,)
+        One of each set of equal rows, sorted by falling relevance, then by hash.
+    n_units : ndarray of shape (n_distinct,)
+        Units of each row, which are dealt out: one or, for heavy features, as many as the weight.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rank._core.rows import Lots, Rows
+    >>> from sklearn_rank._core.rows import DistinctRows, Rows
     >>> X = np.array([[1.0], [2.0], [3.0], [3.0]])
     >>> y, weight = np.array([True, False, True, False]), np.array([1.0, 1.0, 5.0, 2.0])
-    >>> lots = Lots(Rows(X, y, None, weight))
-    >>> lots.n_places[np.argsort(lots.first)]
+    >>> distinct = DistinctRows(Rows(X, y, None, weight))
+    >>> distinct.n_units[np.argsort(distinct.first)]
     array([1, 1, 5, 2])
-    >>> rows, fold = lots.folds(2, seed=0)
+    >>> rows, fold = distinct.folds(2, seed=0)
     >>> np.bincount(fold[rows.X[:, 0] == 3], rows.weight[rows.X[:, 0] == 3])
     array([3., 4.])
     """
 
     def __init__(self, rows: Rows, code: Codes | None = None) -> None:
-        code = rows.code if code is None else code
+        code = rows.row_hash if code is None else code
         self._rows = rows
-        self.first, self._weight, _, self._of_row = distinct_rows(code, rows.y, None, rows.weight)
+        self.first, self._weight, _, self._set_of_row = distinct_rows(
+            code, rows.y, None, rows.weight
+        )
         code = code[self.first]
-        level = np.unique(rows.y[self.first], return_inverse=True)[1]
+        class_code = np.unique(rows.y[self.first], return_inverse=True)[1]
         # Rows with equal features go where that of the rarest relevance goes: the rarest rows are
         # then dealt evenly, and do not come to be in one part by chance.
-        order = np.argsort(np.bincount(level)[level], kind="stable")
-        _, leader = np.unique(code[order], return_index=True)
-        features = np.unique(code, return_inverse=True)[1]
-        self._leader = order[leader][features]
-        share = np.bincount(features, self._weight) / self._weight.sum()
-        self._is_heavy = (share > LIGHT)[features]
+        order = np.argsort(np.bincount(class_code)[class_code], kind="stable")
+        _, representative = np.unique(code[order], return_index=True)
+        feature_set = np.unique(code, return_inverse=True)[1]
+        self._representative = order[representative][feature_set]
+        share = np.bincount(feature_set, self._weight) / self._weight.sum()
+        self._is_heavy = (share > MAX_LIGHT_SHARE)[feature_set]
         is_count = (self._weight % 1 == 0) & (self._weight < _LARGEST_COUNT)
-        n_places = np.where(is_count, self._weight, _FRACTIONAL_PLACES).astype(np.intp)
-        self.n_places = np.where(self._is_heavy, n_places, 1)
+        n_units = np.where(is_count, self._weight, _FRACTIONAL_UNITS).astype(np.intp)
+        self.n_units = np.where(self._is_heavy, n_units, 1)
 
-    def deal(self, order: Indices, taken: Callable[[Indices], Indices]) -> tuple[Rows, Indices]:
+    def deal(self, order: Indices, count: Callable[[Indices], Indices]) -> tuple[Rows, Indices]:
         """Return the rows, heavy ones divided, and the part of each.
 
         Parameters
         ----------
-        order : ndarray of shape (n_lots,)
-            The order of the lots in the line.
-        taken : callable
-            Maps n to the number of the first n places that each part takes, of shape (n_parts,
+        order : ndarray of shape (n_distinct,)
+            The order in which the rows are dealt out.
+        count : callable
+            Maps n to the number of the first n units that each part takes, of shape (n_parts,
             len(n)).
         """
-        bounds = np.append(0, np.cumsum(self.n_places[order]))
-        n_taken = np.diff(taken(bounds), axis=1)
+        bounds = np.append(0, np.cumsum(self.n_units[order]))
+        n_taken = np.diff(count(bounds), axis=1)
         n_taken[:, order] = n_taken.copy()
-        part_of_row = np.argmax(n_taken, axis=0)[self._leader][self._of_row]
-        is_heavy = self._is_heavy[self._of_row]
-        lot, part_of_heavy = np.nonzero((n_taken * self._is_heavy).T)
-        n_taken = n_taken[part_of_heavy, lot]
+        part_of_row = np.argmax(n_taken, axis=0)[self._representative][self._set_of_row]
+        is_heavy = self._is_heavy[self._set_of_row]
+        row, part_of_heavy = np.nonzero((n_taken * self._is_heavy).T)
+        n_taken = n_taken[part_of_heavy, row]
         if (self._rows.weight == 1).all():  # whole rows
-            heavy = np.flatnonzero(is_heavy)
-            heavy = heavy[np.argsort(self._of_row[heavy], kind="stable")]
-            part_of_row[heavy] = np.repeat(part_of_heavy, n_taken)
+            heavy_rows = np.flatnonzero(is_heavy)
+            heavy_rows = heavy_rows[np.argsort(self._set_of_row[heavy_rows], kind="stable")]
+            part_of_row[heavy_rows] = np.repeat(part_of_heavy, n_taken)
             return self._rows, part_of_row
-        light, weight = np.flatnonzero(~is_heavy), self._weight[lot] * n_taken / self.n_places[lot]
+        light, weight = np.flatnonzero(~is_heavy), self._weight[row] * n_taken / self.n_units[row]
         rows = self._rows.take(
-            np.concatenate([light, self.first[lot]]),
+            np.concatenate([light, self.first[row]]),
             np.concatenate([self._rows.weight[light], weight]),
         )
         return rows, np.concatenate([part_of_row[light], part_of_heavy])
@@ -468,6 +470,6 @@ class Lots:
         return self.deal(order, lambda n: (n + n_folds - 1 - fold) // n_folds)
 
     def count_by_level(self) -> Indices:
-        """Return the number of places of each class or relevance."""
-        level = np.unique(self._rows.y[self.first], return_inverse=True)[1]
-        return np.bincount(level, self.n_places).astype(np.intp)
+        """Return the number of units of each class or relevance."""
+        class_code = np.unique(self._rows.y[self.first], return_inverse=True)[1]
+        return np.bincount(class_code, self.n_units).astype(np.intp)

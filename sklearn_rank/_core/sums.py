@@ -159,16 +159,16 @@ class Groups:
     @cached_property
     def _by_position(self) -> list[Indices]:
         """The second, third, ... items of the short groups."""
-        short = self.length <= _MANY_ITEMS
-        first, last = self.start[short], self.end[short]
+        is_short = self.length <= _MANY_ITEMS
+        first, last = self.start[is_short], self.end[is_short]
         longest = int(np.max(last - first, initial=1))
         return [(first + k)[first + k < last] for k in range(1, longest)]
 
     @cached_property
     def _long_groups(self) -> list[tuple[int, int]]:
         """First and past-the-end item of the long groups."""
-        long = np.flatnonzero(self.length > _MANY_ITEMS)
-        return [(int(self.start[g]), int(self.end[g])) for g in long]
+        long_groups = np.flatnonzero(self.length > _MANY_ITEMS)
+        return [(int(self.start[g]), int(self.end[g])) for g in long_groups]
 
 
 def nested_runs(outer: Values, inner: Values) -> tuple[Groups, Groups]:
@@ -321,10 +321,10 @@ class Sums:
         if self.collective is None:
             return values
         ends = np.cumsum([np.size(value) for value in values])
-        flat = self.collective.reduce(np.add, np.concatenate([np.ravel(v) for v in values]))
+        flat_sums = self.collective.reduce(np.add, np.concatenate([np.ravel(v) for v in values]))
         return tuple(
             total.reshape(np.shape(value)) if np.ndim(value) else float(total[0])
-            for total, value in zip(np.split(flat, ends[:-1]), values, strict=True)
+            for total, value in zip(np.split(flat_sums, ends[:-1]), values, strict=True)
         )
 
     def largest(self, values: Numbers) -> Numbers:
@@ -381,8 +381,8 @@ class Sums:
         # The other processes wait for the name of a function, marked by a dot, and its arguments,
         # until the first one returns or raises.
         while True:
-            nothing: tuple[str, tuple[Setting, ...]] = ("", ())
-            name, arguments = self.collective.agree(nothing)
+            no_call: tuple[str, tuple[Setting, ...]] = ("", ())
+            name, arguments = self.collective.agree(no_call)
             if name == "raise":
                 raise arguments[0]
             if name == "return":
@@ -401,7 +401,7 @@ def _lead(
     """Run `solve`, and send every call of a function to the other processes."""
     shared_errors: list[Exception] = []
 
-    def called(name: str) -> Function:
+    def shared_call(name: str) -> Function:
         def call(*arguments: Setting) -> Setting:
             collective.agree((f".{name}", arguments))
             try:
@@ -413,7 +413,7 @@ def _lead(
         return call
 
     try:
-        result = solve({name: called(name) for name in functions})
+        result = solve({name: shared_call(name) for name in functions})
     except Exception as error:
         # An error of a function has ended `lead` in all processes already.
         if not shared_errors:

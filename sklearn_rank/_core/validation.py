@@ -248,8 +248,8 @@ def check_columns(owner: str, X: Table, advice: str, skipped: Collection[int] = 
             continue
         column = X.iloc[:, position] if hasattr(X, "iloc") else X[name]
         try:
-            lenient = {"ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": 0}
-            check_array(column, dtype=np.float64, **lenient)
+            checks = {"ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": 0}
+            check_array(column, dtype=np.float64, **checks)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"Column {name!r} of X must hold numbers for {owner}{advice}. Its dtype is "
@@ -385,10 +385,10 @@ def check_positions(owner: str, position: Table, n_samples: int) -> Indices:
     positions = check_floats(position, "position")
     is_valid = (positions >= 1) & (positions == np.floor(positions)) & (positions < 2**31)
     if len(positions) != n_samples or not is_valid.all():
-        got = positions[~is_valid].tolist() or [f"{len(positions)} places"]
+        invalid = positions[~is_valid].tolist() or [f"{len(positions)} places"]
         raise ValueError(
             f"position of {owner} must hold a whole number from 1, the first place of a list, for "
-            f"each of the {n_samples} rows. Got {got[0]}."
+            f"each of the {n_samples} rows. Got {invalid[0]}."
         )
     return positions.astype(np.intp)
 
@@ -438,9 +438,9 @@ def check_query_weight(query_weight: Table, qid: Table, code: Indices) -> Floats
             raise ValueError(f"query_weight must have a weight for every query. Not for {missing}.")
         query_weight = np.array([query_weight[query] for query in ids])[code]
     weight = check_weight(query_weight, len(code), "query_weight")
-    differs = weight != weight[first][code]
-    if differs.any():
-        row = int(np.argmax(differs))
+    is_different = weight != weight[first][code]
+    if is_different.any():
+        row = int(np.argmax(is_different))
         raise ValueError(
             "query_weight must be the same in all rows of a query. Row "
             f"{row} has {weight[row]:g}, the first row of its query {weight[first][code][row]:g}."
@@ -448,15 +448,15 @@ def check_query_weight(query_weight: Table, qid: Table, code: Indices) -> Floats
     return weight[first]
 
 
-def refuse_missing_ids(ids: Values, parameter: str, where: str = "") -> None:
-    """Raise ValueError if a query id is missing; `where` names the partition in the message."""
+def refuse_missing_ids(ids: Values, parameter: str, source: str = "") -> None:
+    """Raise ValueError if a query id is missing; `source` names the partition in the message."""
     if ids.dtype.kind == "O":  # pandas' NA can't be compared
         missing = np.array(list(map(is_missing, ids)), dtype=bool)
     else:  # NaN and NaT differ from themselves
         missing = np.asarray(ids != ids)  # noqa: PLR0124
     if np.any(missing):
         raise ValueError(
-            f"{parameter} must not have missing values: row {np.argmax(missing)}{where} has no id."
+            f"{parameter} must not have missing values: row {np.argmax(missing)}{source} has no id."
         )
 
 
@@ -557,14 +557,14 @@ def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table
             "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
             "error_score='raise' shows this message instead of NaN."
         )
-    trained: Setting = None if y is None else getattr(ranker, TRACE, None)
-    scored = trained and trace_of(y, qid)
-    if not scored or scored[1] == trained[1]:
+    trained_trace: Setting = None if y is None else getattr(ranker, TRACE, None)
+    scored_trace = trained_trace and trace_of(y, qid)
+    if not scored_trace or scored_trace[1] == trained_trace[1]:
         return
     # A set: NumPy compares each pair of ids that are objects.
-    if shared := set(trained[0].tolist()).intersection(scored[0].tolist()):
+    if shared_ids := set(trained_trace[0].tolist()).intersection(scored_trace[0].tolist()):
         warn(
-            f"{len(shared)} of the {len(scored[0])} queries scored have ids that "
+            f"{len(shared_ids)} of the {len(scored_trace[0])} queries scored have ids that "
             f"{type(ranker).__name__} learned from. A split that divides queries gives too good "
             "scores: use cv=QueryKFold(...) of sklearn_rank.model_selection. Other queries need "
             "other ids."

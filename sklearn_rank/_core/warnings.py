@@ -15,7 +15,7 @@ _PACKAGES = os.path.dirname(os.path.dirname(__file__)), *sklearn.__path__, *jobl
 _FOLDERS = tuple(os.path.join(folder, "") for folder in _PACKAGES)
 """Folders of this package, scikit-learn and joblib: their frames are not the user's."""
 
-IS_TAKEN = ContextVar[Callable[..., bool]]("IS_TAKEN", default=lambda message, category: False)
+IS_MUTED = ContextVar[Callable[..., bool]]("IS_MUTED", default=lambda message, category: False)
 """Called with the message and the category of each warning; True suppresses it.
 
 For fits whose warnings are issued elsewhere, or not at all. It applies to one thread, while
@@ -28,7 +28,7 @@ def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
 
     In a worker process there may be no such frame: then at the outermost one.
     """
-    if IS_TAKEN.get()(message, category):
+    if IS_MUTED.get()(message, category):
         return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDERS):

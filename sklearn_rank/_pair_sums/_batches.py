@@ -38,7 +38,7 @@ class Batch:
     ----------
     upper, lower : ndarray
         Rows; entries that fill up a block repeat its last row.
-    no_upper, no_lower : ndarray
+    pad_upper, pad_lower : ndarray
         Positions of these entries in the flattened arrays.
     query : ndarray of shape (n_blocks,)
         The query of each block.
@@ -46,8 +46,8 @@ class Batch:
 
     upper: Indices
     lower: Indices
-    no_upper: Indices
-    no_lower: Indices
+    pad_upper: Indices
+    pad_lower: Indices
     query: Indices
 
     row_axis: ClassVar[int] = 1
@@ -64,15 +64,15 @@ class Batch:
 
     def mirrored(self) -> Batch:
         """Exchange the roles of the rows."""
-        return type(self)(self.lower, self.upper, self.no_lower, self.no_upper, self.query)
+        return type(self)(self.lower, self.upper, self.pad_lower, self.pad_upper, self.query)
 
     def of_upper(self, values: Floats) -> Floats:
         """Return values of the upper rows, 0 in entries that fill up."""
-        return _cleared(values[self.upper], self.no_upper)
+        return _cleared(values[self.upper], self.pad_upper)
 
     def of_lower(self, values: Floats) -> Floats:
         """Return values of the lower rows, 0 in entries that fill up."""
-        return _cleared(values[self.lower], self.no_lower)
+        return _cleared(values[self.lower], self.pad_lower)
 
     def to_rows(self, values: Floats) -> Floats:
         """Return a view of values of blocks that broadcasts to rows."""
@@ -108,16 +108,16 @@ class Batch:
 
     def multiply_upper(self, pairs: Floats, max_factors: int) -> Floats:
         """Multiply groups of at most `max_factors` upper rows; as pairs of fewer upper rows."""
-        before, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
-        after = pairs.shape[self.row_axis + 1 :]
+        head, n_upper = pairs.shape[: self.row_axis], self.upper.shape[self.row_axis]
+        tail = pairs.shape[self.row_axis + 1 :]
         # Rows r, r + n_left, r + 2 n_left, ... make one product: a reduction over whole arrays.
         n_left = -(-n_upper // max_factors)
         n_factors = n_upper // n_left
-        rows = pairs.reshape(*before, n_upper, -1)
-        factors = rows[..., : n_factors * n_left, :].reshape(*before, n_factors, -1)
-        product = np.multiply.reduce(factors, axis=self.row_axis).reshape(*before, n_left, -1)
+        rows = pairs.reshape(*head, n_upper, -1)
+        factors = rows[..., : n_factors * n_left, :].reshape(*head, n_factors, -1)
+        product = np.multiply.reduce(factors, axis=self.row_axis).reshape(*head, n_left, -1)
         product[..., : n_upper - n_factors * n_left, :] *= rows[..., n_factors * n_left :, :]
-        return np.asarray(product.reshape(*before, n_left, *after))
+        return np.asarray(product.reshape(*head, n_left, *tail))
 
 
 class SideBySide(Batch):
@@ -172,34 +172,34 @@ def batches(blocks: Indices, queries: Groups) -> Iterator[Batch]:
 def _batch_length(n_upper: Indices, n_lower: Indices) -> int:
     """Return how many blocks, from the first on, make a batch; at least one."""
     n_pairs = np.arange(1, len(n_upper) + 1) * n_upper * np.maximum.accumulate(n_lower)
-    spare = n_pairs - np.cumsum(n_upper * n_lower)
-    is_full = (n_pairs > BATCH_PAIRS) | (spare > _SPARE_PAIRS)
+    n_spare = n_pairs - np.cumsum(n_upper * n_lower)
+    is_full = (n_pairs > BATCH_PAIRS) | (n_spare > _SPARE_PAIRS)
     return max(int(np.argmax(is_full)), 1) if is_full.any() else len(is_full)
 
 
 def _filled(blocks: Indices, query: Indices) -> Batch:
     """Return a batch of some blocks."""
-    height, width = np.diff(blocks, axis=1).max(axis=0)
-    is_small = height * width < min(_FEW_PAIRS, _PAIRS_PER_BLOCK * len(blocks))
+    n_upper, n_lower = np.diff(blocks, axis=1).max(axis=0)
+    is_small = n_upper * n_lower < min(_FEW_PAIRS, _PAIRS_PER_BLOCK * len(blocks))
     first, middle, last = blocks.T[:, np.newaxis] if is_small else blocks.T[:, :, np.newaxis]
     upper, lower = (
-        np.arange(n)[:, np.newaxis] if is_small else np.arange(n) for n in (height, width)
+        np.arange(n)[:, np.newaxis] if is_small else np.arange(n) for n in (n_upper, n_lower)
     )
     upper, lower = first + upper, middle + lower
     # Entries beyond a block repeat its last row, so that each has a score; their sums are cleared.
-    no_upper, no_lower = np.flatnonzero(upper >= middle), np.flatnonzero(lower >= last)
+    pad_upper, pad_lower = np.flatnonzero(upper >= middle), np.flatnonzero(lower >= last)
     np.minimum(upper, middle - 1, out=upper)
     np.minimum(lower, last - 1, out=lower)
     # Half the memory of `intp` for 4 % more time.
     dtype = np.int32 if blocks.max() <= np.iinfo(np.int32).max else np.intp
     upper, lower = upper.astype(dtype), lower.astype(dtype)
-    return (SideBySide if is_small else Batch)(upper, lower, no_upper, no_lower, query)
+    return (SideBySide if is_small else Batch)(upper, lower, pad_upper, pad_lower, query)
 
 
-def _cleared(values: Floats, filled: Indices) -> Floats:
+def _cleared(values: Floats, padding: Indices) -> Floats:
     """Set the entries that fill up a block to 0; return the values."""
-    if len(filled):
-        np.put(values, filled, 0.0)
+    if len(padding):
+        np.put(values, padding, 0.0)
     return values
 
 
@@ -223,8 +223,8 @@ class EachPair:
         value, *slopes = derivatives(self.loss, self._margins(batch), with_second)
         sums = []
         for slope in slopes:
-            sums.append(_cleared(batch.sum_lower(slope, b), batch.no_upper))
-            sums.append(_cleared(batch.sum_upper(a, slope), batch.no_lower))
+            sums.append(_cleared(batch.sum_lower(slope, b), batch.pad_upper))
+            sums.append(_cleared(batch.sum_upper(a, slope), batch.pad_lower))
         total = float(np.vdot(a, batch.sum_lower(value, b))) if with_value else 0.0
         return PairSums(total, *sums)
 
@@ -232,7 +232,7 @@ class EachPair:
         """Return the loss of each lower row's pairs."""
         above = batch.of_upper(self.rows.above)
         losses = self.loss.value(self._margins(batch))
-        return _cleared(batch.sum_upper(above, losses), batch.no_lower)
+        return _cleared(batch.sum_upper(above, losses), batch.pad_lower)
 
     def _margins(self, batch: Batch) -> Floats:
         upper, lower = self.rows.scores[batch.upper], self.rows.scores[batch.lower]

@@ -50,22 +50,22 @@ class BlockSums:
         loss, method = preferences.over_processes(loss, method)
         self.preferences, self.loss = preferences, loss
         self._fast = None if method == "dense" else loss.fast_sums
-        self._large, small = self._divide(preferences.blocks, method)
+        self._large, small_blocks = self._divide(preferences.blocks, method)
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
-        self._batches = list(batches(small, self._queries))
+        self._batches = list(batches(small_blocks, self._queries))
 
     def _divide(self, blocks: Indices, method: str) -> tuple[Indices, Indices]:
         """Return the blocks to sum one by one, and those for batches."""
         n_pairs = (blocks[:, 1] - blocks[:, 0]) * (blocks[:, 2] - blocks[:, 1])
-        small = self.loss.small_sums
-        cost = n_pairs * (_PER_PAIR if small is None else small.per_pair)
+        small_sums = self.loss.small_sums
+        cost = n_pairs * (_PER_PAIR if small_sums is None else small_sums.per_pair)
         if self._fast is None:
             is_large = n_pairs > BLOCK_PAIRS
         else:
-            fast = self._fast.overhead + self._fast.per_row * (blocks[:, 2] - blocks[:, 0])
-            is_large = (cost > fast) | (method == "fast")
-            cost = np.where(is_large, fast, cost)
+            fast_cost = self._fast.overhead + self._fast.per_row * (blocks[:, 2] - blocks[:, 0])
+            is_large = (cost > fast_cost) | (method == "fast")
+            cost = np.where(is_large, fast_cost, cost)
         self.cost = float(cost.sum())
         return blocks[is_large], blocks[~is_large]
 
@@ -78,11 +78,11 @@ class BlockSums:
         """
         with np.errstate(over="ignore", invalid="ignore"):  # exponentials, pair by pair
             value, gradient, curvature = self._both_roles(scores, with_second)
-            for rows in [gradient, curvature][: 1 + with_second]:
+            for row_sums in [gradient, curvature][: 1 + with_second]:
                 if not self.preferences.has_unit_weights:
-                    np.multiply(rows, self.preferences.weight, out=rows)
+                    np.multiply(row_sums, self.preferences.weight, out=row_sums)
                 if scale != 1:
-                    np.divide(rows, scale, out=rows)
+                    np.divide(row_sums, scale, out=row_sums)
             return value / scale, gradient, curvature
 
     def _both_roles(self, scores: Floats, with_second: bool) -> tuple[float, Floats, Floats]:
@@ -108,13 +108,13 @@ class BlockSums:
         rows = self.preferences
         if not (rows.is_bipartite_list and rows.collective is None and len(self._large) == 1):
             return None
-        return self._at(*by_role(scores, int(self._large[0, 1])))
+        return self._sums_at(*by_role(scores, int(self._large[0, 1])))
 
-    def _at(self, f: Floats, g: Floats) -> PartSums:
+    def _sums_at(self, f: Floats, g: Floats) -> PartSums:
         """Return the sums over the pairs of one block."""
         if self._fast is not None:
             return self._fast.at(f, g)
-        return one_list(self._dense_sums, self._dense_heights, f, g)
+        return one_list(self._sums_pair_by_pair, self._heights_pair_by_pair, f, g)
 
     def sums(
         self,
@@ -127,61 +127,62 @@ class BlockSums:
         """Return the sums with separate weights for the two roles of a row."""
         n_rows = self.preferences.n_rows
         # Arrays of their own: a caller may add one to another in place.
-        value, rows = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
+        value, row_sums = 0.0, [np.zeros(n_rows) for _ in range(4 if with_second else 2)]
         for first, middle, last in self._large:
             i, k = slice(first, middle), slice(middle, last)
             block = self._sums_of(scores[i], above[i], scores[k], below[k], with_second)
             value += block.value
-            for out, side, sums in zip(rows, (i, k, i, k), block[1:], strict=False):
-                out[side] += sums
+            for out, role_rows, sums in zip(row_sums, (i, k, i, k), block[1:], strict=False):
+                out[role_rows] += sums
         if self._batches:
-            method = self._method(WeightedScores(scores, above, below))
+            batch_method = self._method(WeightedScores(scores, above, below))
             for batch in self._batches:
-                value_here, *sums_here = method.sums(batch, with_second, with_value)
-                value += value_here
-                for out, role, sums in zip(rows, (0, 1, 0, 1), sums_here, strict=False):
+                batch_value, *batch_sums = batch_method.sums(batch, with_second, with_value)
+                value += batch_value
+                for out, role, sums in zip(row_sums, (0, 1, 0, 1), batch_sums, strict=False):
                     _add(out, batch, role, sums)
         # Without a value there is no message: other processes send none either.
-        return PairSums(self.preferences.lists.total(value) if with_value else value, *rows)
+        return PairSums(self.preferences.lists.total(value) if with_value else value, *row_sums)
 
     def heights(self, scores: Floats, weight: Floats, side: str, margin: float) -> Floats:
         """Return the loss of each row's pairs, of which each needs a `margin`."""
-        out, at_top = np.zeros(self.preferences.n_rows), side == "top"
-        if not at_top:
+        out, is_top = np.zeros(self.preferences.n_rows), side == "top"
+        if not is_top:
             scores = -scores  # a mirror image: inner rows are those below
         shifted = scores + margin if margin else scores
         for first, middle, last in self._large:
-            inner, outer = slice(first, middle), slice(middle, last)
-            if not at_top:
-                inner, outer = outer, inner
-            out[outer] += self._at(scores[inner], shifted[outer]).heights(weight[inner], "top")
+            inner_rows, outer_rows = slice(first, middle), slice(middle, last)
+            if not is_top:
+                inner_rows, outer_rows = outer_rows, inner_rows
+            part = self._sums_at(scores[inner_rows], shifted[outer_rows])
+            out[outer_rows] += part.heights(weight[inner_rows], "top")
         if self._batches:
-            method = self._method(WeightedScores(scores, weight, EMPTY, margin))
+            batch_method = self._method(WeightedScores(scores, weight, EMPTY, margin))
             for batch in self._batches:
-                heights = method.heights(batch if at_top else batch.mirrored())
-                _add(out, batch, 1 if at_top else 0, heights)
+                heights = batch_method.heights(batch if is_top else batch.mirrored())
+                _add(out, batch, 1 if is_top else 0, heights)
         return out
 
     def _method(self, rows: WeightedScores) -> BatchSums:
         """Return the method that sums the batches."""
-        pair_by_pair, small = EachPair(self.loss, rows), self.loss.small_sums
-        if small is None:
+        pair_by_pair, small_sums = EachPair(self.loss, rows), self.loss.small_sums
+        if small_sums is None:
             return pair_by_pair
         n_pairs = max(batch.n_pairs for batch in self._batches)
-        return small.at(rows, self._queries, n_pairs, pair_by_pair)
+        return small_sums.at(rows, self._queries, n_pairs, pair_by_pair)
 
     def _sums_of(self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool) -> PairSums:
         """Return the sums of one block."""
         if self.preferences.collective is None and _are_zero(f, g):
             return self._sums_at_zero(a, b, with_second)
-        return self._at(f, g).sums(a, b, with_second)
+        return self._sums_at(f, g).sums(a, b, with_second)
 
-    def _dense_sums(
+    def _sums_pair_by_pair(
         self, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
     ) -> PairSums:
         """Return the sums of one block, pair by pair."""
         n_orders = 2 if with_second else 1
-        value, upper, lower = 0.0, np.empty((n_orders, len(f))), np.zeros((n_orders, len(g)))
+        value, upper, lower = (0.0, np.empty((n_orders, len(f))), np.zeros((n_orders, len(g))))
         for piece in _pieces(len(f), len(g)):
             loss, *slopes = derivatives(self.loss, f[piece, np.newaxis] - g, with_second)
             value += float(a[piece] @ (loss @ b))
@@ -198,7 +199,7 @@ class BlockSums:
         lower = [np.full(len(b), slope * above) for slope in slopes]
         return PairSums(loss * above * below, upper[0], lower[0], *upper[1:], *lower[1:])
 
-    def _dense_heights(self, f: Floats, a: Floats, g: Floats) -> Floats:
+    def _heights_pair_by_pair(self, f: Floats, a: Floats, g: Floats) -> Floats:
         """Return the heights of the lower rows of one block, pair by pair."""
         pieces = _pieces(len(f), len(g))
         heights = (a[rows] @ self.loss.value(f[rows, np.newaxis] - g) for rows in pieces)

@@ -52,14 +52,14 @@ class CellSums:
         Sums for scores that are spread too widely.
     """
 
-    def __init__(self, preferences: Preferences, loss: MarginLoss, otherwise: BlockSums) -> None:
+    def __init__(self, preferences: Preferences, loss: MarginLoss, fallback: BlockSums) -> None:
         assert loss.strip is not None
-        self.preferences, self.loss, self._otherwise = preferences, loss, otherwise
+        self.preferences, self.loss, self._fallback = preferences, loss, fallback
         self._width = _WIDTH * loss.strip.half_width
         self._n_terms = number_of_terms(_WIDTH, loss.strip.error)
         slopes = loss.derivative(self._width * np.linspace(-1.0, 1.0, 15))
         is_mirrored = np.ptp(slopes + slopes[::-1]) < loss.strip.error
-        self._mirror = 2.0 * float(slopes[7]) if is_mirrored else None
+        self._slope_sum = 2.0 * float(slopes[7]) if is_mirrored else None
         first_rows = preferences.segments.start[preferences.queries.start]
         self._queries = Groups(first_rows, preferences.n_rows)
         blocks = self._queries.blocks(_PART_ROWS)
@@ -68,7 +68,7 @@ class CellSums:
         self._most_rows = max(block.n_items for block in blocks)
         # Kept: new pages from the system would take longer than the writing. A call takes what it
         # needs, so that other calls may run at the same time.
-        self._free: list[_Memory] = []
+        self._unused_memory: list[_Memory] = []
 
     @staticmethod
     def cost(preferences: Preferences) -> float:
@@ -91,11 +91,11 @@ class CellSums:
 
         def sum_part(part: PartSums) -> float:
             assert isinstance(part, QueryCells)
-            return part.in_both_roles(weight[part.rows], sums[:, part.rows])
+            return part.sums_of_both_roles(weight[part.rows], sums[:, part.rows])
 
         values = self.in_parts(scores, sum_part)
         if values is None:
-            return self._otherwise.derivatives(scores, scale, with_second)
+            return self._fallback.derivatives(scores, scale, with_second)
         sums *= weight / scale
         gradient, *second = sums
         value = self.preferences.lists.total(sum(values)) / scale
@@ -107,7 +107,7 @@ class CellSums:
             scores, lambda part: part.sums(above[part.rows], below[part.rows], *options)
         )
         if parts is None:
-            return self._otherwise.sums(scores, above, below, *options)
+            return self._fallback.sums(scores, above, below, *options)
         values, *sums = zip(*parts, strict=True)
         value = self.preferences.lists.total(sum(values))
         return PairSums(value, *map(np.concatenate, sums))
@@ -116,7 +116,7 @@ class CellSums:
         """Return the loss of each row's pairs, of which each needs a `margin`."""
         parts = self.in_parts(scores, lambda part: part.heights(weight[part.rows], side), margin)
         if parts is None:
-            return self._otherwise.heights(scores, weight, side, margin)
+            return self._fallback.heights(scores, weight, side, margin)
         return np.concatenate(parts)
 
     def in_parts(
@@ -126,24 +126,24 @@ class CellSums:
 
         Parts are whole queries. None where scores are spread too widely.
         """
-        scored = self._located(scores, margin)
-        if scored is None:
+        cells = self._find_cells(scores, margin)
+        if cells is None:
             return None
         n_threads = min(self._threads.size, len(self._parts))
 
         def run(thread: int) -> list[Result]:
             try:
-                memory = self._free.pop()
+                memory = self._unused_memory.pop()
             except IndexError:
                 memory = _Memory(self._most_rows, self._n_terms)
-            results = [sum_part(part.at(scored, memory)) for part in self._parts[thread::n_threads]]
-            self._free.append(memory)
+            results = [sum_part(part.at(cells, memory)) for part in self._parts[thread::n_threads]]
+            self._unused_memory.append(memory)
             return results
 
         by_thread = self._threads.map(run, n_threads)
         return [by_thread[k % n_threads][k // n_threads] for k in range(len(self._parts))]
 
-    def _located(self, scores: Floats, margin: float) -> _ScoredCells | None:
+    def _find_cells(self, scores: Floats, margin: float) -> _ScoredCells | None:
         """Return the cells of the rows, or None where scores are spread too widely."""
         low, high = (self._queries.reduce(end, scores) for end in (np.minimum, np.maximum))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -152,7 +152,7 @@ class CellSums:
             return None
         matrices = _kernels(self.loss, self._width, self._n_terms, int(n_cells.max()), margin)
         counts = n_cells.astype(np.intp)
-        return _ScoredCells(scores, low, counts, self._width, matrices, self._mirror)
+        return _ScoredCells(scores, low, counts, self._width, matrices, self._slope_sum)
 
 
 @lru_cache(maxsize=4)  # most calls need the matrices of the last call
@@ -188,7 +188,7 @@ class _ScoredCells(NamedTuple):
         Width of a cell.
     kernels : list of ndarray
         Coefficients of phi and its derivatives.
-    mirror : float or None
+    slope_sum : float or None
         phi'(m) + phi'(-m) if it is the same for all m: then one sum serves both roles of a row.
     """
 
@@ -197,7 +197,7 @@ class _ScoredCells(NamedTuple):
     n_cells: Indices
     width: float
     kernels: list[Floats]
-    mirror: float | None
+    slope_sum: float | None
 
 
 class _Memory:
@@ -235,7 +235,7 @@ class QueryCells(KeptSums):
     _values: Floats
     _matrix: csc_matrix
     _kernels: list[Floats]
-    _mirror: float | None
+    _slope_sum: float | None
 
     def __init__(self, preferences: Preferences, block: Block) -> None:
         self._block, self.rows = block, block.items
@@ -243,50 +243,50 @@ class QueryCells(KeptSums):
         first = self._queries.offset
         self._segments = preferences.segments.block(first, first + self._queries.n_items)
 
-    def at(self, scored: _ScoredCells, memory: _Memory) -> QueryCells:
+    def at(self, scored_cells: _ScoredCells, memory: _Memory) -> QueryCells:
         """Return the cells at some scores; they are valid until the memory is used again."""
         block, segments = self._block, self._segments
         cells = copy(self)
-        n_cells = int(scored.n_cells[block.groups].max())
-        distance = scored.scores[self.rows] - block.spread(scored.low[block.groups])
-        in_cells = RowsInCells(distance, scored.width)
+        n_cells = int(scored_cells.n_cells[block.groups].max())
+        distance = scored_cells.scores[self.rows] - block.spread(scored_cells.low[block.groups])
+        rows_in_cells = RowsInCells(distance, scored_cells.width)
         n_rows = block.n_items
         cells._powers, cells._values = memory.powers[:n_rows], memory.values[:n_rows]
-        np.copyto(cells._powers, in_cells.powers(memory.terms).T)
-        cells._cell = in_cells.cell + segments.spread(np.arange(segments.n_groups) * n_cells)
+        np.copyto(cells._powers, rows_in_cells.powers(memory.terms).T)
+        cells._cell = rows_in_cells.cell + segments.spread(np.arange(segments.n_groups) * n_cells)
         # One product sums the powers of all rows by cell: all moments at once.
         cells._matrix = csc_matrix((segments.n_groups * n_cells, n_rows))
         cells._matrix.indices, cells._matrix.indptr = cells._cell, np.arange(n_rows + 1)
         size = n_cells * len(memory.terms)
-        cells._kernels = [kernel[:size, :size] for kernel in scored.kernels]
-        cells._mirror = scored.mirror
+        cells._kernels = [kernel[:size, :size] for kernel in scored_cells.kernels]
+        cells._slope_sum = scored_cells.slope_sum
         cells._forget()
         return cells
 
-    def in_both_roles(self, weight: Floats, out: Floats) -> float:
+    def sums_of_both_roles(self, weight: Floats, out: Floats) -> float:
         """Return the sum over all pairs; write that of phi' and, in a second row, of phi''.
 
         Of phi' it is the sum of a row as the upper one less that as the lower one, of phi'' both
         sums together.
         """
-        own = self._own(weight)
-        above, below = self._others("lower", own), self._others("upper", own)
+        moments = self._segment_moments(weight)
+        above, below = (self._scan("lower", moments), self._scan("upper", moments))
         for order, rows in enumerate(out, start=1):
             kernel = self._kernels[order]
-            if self._mirror is None:
+            if self._slope_sum is None:
                 coefficients = below @ kernel + (-1) ** order * (above @ kernel.T)
             else:
                 coefficients = (above + below) @ kernel
                 if order == 1:  # phi'(m) = mirror - phi'(-m) for a lower row
                     constants = slice(None, None, self._powers.shape[1])
                     mass = above[:, constants].sum(axis=1, keepdims=True)
-                    coefficients[:, constants] -= self._mirror * mass
-            self._at_rows(coefficients, rows)
-        return float(np.vdot(above @ self._kernels[0].T, own))
+                    coefficients[:, constants] -= self._slope_sum * mass
+            self._evaluate_at_rows(coefficients, rows)
+        return float(np.vdot(above @ self._kernels[0].T, moments))
 
     def _moments(self, role: str, weight: Floats) -> Floats:
         """Return the moments of the rows above each segment, or below it."""
-        return self._others(role, self._own(weight))
+        return self._scan(role, self._segment_moments(weight))
 
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
@@ -295,19 +295,19 @@ class QueryCells(KeptSums):
         sums = np.empty((len(orders), self._block.n_items))
         for order, out in zip(orders, sums, strict=True):
             kernel = self._kernels[order]
-            self._at_rows(moments @ (kernel if role == "upper" else kernel.T), out)
+            self._evaluate_at_rows(moments @ (kernel if role == "upper" else kernel.T), out)
         return list(sums)
 
-    def _own(self, weight: Floats) -> Floats:
+    def _segment_moments(self, weight: Floats) -> Floats:
         """Return the moments of the rows of each segment."""
         self._matrix.data = weight
         return np.asarray(self._matrix @ self._powers).reshape(self._segments.n_groups, -1)
 
-    def _others(self, role: str, moments: Floats) -> Floats:
+    def _scan(self, role: str, moments: Floats) -> Floats:
         """Return the moments of the rows with which rows in a role are compared."""
         return self._queries.scan(np.add, moments, 0.0, reverse=role == "upper")
 
-    def _at_rows(self, coefficients: Floats, out: Floats) -> None:
+    def _evaluate_at_rows(self, coefficients: Floats, out: Floats) -> None:
         """Write the polynomials with these coefficients, at the positions of the rows."""
         n_terms = self._powers.shape[1]
         coefficients.reshape(-1, n_terms).take(self._cell, axis=0, out=self._values, mode="clip")

@@ -97,7 +97,7 @@ class RowsInCells:
 
 
 def kernels(
-    values: Callable[[Floats], Sequence[Floats]], width: float, n_terms: int, distances: Indices
+    functions: Callable[[Floats], Sequence[Floats]], width: float, n_terms: int, distances: Indices
 ) -> list[Floats]:
     """Return the coefficients C of functions of the margin, for distances of two cells.
 
@@ -107,7 +107,7 @@ def kernels(
     nodes, to_powers = _nodes(n_terms)
     steps = (nodes - nodes[:, np.newaxis]) / 2.0
     margins = width * (distances[:, np.newaxis, np.newaxis] + steps)
-    return [to_powers @ value @ to_powers.T for value in values(margins)]
+    return [to_powers @ value @ to_powers.T for value in functions(margins)]
 
 
 @cache

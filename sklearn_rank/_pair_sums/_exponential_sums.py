@@ -48,8 +48,8 @@ def safe_log(values: Any) -> Floats:
 
 def log_sum_exp(values: Floats) -> float:
     """Return log(sum(exp(values))): SciPy's costs far more on two numbers."""
-    top = float(np.max(values, initial=-np.inf))
-    return top + float(np.log(np.sum(np.exp(values - top)))) if top > -np.inf else top
+    high = float(np.max(values, initial=-np.inf))
+    return high + float(np.log(np.sum(np.exp(values - high)))) if high > -np.inf else high
 
 
 class SegmentSums(NamedTuple):
@@ -167,24 +167,24 @@ class ExponentialSums:
 
     def _share_out(self, scores: Floats, rows: slice, exponent: float, share: Floats) -> float:
         """Set the shares of some rows in the sum of their exponentials; return its logarithm."""
-        scores, share, top = scores[rows], share[rows], -np.inf
+        scores, share, shift = scores[rows], share[rows], -np.inf
         if self.preferences.has_unit_weights and len(scores):
-            top = exponent * float(scores.max() if exponent > 0 else scores.min())
+            shift = exponent * float(scores.max() if exponent > 0 else scores.min())
         elif len(scores):
             np.multiply(scores, exponent, out=share)
             share += self.preferences.log_weight[rows]
-            top = float(share.max())
+            shift = float(share.max())
         # One top for all processes; then some rows at a time, while they are in the cache.
-        top, total = float(self.preferences.largest(top)), 0.0
+        shift, total = float(self.preferences.largest(shift)), 0.0
         for block in blocks(len(share)):
             mass = share[block]
             if self.preferences.has_unit_weights:
                 np.multiply(scores[block], exponent, out=mass)
-            mass -= top
+            mass -= shift
             total += float(np.exp(mass, out=mass).sum())
         total = float(self.preferences.total(total))
         share *= 1.0 / total
-        return top + float(np.log(total))
+        return shift + float(np.log(total))
 
     def log_heights(self, scores: Floats, weight: Floats | None = None) -> Floats:
         """Return the logarithm of each outer row's bracket; -inf where it is empty.
@@ -196,9 +196,9 @@ class ExponentialSums:
             log_weight = rows.log_weight if weight is None else np.log(weight)
             log_mass = log_weight - self.sign * scores
             # Finite, where a segment has no weight at all: -inf - (-inf) would be NaN.
-            top = np.maximum(rows.reduce(np.maximum, log_mass), np.finfo(float).min)
-            log_mass -= rows.spread(top)
-            inner = top + np.log(rows.reduce(np.add, np.exp(log_mass, out=log_mass)))
+            shift = np.maximum(rows.reduce(np.maximum, log_mass), np.finfo(float).min)
+            log_mass -= rows.spread(shift)
+            inner = shift + np.log(rows.reduce(np.add, np.exp(log_mass, out=log_mass)))
         return self.sign * scores + rows.spread(self._inner_scan(inner))
 
     def _segment_masses(self, inner: Floats, outer: Floats) -> tuple[float, Floats, Floats]:
@@ -280,8 +280,8 @@ class FactoredSums:
         upper, lower = self.heights(scores, below, "bottom"), self.heights(scores, above)
         value = 0.0
         if with_value:
-            value_here = float(above @ np.where(above > 0, upper, 0.0))
-            value = self._sides["top"].preferences.total(value_here)
+            local_value = float(above @ np.where(above > 0, upper, 0.0))
+            value = self._sides["top"].preferences.total(local_value)
         return PairSums(value, -upper, -lower, *((upper, lower) if with_second else ()))
 
     def heights(

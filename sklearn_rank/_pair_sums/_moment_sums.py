@@ -26,7 +26,7 @@ def least_squares_sums(
     # The residual of a pair, 1 - (f - g), is that of the upper row plus the lower row's score.
     mean = upper.mean + lower.mean  # of residuals; a power of a float raises where it overflows
     value = upper.mass * lower.mass * (mean * mean)
-    value += lower.mass * upper.spread + upper.mass * lower.spread
+    value += lower.mass * upper.scatter + upper.mass * lower.scatter
     # In place: pages of fresh arrays cost more than the sums.
     residual += lower.mean
     residual *= -2.0 * lower.mass
@@ -39,7 +39,7 @@ def least_squares_sums(
 def least_squares_heights(f: Floats, a: Floats, g: Floats, rows: Sums = ALL_HERE) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))^2, for each lower row."""
     _, score, upper, _ = _moments(f, a, g, np.ones(len(g)), rows)
-    return upper.mass * (upper.mean + score) ** 2 + upper.spread
+    return upper.mass * (upper.mean + score) ** 2 + upper.scatter
 
 
 def with_constant_second(sums: PairSums, above: float, below: float) -> PairSums:
@@ -54,17 +54,17 @@ class _Moments(NamedTuple):
 
     mass: float
     mean: float
-    spread: float
+    scatter: float
 
     @classmethod
     def of(cls, weight: Floats, x: Floats, rows: Sums) -> _Moments:
         """Return the moments of the rows of all processes."""
         mass, moment = rows.totals(float(weight.sum()), float(weight @ x))
-        mean, spread = moment / mass if mass > 0 else 0.0, 0.0
+        mean, scatter = moment / mass if mass > 0 else 0.0, 0.0
         for block in blocks(len(x)):
             deviation = x[block] - mean
-            spread += float((weight[block] * deviation) @ deviation)
-        return cls(mass, mean, float(rows.total(spread)))
+            scatter += float((weight[block] * deviation) @ deviation)
+        return cls(mass, mean, float(rows.total(scatter)))
 
 
 def _moments(
@@ -76,7 +76,7 @@ def _moments(
     several processes it is the median of their medians.
     """
     sample = np.concatenate([x[:: max(-(-len(x) // _SAMPLE), 1)] for x in (f, g)])
-    middles = rows.concat(np.array([np.median(sample)] if len(sample) else []))
-    middle = float(np.median(middles)) if len(middles) else 0.0
-    residual, score = 1.0 - (f - middle), g - middle
+    medians = rows.concat(np.array([np.median(sample)] if len(sample) else []))
+    median = float(np.median(medians)) if len(medians) else 0.0
+    residual, score = 1.0 - (f - median), g - median
     return residual, score, _Moments.of(a, residual, rows), _Moments.of(b, score, rows)

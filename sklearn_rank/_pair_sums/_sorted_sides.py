@@ -27,7 +27,7 @@ class SortedSides:
         Rows by increasing point; the numbers of upper rows come first.
     is_upper : ndarray of shape (n_rows,)
         Which of them are upper rows.
-    gap : ndarray of shape (n_rows - 1,)
+    spacing : ndarray of shape (n_rows - 1,)
         Distance from each point to the next.
     n_upper : int
         Number of upper rows.
@@ -35,7 +35,7 @@ class SortedSides:
 
     order: Indices
     is_upper: Mask
-    gap: Floats
+    spacing: Floats
     n_upper: int
 
     def weights(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -110,10 +110,10 @@ def sort_with_order(x: Floats) -> tuple[Floats, Indices]:
     return values, order
 
 
-def integral(gap: Floats, mass: Floats) -> Floats:
+def integral(spacing: Floats, mass: Floats) -> Floats:
     """Return the integral, up to each point, of a mass that is constant between points."""
     out = np.zeros(len(mass))
-    np.multiply(gap, mass[:-1], out=out[1:])
+    np.multiply(spacing, mass[:-1], out=out[1:])
     return np.cumsum(out, out=out)
 
 

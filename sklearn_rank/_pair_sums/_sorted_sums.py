@@ -31,9 +31,9 @@ def _sort(f: Floats, g: Floats) -> SortedSides:
     points = np.concatenate([f, g])
     points[: len(f)] -= 1.0
     x, sides = sort_sides(points, len(f))
-    close = sides.gap <= _CLOSE * max(1.0, x[-1], -x[0])
-    close &= sides.is_upper[1:] != sides.is_upper[:-1]
-    if close.any() and np.min(sides.gap[close] / np.maximum(1.0, np.abs(x[1:][close]))) <= _CLOSE:
+    tied = sides.spacing <= _CLOSE * max(1.0, x[-1], -x[0])
+    tied &= sides.is_upper[1:] != sides.is_upper[:-1]
+    if tied.any() and np.min(sides.spacing[tied] / np.maximum(1.0, np.abs(x[1:][tied]))) <= _CLOSE:
         points[: len(f)] = _exact_keys(f)
         sides = sort_sides(points, len(f))[1]
     return sides
@@ -61,12 +61,12 @@ def _active(sides: SortedSides, above: Floats, below: Floats) -> tuple[Floats, F
     All rows of one point have its last A and its first B, which they already have where the upper
     rows of the point come first.
     """
-    is_new = sides.gap != 0
+    is_new = sides.spacing != 0
     if (~is_new & (sides.is_upper[1:] > sides.is_upper[:-1])).any():
-        first = np.flatnonzero(np.concatenate([[True], is_new]))
-        length = np.diff(first, append=len(sides.order))
-        above = np.repeat(above[first + length - 1], length)
-        below = np.repeat(below[first], length)
+        run_start = np.flatnonzero(np.concatenate([[True], is_new]))
+        run_length = np.diff(run_start, append=len(sides.order))
+        above = np.repeat(above[run_start + run_length - 1], run_length)
+        below = np.repeat(below[run_start], run_length)
     return _split(sides, below, above)
 
 
@@ -89,8 +89,8 @@ def hinge_sums(sides: SortedSides, a: Floats, b: Floats) -> PairSums:
     """Return the sums for upper rows with weights a and lower rows with weights b."""
     above, below = sides.masses(a, b)
     value = sum(
-        float(sides.gap[block] @ (above[block] * below[1:][block]))
-        for block in blocks(len(sides.gap))
+        float(sides.spacing[block] @ (above[block] * below[1:][block]))
+        for block in blocks(len(sides.spacing))
     )
     upper, lower = _active(sides, above, below)
     return PairSums(value, np.negative(upper, out=upper), np.negative(lower, out=lower))
@@ -98,7 +98,7 @@ def hinge_sums(sides: SortedSides, a: Floats, b: Floats) -> PairSums:
 
 def hinge_heights(sides: SortedSides, a: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+, for each lower row."""
-    return sides.split(integral(sides.gap, sides.weight_before(a)))[1]
+    return sides.split(integral(sides.spacing, sides.weight_before(a)))[1]
 
 
 def squared_hinge_sums(
@@ -112,7 +112,7 @@ def squared_hinge_sums(
 def squared_hinge_heights(sides: SortedSides, a: Floats) -> Floats:
     """Return the sum over the upper rows of a * (1 - (f - g))_+^2, for each lower row."""
     above = sides.weight_before(a)
-    growth = _growth(sides.gap, above[:-1], integral(sides.gap, above)[:-1])
+    growth = _growth(sides.spacing, above[:-1], integral(sides.spacing, above)[:-1])
     return sides.split(integral(growth, np.ones(len(above))))[1]
 
 
@@ -156,22 +156,22 @@ def _squared(sides: SortedSides, above: Floats, below: Floats) -> PairSums:
     """Return the sums of the squared hinge loss, given A and B at each point."""
     # The derivative of a row is the integral of the weight on the other side: its active pairs,
     # each times its residual.
-    behind = integral(sides.gap, above)
-    ahead = integral(sides.gap[::-1], below[::-1])[::-1]
+    behind = integral(sides.spacing, above)
+    ahead = integral(sides.spacing[::-1], below[::-1])[::-1]
     upper, lower = _split(sides, ahead, behind)
     upper *= -2.0
     lower *= -2.0
     value = sum(
-        float(_growth(sides.gap[block], above[block], behind[block]) @ below[1:][block])
-        for block in blocks(len(sides.gap))
+        float(_growth(sides.spacing[block], above[block], behind[block]) @ below[1:][block])
+        for block in blocks(len(sides.spacing))
     )
     return PairSums(value, upper, lower)
 
 
-def _growth(gap: Floats, mass: Floats, integral: Floats) -> Floats:
+def _growth(spacing: Floats, mass: Floats, integral: Floats) -> Floats:
     """Return twice the integral of the integral, from each point to the next."""
-    growth = gap * mass
+    growth = spacing * mass
     growth += integral
     growth += integral
-    growth *= gap
+    growth *= spacing
     return growth

@@ -111,25 +111,25 @@ class KeptSums(ABC):
     def _forget(self) -> None:
         """Forget all sums."""
         # The weights are kept, too: freed, they would leave their identity to other arrays.
-        self._kept: dict[tuple[str, int, int], tuple[Floats, Floats]] = {}
+        self._kept_sums: dict[tuple[str, int, int], tuple[Floats, Floats]] = {}
 
     def _kept_moments(self, role: str, weight: Floats) -> Floats:
         key = role, -1, id(weight)
-        if key not in self._kept:
-            self._kept[key] = weight, self._moments(role, weight)
-        return self._kept[key][1]
+        if key not in self._kept_sums:
+            self._kept_sums[key] = weight, self._moments(role, weight)
+        return self._kept_sums[key][1]
 
     def _in_role(self, role: str, weight: Floats, orders: Sequence[int]) -> list[Floats]:
         """Return the sums of derivatives for rows in a role; weights are of the other rows."""
         keys = {order: (role, order, id(weight)) for order in orders}
-        missing = [order for order in orders if keys[order] not in self._kept]
+        missing = [order for order in orders if keys[order] not in self._kept_sums]
         if missing:
             computed = self._evaluate(role, missing, self._kept_moments(role, weight), weight)
             for order, sums in zip(missing, computed, strict=True):
                 if order != 1:
                     np.maximum(sums, 0.0, out=sums)  # sums near zero may be rounding
-                self._kept[keys[order]] = weight, sums
-        return [self._kept[keys[order]][1] for order in orders]
+                self._kept_sums[keys[order]] = weight, sums
+        return [self._kept_sums[keys[order]][1] for order in orders]
 
 
 @dataclass(eq=False)

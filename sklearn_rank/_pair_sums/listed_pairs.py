@@ -69,7 +69,7 @@ class ListedPairLoss(Push):
 
     def __post_init__(self) -> None:
         self.loss = as_margin_loss(self.loss, "ListedPairLoss")
-        self._total = self.preferences.total_pair_weight or 1.0
+        self._total_weight = self.preferences.total_pair_weight or 1.0
         self._log_norm = self._log_powers(self.preferences.pair_weight)[0] if self.p > 1 else 0.0
 
     @property
@@ -111,8 +111,8 @@ class ListedPairLoss(Push):
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
-        margin, change = (self.preferences.differences(values) for values in (scores, h))
-        return lambda a: float(self._weighted(margin + a * change)[1] @ change)
+        margin, margin_change = (self.preferences.differences(values) for values in (scores, h))
+        return lambda a: float(self._weighted(margin + a * margin_change)[1] @ margin_change)
 
     def _weighted(self, margin: Floats, second: Floats | None = None) -> tuple[float, Floats]:
         """Return L, and its derivative by the margin of each pair; in place.
@@ -123,7 +123,7 @@ class ListedPairLoss(Push):
             return self._pushed(margin, second)
         value = 0.0
         for pairs in blocks(len(margin)):
-            share = self.preferences.pair_weight[pairs] / self._total
+            share = self.preferences.pair_weight[pairs] / self._total_weight
             if second is not None:
                 np.multiply(self.loss.second_derivative(margin[pairs]), share, out=second[pairs])
             loss, slope = self.loss.value_and_derivative(margin[pairs])
@@ -139,13 +139,13 @@ class ListedPairLoss(Push):
         log_sum, sides = self._log_powers(pairs.pair_weight * loss)
         value = float(np.exp((log_sum - self._log_norm) / self.p))
         slope, share, bend = slope * pairs.pair_weight, np.zeros_like(margin), 0.0
-        for rows, height, log_power in sides if value > 0 else ():
+        for role, height, log_power in sides if value > 0 else ():
             # dL/dH is the share of a row in the sum over its height: the power could overflow.
-            per_height = _ratio(value * np.exp(log_power - log_sum), height)[getattr(pairs, rows)]
+            per_height = _ratio(value * np.exp(log_power - log_sum), height)[getattr(pairs, role)]
             share += per_height
             if second is not None:
-                steepness = _ratio(pairs.sum_by_row(np.abs(slope), rows), height)
-                bend += (self.p - 1) * per_height * np.abs(slope) * steepness[getattr(pairs, rows)]
+                steepness = _ratio(pairs.sum_by_row(np.abs(slope), role), height)
+                bend += (self.p - 1) * per_height * np.abs(slope) * steepness[getattr(pairs, role)]
         if second is not None:
             second[:] = pairs.pair_weight * self.loss.second_derivative(margin) * share + bend
         return value, np.multiply(slope, share, out=margin)
@@ -154,9 +154,9 @@ class ListedPairLoss(Push):
         """Return the log of the sum of the powers, and of each side its rows, H and log powers."""
         sides = []
         for side, weight in side_weights(self.push, self.bottom_weight).items():
-            rows = "below" if side == "top" else "above"
-            height = self.preferences.sum_by_row(losses, rows)
-            sides.append((rows, height, np.log(weight) + self.p * safe_log(height)))
+            role = "below" if side == "top" else "above"
+            height = self.preferences.sum_by_row(losses, role)
+            sides.append((role, height, np.log(weight) + self.p * safe_log(height)))
         return log_sum_exp(np.concatenate([log_power for *_, log_power in sides])), sides
 
     def _sums(self, values: Floats, sign: float) -> Floats:
@@ -246,14 +246,14 @@ class ListedExponential(Push):
         if self.p != 1:
             return None
         share = self._shares(self.preferences.differences(scores))[1]
-        change = self.preferences.differences(h)
-        right, wrong, tied = (float(share[change == sign].sum()) for sign in (1, -1, 0))
+        margin_change = self.preferences.differences(h)
+        right, wrong, tied = (float(share[margin_change == sign].sum()) for sign in (1, -1, 0))
         return PairShares(right, wrong, tied)
 
     def slope(self, scores: Floats, h: Values) -> Callable[[float], float]:
         """Return the derivative of ``value(scores + a * h)`` as a function of a."""
-        margin, change = (self.preferences.differences(values) for values in (scores, h))
-        return lambda a: -float(self._shares(margin + a * change)[1] @ change)
+        margin, margin_change = (self.preferences.differences(values) for values in (scores, h))
+        return lambda a: -float(self._shares(margin + a * margin_change)[1] @ margin_change)
 
     def row_masses(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return J_p and the mass of each row inside the heights of others, and in its own.
@@ -270,25 +270,25 @@ class ListedExponential(Push):
         np.subtract(self._log_weight, margin, out=margin)
         if self.p > 1:
             return self._pushed(margin)
-        top = margin.max()
-        margin -= top
+        largest = margin.max()
+        margin -= largest
         np.exp(margin, out=margin)
         total = margin.sum()
         margin /= total
-        return float(top + np.log(total)), margin
+        return float(largest + np.log(total)), margin
 
     def _pushed(self, log_loss: Floats) -> tuple[float, Floats]:
         """Return the same at p > 1, from the logarithms of the losses."""
-        rows = getattr(self.preferences, self._outer)
-        top = np.full(self.preferences.n_rows, -np.inf)
-        np.maximum.at(top, rows, log_loss)
-        log_loss -= top[rows]
+        row_of_pair = getattr(self.preferences, self._outer)
+        largest = np.full(self.preferences.n_rows, -np.inf)
+        np.maximum.at(largest, row_of_pair, log_loss)
+        log_loss -= largest[row_of_pair]
         height = self.preferences.sum_by_row(np.exp(log_loss, out=log_loss), self._outer)
-        log_height = top + safe_log(height)
+        log_height = largest + safe_log(height)
         highest = log_height.max()
         # Infinity times a difference of zero would be NaN.
         power = np.exp(min(self.p, 1e200) * (log_height - highest))
-        log_loss *= _ratio(power / power.sum(), height)[rows]
+        log_loss *= _ratio(power / power.sum(), height)[row_of_pair]
         return float(highest + np.log(power.sum()) / self.p), log_loss
 
 

@@ -130,8 +130,8 @@ class MarginLoss(ABC):
     def _with(self, strip: Strip | None = None, **options: Any) -> Self:
         """Return the same loss with keyword arguments of `fast_sums`."""
         loss = copy(self)
-        fast: Any = self.fast_sums
-        loss.fast_sums, loss.strip = fast._replace(at=partial(fast.at, **options)), strip
+        fast_sums: Any = self.fast_sums
+        loss.fast_sums, loss.strip = fast_sums._replace(at=partial(fast_sums.at, **options)), strip
         return loss
 
 
@@ -186,8 +186,8 @@ class LeastSquares(MarginLoss):
 def _sigmoid_slope(x: Floats) -> Floats:
     """Return sigmoid(x) sigmoid(-x); as s (1 - s) it would be 0 beyond 37."""
     decay = np.exp(-np.abs(x))
-    likely = 1.0 / (1.0 + decay)
-    return likely * (decay * likely)
+    sigmoid = 1.0 / (1.0 + decay)
+    return sigmoid * (decay * sigmoid)
 
 
 def _curved_hinge_sums(f: Floats, g: Floats, threads: ThreadPool | None = None) -> PartSums:
@@ -284,8 +284,8 @@ class RoundedHinge(MarginLoss):
     def value_and_derivative(self, margin: Floats) -> tuple[Floats, Floats]:
         """Return phi and its derivative."""
         residual = np.maximum(1.0 - margin, 0.0)
-        curved = np.minimum(residual, self.width)
-        return curved * (residual - curved / 2) / self.width, -curved / self.width
+        curved_part = np.minimum(residual, self.width)
+        return curved_part * (residual - curved_part / 2) / self.width, -curved_part / self.width
 
     def second_derivative(self, margin: Floats) -> Floats:
         """Return 1 / d between the kinks and 0 elsewhere, from the left at the kinks."""
@@ -348,11 +348,11 @@ def as_margin_loss(loss: str | MarginLoss, user: str = "as_margin_loss") -> Marg
     check_parameters(user, {"loss": loss}, {"loss": MARGIN_LOSS_CHOICE})
     if isinstance(loss, str):
         return MARGIN_LOSSES[loss]
-    kinds = [kind for kind in type(loss).__mro__ if "value_and_derivative" in vars(kind)]
-    if len(kinds) > 2:  # the last is MarginLoss
+    bases = [cls for cls in type(loss).__mro__ if "value_and_derivative" in vars(cls)]
+    if len(bases) > 2:  # the last is MarginLoss
         raise ValueError(
-            f"The 'loss' parameter of {user} must be one loss. {kinds[0].__name__} replaces the "
-            f"value_and_derivative of {kinds[1].__name__}, but inherits its sums and derivatives: "
+            f"The 'loss' parameter of {user} must be one loss. {bases[0].__name__} replaces the "
+            f"value_and_derivative of {bases[1].__name__}, but inherits its sums and derivatives: "
             "derive it from MarginLoss, and set those that hold for it."
         )
     return loss

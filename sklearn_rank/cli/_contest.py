@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 import sklearn_rank
 from sklearn_rank._core.protocols import Codes, Floats, Indices
-from sklearn_rank._core.rows import LIGHT, Lots, Rows
+from sklearn_rank._core.rows import MAX_LIGHT_SHARE, DistinctRows, Rows
 from sklearn_rank.cli import _rankers
 from sklearn_rank.cli._tables.dataset import Dataset, training_data
 from sklearn_rank.cli._tables.inputs import InputError, noting
@@ -99,7 +99,7 @@ class HeldOut:
 def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
     """Split into folds of whole queries and groups, or into periods where rows have a time.
 
-    In one list equal rows are held out together, as `Lots` says.
+    In one list equal rows are held out together, as `DistinctRows` says.
     """
     ids = data.qid if data.group is None else data.group
     splitter: Any = QueryKFold(n_folds, shuffle=True, random_state=seed)
@@ -108,8 +108,8 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
         splitter = RollingOriginSplit(n_folds, embargo=data.embargo)
         metadata = {"qid": data.qid, "groups": data.group, "time": data.time}
     elif ids is None:
-        lots = Lots(Rows(None, data.y, None, np.ones(len(data.y))), _hashes(data))
-        splitter, metadata = PredefinedSplit(lots.folds(n_folds, seed)[1]), {}
+        distinct = DistinctRows(Rows(None, data.y, None, np.ones(len(data.y))), _hashes(data))
+        splitter, metadata = PredefinedSplit(distinct.folds(n_folds, seed)[1]), {}
     elif data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
         raise InputError("--group: a query lies in several groups; both can't be kept whole")
     try:
@@ -141,7 +141,7 @@ def repeats(data: Dataset, notes: list[str]) -> Indices | None:
     if n_repeated:
         what = "equal rows are held out together, and count once in intervals"
         notes.append(f"{n_repeated} of {len(own)} rows repeat another: {what}")
-    is_drawn_once = (rows.transform("nunique") == 1) & (n_same <= LIGHT * len(own))
+    is_drawn_once = (rows.transform("nunique") == 1) & (n_same <= MAX_LIGHT_SHARE * len(own))
     draws = np.where(is_drawn_once, rows.ngroup(), len(own) + own)
     return np.unique(draws, return_inverse=True)[1] if n_repeated else None
 

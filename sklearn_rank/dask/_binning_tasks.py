@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_rank._bins.binned_features import MOST_ROWS, Binning, FeatureBins
 from sklearn_rank._core.arrays import SMALL_BLOCK, Codes, Floats, blocks
-from sklearn_rank._core.rows import hash_rows, least_codes, merge_equal_rows
+from sklearn_rank._core.rows import hash_rows, merge_equal_rows, smallest_codes
 from sklearn_rank.dask._partitions import Partition, Partitions
 from sklearn_rank.dask._tasks import Tasks, release
 
@@ -83,19 +83,19 @@ def merge_samples(samples: list[Sample]) -> Sample:
     merged = _sampled(code, X, weight, MOST_ROWS)
     # An incomplete sample has left out rows above its last hash: beyond the least of these last
     # hashes a smaller one may be missing.
-    last = [sample.code[-1] for sample in (*samples, merged) if not sample.is_all]
-    if not last:
+    last_hashes = [sample.code[-1] for sample in (*samples, merged) if not sample.is_all]
+    if not last_hashes:
         return merged
-    n = int(np.searchsorted(merged.code, min(last), side="right"))
+    n = int(np.searchsorted(merged.code, min(last_hashes), side="right"))
     return Sample(merged.code[:n], merged.X[:n], merged.weight[:n], False)
 
 
 def _sampled(code: Codes, X: Floats, weight: Floats, size: int) -> Sample:
     """Return the distinct rows with the smallest codes."""
-    least = least_codes(code, size + 1)
-    sampled = np.flatnonzero(code <= least[:size].max(initial=0))
+    smallest = smallest_codes(code, size + 1)
+    sampled = np.flatnonzero(code <= smallest[:size].max(initial=0))
     rows, code, weight = merge_equal_rows(sampled, code, weight)
-    return Sample(code, X[rows], weight, len(least) <= size)
+    return Sample(code, X[rows], weight, len(smallest) <= size)
 
 
 def is_enough(sample: Sample) -> bool:

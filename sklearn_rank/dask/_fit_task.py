@@ -22,7 +22,7 @@ from sklearn_rank._core.callbacks import observed
 from sklearn_rank._core.protocols import Floats, Values
 from sklearn_rank._core.rows import Rows
 from sklearn_rank._core.sums import Collective
-from sklearn_rank._core.warnings import IS_TAKEN
+from sklearn_rank._core.warnings import IS_MUTED
 from sklearn_rank.dask._mailbox import Mailbox, RoundMessage, mailbox
 from sklearn_rank.dask._partitioned_matrix import BinnedX, PartitionedMatrix
 from sklearn_rank.dask._partitions import Partition
@@ -156,7 +156,7 @@ def _fit(
     rows = worker_rows(partitions, plan)
     release_unused_memory()
     warnings: dict[Any, bool] = {}  # without repeats, in order; of this thread, and so this fit
-    IS_TAKEN.set(lambda *warning: warnings.setdefault(warning, True))
+    IS_MUTED.set(lambda *warning: warnings.setdefault(warning, True))
     with peer_lost_in_trees():
         attributes = fit_rows(estimator, rows, collective, box, plan.earlier)
     return attributes if rank == 0 else None, digest_of(attributes), box.pending(), [*warnings]

@@ -27,7 +27,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_rank._bins.categories import column_of
 from sklearn_rank._core.protocols import Floats, Indices, Mask
-from sklearn_rank._core.rows import Lots, Rows, distinct_rows, hash_rows, number_of_rows
+from sklearn_rank._core.rows import DistinctRows, Rows, distinct_rows, hash_rows, number_of_rows
 from sklearn_rank._core.validation import categorical_positions
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.engines.registry import get_engine
@@ -222,26 +222,26 @@ def rows_fitted_to(splits: list[Fold], fold: Indices) -> dict[int, Mask]:
 def _assign_folds(owner: str, data: Rows, n_folds: int, seed: int) -> tuple[Rows, Indices]:
     """Return the rows, heavy ones divided, and the fold of each; -1 for queries without a pair.
 
-    Queries are whole. In one list folds are stratified by class or grade, and `Lots` deals rows
-    with the same features. Folds do not depend on the order of the rows; a row of weight 2 is the
-    row twice.
+    Queries are whole. In one list folds are stratified by class or grade, and rows with the
+    same features stay together (`DistinctRows`). Folds do not depend on the order of the rows; a
+    row of weight 2 is the row twice.
     """
-    code = hash_rows(getattr(data.X, "numbers", data.X))
+    row_hash = hash_rows(getattr(data.X, "numbers", data.X))
     if data.qid is None:
-        lots = Lots(data, code)
-        n_of_level = lots.count_by_level()
+        distinct = DistinctRows(data, row_hash)
+        n_of_level = distinct.count_by_level()
         # Rows of the rarer class, or other than the most frequent grade.
         n_rarer = int(n_of_level.sum() - n_of_level.max())
-        return lots.folds(_limited_folds(owner, n_folds, n_rarer, "distinct rows"), seed)
-    rows, _, codes, distinct = distinct_rows(code, data.y, data.qid, data.weight)
-    y, qid, fold = data.y[rows], np.asarray(codes), np.full(len(rows), -1)
+        return distinct.folds(_limited_folds(owner, n_folds, n_rarer, "distinct rows"), seed)
+    rows, _, query_code, set_of_row = distinct_rows(row_hash, data.y, data.qid, data.weight)
+    y, qid, fold = data.y[rows], np.asarray(query_code), np.full(len(rows), -1)
     paired = Rows(None, y, qid, np.ones(len(rows))).paired_rows()
     n_queries = len(np.unique(qid[paired]))
     n_folds = _limited_folds(owner, n_folds, n_queries, "queries with a pair")
     splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)
     for k, (_, test) in enumerate(splitter.split(paired, y[paired], qid=qid[paired])):
         fold[paired[test]] = k
-    return data, fold[distinct]
+    return data, fold[set_of_row]
 
 
 def _limited_folds(owner: str, n_folds: int, n_units: int, unit: str) -> int:

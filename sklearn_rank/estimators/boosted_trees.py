@@ -268,7 +268,7 @@ class BoostedTreesRanker(TreeParameters):
                 phase.unit,
                 phase.n_rounds,
                 lambda: self._collect(engine, descent, descent.n_rounds, settings),
-                n_before=None if phase.is_search else n_before,
+                n_iter_before=None if phase.is_search else n_before,
             )
 
         offset = self._offset_of(problem)

@@ -293,8 +293,8 @@ class PairedItems(Rows):
     def distinct(self) -> PairedItems:
         """Return equal rows as one, in an order of their own: that of a hash of the features."""
         if self.has_heights:
-            return self.take(np.argsort(self.code, kind="stable"))
-        _, first, new_row = np.unique(self.code, return_index=True, return_inverse=True)
+            return self.take(np.argsort(self.row_hash, kind="stable"))
+        _, first, new_row = np.unique(self.row_hash, return_index=True, return_inverse=True)
         weight = np.bincount(new_row, self.weight).astype(np.float64, copy=False)
         return self._at(first, weight, new_row[self.above], new_row[self.below], self.pair_weight)
 

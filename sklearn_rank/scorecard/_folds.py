@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.rows import Lots, Rows
+from sklearn_rank._core.rows import DistinctRows, Rows
 from sklearn_rank._core.validation import check_column
 from sklearn_rank._core.warnings import warn
 from sklearn_rank.model_selection import Fold, QueryKFold, checked_folds, split_queries
@@ -25,7 +25,7 @@ def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[
     """Return rows, heavy ones divided, and their folds; none if rows are too few.
 
     Without queries the folds are stratified by class, and rows with the same features are dealt
-    as `Lots` says; else they are of whole queries. There are no more folds than rows of the
+    as `DistinctRows` says; else they are of whole queries. There are no more folds than rows of the
     rarer class, or queries.
 
     Parameters
@@ -40,14 +40,14 @@ def make_folds(data: Rows, n_folds: int, random_state: Any) -> tuple[Rows, list[
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     folds: list[Fold] = []
     if data.qid is None:
-        lots = Lots(data)
-        n_folds = int(min(n_folds, lots.count_by_level().min()))
+        distinct = DistinctRows(data)
+        n_folds = int(min(n_folds, distinct.count_by_level().min()))
     else:
         n_folds = int(min(n_folds, data.qid.max() + 1))
     if n_folds < 2:
         return data, folds
     if data.qid is None:
-        rows, fold = lots.folds(n_folds, seed)
+        rows, fold = distinct.folds(n_folds, seed)
         folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     else:
         splitter = QueryKFold(n_folds, shuffle=True, random_state=seed)

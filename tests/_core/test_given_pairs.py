@@ -390,7 +390,7 @@ class RankerOfGrades(PairRanker):
     """A ranker as scikit-learn's checks call it: the pairs are those that y would make."""
 
     @staticmethod
-    def _pairs(y, sample_weight):
+    def _cumulative_pair_weight(y, sample_weight):
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         y = check_relevance(y)
@@ -399,11 +399,11 @@ class RankerOfGrades(PairRanker):
         return np.column_stack([i, k]), weight[i] * weight[k]
 
     def fit(self, X, y=None, sample_weight=None):
-        pairs, weight = self._pairs(y, sample_weight)
+        pairs, weight = self._cumulative_pair_weight(y, sample_weight)
         return super().fit(X, pairs, sample_weight=weight)
 
     def score(self, X, y=None, sample_weight=None):
-        pairs, weight = self._pairs(y, sample_weight)
+        pairs, weight = self._cumulative_pair_weight(y, sample_weight)
         return super().score(X, pairs, sample_weight=weight)
 
 

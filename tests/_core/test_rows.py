@@ -10,7 +10,7 @@ from scipy import sparse
 from shared_fits import run_together
 
 from sklearn_rank._core.preferences import Preferences
-from sklearn_rank._core.rows import Lots, Rows, effective_rows, hash_rows
+from sklearn_rank._core.rows import DistinctRows, Rows, effective_rows, hash_rows
 from sklearn_rank._core.selected import SelectedRows, as_matrix
 
 
@@ -23,14 +23,14 @@ def rows_of(drawn):
 def naive_sample(rows, size, by_class):
     """Return code -> weight, straight from the definition."""
     total = {}
-    for one, y, w in zip(rows.code, rows.y, rows.weight, strict=True):
+    for one, y, w in zip(rows.row_hash, rows.y, rows.weight, strict=True):
         key = int(~one if by_class and y else one)
         total[key] = total.get(key, 0.0) + w
     return {one: total[one] for one in sorted(total)[:size]}
 
 
 def as_dict(rows, sample, by_class):
-    code = np.where(rows.y & by_class, ~rows.code, rows.code)
+    code = np.where(rows.y & by_class, ~rows.row_hash, rows.row_hash)
     found = dict(zip(code[sample[0]].tolist(), sample[1].tolist(), strict=True))
     assert len(found) == len(sample[0])  # distinct
     return found
@@ -106,7 +106,7 @@ def test_small_integers_are_sorted_like_other_numbers(levels, data):
         np.testing.assert_array_equal(as_integers.queries.start, as_numbers.queries.start)
 
 
-# Lots --------------------------------------------------------------------------------------
+# DistinctRows ------------------------------------------------------------------------------
 
 
 def weight_of_cells(rows, fold):
@@ -122,7 +122,7 @@ def test_light_features_are_in_one_fold_and_heavy_ones_in_each_by_its_share(
     drawn, heavy, n_folds, seed
 ):
     rows = rows_of([(one, y, float(w)) for one, y, w in [*drawn, (99, True, heavy)]])
-    parts, fold = Lots(rows).folds(n_folds, seed)
+    parts, fold = DistinctRows(rows).folds(n_folds, seed)
     np.testing.assert_allclose(parts.total_weight, rows.total_weight, rtol=1e-12)
     np.testing.assert_array_equal(parts.weight % 1, 0)  # counts stay counts
     cells = weight_of_cells(parts, fold)
@@ -142,9 +142,9 @@ def test_weight_two_is_the_row_twice_in_each_fold(drawn, seed):
     rows = rows_of([(one, y, float(w)) for one, y, w in drawn])
     copies = rows_of([(one, y, 1.0) for one, y, w in drawn for _ in range(w)])
     copies = copies.take(np.random.default_rng(seed).permutation(len(copies.y)))
-    found, expected = (weight_of_cells(*Lots(one).folds(3, seed)) for one in (rows, copies))
+    found, expected = (weight_of_cells(*DistinctRows(one).folds(3, seed)) for one in (rows, copies))
     assert found == expected
-    whole, _ = Lots(copies).folds(3, seed)
+    whole, _ = DistinctRows(copies).folds(3, seed)
     assert whole is copies  # rows of weight one are never divided
 
 
@@ -152,7 +152,7 @@ def test_weights_that_are_no_counts_are_shared_out():
     rows = rows_of(
         [(1, True, 0.3), (1, False, 0.6), *((k, k % 2 == 0, 1e-3) for k in range(2, 40))]
     )
-    parts, fold = Lots(rows).folds(4, 0)
+    parts, fold = DistinctRows(rows).folds(4, 0)
     for y, w in ((True, 0.3), (False, 0.6)):
         some = (parts.X[:, 0] == 1 / 3) & (parts.y == y)
         np.testing.assert_allclose(np.bincount(fold[some], parts.weight[some]), w / 4, rtol=0.05)

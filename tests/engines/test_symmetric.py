@@ -196,7 +196,7 @@ MANY = {"n_estimators": 20, "categorical_features": [3], "max_depth": 5, "learni
 
 
 def test_the_same_model_on_any_threads_and_paths(monkeypatch):
-    monkeypatch.setattr(parallel, "_WORTHWHILE", 0)
+    monkeypatch.setattr(parallel, "_MIN_PARALLEL_VALUES", 0)
     model, weight = make(**MANY, max_bins=20), WEIGHT / 3  # sums of thirds are rounded
     first = clone(model).fit(X, Y, sample_weight=weight).booster_.to_bytes()
     for n_jobs, entries in ((2, 1 << 18), (1, 0), (2, 0)):

@@ -60,7 +60,7 @@ def logistic_sums(
     low, high = float(min(f.min(), g.min())), float(max(f.max(), g.max()))
     n_rows = len(f) + len(g)
     if high - low < _LONGEST:
-        axis = _cheapest(low, high, n_rows, error)
+        axis = _cheapest_axis(low, high, n_rows, error)
         if axis.cost(n_rows) <= _SCAN + _PER_SCANNED_ROW * n_rows:
             return ListInCells(f, g, axis, threads)
     return SortedRows(f, g, error)
@@ -101,15 +101,15 @@ class CellAxis(NamedTuple):
         `moments` are those of the upper rows.
         """
         coefficients = self._remainders(orders, moments)
-        behind = np.zeros((2, self.n_cells))
-        np.cumsum(moments[:2, :-1], axis=1, out=behind[:, 1:])
+        moments_behind = np.zeros((2, self.n_cells))
+        np.cumsum(moments[:2, :-1], axis=1, out=moments_behind[:, 1:])
         # Over the upper rows behind: of phi' the sum of -1, of phi that of -m, linear in t.
         for order, terms in zip(orders, coefficients, strict=True):
             if order == 1:
-                terms[0] -= behind[0]
+                terms[0] -= moments_behind[0]
             elif order == 0:
-                terms[0] += self.width * (np.cumsum(behind[0]) - behind[1] / 2.0)
-                terms[1] += self.width / 2.0 * behind[0]
+                terms[0] += self.width * (np.cumsum(moments_behind[0]) - moments_behind[1] / 2.0)
+                terms[1] += self.width / 2.0 * moments_behind[0]
         return coefficients
 
     def _remainders(self, orders: Sequence[int], moments: Floats) -> list[Floats]:
@@ -137,8 +137,8 @@ def _remainders(margin: Floats, is_behind: Mask) -> list[Floats]:
     """Return phi, phi' and phi'', less -m and -1 where the upper row is in a cell behind."""
     sign = np.where(is_behind, -1.0, 1.0)[:, np.newaxis, np.newaxis]
     margin = sign * margin
-    likely, unlikely = expit(margin), expit(-margin)
-    return [-np.log(likely), -sign * unlikely, likely * unlikely]
+    sigmoid, complement = expit(margin), expit(-margin)
+    return [-np.log(sigmoid), -sign * complement, sigmoid * complement]
 
 
 def _shared_axis(f: Floats, g: Floats, rows: Sums, error: float) -> CellAxis:
@@ -158,10 +158,10 @@ def _shared_axis(f: Floats, g: Floats, rows: Sums, error: float) -> CellAxis:
             f"most {_LONGEST:g}. Got scores from {low:g} to {high:g}: bring the features "
             "to similar ranges, or use another loss."
         )
-    return _cheapest(float(low), float(high), int(n_rows), error)
+    return _cheapest_axis(float(low), float(high), int(n_rows), error)
 
 
-def _cheapest(low: float, high: float, n_rows: int, error: float) -> CellAxis:
+def _cheapest_axis(low: float, high: float, n_rows: int, error: float) -> CellAxis:
     """Return the cheapest cells; `error` is the share of a row's pairs by which sums may err."""
 
     def axis_of(width: float) -> CellAxis:
@@ -193,10 +193,10 @@ class ListInCells(KeptSums):
     ) -> None:
         self.n_upper, self._axis = len(f), axis
         self._threads, self._sums = threads, sums
-        self._sides = {"upper": self._located(f), "lower": self._located(g)}
+        self._sides = {"upper": self._divide_in_cells(f), "lower": self._divide_in_cells(g)}
         self._forget()
 
-    def _located(self, x: Floats) -> list[tuple[slice, RowsInCells]]:
+    def _divide_in_cells(self, x: Floats) -> list[tuple[slice, RowsInCells]]:
         """Return the rows of a side in cells, a part for each thread."""
         length = max(-(-len(x) // self._threads.size), _LEAST_PART)
         slices = list(blocks(len(x), length)) or [slice(0)]  # without rows an empty part
@@ -211,8 +211,8 @@ class ListInCells(KeptSums):
         if self._sums.collective is not None:  # one message for both
             sides = self._moments_here("upper", above), self._moments_here("lower", below)
             upper, lower = self._sums.totals(*sides)
-            self._kept["lower", -1, id(above)] = above, upper
-            self._kept["upper", -1, id(below)] = below, _mirrored(lower)
+            self._kept_sums["lower", -1, id(above)] = above, upper
+            self._kept_sums["upper", -1, id(below)] = below, _mirrored(lower)
         return super().sums(above, below, with_second, with_value)
 
     def _value(self, above: Floats, below: Floats) -> float:
@@ -234,8 +234,8 @@ class ListInCells(KeptSums):
             rows, cells = parts[k]
             return cells.moments(weight[rows], *shape)
 
-        first, *others = self._threads.map(moments, len(parts))
-        return sum(others, start=first)
+        first_part, *other_parts = self._threads.map(moments, len(parts))
+        return sum(other_parts, start=first_part)
 
     def _evaluate(
         self, role: str, orders: Sequence[int], moments: Floats, weight: Floats
@@ -243,12 +243,12 @@ class ListInCells(KeptSums):
         """Return the sums of derivatives of phi of some orders, for rows in a role."""
         cells = [cells for _, cells in self._sides[role]]
 
-        def at_rows(coefficients: Floats) -> Floats:
+        def values_at_rows(coefficients: Floats) -> Floats:
             terms = _mirrored(coefficients) if role == "upper" else coefficients
             values = self._threads.map(lambda k: cells[k].values(terms), len(cells))
             return values[0] if len(values) == 1 else np.concatenate(values)
 
-        return list(map(at_rows, self._axis.sums(orders, moments)))
+        return list(map(values_at_rows, self._axis.sums(orders, moments)))
 
 
 def _mirrored(terms: Floats) -> Floats:

@@ -53,32 +53,32 @@ class RowExponentials:
     ) -> None:
         low, high = (queries.reduce(end, rows.scores) for end in (np.minimum, np.maximum))
         with np.errstate(over="ignore"):
-            self._spread = high - low + abs(rows.margin)
+            self._score_range = high - low + abs(rows.margin)
             centred = rows.scores - queries.spread(low + (high - low) / 2)
         self._pair_by_pair = pair_by_pair
         np.clip(centred, -_WIDEST, _WIDEST, out=centred)  # wide queries go pair by pair
-        self._rising = np.exp(centred, out=centred)
-        self._falling = 1.0 / self._rising
-        self._factor = float(np.exp(min(rows.margin, _WIDEST)))
+        self._exp_score = np.exp(centred, out=centred)
+        self._exp_minus_score = 1.0 / self._exp_score
+        self._exp_margin = float(np.exp(min(rows.margin, _WIDEST)))
         self._above, self._below = _unless_one(rows.above), _unless_one(rows.below)
-        self._heaviest = queries.reduce(np.maximum, rows.above)
-        self._is_even = queries.reduce(np.minimum, rows.above) == self._heaviest
+        self._max_weight = queries.reduce(np.maximum, rows.above)
+        self._has_equal_weights = queries.reduce(np.minimum, rows.above) == self._max_weight
         self._buffers = np.empty((2, n_pairs))
 
     def sums(self, batch: Batch, with_second: bool, with_value: bool) -> PairSums:
         """Return the sums, of the shapes of the batch; the value only with `with_value`."""
-        spread = self._widest(batch)
-        if spread > _WIDEST:
+        score_range = self._score_range_of(batch)
+        if score_range > _WIDEST:
             return self._pair_by_pair.sums(batch, with_second, with_value)
-        upper, lower, total = self._start(batch)
+        upper, lower, denom = self._exponentials(batch)
         value = 0.0
         if with_value:
-            heights = self._heights(batch, upper, lower, total, spread)
+            heights = self._heights(batch, upper, lower, denom, score_range)
             value = float(_weighted(heights, self._below, batch.lower).sum())
         above = _weighted(upper, self._above, batch.upper)
         below = _weighted(lower, self._below, batch.lower)
         # x / (1 + x) = P Q / (1 + P Q): the factor of a row stands before the sum over the others.
-        share = np.reciprocal(total, out=total)
+        share = np.reciprocal(denom, out=denom)
         sums = [-upper * batch.sum_lower(share, below), -lower * batch.sum_upper(above, share)]
         if with_second:
             np.square(share, out=share)
@@ -87,40 +87,40 @@ class RowExponentials:
 
     def heights(self, batch: Batch) -> Floats:
         """Return the loss of each lower row's pairs."""
-        spread = self._widest(batch)
-        if spread > _WIDEST:
+        score_range = self._score_range_of(batch)
+        if score_range > _WIDEST:
             return self._pair_by_pair.heights(batch)
-        return self._heights(batch, *self._start(batch), spread)
+        return self._heights(batch, *self._exponentials(batch), score_range)
 
-    def _widest(self, batch: Batch) -> float:
+    def _score_range_of(self, batch: Batch) -> float:
         """Return the largest difference of the scores of a query of a batch."""
-        return float(self._spread[batch.query].max())
+        return float(self._score_range[batch.query].max())
 
-    def _start(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
+    def _exponentials(self, batch: Batch) -> tuple[Floats, Floats, Floats]:
         """Return P, Q and 1 + P Q; P and Q are 0 in entries that fill up."""
-        upper, lower = batch.of_upper(self._falling), batch.of_lower(self._rising)
-        if self._factor != 1:
-            lower *= self._factor
+        upper, lower = batch.of_upper(self._exp_minus_score), batch.of_lower(self._exp_score)
+        if self._exp_margin != 1:
+            lower *= self._exp_margin
         return upper, lower, batch.one_plus_products(upper, lower, out=self._buffers[0])
 
     def _heights(
-        self, batch: Batch, upper: Floats, lower: Floats, total: Floats, spread: float
+        self, batch: Batch, upper: Floats, lower: Floats, denom: Floats, score_range: float
     ) -> Floats:
         """Return the weighted sums of log(1 + x) over the upper rows."""
-        heaviest: Floats = np.ones((1, 1))
+        max_weight: Floats = np.ones((1, 1))
         if self._above is not None:
-            heaviest = batch.to_rows(self._heaviest[batch.query])
-        if self._above is None or self._is_even[batch.query].all():
+            max_weight = batch.to_rows(self._max_weight[batch.query])
+        if self._above is None or self._has_equal_weights[batch.query].all():
             # One logarithm of a product of many pairs, whose factors 1 + x do not overflow.
-            n_factors = max(1, min(int(_LARGEST / (spread + 1)), _MOST_FACTORS))
-            logs = batch.multiply_upper(total, n_factors)
-            heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * heaviest
+            n_factors = max(1, min(int(_LARGEST / (score_range + 1)), _MOST_FACTORS))
+            logs = batch.multiply_upper(denom, n_factors)
+            heights = np.add.reduce(np.log(logs, out=logs), axis=batch.row_axis) * max_weight
         else:
-            logs = np.log(total, out=self._buffers[1, : total.size].reshape(total.shape))
+            logs = np.log(denom, out=self._buffers[1, : denom.size].reshape(denom.shape))
             heights = batch.sum_upper(self._above[batch.upper], logs)
         # Heights that small x may have; entries that fill up have height 0, too.
-        is_low = heights <= heaviest * (_SMALL * upper.shape[batch.row_axis])
-        if np.count_nonzero(is_low) > len(batch.no_lower):
+        is_low = heights <= max_weight * (_SMALL * upper.shape[batch.row_axis])
+        if np.count_nonzero(is_low) > len(batch.pad_lower):
             above = _weighted(upper, self._above, batch.upper)
             _sum_series(heights, upper, lower, above, batch.row_axis)
         return heights

@@ -87,11 +87,11 @@ class SortedRows:
 
     def _ramp(self, role: str, weight: Floats) -> Floats:
         """Return the sums of max(z, 0) for rows in a role."""
-        gap = self.sides.gap
-        behind, ahead = self.sides.masses(*self._weights(role, weight))
+        distance = self.sides.spacing
+        mass_behind, mass_ahead = self.sides.masses(*self._weights(role, weight))
         if role == "lower":
-            return self.sides.split(integral(gap, behind))[1]
-        return self.sides.split(integral(gap[::-1], ahead[::-1])[::-1])[0]
+            return self.sides.split(integral(distance, mass_behind))[1]
+        return self.sides.split(integral(distance[::-1], mass_ahead[::-1])[::-1])[0]
 
     def _remainders(self, weights: tuple[Floats, Floats], n_kernels: int, error: float) -> Floats:
         """Return the sums of the remainders, up to an error: see `_scanned`."""
@@ -128,42 +128,42 @@ def _scanned(rows: SortedRows, weights: tuple[Floats, Floats], kernels: Floats) 
         padded[: len(values)] = values
         return padded.reshape(n_lanes, length).T.copy()
 
-    gap = np.append(np.inf, rows.sides.gap)
+    gap = np.append(np.inf, rows.sides.spacing)
     decay = in_lanes(np.where(gap < REACH, np.exp(-gap), 0.0))  # subnormal products are slow
     weight = np.stack([in_lanes(mass) for mass in rows.sides.weights(*weights)], axis=1)
     is_upper = in_lanes(rows.sides.is_upper) > 0
     # The most rows within reach of the ends of the lanes.
     starts = np.arange(length, n, length)
-    near = [np.searchsorted(rows.x, rows.x[starts - k] + z) for k, z in ((0, -REACH), (1, REACH))]
-    n_near = int(np.max(np.abs(near - starts), initial=0))
+    ends = [np.searchsorted(rows.x, rows.x[starts - k] + z) for k, z in ((0, -REACH), (1, REACH))]
+    n_in_reach = int(np.max(np.abs(ends - starts), initial=0))
     out = np.zeros((length, len(kernels), n_lanes))
     sums, powers = np.empty((degree, 2, n_lanes)), np.empty((degree, 1, n_lanes))
     products = np.empty((len(kernels), 2 * n_lanes))
 
-    def move(decay: Floats) -> None:
+    def decay_sums(decay: Floats) -> None:
         """Let the sums decay by the distance from the last row to this."""
         powers[0], n_powers = decay, 1
         while n_powers < degree:  # doubles their number
             n_new = min(n_powers, degree - n_powers)
-            last, n_powers = n_powers - 1, n_powers + n_new
-            np.multiply(powers[:n_new], powers[last], out=powers[last + 1 : n_powers])
+            last_power, n_powers = n_powers - 1, n_powers + n_new
+            np.multiply(powers[:n_new], powers[last_power], out=powers[last_power + 1 : n_powers])
         np.multiply(sums, powers, out=sums)
 
     for direction in (1, -1):
-        steps, in_order = range(length)[::direction], sums[:, :, ::direction]
+        steps, ordered_sums = range(length)[::direction], sums[:, :, ::direction]
         # 1. The sums at the ends of the lanes, with which the next lanes begin.
         sums[:] = 0.0
-        for step in steps[max(length - n_near, 0) :]:
-            move(decay[step])
+        for step in steps[max(length - n_in_reach, 0) :]:
+            decay_sums(decay[step])
             np.add(sums, weight[step], out=sums)
-        if n_near > length:
-            edges = np.arange(n_lanes) * length + (length - 1 if direction == 1 else 0)
-            _carry(in_order, rows.x[np.minimum(edges, n - 1)][::direction])
-        in_order[:, :, 1:] = in_order[:, :, :-1]
-        in_order[:, :, 0] = 0.0
+        if n_in_reach > length:
+            lane_ends = np.arange(n_lanes) * length + (length - 1 if direction == 1 else 0)
+            _carry(ordered_sums, rows.x[np.minimum(lane_ends, n - 1)][::direction])
+        ordered_sums[:, :, 1:] = ordered_sums[:, :, :-1]
+        ordered_sums[:, :, 0] = 0.0
         # 2. The scan of all lanes side by side.
         for step in steps:
-            move(decay[step])
+            decay_sums(decay[step])
             # The first two apart: they round alike with and without the third.
             for orders in (slice(2), slice(2, None)):
                 np.dot(kernels[orders], sums.reshape(degree, -1), out=products[orders])

@@ -186,7 +186,7 @@ class BoostingRanker(WeakRankerChecks):
             phase.unit,
             phase.n_rounds,
             lambda: record.attributes(deepcopy(history)),
-            n_before=len(history.objective) if is_one_run else None,
+            n_iter_before=len(history.objective) if is_one_run else None,
         )
         self.solver_in_use.solve(problem, record)
         fitted = record.end()
@@ -294,8 +294,7 @@ class BoostingRanker(WeakRankerChecks):
     def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
         """Raise ValueError if a warm start finds other weak rankers than the last fit."""
         try:
-            rules = weak_rankers.rules(np.array(history.coordinates))
-            is_same = rules.equal(self.weak_rankers_)
+            is_same = weak_rankers.rules(np.array(history.coordinates)).equal(self.weak_rankers_)
         except (IndexError, ValueError):  # there are fewer weak rankers
             is_same = False
         if not is_same:

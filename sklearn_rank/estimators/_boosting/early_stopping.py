@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_rank._core.protocols import Floats, Indices
-from sklearn_rank._core.rows import Lots, Rows, distinct_rows, effective_rows
+from sklearn_rank._core.rows import DistinctRows, Rows, distinct_rows, effective_rows
 from sklearn_rank._core.selected import SelectedRows
 from sklearn_rank._core.warnings import warn
 from sklearn_rank._pair_sums._pair_loss import PairLoss
@@ -75,36 +75,36 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out distinct rows at even distances along a line.
 
     They are sorted by relevance, then along a random direction of the features. Rows with the same
-    features are dealt as lots (`Lots`).
+    features stay together (`DistinctRows`).
     """
-    lots = Lots(data)
-    X, y = SelectedRows.of(data.X)[lots.first], data.y[lots.first]
+    distinct = DistinctRows(data)
+    X, y = SelectedRows.of(data.X)[distinct.first], data.y[distinct.first]
     direction = np.random.default_rng(seed).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         projection = np.concatenate(
             [(block if X.is_sparse else np.nan_to_num(block)) @ direction for block in X.parts()]
         )
     # Each of two classes gives its share, and at least one row; grades lie on one line.
-    n_places = lots.count_by_level()
-    bounds = np.append(0, np.cumsum(n_places if y.dtype == np.bool_ else n_places.sum()))
+    n_units = distinct.count_by_level()
+    bounds = np.append(0, np.cumsum(n_units if y.dtype == np.bool_ else n_units.sum()))
 
-    def taken(n: Indices) -> Indices:
+    def count(n: Indices) -> Indices:
         held_out = sum(
             _evenly(np.clip(n - first, 0, last - first), last - first, fraction)
             for first, last in pairwise(bounds)
         )
         return np.stack([n - held_out, held_out]).astype(np.intp)
 
-    rows, side = lots.deal(np.lexsort((projection, y)), taken)
-    return rows.take(np.flatnonzero(side == 0)), rows.take(np.flatnonzero(side == 1))
+    rows, part = distinct.deal(np.lexsort((projection, y)), count)
+    return rows.take(np.flatnonzero(part == 0)), rows.take(np.flatnonzero(part == 1))
 
 
 def _evenly(n: Indices, n_all: float, fraction: float) -> Floats:
-    """Return the number of held-out places among the first n, at even distances.
+    """Return the number of held-out units among the first n, at even distances.
 
-    At least one of all places is held out.
+    At least one of all units is held out.
     """
-    # Place k is held out where k * fraction + start passes a whole number.
+    # Unit k is held out where k * fraction + start passes a whole number.
     start = max(0.5, 1.0 - n_all * fraction)
     return np.asarray(np.floor(n * fraction + start) - np.floor(start))
 
@@ -368,7 +368,7 @@ class HeldOutMetric:
         self._metric, self._without_group = metric_of_rows(owner, scoring, rows), []
         unit = rows.qid
         if unit is None:  # sets of equal rows, by relevance and then by features
-            unit = distinct_rows(rows.code, rows.y, None, rows.weight)[-1]
+            unit = distinct_rows(rows.row_hash, rows.y, None, rows.weight)[-1]
         rows = replace(rows, X=None)  # no metric reads features, and each group would copy them
         group_of_row = np.unique(unit, return_inverse=True)[1].ravel() % _MOST_GROUPS
         for group in range(group_of_row.max() + 1):

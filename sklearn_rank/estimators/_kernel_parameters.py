@@ -112,8 +112,8 @@ class KernelParameters(StreamRanker):
         return ""
 
     def _check_part(self, data: Rows) -> None:
-        earlier = getattr(self, "_progress_", {}).get("settings", {})
-        check_same(f"partial_fit of {type(self).__name__}", earlier, self._fixed_settings(data))
+        last_fit = getattr(self, "_progress_", {}).get("settings", {})
+        check_same(f"partial_fit of {type(self).__name__}", last_fit, self._fixed_settings(data))
 
     @property
     def _descent_settings(self) -> dict[str, bool]:
@@ -137,11 +137,11 @@ class KernelParameters(StreamRanker):
 
     def _check_combination(self) -> None:
         loss, solver = as_margin_loss(self.loss), self.solver_in_use
-        shown = f"solver={KERNEL_SOLVERS.name_of(solver)!r}"
+        solver_text = f"solver={KERNEL_SOLVERS.name_of(solver)!r}"
         if solver.traits.has_steps and self.eta0 == "auto":
             require(loss, "local_lipschitz", "eta0='auto' of KernelPairwiseSGDRanker")
         if solver.traits.needs_smooth and not loss.is_smooth:
-            require(loss, "rounded", f"{shown} of KernelPairwiseSGDRanker")
+            require(loss, "rounded", f"{solver_text} of KernelPairwiseSGDRanker")
         if solver.traits.has_steps and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
@@ -151,7 +151,7 @@ class KernelParameters(StreamRanker):
         for setting, is_set in self._descent_settings.items():
             if is_set and not solver.traits.has_steps:
                 raise ValueError(
-                    f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got {shown}."
+                    f"{setting} of KernelPairwiseSGDRanker needs solver='gd'. Got {solver_text}."
                 )
         if self.kernel_params is not None and not callable(self.kernel):
             raise ValueError(

@@ -167,5 +167,5 @@ class StreamRanker(BaseRanker):
         """Return the offset between the two classes; the last one where a call has one class."""
         if self.relevance != "binary":
             return {}
-        has_both = data.y.any() and not data.y.all()
-        return {"offset_": offset() if has_both else getattr(self, "offset_", 0.0)}
+        has_both_classes = data.y.any() and not data.y.all()
+        return {"offset_": offset() if has_both_classes else getattr(self, "offset_", 0.0)}

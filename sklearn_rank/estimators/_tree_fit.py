@@ -98,15 +98,15 @@ class TreeProblem:
         share = total / number_of_rows(data.weight, data)
         return share if share < 1 - 1e-9 else 1.0  # 1e-9: rounding of sums of weights of one
 
-    def rows(self, held_out: SelectedRows | None, start: Any = None) -> TreeData:
+    def rows(self, held_out: SelectedRows | None, booster: Any = None) -> TreeData:
         """Return the rows for the engine, with rows to score and the trees to start from."""
         data = self.data
         if self.objective is not None:
             weight = data.weight / self.share
-            return TreeData(data.X, data, held_out=held_out, start=start, weight=weight)
+            return TreeData(data.X, data, held_out=held_out, start=booster, weight=weight)
         relevance = data.y.astype(np.float64)
         queries = self.query_sizes, self.query_weight, data.shown
-        return TreeData(data.X, None, relevance, *queries, held_out, start)
+        return TreeData(data.X, None, relevance, *queries, held_out, booster)
 
     def sample(self) -> Indices:
         """Return rows at even distances by relevance, from which the offset is estimated.
@@ -134,9 +134,9 @@ class TreeDescent:
         Maps this to the observer that is called after every round.
     start : ndarray of shape (n_rows,) or None
         The scores before the first round; None: zero.
-    n_before : int
+    n_kept : int
         Number of rounds of earlier fits.
-    values, offsets : list of float
+    objectives, offsets : list of float
         The objective and the offset after each round.
     scores : ndarray of shape (n_rows,)
         The scores after the last round.
@@ -149,8 +149,8 @@ class TreeDescent:
     stopping: EarlyStopping | None
     make_observer: Callable[[TreeDescent], Observer]
     start: Floats | None = None
-    n_before: int = 0
-    values: list[float] = field(default_factory=list)
+    n_kept: int = 0
+    objectives: list[float] = field(default_factory=list)
     offsets: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -173,13 +173,13 @@ class TreeDescent:
         self.n_rounds, self.last_round = self.n_rounds + 1, view
         self.scores = scores = view.scores()
         value = self._evaluate(scores)
-        self.values.append(value)
+        self.objectives.append(value)
         if self.offset is not None:
             self.offsets.append(self.offset(scores[self._sample].astype(float), self._sample))
-        validation = None
+        val_score = None
         if self.stopping is not None:
-            validation = self.stopping.measure(view.held_out().astype(float))
-        self.was_ended = self._observer(self.n_before + self.n_rounds, value, validation)
+            val_score = self.stopping.measure(view.held_out().astype(float))
+        self.was_ended = self._observer(self.n_kept + self.n_rounds, value, val_score)
         return self.was_ended or (self.stopping is not None and self.stopping.is_over)
 
     def end(self) -> None:
@@ -230,14 +230,14 @@ def loss_of(loss: Any, push: str, engine: Engine) -> Any:
     return "exponential" if push == "ir" else engine.loss
 
 
-def units_of(loss: Any, has_sets: bool = False) -> dict[str, float]:
+def units_of(loss: Any, has_category_sets: bool = False) -> dict[str, float]:
     """Return "auto" as multiples of `PosedObjective.unit`.
 
     The best set of many categories fits the noise of its rows: a leaf then needs the curvature of a
     row of the rarer class.
     """
     ridge = RIDGE.get(loss, OTHER_RIDGE) if isinstance(loss, str) else OTHER_RIDGE
-    return {"reg_lambda": ridge, "min_child_weight": float(has_sets)}
+    return {"reg_lambda": ridge, "min_child_weight": float(has_category_sets)}
 
 
 def smoothing_of(ranker: Any, problem: TreeProblem) -> float:
@@ -257,14 +257,14 @@ def penalties_of(ranker: Any, problem: TreeProblem) -> dict[str, float | None]:
 
     "auto" is None too where the objective is the engine's own, whose curvatures only it knows.
     """
-    levels = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
+    names_ = [] if ranker.category_codes_ is None else ranker.category_codes_.categories.values()
     # The libraries split fewer than four categories one by one: no set of them is chosen.
-    has_sets = ranker.engine_in_use.needs_package and any(len(names) >= 4 for names in levels)
+    splits_sets = ranker.engine_in_use.needs_package and any(len(names) >= 4 for names in names_)
     penalties: dict[str, float | None] = {}
-    for name, multiple in units_of(ranker.loss_in_use, has_sets).items():
+    for name, factor in units_of(ranker.loss_in_use, splits_sets).items():
         value = getattr(ranker, name)
         if is_auto(value):
-            value = None if problem.objective is None else multiple and multiple * problem.unit
+            value = None if problem.objective is None else factor and factor * problem.unit
         penalties[name] = None if value is None else float(value)
     return penalties
 
@@ -312,8 +312,8 @@ def check_own_objective(owner: str, engine_params: Mapping[str, Any], data: Rows
         Rows to learn from.
     """
     queries = Queries.from_codes(data.qid, len(data.y))
-    weight, starts = queries.sort(data.weight), queries.queries.start
-    if (np.maximum.reduceat(weight, starts) > np.minimum.reduceat(weight, starts)).any():
+    weight, query_start = queries.sort(data.weight), queries.queries.start
+    if (np.maximum.reduceat(weight, query_start) > np.minimum.reduceat(weight, query_start)).any():
         raise ValueError(
             f"loss='ndcg' of {owner} has one weight for each query: in the engines' own objective "
             "a row of weight 2 is not the row twice. Got sample_weight that differs within a query."

@@ -253,14 +253,14 @@ class BoostedTreesRanker(TreeParameters):
                 held_out = SelectedRows(codes.forget_unknown(held_out.copied()))
             stopping = self.stopping_on(phase.held_out, [], [])
         # 2. The trees of the last fit, f_0; without them f_0 = 0.
-        n_before, start, booster = 0, None, None
+        n_kept, start, booster = 0, None, None
         if self._is_continued:
-            n_before, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]
-            start = engine.scores_of(booster, problem.data.X, self._n_threads, 0, n_before)
+            n_kept, booster = self.n_iter_, self._trees_.loaded(self._n_threads)[1]
+            start = engine.scores_of(booster, problem.data.X, self._n_threads, 0, n_kept)
         # 3. Boosting, f_t = f_{t-1} + eta h_t. The seed differs from that of the trees before, so
         # that the engine draws other rows and features.
-        settings = self._settings(engine, problem, (seed + n_before) % (2**31 - 1), n_rows)
-        settings = replace(settings, n_estimators=phase.n_rounds - n_before)
+        settings = self._settings(engine, problem, (seed + n_kept) % (2**31 - 1), n_rows)
+        settings = replace(settings, n_estimators=phase.n_rounds - n_kept)
 
         def observer_of(descent: TreeDescent) -> Observer:
             return self._make_observer(
@@ -268,11 +268,11 @@ class BoostedTreesRanker(TreeParameters):
                 phase.unit,
                 phase.n_rounds,
                 lambda: self._collect(engine, descent, descent.n_rounds, settings),
-                n_iter_before=None if phase.is_search else n_before,
+                n_iter_before=None if phase.is_search else n_kept,
             )
 
         offset = self._offset_of(problem)
-        descent = TreeDescent(problem, offset, stopping, observer_of, start, n_before)
+        descent = TreeDescent(problem, offset, stopping, observer_of, start, n_kept)
         # Beside the engine's threads those of BLAS would wait for a core.
         with one_blas_thread(), engine.errors_named(type(self).__name__, self.engine_params or {}):
             engine.train(settings, problem.rows(held_out, booster), descent)
@@ -326,7 +326,7 @@ class BoostedTreesRanker(TreeParameters):
         if self.relevance == "graded":
             return None
         y, weight, data = problem.data.y, problem.data.weight, problem.data
-        balances = (
+        is_balanced = (
             not self._has_own_objective
             and not is_listwise(self.loss_in_use)
             and as_margin_loss(self.loss_in_use).factorises
@@ -335,7 +335,7 @@ class BoostedTreesRanker(TreeParameters):
         )
 
         def offset(scores: Floats, rows: Indices) -> float:
-            if balances:
+            if is_balanced:
                 return balancing_offset(scores, y[rows], np.log(weight[rows]), data)
             return -error_cut(scores, y[rows], weight[rows], data)
 
@@ -346,26 +346,26 @@ class BoostedTreesRanker(TreeParameters):
     ) -> dict[str, Any]:
         """Return the fitted attributes of the first rounds, added to those of earlier fits."""
         assert descent.last_round is not None
-        n_before = descent.n_before
-        medians, stored = descent.problem.medians, descent.last_round.stored(n_before + n_rounds)
-        trees = StoredBooster(engine.name, engine.with_neutral_sides(stored, medians, n_before))
+        n_kept = descent.n_kept
+        medians, stored = descent.problem.medians, descent.last_round.stored(n_kept + n_rounds)
+        trees = StoredBooster(engine.name, engine.with_neutral_sides(stored, medians, n_kept))
         X, booster = descent.problem.data.X, trees.loaded(self._n_threads)[1]
-        gain = engine.importances(booster, X.shape[1])
+        importance = engine.importances(booster, X.shape[1])
         penalties = penalties_of(self, descent.problem).items()
         fitted: dict[str, Any] = {
             "engine_": engine.name,
             "loss_": self.loss_in_use,
-            **{f"{name}_": engine.defaults[name] if x is None else x for name, x in penalties},
+            **{f"{name}_": engine.defaults[name] if v is None else v for name, v in penalties},
             "learning_rate_": settings.learning_rate,
-            "n_iter_": n_before + n_rounds,
-            "feature_importances_": gain / (gain.sum() or 1.0),
+            "n_iter_": n_kept + n_rounds,
+            "feature_importances_": importance / (importance.sum() or 1.0),
             "_trees_": trees,
-            "_neutral_": ~np.isnan(medians) & (not n_before or self._neutral_),
+            "_neutral_": ~np.isnan(medians) & (not n_kept or self._neutral_),
             "_fixed_": self._fixed_settings(engine, descent.problem.data),
         }
         if descent.problem.objective is not None:
-            values = np.array(descent.values[:n_rounds])
-            fitted["objective_curve_"] = self._extended("objective_curve_", n_before, values)
+            objectives = np.array(descent.objectives[:n_rounds])
+            fitted["objective_curve_"] = self._extended("objective_curve_", n_kept, objectives)
         if descent.stopping is not None:
             fitted |= descent.stopping.curves()
         if descent.offset is not None:
@@ -375,12 +375,12 @@ class BoostedTreesRanker(TreeParameters):
             offset = descent.offset(scores.astype(np.float64), np.arange(len(scores)))
             fitted["offset_"] = offset
             offsets = np.array([*descent.offsets[: n_rounds - 1], offset])
-            fitted["staged_offsets_"] = self._extended("staged_offsets_", n_before, offsets)
+            fitted["staged_offsets_"] = self._extended("staged_offsets_", n_kept, offsets)
         return fitted
 
-    def _extended(self, name: str, n_before: int, values: Floats) -> Floats:
+    def _extended(self, name: str, n_kept: int, values: Floats) -> Floats:
         """Return the curve of earlier fits, NaN where they have none, with those of this one."""
-        return np.concatenate([getattr(self, name, np.full(n_before, np.nan))[:n_before], values])
+        return np.concatenate([getattr(self, name, np.full(n_kept, np.nan))[:n_kept], values])
 
     # The fitted trees --------------------------------------------------------------------
 
@@ -403,11 +403,11 @@ class BoostedTreesRanker(TreeParameters):
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         engine, booster = self._trees_.loaded(self._n_threads)
-        total = 0
+        scores = 0
         for tree in range(self.n_iter_):
             # In the engine's own precision, so that the last stage is its sum, bit by bit.
-            total = total + engine.scores(booster, X, self._n_threads, tree, tree + 1)
-            yield total.astype(np.float64)
+            scores = scores + engine.scores(booster, X, self._n_threads, tree, tree + 1)
+            yield scores.astype(np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: missing values and sparse features are taken."""

@@ -207,8 +207,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
 
     def _fit_part(self, data: Rows) -> dict[str, Any]:
         """Take step t of Chen2012, (1.5), on the pairs among the rows of call t."""
-        earlier = getattr(self, "_progress_", None) or vars(Progress(self._fixed_settings(data)))
-        progress = Progress(**{**earlier, "values": list(earlier["values"])})
+        old_fit = getattr(self, "_progress_", None) or vars(Progress(self._fixed_settings(data)))
+        progress = Progress(**{**old_fit, "values": list(old_fit["values"])})
         moments, data = self._moments_so_far(data), data.with_moderate_weights()
         model, zero = self._make_model(data, None), np.zeros(data.X.shape[1])
         f = model.element(getattr(self, "coef_", zero))
@@ -329,8 +329,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
         return scores
 
     def _not_additive(self) -> str:
-        needed = f"with kernel='linear'. Got kernel={self.kernel!r}"
-        return "" if self.kernel == "linear" else needed
+        requirement = f"with kernel='linear'. Got kernel={self.kernel!r}"
+        return "" if self.kernel == "linear" else requirement
 
 
 def _offset(data: Rows, scores: Floats) -> float:
@@ -341,6 +341,6 @@ def _offset(data: Rows, scores: Floats) -> float:
 
 def _inverted(values: Floats, order: Any) -> Floats:
     """Return values in the order of the training data."""
-    out = np.empty_like(values)
-    out[order] = values
-    return out
+    inverted = np.empty_like(values)
+    inverted[order] = values
+    return inverted

@@ -71,26 +71,26 @@ class BlockwiseObjective:
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient, ``X' dL/ds`` at ``s = X w``."""
 
-        def of_block(index: int) -> tuple[float, Floats]:
+        def evaluate_block(index: int) -> tuple[float, Floats]:
             block = self._blocks[index]
             model = self._model.at_rows(block.items)
             value, gradient = self._objective.by_block(block, model.scores(w))
             return value, model.pull_back(gradient)
 
-        results = self._threads.map(of_block, len(self._blocks))
+        results = self._threads.map(evaluate_block, len(self._blocks))
         value = sum(value for value, _ in results)
         gradient = np.sum([g for _, g in results], axis=0) if results else np.zeros_like(w)
         value, gradient = self._objective.sums.totals(value, gradient)
         return float(value), np.asarray(gradient)
 
-    def _sum_of_blocks(self, term: Callable[[Block, LinearModel], Floats], zero: Floats) -> Floats:
+    def _sum_of_blocks(self, term: Callable[[Block, LinearModel], Floats], start: Floats) -> Floats:
         """Return the sum, over blocks and processes, of a function of a block and its model."""
 
-        def of_block(index: int) -> Floats:
+        def evaluate_block(index: int) -> Floats:
             block = self._blocks[index]
             return term(block, self._model.at_rows(block.items))
 
-        local_sum = sum(self._threads.map(of_block, len(self._blocks)), start=zero)
+        local_sum = sum(self._threads.map(evaluate_block, len(self._blocks)), start=start)
         return np.asarray(self._objective.sums.total(local_sum))
 
     @property
@@ -98,15 +98,15 @@ class BlockwiseObjective:
         """Whether the objective has second derivatives."""
         return hasattr(self._objective, "second_derivatives")
 
-    def hessian(self, w: Floats, used: Indices) -> Floats:
-        """Return the second derivatives by the coefficients `used`."""
+    def hessian(self, w: Floats, columns: Indices) -> Floats:
+        """Return the second derivatives by the coefficients `columns`."""
 
-        def term(block: Block, model: LinearModel) -> Floats:
+        def block_hessian(block: Block, model: LinearModel) -> Floats:
             c, b, p = self._objective.second_derivatives(block, model.scores(w))
-            cross = model.group_sums(block, b, used).T @ model.group_sums(block, p, used)
-            return np.asarray(model.weighted_products(c, used) - cross - cross.T)
+            cross = model.group_sums(block, b, columns).T @ model.group_sums(block, p, columns)
+            return np.asarray(model.weighted_products(c, columns) - cross - cross.T)
 
-        return self._sum_of_blocks(term, np.zeros((len(used), len(used))))
+        return self._sum_of_blocks(block_hessian, np.zeros((len(columns), len(columns))))
 
     def query_gradient(self, query: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
@@ -120,22 +120,22 @@ class BlockwiseObjective:
         It is 0 for features that are constant in each query, on which the loss does not depend.
         """
 
-        def moments(block: Block, model: LinearModel) -> Floats:
+        def measure(block: Block, model: LinearModel) -> Floats:
             share = self._objective.shares(block)
             mean, square = model.group_sums(block, share), model.square_sums(share)
             within = square - self._objective.n_queries * (mean * mean).sum(axis=0)
             return np.stack([within, square])
 
-        def changes(block: Block, model: LinearModel) -> Floats:
-            X = model.X[:, doubtful]
+        def count_changes(block: Block, model: LinearModel) -> Floats:
+            X = model.X[:, small]
             return np.asarray((X[1:] != X[:-1])[block.positions[1:] > 0].sum(axis=0)).ravel()
 
-        variance, square = self._sum_of_blocks(moments, np.zeros((2, self._model.n_coordinates)))
+        variance, square = self._sum_of_blocks(measure, np.zeros((2, self._model.n_coordinates)))
         # A difference of two sums is lost in their rounding: there neighbours are compared.
         rounding = VARIANCE_ROUNDING * square
-        doubtful = np.flatnonzero(variance <= rounding)
-        varies = self._sum_of_blocks(changes, np.zeros(len(doubtful))) > 0
-        variance[doubtful] = np.where(varies, rounding[doubtful], 0.0)
+        small = np.flatnonzero(variance <= rounding)
+        is_varying = self._sum_of_blocks(count_changes, np.zeros(len(small))) > 0
+        variance[small] = np.where(is_varying, rounding[small], 0.0)
         return variance
 
 
@@ -400,13 +400,13 @@ class ListNetLinear(StreamRanker):
 
     def _make_function(self, data: Rows, threads: ThreadPool) -> tuple[Any, BlockwiseObjective]:
         """Return X in fit order, and the mean loss as a function of w."""
-        rows = Queries.from_codes(data.qid, data.X.shape[0])
-        X, y, weight = map(rows.sort, (data.X, data.y.astype(np.float64), data.weight))
+        queries = Queries.from_codes(data.qid, data.X.shape[0])
+        X, y, weight = map(queries.sort, (data.X, data.y.astype(np.float64), data.weight))
         loss = as_listwise_loss(self.loss, float(self.sigma))
-        objective = ListLoss(rows, loss, y, weight, data)
+        objective = ListLoss(queries, loss, y, weight, data)
         return X, BlockwiseObjective(objective, LinearModel(X), threads)
 
-    def _solve(self, data: Rows, X: Any, function: BlockwiseObjective) -> dict[str, Any]:
+    def _solve(self, data: Rows, X: Any, objective: BlockwiseObjective) -> dict[str, Any]:
         """Return the coefficients that the solver finds."""
         solver = self.solver_in_use
         unit = "pass" if solver.traits.is_online else "iteration"
@@ -415,7 +415,7 @@ class ListNetLinear(StreamRanker):
             return self._collect(data, follower.x)
 
         follower = Follower(self._make_observer(data, unit, self.max_iter, attributes_now))
-        problem = self._make_problem(data, X, function, follower, self.warm_start)
+        problem = self._make_problem(data, X, objective, follower, self.warm_start)
         solution = solver.solve(problem)
         if solution.message not in ("", STOPPED):
             warn(
@@ -429,14 +429,14 @@ class ListNetLinear(StreamRanker):
         return {**fitted, **_online_state(problem.descent)}
 
     def _make_problem(
-        self, data: Rows, X: Any, function: BlockwiseObjective, hook: IterateHook, continues: bool
+        self, data: Rows, X: Any, objective: BlockwiseObjective, hook: IterateHook, continued: bool
     ) -> ListProblem:
-        """Return the problem, which `continues` from the coefficients of the last fit, if any."""
-        continues = continues and hasattr(self, "coef_")
-        start = np.array(self.coef_) if continues else np.zeros(X.shape[1])
+        """Return the problem, which `continued` from the coefficients of the last fit, if any."""
+        continued = continued and hasattr(self, "coef_")
+        start = np.array(self.coef_) if continued else np.zeros(X.shape[1])
         radius = np.inf if self.max_norm is None else float(self.max_norm)
         problem = ListProblem(
-            function,
+            objective,
             REGULARISERS[self.penalty](float(self.alpha) if self.penalty else 0.0, radius),
             start,
             self.max_iter,
@@ -447,25 +447,25 @@ class ListNetLinear(StreamRanker):
             rows=data,
         )
         if self.solver_in_use.traits.is_online:
-            problem.descent = self._open_descent(start, continues)
-            problem.rate = self._make_rate(X, function.n_queries * self.max_iter)
+            problem.descent = self._open_descent(start, continued)
+            problem.rate = self._make_rate(X, objective.n_queries * self.max_iter)
         return problem
 
     def _fit_part(self, data: Rows) -> dict[str, Any]:
         """Take one step for each query of a call of `partial_fit`."""
-        X, function = self._make_function(data, ThreadPool(1))
-        problem = self._make_problem(data, X, function, no_hook, continues=True)
+        X, objective = self._make_function(data, ThreadPool(1))
+        problem = self._make_problem(data, X, objective, no_hook, continued=True)
         solver: Any = self.solver_in_use
-        coefficients, value = solver.take_pass(problem, np.arange(function.n_queries))
+        coefficients, value = solver.take_pass(problem, np.arange(objective.n_queries))
         curve = self._extended_curve(value)
         fitted = {"coef_": coefficients, "n_iter_": len(curve["objective_curve_"]), **curve}
         fitted |= _online_state(problem.descent)
         fitted |= mean_attributes(coefficients, self._moments_so_far(data))
         return fitted | self._offset_of_part(data, lambda: _offset(data, coefficients))
 
-    def _open_descent(self, start: Floats, continues: bool) -> OnlineDescent:
-        """Return the descent of the last fit, if it `continues`, or one of no steps, at `start`."""
-        if continues and hasattr(self, "_descent_"):
+    def _open_descent(self, start: Floats, continued: bool) -> OnlineDescent:
+        """Return the descent of the last fit, if it `continued`, or one of no steps, at `start`."""
+        if continued and hasattr(self, "_descent_"):
             coefficients, total = self._descent_
             return OnlineDescent(coefficients, total, self.t_)
         return OnlineDescent(start, np.zeros_like(start))

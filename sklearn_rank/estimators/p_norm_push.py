@@ -279,7 +279,7 @@ class PNormPushRanker(BoostingRanker):
         return push.in_threads(threads) if threads and hasattr(push, "in_threads") else push
 
     @property
-    def _balances(self) -> bool:
+    def _is_balanced(self) -> bool:
         return self._is_exponential and self.p == 1 and self.push != "ir"  # RankBoost's scores
 
     def _check_combination(self) -> None:
@@ -307,12 +307,12 @@ class PNormPushRanker(BoostingRanker):
 
     def _check_solver(self) -> None:
         """Raise ValueError for settings that only other solvers take."""
-        model = as_model(self.weak_ranker).name
+        model_name = as_model(self.weak_ranker).name
         rate, patience = self.learning_rate, self.n_iter_no_change
         has_rate = rate not in (1, signature(type(self)).parameters["learning_rate"].default)
 
         def takes_model(traits: SolverTraits) -> bool:
-            needs_columns = traits.moves_all and model == "estimator"
+            needs_columns = traits.moves_all and model_name == "estimator"
             return self._has_stumps or not (traits.needs_stumps or needs_columns)
 
         checks: dict[str, tuple[Callable[[SolverTraits], bool], bool]] = {
@@ -338,7 +338,7 @@ class PNormPushRanker(BoostingRanker):
         )
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
-        uses_score = self._watches(data) and self.scoring is None
+        uses_score = self._has_validation(data) and self.scoring is None
         return {
             **super()._fixed_settings(data),
             "solver": BOOSTING_SOLVERS.name_of(self.solver),

@@ -176,7 +176,7 @@ class Record(Protocol):
     def step(self, state: ObjectiveState, candidate: Candidate, h: Values) -> tuple[float, bool]:
         """Return the step of boosting along h, and whether constraints cut it short."""
 
-    def add(self, done: Round, state: ObjectiveState) -> bool:
+    def add(self, last_round: Round, state: ObjectiveState) -> bool:
         """Take a step of one coefficient."""
 
     def replace(

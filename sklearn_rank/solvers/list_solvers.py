@@ -31,8 +31,8 @@ class QueryLoss(Protocol):
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return value and gradient."""
 
-    def hessian(self, w: Floats, used: Indices) -> Floats:
-        """Return the second derivatives by the coefficients `used`."""
+    def hessian(self, w: Floats, columns: Indices) -> Floats:
+        """Return the second derivatives by the coefficients `columns`."""
 
     def query_gradient(self, number: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""

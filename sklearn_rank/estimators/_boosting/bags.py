@@ -40,10 +40,10 @@ class Bags:
         """Fit a further bag and return its last objective."""
         problem, seed = self._problem, self._history.seed
         weight = draw_weights(problem, np.random.default_rng([seed, len(self.fits)]))
-        drawn = np.flatnonzero(weight)
-        data = problem.data.take(problem.preferences.order[drawn], weight[drawn])
+        drawn_rows = np.flatnonzero(weight)
+        data = problem.data.take(problem.preferences.order[drawn_rows], weight[drawn_rows])
         at_rows = require(problem.weak_rankers, "at_rows", "n_bags")
-        stumps = at_rows(drawn[data.preferences.order], data.preferences.weight)
+        stumps = at_rows(drawn_rows[data.preferences.order], data.preferences.weight)
         bag = BoostingProblem.of_rows(data, stumps, problem.threads, problem.config)
         fit = History(seed, self._history.settings)
         solver.solve(bag, IterationRecord(bag, fit, n_iterations))
@@ -77,7 +77,7 @@ class Bags:
         }
         scores = problem.scores(coordinates, weights.tolist())
         if problem.positive is not None:
-            fitted["offset_"] = class_offset(problem.data, scores, problem.config.balances)
+            fitted["offset_"] = class_offset(problem.data, scores, problem.config.is_balanced)
         if problem.config.tracks_margin:
             margin, size = problem.preferences.smallest_difference(scores, scores), abs(weights)
             fitted["margin_"] = margin / size.sum() if size.any() else 0.0
@@ -107,20 +107,20 @@ def draw_weights(problem: BoostingProblem, rng: np.random.Generator) -> Floats:
     that a bag always has a pair. A weight is a multiplicity: a row of weight 2 is drawn as the row
     twice would be.
     """
-    pairs, data = problem.preferences, problem.data
+    preferences, data = problem.preferences, problem.data
     if data.qid is None:
-        relevance = data.y[pairs.order]
+        relevance = data.y[preferences.order]
         is_lowest = relevance == relevance.min()
-        weight = np.zeros(pairs.n_rows)
+        weight = np.zeros(preferences.n_rows)
         for rows in (np.flatnonzero(is_lowest), np.flatnonzero(~is_lowest)):
             # As many draws as rows, with probability proportional to the weight; their sum stays.
-            multiplicity = pairs.weight[rows]
+            multiplicity = preferences.weight[rows]
             total, n_rows = float(multiplicity.sum()), number_of_rows(multiplicity)
             n_draws = int(min(round(n_rows), _MOST_DRAWS))
             weight[rows] = rng.multinomial(n_draws, multiplicity / total) * (total / n_draws)
         return weight
-    n_levels = pairs.queries.length
+    n_levels = preferences.queries.length
     paired = np.flatnonzero(n_levels > 1)  # queries with a pair: others teach nothing
-    drawn = np.bincount(rng.choice(paired, len(paired)), minlength=len(n_levels))
-    by_row: Floats = pairs.spread(pairs.queries.spread(drawn))
-    return pairs.weight * by_row
+    query_draws = np.bincount(rng.choice(paired, len(paired)), minlength=len(n_levels))
+    row_draws: Floats = preferences.spread(preferences.queries.spread(query_draws))
+    return preferences.weight * row_draws

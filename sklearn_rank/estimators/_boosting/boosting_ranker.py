@@ -109,14 +109,14 @@ class BoostingRanker(WeakRankerChecks):
             tol=self.tol,
             has_stages=self.solver_in_use.traits.has_stages,
             tracks_margin=self._tracks_margin,
-            balances=self._balances,
+            is_balanced=self._is_balanced,
         )
 
     def _make_step_rule(self, problem: BoostingProblem, coefficients: Any) -> StepRule:
         return problem.push_step()
 
     @property
-    def _balances(self) -> bool:
+    def _is_balanced(self) -> bool:
         """Whether the offset balances the classes; else it is the error cut."""
         return True
 
@@ -152,7 +152,7 @@ class BoostingRanker(WeakRankerChecks):
         float
             Scores above minus this number mean the upper class.
         """
-        return class_offset(data, scores, self._balances)
+        return class_offset(data, scores, self._is_balanced)
 
     @property
     def step_functions_(self) -> list[StepFunction]:
@@ -209,9 +209,9 @@ class BoostingRanker(WeakRankerChecks):
         stopping = self.stopping_on(rows, history.losses, history.validation, self.tol)
         if n_rounds:  # of a warm start
             weights = self.estimator_weights_
-            until_best = weights * (np.arange(n_rounds) < stopping.smallest_loss)
+            best_weights = weights * (np.arange(n_rounds) < stopping.smallest_loss)
             stopping.scores, stopping.best_scores = (
-                self.weak_rankers_.scores(rows.X, w, threads) for w in (weights, until_best)
+                self.weak_rankers_.scores(rows.X, w, threads) for w in (weights, best_weights)
             )
         return stopping
 
@@ -220,8 +220,8 @@ class BoostingRanker(WeakRankerChecks):
         problem = self._make_problem(data, history, threads)
         bags, n_bags = Bags(problem, history), self.n_bags
         observe = self._make_observer(problem.data, "bag", n_bags, bags.attributes)
-        for number in range(1, n_bags + 1):
-            if observe(number, bags.fit_next(self.solver_in_use, self.n_estimators)):
+        for bag in range(1, n_bags + 1):
+            if observe(bag, bags.fit_next(self.solver_in_use, self.n_estimators)):
                 break
         self._warn_if_empty(bags.coordinates)
         return bags.attributes()
@@ -240,9 +240,9 @@ class BoostingRanker(WeakRankerChecks):
 
     def _fixed_settings(self, data: Rows) -> dict[str, Any]:
         """Return the settings that a warm start must not change."""
-        splits = self.n_iter_no_change is not None and data.held_out is None
-        measures = self._watches(data) and self.scoring is not None
-        fraction = self.validation_fraction if splits else None
+        is_split = self.n_iter_no_change is not None and data.held_out is None
+        has_metric = self._has_validation(data) and self.scoring is not None
+        fraction = self.validation_fraction if is_split else None
         validation_shape = None if data.held_out is None else data.held_out.X.shape
         return {
             "shape of X": data.shape,
@@ -251,8 +251,8 @@ class BoostingRanker(WeakRankerChecks):
             "weak_ranker": self._model.name,
             "validation_fraction (None: no early stopping)": fraction,
             "shape of X_val (None: not given)": validation_shape,
-            "refit after early stopping": splits and self.refits,
-            "scoring": as_scorer(self.scoring).label if measures else None,
+            "refit after early stopping": is_split and self.is_refitted,
+            "scoring": as_scorer(self.scoring).label if has_metric else None,
             **self.stump_settings(),
         }
 
@@ -283,9 +283,9 @@ class BoostingRanker(WeakRankerChecks):
             if len(paired) < len(data.y):
                 data = data.take(paired)
         # A warm start passes its rules, so that estimators as weak rankers are not fitted again.
-        earlier = getattr(self, "weak_rankers_", None) if history.steps else None
+        earlier_rules = getattr(self, "weak_rankers_", None) if history.steps else None
         constraints = self._constraints() if self._has_stumps else None
-        rows = FitRows(data, threads, self.max_bins, history.seed, earlier, constraints)
+        rows = FitRows(data, threads, self.max_bins, history.seed, earlier_rules, constraints)
         weak_rankers = self._model.on_rows(rows)
         if history.steps:
             self._check_same_weak_rankers(weak_rankers, history)
@@ -294,10 +294,10 @@ class BoostingRanker(WeakRankerChecks):
     def _check_same_weak_rankers(self, weak_rankers: WeakRankers, history: History) -> None:
         """Raise ValueError if a warm start finds other weak rankers than the last fit."""
         try:
-            is_same = weak_rankers.rules(np.array(history.coordinates)).equal(self.weak_rankers_)
+            is_equal = weak_rankers.rules(np.array(history.coordinates)).equal(self.weak_rankers_)
         except (IndexError, ValueError):  # there are fewer weak rankers
-            is_same = False
-        if not is_same:
+            is_equal = False
+        if not is_equal:
             raise ValueError(
                 f"{type(self).__name__} with warm_start=True continues on the same data: the "
                 "weak rankers of the last fit are not among those of this one."

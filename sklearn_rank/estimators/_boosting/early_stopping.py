@@ -48,8 +48,8 @@ def has_enough(ranker: Any, held_out: Rows) -> bool:
 
 def split_validation(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Hold out a fraction of the queries or, without them, of the distinct rows."""
-    split = _split_rows if data.qid is None else _split_queries
-    train, held_out = split(data, fraction, seed)
+    split_fraction = _split_rows if data.qid is None else _split_queries
+    train, held_out = split_fraction(data, fraction, seed)
     for name, rows in {"left to learn from": train, "held out": held_out}.items():
         if not len(rows.y) or rows.preferences.total_pair_weight == 0:
             raise ValueError(
@@ -90,7 +90,7 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
 
     def count(n: Indices) -> Indices:
         held_out = sum(
-            _evenly(np.clip(n - first, 0, last - first), last - first, fraction)
+            _count_held_out(np.clip(n - first, 0, last - first), last - first, fraction)
             for first, last in pairwise(bounds)
         )
         return np.stack([n - held_out, held_out]).astype(np.intp)
@@ -99,7 +99,7 @@ def _split_rows(data: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     return rows.take(np.flatnonzero(part == 0)), rows.take(np.flatnonzero(part == 1))
 
 
-def _evenly(n: Indices, n_all: float, fraction: float) -> Floats:
+def _count_held_out(n: Indices, n_all: float, fraction: float) -> Floats:
     """Return the number of held-out units among the first n, at even distances.
 
     At least one of all units is held out.
@@ -121,7 +121,7 @@ class EarlyStopping:
     ----------
     scores : ndarray of shape (n_held_out,)
         Scores of the held-out rows so far.
-    watched : Watched
+    validation_loss : ValidationLoss
         The loss and the score of the held-out rows.
     losses, curve : list of float
         The loss and the score after each round so far; extended here.
@@ -142,7 +142,7 @@ class EarlyStopping:
     """
 
     scores: Floats
-    watched: Watched
+    validation_loss: ValidationLoss
     losses: list[float]
     curve: list[float]
     patience: int | None
@@ -151,15 +151,15 @@ class EarlyStopping:
 
     def __post_init__(self) -> None:
         """Compare the losses of earlier rounds."""
-        self._best, self.smallest_loss = np.inf, 0
+        self._best_loss, self.smallest_loss = np.inf, 0
         self._deviation: Floats | None = None
-        for number, loss in enumerate(self.losses, start=1):
-            self._compare(number, loss)
+        for n_rounds, loss in enumerate(self.losses, start=1):
+            self._compare(n_rounds, loss)
 
     def measure(self, scores: Floats) -> float:
         """Measure the scores after a round; return the metric."""
         self.scores = scores
-        loss, score = self.watched.measure(scores)
+        loss, score = self.validation_loss.measure(scores)
         self.losses.append(loss)
         self.curve.append(score)
         if self._compare(len(self.losses), loss):
@@ -171,8 +171,8 @@ class EarlyStopping:
         """Whether the last round is worse than the best one, by more than its standard error."""
         if self.patience is None or len(self.losses) - self.smallest_loss < self.patience:
             return False
-        behind = self.losses[-1] - self._best
-        return behind > 0 and behind > self._standard_error()
+        excess_loss = self.losses[-1] - self._best_loss
+        return excess_loss > 0 and excess_loss > self._standard_error()
 
     @property
     def best_round(self) -> int:
@@ -182,28 +182,28 @@ class EarlyStopping:
     def curves(self) -> dict[str, Floats]:
         """Return the fitted attributes of the held-out rows."""
         curves = {"validation_scores_": np.array(self.curve)}
-        if self.watched.is_loss:
+        if self.validation_loss.is_loss:
             curves["validation_losses_"] = np.array(self.losses)
         return curves
 
     def _standard_error(self) -> float:
         """Return that of the difference of the last and the best loss; NaN if there is none."""
         if self._deviation is None:
-            self._deviation = self.watched.deviation(self.best_scores)
-        return float(np.linalg.norm(self.watched.deviation(self.scores) - self._deviation))
+            self._deviation = self.validation_loss.deviation(self.best_scores)
+        return float(np.linalg.norm(self.validation_loss.deviation(self.scores) - self._deviation))
 
-    def _compare(self, number: int, loss: float) -> bool:
+    def _compare(self, n_rounds: int, loss: float) -> bool:
         """Compare a loss with the smallest so far; return whether it is smaller."""
-        is_best = loss < self._best - self.tol
+        is_best = loss < self._best_loss - self.tol
         if is_best:
-            self._best, self.smallest_loss = loss, number
+            self._best_loss, self.smallest_loss = loss, n_rounds
         return is_best
 
 
 def n_of_rarer_class(rows: Rows) -> float:
     """Return the effective number of rows with a row above them, or below if those are fewer."""
-    pairs = rows.preferences
-    return min(effective_rows(pairs.role_weights(side)) for side in ("top", "bottom"))
+    preferences = rows.preferences
+    return min(effective_rows(preferences.role_weights(side)) for side in ("top", "bottom"))
 
 
 def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
@@ -226,7 +226,7 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
     return metric
 
 
-class Watched(Protocol):
+class ValidationLoss(Protocol):
     """A loss of the scores of held-out rows, and the metric that is reported with it."""
 
     is_loss: bool
@@ -291,51 +291,51 @@ class HeldOutLoss:
 
     is_loss = True
 
-    def __init__(self, rows: Rows, score: Metric) -> None:
-        self._pairs, self._score, self._loss = rows.preferences, score, PairLoss(rows.preferences)
-        self._total = self._pairs.total_pair_weight
-        self._above = self._pairs.paired_weight("top")
-        self._below = self._pairs.paired_weight("bottom")
-        self._query: Indices | None = None
+    def __init__(self, rows: Rows, metric: Metric) -> None:
+        self._rows, self._metric, self._loss = rows.preferences, metric, PairLoss(rows.preferences)
+        self._pair_weight = self._rows.total_pair_weight
+        self._above = self._rows.paired_weight("top")
+        self._below = self._rows.paired_weight("bottom")
+        self._query_of_row: Indices | None = None
         if rows.qid is None:
-            self._scale = np.sqrt(self._pairs.weight * self._class_factor())
+            self._scale = np.sqrt(self._rows.weight * self._class_factor())
             return
-        queries = self._pairs.queries
-        self._query = self._pairs.spread(queries.spread(np.arange(queries.n_groups)))
-        n = np.count_nonzero(queries.length > 1)
-        share = np.bincount(self._query, self._pairs.weight * self._above) / self._total
+        queries = self._rows.queries
+        self._query_of_row = self._rows.spread(queries.spread(np.arange(queries.n_groups)))
+        size = np.count_nonzero(queries.length > 1)
+        share = np.bincount(self._query_of_row, self._rows.weight * self._above) / self._pair_weight
         # The pairs of one query may have all the weight.
-        self._scale = np.sqrt(1 - 1 / n if n > 1 else np.nan) / np.maximum(1 - share, 1e-15)
+        self._scale = np.sqrt(1 - 1 / size if size > 1 else np.nan) / np.maximum(1 - share, 1e-15)
 
     def measure(self, scores: Floats) -> tuple[float, float]:
         """Return the loss and the score."""
-        f = self._halved(scores)
-        return self._mean(self._loss.heights(f, self._pairs.weight)), self._score(scores)
+        f = self._half_scores(scores)
+        return self._mean_loss(self._loss.heights(f, self._rows.weight)), self._metric(scores)
 
     def deviation(self, scores: Floats) -> Floats:
         """Return the deviations of the rows or queries."""
-        f, weight, total = self._halved(scores), self._pairs.weight, self._total
+        f, weight, pair_weight = self._half_scores(scores), self._rows.weight, self._pair_weight
         losses = self._loss.heights(f, weight)  # of each row, with the rows above it
-        mean = self._mean(losses)
-        excess = (losses - mean * self._above) / total
-        if self._query is not None:
-            return self._scale * np.bincount(self._query, weight * excess, len(self._scale))
+        mean = self._mean_loss(losses)
+        excess = (losses - mean * self._above) / pair_weight
+        if self._query_of_row is not None:
+            return self._scale * np.bincount(self._query_of_row, weight * excess, len(self._scale))
         losses = self._loss.heights(f, weight, "bottom")
-        return self._scale * (excess + (losses - mean * self._below) / total)
+        return self._scale * (excess + (losses - mean * self._below) / pair_weight)
 
-    def _halved(self, scores: Floats) -> Floats:
-        return scores[self._pairs.order] / 2
+    def _half_scores(self, scores: Floats) -> Floats:
+        return scores[self._rows.order] / 2
 
-    def _mean(self, losses: Floats) -> float:
-        return float(self._pairs.weight @ losses) / self._total
+    def _mean_loss(self, losses: Floats) -> float:
+        return float(self._rows.weight @ losses) / self._pair_weight
 
     def _class_factor(self) -> Floats:
         """Return W_r / (n_r - 1) for each row of one list."""
-        weight, above, below = self._pairs.weight, self._above > 0, self._below > 0
+        weight, above, below = self._rows.weight, self._above > 0, self._below > 0
         factor = np.zeros(len(weight))
         for rows in [above | below] if (above & below).any() else [above, below]:
-            n = effective_rows(weight[rows])
-            factor[rows] = float(weight[rows].sum()) / (n - 1) if n > 1 else np.nan
+            n_rows = effective_rows(weight[rows])
+            factor[rows] = float(weight[rows].sum()) / (n_rows - 1) if n_rows > 1 else np.nan
         return factor
 
 
@@ -366,14 +366,14 @@ class HeldOutMetric:
 
     def __init__(self, owner: str, scoring: object, rows: Rows) -> None:
         self._metric, self._without_group = metric_of_rows(owner, scoring, rows), []
-        unit = rows.qid
-        if unit is None:  # sets of equal rows, by relevance and then by features
-            unit = distinct_rows(rows.row_hash, rows.y, None, rows.weight)[-1]
+        unit_of_row = rows.qid
+        if unit_of_row is None:  # sets of equal rows, by relevance and then by features
+            unit_of_row = distinct_rows(rows.row_hash, rows.y, None, rows.weight)[-1]
         rows = replace(rows, X=None)  # no metric reads features, and each group would copy them
-        group_of_row = np.unique(unit, return_inverse=True)[1].ravel() % _MOST_GROUPS
+        group_of_row = np.unique(unit_of_row, return_inverse=True)[1].ravel() % _MOST_GROUPS
         for group in range(group_of_row.max() + 1):
-            kept = np.flatnonzero(group_of_row != group)
-            self._without_group.append((kept, metric_of_rows(owner, scoring, rows.take(kept))))
+            rest = np.flatnonzero(group_of_row != group)
+            self._without_group.append((rest, metric_of_rows(owner, scoring, rows.take(rest))))
 
     def measure(self, scores: Floats) -> tuple[float, float]:
         """Return minus the metric, and the metric."""
@@ -382,5 +382,5 @@ class HeldOutMetric:
 
     def deviation(self, scores: Floats) -> Floats:
         """Return the deviations of the groups."""
-        values = np.array([metric(scores[kept]) for kept, metric in self._without_group])
+        values = np.array([metric(scores[kept_rows]) for kept_rows, metric in self._without_group])
         return (values.mean() - values) * np.sqrt(1.0 - 1.0 / len(values))

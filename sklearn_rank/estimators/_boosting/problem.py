@@ -35,9 +35,9 @@ class Coefficients:
 
     def add(self, index: int, step: float) -> None:
         """Add a step to a coefficient."""
-        old = self.values.get(index, 0.0)
-        self.values[index] = old + step
-        self.l1_norm += abs(old + step) - abs(old)
+        old_value = self.values.get(index, 0.0)
+        self.values[index] = old_value + step
+        self.l1_norm += abs(old_value + step) - abs(old_value)
 
 
 @dataclass
@@ -69,11 +69,11 @@ class History:
     validation: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
-    def add(self, done: Round, value: float) -> None:
+    def add(self, last_round: Round, value: float) -> None:
         """Add a round, after which the objective has this value."""
-        self.coordinates.append(done.index)
-        self.steps.append(done.step)
-        self.decreases.append(done.decrease)
+        self.coordinates.append(last_round.index)
+        self.steps.append(last_round.step)
+        self.decreases.append(last_round.decrease)
         self.objective.append(value)
 
     def truncate(self, n_rounds: int) -> None:
@@ -101,7 +101,7 @@ class BoostingConfig:
         Whether there is a model after each iteration of the solver.
     tracks_margin : bool
         Whether the margin is recorded after each round.
-    balances : bool
+    is_balanced : bool
         Whether the offset balances the classes; else it is the error cut.
     alpha : float or None
         Strength of the ridge; None for rankers without one.
@@ -120,7 +120,7 @@ class BoostingConfig:
     tol: float
     has_stages: bool
     tracks_margin: bool
-    balances: bool
+    is_balanced: bool
     alpha: float | None = None
     power: float = 1.0
     selection: str = "steepest"
@@ -197,8 +197,8 @@ class BoostingProblem:
         # Two groups of masses are updated in place; others recompute value and gradient by round.
         if self.is_two_sided and hasattr(self.objective, "state"):
             return self.objective.state(scores, self.threads)
-        kind = SecondOrderState if self._is_second_order else ScoreState
-        return kind(self.objective, self.preferences, scores)
+        state_class = SecondOrderState if self._is_second_order else ScoreState
+        return state_class(self.objective, self.preferences, scores)
 
     def search(self, state: ObjectiveState) -> Candidate | None:
         """Return the weak ranker with the largest gain, the same in all processes."""
@@ -242,8 +242,8 @@ class BoostingProblem:
     def _is_second_order(self) -> bool:
         """Whether the steps or the gain need second derivatives."""
         # Steepest edges and exact steps need the first derivatives alone.
-        needs_them = not (self.gain is steepest and self.has_exact_steps)
-        return self.has_curvature and needs_them and not self.config.is_first_order
+        needs_second = not (self.gain is steepest and self.has_exact_steps)
+        return self.has_curvature and needs_second and not self.config.is_first_order
 
     @shared_property
     def smoothing(self) -> float:
@@ -257,15 +257,15 @@ class BoostingProblem:
     def auto_ridge(self, objective: Any) -> float:
         r"""Return the default ridge for an objective that has a curvature.
 
-        Its unit is :math:`\kappa / n`. The scale of second derivatives along weak rankers,
+        Its unit is :math:`\kappa / n_rows`. The scale of second derivatives along weak rankers,
         :math:`\kappa`, is the sum of the curvature over the rows at equal scores; n is the number
         of rows with a row below them, or above them if those are fewer (of the rarer class).
         """
-        pairs = self.preferences
-        curvature = objective.value_gradient_curvature(np.zeros(pairs.n_rows))[2]
-        n = min(number_of_rows(pairs.role_weights(side), pairs) for side in ("top", "bottom"))
-        unit = float(pairs.total(float(curvature.sum()))) / n
-        return _RIDGE_OF_STUMPS * unit if self.is_two_sided else unit
+        rows = self.preferences
+        curvature = objective.value_gradient_curvature(np.zeros(rows.n_rows))[2]
+        n_rows = min(number_of_rows(rows.role_weights(side), rows) for side in ("top", "bottom"))
+        mean_curvature = float(rows.total(float(curvature.sum()))) / n_rows
+        return _RIDGE_OF_STUMPS * mean_curvature if self.is_two_sided else mean_curvature
 
     def scores(self, coordinates: list[int], steps: list[float]) -> Floats:
         """Return the scores of the training rows after some rounds, in fit order."""
@@ -288,23 +288,23 @@ class BoostingProblem:
     @shared_property
     def _has_unit_weights(self) -> bool:
         """Whether the weights of all rows, of all processes, are one."""
-        pairs = self.preferences
-        return bool(pairs.smallest(float(pairs.has_unit_weights)))
+        preferences = self.preferences
+        return bool(preferences.smallest(float(preferences.has_unit_weights)))
 
     def push_step(self, log_scale: float = 0.0) -> PushStep:
         """Return the rule for steps on a p-norm push, pair weights times exp(log_scale)."""
         smoothing = self._smoothing_at(log_scale) if log_scale else self.smoothing
-        pairs = self.preferences
-        return PushStep(self.config.power, smoothing, pairs.largest_difference, pairs)
+        preferences = self.preferences
+        return PushStep(self.config.power, smoothing, preferences.largest_difference, preferences)
 
     def _smoothing_at(self, log_scale: float) -> float:
         """Return e with the pair weights multiplied by exp(log_scale)."""
-        pairs = self.preferences
+        preferences = self.preferences
         if self._has_unit_weights and log_scale == 0:  # exact, while logarithms round
-            return 1.0 / (2.0 * pairs.total_pair_weight)
+            return 1.0 / (2.0 * preferences.total_pair_weight)
         # ln max(N, N_eff), since the weights of pairs can leave the range of floats.
-        log_total = pairs.log_pair_weight()
-        log_size = max(log_total + log_scale, 2.0 * log_total - pairs.log_pair_weight(2.0))
+        log_total = preferences.log_pair_weight()
+        log_size = max(log_total + log_scale, 2.0 * log_total - preferences.log_pair_weight(2.0))
         return float(np.exp(-min(log_size, _LARGEST_LOG_SIZE))) / 2.0
 
     def _choose_gain(self) -> Gain:
@@ -366,7 +366,7 @@ class BoostingProblem:
             return np.asarray(self.weak_rankers.mean_contributions(indices, weights))
         if hasattr(rules, "coefficients"):
             return np.asarray(rules.coefficients(weights, n_features) * data.feature_means)
-        total = np.zeros(n_features)
+        sums = np.zeros(n_features)
         for rows in blocks(len(data.weight), working_rows(n_features)):
-            total += data.weight[rows] @ rules.contributions(data.X[rows], weights, n_features)
-        return total / data.weight.sum()
+            sums += data.weight[rows] @ rules.contributions(data.X[rows], weights, n_features)
+        return sums / data.weight.sum()

@@ -49,7 +49,7 @@ class IterationRecord:
         self.problem, self.history, self.n_iterations = problem, history, n_iterations
         self.coefficients = Coefficients()
         self._step_rule = problem.config.make_step_rule(problem, self.coefficients)
-        self._take = getattr(problem.weak_rankers, "take", None)
+        self._take_step = getattr(problem.weak_rankers, "take", None)
         for index, step in zip(history.coordinates, history.steps, strict=True):
             self._move(index, step)
 
@@ -79,17 +79,17 @@ class IterationRecord:
         """Return a step along h, and whether constraints cut it short."""
         # One process decides the step: rounding elsewhere must not give another model.
         rate = self.problem.config.learning_rate
-        full = self.problem.preferences.agree(rate * self._step_rule(state, candidate, h))
+        full_step = self.problem.preferences.agree(rate * self._step_rule(state, candidate, h))
         if not hasattr(self.problem.weak_rankers, "step_limits"):
-            return full, False
-        low, high = self.problem.weak_rankers.step_limits(candidate)
-        step = min(max(full, low), high)
-        return step, step != full
+            return full_step, False
+        lower, upper = self.problem.weak_rankers.step_limits(candidate)
+        step = min(max(full_step, lower), upper)
+        return step, step != full_step
 
-    def add(self, done: Round, state: ObjectiveState) -> bool:
+    def add(self, last_round: Round, state: ObjectiveState) -> bool:
         """Add a step of one coefficient; return whether the fit ends."""
-        self._move(done.index, done.step)
-        self.history.add(done, state.value)
+        self._move(last_round.index, last_round.step)
+        self.history.add(last_round, state.value)
         return self.n_left <= 0
 
     def replace(
@@ -108,8 +108,8 @@ class IterationRecord:
 
     def _move(self, index: int, step: float) -> None:
         self.coefficients.add(index, step)
-        if self._take is not None:
-            self._take(Candidate(index, 0.0), step)
+        if self._take_step is not None:
+            self._take_step(Candidate(index, 0.0), step)
 
 
 class FitRecord(IterationRecord):
@@ -144,24 +144,24 @@ class FitRecord(IterationRecord):
         self._state: ObjectiveState | None = None
         self._offsets = self._make_offsets() if problem.config.has_stages else None
 
-    def add(self, done: Round, state: ObjectiveState) -> bool:
+    def add(self, move: Round, state: ObjectiveState) -> bool:
         """Add a step of one coefficient; return whether the fit ends."""
-        is_full = super().add(done, state)
+        is_full = super().add(move, state)
         self._state = state
         if self._offsets is not None:
-            self.history.offsets.append(self._offsets(done, state))
+            self.history.offsets.append(self._offsets(move, state))
         if self.problem.config.tracks_margin:
-            size = self.coefficients.l1_norm or 1.0
-            self.history.margins.append(state.smallest_margin() / size)
+            l1_norm = self.coefficients.l1_norm or 1.0
+            self.history.margins.append(state.smallest_margin() / l1_norm)
             # G is of scaled weights, and their factor adds its logarithm to ln F.
-            self.history.smooth_margins.append((-state.value - self.problem.log_scale) / size)
-        validation = None
+            self.history.smooth_margins.append((-state.value - self.problem.log_scale) / l1_norm)
+        val_score = None
         if self._stopping is not None and self._held_out is not None:
             # Only the new rule is applied to the held-out rows.
-            rule = self.problem.weak_rankers.rules(np.array([done.index]))
-            change = rule.scores(self._held_out.X, np.array([done.step]), self.problem.threads)
-            validation = self._stopping.measure(self._stopping.scores + change)
-        self.was_ended = self.observe(len(self.history.steps), state.value, validation)
+            rule = self.problem.weak_rankers.rules(np.array([move.index]))
+            delta = rule.scores(self._held_out.X, np.array([move.step]), self.problem.threads)
+            val_score = self._stopping.measure(self._stopping.scores + delta)
+        self.was_ended = self.observe(len(self.history.steps), state.value, val_score)
         is_over = self._stopping is not None and self._stopping.is_over
         return is_full or self.was_ended or is_over
 
@@ -175,10 +175,10 @@ class FitRecord(IterationRecord):
     def end(self) -> dict[str, Any]:
         """Return the fitted attributes of the fit, up to the best round."""
         if self._stopping is not None:
-            best = self._stopping.best_round
-            if best < len(self.history.steps):  # the state is that of a later round
+            best_round = self._stopping.best_round
+            if best_round < len(self.history.steps):  # the state is that of a later round
                 self._state = None
-            self.history.truncate(best)
+            self.history.truncate(best_round)
         return self.attributes(self.history)
 
     def attributes(self, history: History) -> dict[str, Any]:
@@ -206,37 +206,37 @@ class FitRecord(IterationRecord):
 
     def _make_offsets(self) -> Callable[[Round, ObjectiveState], float] | None:
         """Return a function that computes the offset after a round; None in graded mode."""
-        positive, pairs = self.problem.positive, self.problem.preferences
+        positive, preferences = self.problem.positive, self.problem.preferences
         if positive is None:
             return None
-        if self.problem.config.balances:
-            return partial(stage_balance, positive, pairs)
-        return StageCuts(self.problem.data, pairs, self.scores).after_round
+        if self.problem.config.is_balanced:
+            return partial(stage_balance, positive, preferences)
+        return StageCuts(self.problem.data, preferences, self.scores).after_round
 
     def _offset(self) -> float:
         """Return the offset of the model so far."""
-        problem, history, balances = self.problem, self.history, self.problem.config.balances
+        problem, history, is_balanced = self.problem, self.history, self.problem.config.is_balanced
         has_offset = self._offsets is not None and bool(history.steps)
         # The error cuts of stages are of a sample.
-        if has_offset and (balances or problem.n_rows <= _MOST_ROWS):
+        if has_offset and (is_balanced or problem.n_rows <= _MOST_ROWS):
             return history.offsets[-1]
         scores = getattr(self._state, "scores", None)
-        return class_offset(problem.data, self.scores() if scores is None else scores, balances)
+        return class_offset(problem.data, self.scores() if scores is None else scores, is_balanced)
 
 
-def class_offset(data: Rows, scores: Floats, balances: bool) -> float:
+def class_offset(data: Rows, scores: Floats, is_balanced: bool) -> float:
     """Return the offset between the two classes for scores in the order of the preferences.
 
     It balances the exponential masses of the classes, or makes the fewest errors.
     """
-    pairs = data.preferences
-    positive = data.y[pairs.order]
-    if balances:
-        return balancing_offset(scores, positive, pairs.log_weight, pairs)
-    return -error_cut(scores, positive, pairs.weight, pairs)
+    preferences = data.preferences
+    positive = data.y[preferences.order]
+    if is_balanced:
+        return balancing_offset(scores, positive, preferences.log_weight, preferences)
+    return -error_cut(scores, positive, preferences.weight, preferences)
 
 
-def stage_balance(positive: Mask, rows: Preferences, done: Round, state: ObjectiveState) -> float:
+def stage_balance(positive: Mask, rows: Preferences, step_: Round, state: ObjectiveState) -> float:
     """Return the balancing offset after a round, of all rows; `positive` is the upper class."""
     if hasattr(state, "balancing_offset"):
         return float(state.balancing_offset())
@@ -257,30 +257,30 @@ class StageCuts:
         Returns the scores of all rows so far; called once the sample is drawn.
     """
 
-    def __init__(self, data: Rows, pairs: Preferences, scores: Callable[[], Floats]) -> None:
+    def __init__(self, data: Rows, preferences: Preferences, scores: Callable[[], Floats]) -> None:
         if data.shape[0] > _MOST_ROWS:
             sampled, weight = data.sample(_MOST_ROWS, by_class=True)
-            position = np.empty(pairs.n_rows, dtype=np.intp)
-            position[pairs.order] = np.arange(pairs.n_rows)
-            rows = position[sampled]
+            fit_index = np.empty(preferences.n_rows, dtype=np.intp)
+            fit_index[preferences.order] = np.arange(preferences.n_rows)
+            rows = fit_index[sampled]
         else:
-            rows, weight = np.arange(pairs.n_rows), pairs.weight
-        self._rows, self._sums = rows, pairs
-        sampled_scores = pairs.concat(scores()[rows])
+            rows, weight = np.arange(preferences.n_rows), preferences.weight
+        self._rows, self._sums = rows, preferences
+        sampled_scores = preferences.concat(scores()[rows])
         # Weights are negative in the lower class.
-        signed = pairs.concat(np.where(data.y[pairs.order[rows]], weight, -weight))
+        weights = preferences.concat(np.where(data.y[preferences.order[rows]], weight, -weight))
         self._order = np.argsort(sampled_scores, kind="stable")
-        self._scores, self._signed = sampled_scores[self._order], signed[self._order]
+        self._scores, self._signed_weight = sampled_scores[self._order], weights[self._order]
 
-    def after_round(self, done: Round, state: ObjectiveState) -> float:
+    def after_round(self, last_round: Round, state: ObjectiveState) -> float:
         """Return the offset: minus the cut."""
-        h = self._sums.concat(done.h[self._rows])[self._order]
-        self._scores += done.step * h
+        h = self._sums.concat(last_round.h[self._rows])[self._order]
+        self._scores += last_round.step * h
         if h.dtype == np.bool_:  # two sorted runs, which a stable sort merges in linear time
             runs = np.concatenate([np.flatnonzero(~h), np.flatnonzero(h)])
             order = runs[np.argsort(self._scores[runs], kind="stable")]
         else:
             order = np.argsort(self._scores, kind="stable")
         self._order, self._scores = self._order[order], self._scores[order]
-        self._signed = self._signed[order]
-        return -rising_cut(self._scores, self._signed)
+        self._signed_weight = self._signed_weight[order]
+        return -rising_cut(self._scores, self._signed_weight)

@@ -27,7 +27,7 @@ from sklearn_rank.estimators._boosting.early_stopping import (
     EarlyStopping,
     HeldOutLoss,
     HeldOutMetric,
-    Watched,
+    ValidationLoss,
     has_enough,
     metric_of_rows,
     split_validation,
@@ -257,13 +257,13 @@ class RoundsRanker(BaseRanker):
         train, held_out = split_validation(data, self.validation_fraction, seed)
         if not has_enough(self, held_out):
             return fit_phase(Phase(data, None, n_rounds))[0]
-        fitted, was_ended = fit_phase(Phase(train, held_out, n_rounds, is_search=self.refits))
+        fitted, was_ended = fit_phase(Phase(train, held_out, n_rounds, is_search=self.is_refitted))
         del train, held_out  # free the arrays that they have cached
-        best = fitted["n_iter_"]
-        if not self.refits or not best or was_ended:
+        best_round = fitted["n_iter_"]
+        if not self.is_refitted or not best_round or was_ended:
             return fitted
         curves = {name: fitted[name] for name in fitted if name.startswith("validation_")}
-        return fit_phase(Phase(data, None, best, "refit round"))[0] | curves
+        return fit_phase(Phase(data, None, best_round, "refit round"))[0] | curves
 
     # Validation rows -------------------------------------------------------------------
 
@@ -306,16 +306,16 @@ class RoundsRanker(BaseRanker):
     def check_training(self, data: Rows) -> None:
         """Raise ValueError for rows without a comparable pair, or that `scoring` can't measure."""
         super().check_training(data)
-        if self._watches(data) and self.scoring is not None:
+        if self._has_validation(data) and self.scoring is not None:
             rows = data if data.held_out is None else data.held_out
             metric_of_rows(type(self).__name__, self.scoring, rows)(np.zeros(len(rows.y)))
 
-    def _watches(self, data: Rows) -> bool:
+    def _has_validation(self, data: Rows) -> bool:
         """Whether validation rows are scored after each round."""
         return self.n_iter_no_change is not None or data.held_out is not None
 
     @property
-    def refits(self) -> bool:
+    def is_refitted(self) -> bool:
         """Whether a refit on all rows follows when held-out rows have chosen the rounds."""
         return self.refit_stopped and not getattr(self, "warm_start", False)
 
@@ -323,15 +323,15 @@ class RoundsRanker(BaseRanker):
         self, rows: Rows, losses: list[float], curve: list[float], tol: float = 0.0
     ) -> EarlyStopping:
         """Return the rule of early stopping on held-out rows; `losses` and `curve` grow."""
-        watched: Watched
+        validation_loss: ValidationLoss
         if self.scoring is None:
-            watched = HeldOutLoss(
+            validation_loss = HeldOutLoss(
                 rows, lambda f: self._score_order(rows.y, f, rows.qid, rows.weight)
             )
         else:
-            watched = HeldOutMetric(type(self).__name__, self.scoring, rows)
+            validation_loss = HeldOutMetric(type(self).__name__, self.scoring, rows)
         patience = self.n_iter_no_change if has_enough(self, rows) else None
-        return EarlyStopping(np.zeros(len(rows.y)), watched, losses, curve, patience, tol)
+        return EarlyStopping(np.zeros(len(rows.y)), validation_loss, losses, curve, patience, tol)
 
     # Categories -------------------------------------------------------------------------
 
@@ -375,13 +375,13 @@ class RoundsRanker(BaseRanker):
         X = as_table(X)
         validate_data(self, X, reset=reset, skip_check_array=True)
         refuse_dates(type(self).__name__, X, codes.positions)
-        coded = codes.encode(X)
-        checks: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        encoded = codes.encode(X)
+        kwargs: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # as in `BaseRanker`
                 if "y" in options:
-                    return check_X_y(coded, options.pop("y"), estimator=self, **checks, **options)
-                return check_array(coded, estimator=self, **checks)
+                    return check_X_y(encoded, options.pop("y"), estimator=self, **kwargs, **options)
+                return check_array(encoded, estimator=self, **kwargs)
         except (TypeError, ValueError):
             self.check_columns(X, reset=reset)
             raise
@@ -418,6 +418,6 @@ def _find_categorical(X: Any, categorical_features: Any, owner: str) -> tuple[in
                 f"{n_features} features. Got {len(features)}."
             )
         return tuple(np.flatnonzero(features).tolist())
-    named = dict.fromkeys(features.tolist())
+    columns = dict.fromkeys(features.tolist())
     names = getattr(X, "columns", None)
-    return tuple(sorted(by_position(owner, "categorical_features", named, names, n_features)))
+    return tuple(sorted(by_position(owner, "categorical_features", columns, names, n_features)))

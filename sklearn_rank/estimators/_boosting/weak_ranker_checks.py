@@ -40,8 +40,8 @@ class WeakRankerChecks(RoundsRanker):
         else:  # a user's own model may be additive: its rules show it after the fit
             is_allowed = self._allowed["weak_ranker"].allows(self.weak_ranker)
             is_additive = is_allowed and self._model.name != "estimator"
-        allowed = "with weak_ranker='stump', 'feature' or a model whose rules have contributions"
-        return "" if is_additive else f"{allowed}. Got weak_ranker={self.weak_ranker!r}"
+        needed = "with weak_ranker='stump', 'feature' or a model whose rules have contributions"
+        return "" if is_additive else f"{needed}. Got weak_ranker={self.weak_ranker!r}"
 
     def _sum_by_feature(self, X: Any) -> Floats:
         return self.weak_rankers_.contributions(X, self.estimator_weights_, X.shape[1])
@@ -67,15 +67,15 @@ class WeakRankerChecks(RoundsRanker):
         parameters = [(self, "monotonic_cst"), (self, "categorical_features")]
         if self._has_stumps:
             parameters += [(model, name) for name in Stumps().get_params()]
-        used = [
+        settings = [
             f"{name} of {type(owner).__name__}"
             for owner, name in parameters
             if _is_used(getattr(owner, name))
         ]
         refused = self._refused_by()
-        if refused and used:
+        if refused and settings:
             raise ValueError(
-                f"{used[0]} is for stumps that are chosen one by one: it can't be used with "
+                f"{settings[0]} is for stumps that are chosen one by one: it can't be used with "
                 f"{refused}."
             )
         if getattr(model, "min_bin_events", 0) > 0 and self.relevance == "graded":
@@ -119,10 +119,10 @@ class WeakRankerChecks(RoundsRanker):
 
     def _check_features(self, X: Any) -> None:
         super()._check_features(X)
-        allowed = getattr(self._model, "largest_value", np.inf)
-        if allowed < np.inf:
-            user = f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}"
-            check_size(user, largest_size(X), allowed)
+        max_value = getattr(self._model, "largest_value", np.inf)
+        if max_value < np.inf:
+            owner = f"{type(self).__name__} with weak_ranker={self.weak_ranker!r}"
+            check_size(owner, largest_size(X), max_value)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags; missing and sparse input depend on the weak ranker."""

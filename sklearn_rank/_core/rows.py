@@ -229,7 +229,7 @@ class FitRows(Sums):
         Maximum number of bins of a feature, for models with thresholds.
     seed : int
         Seed of random choices.
-    earlier : Rules or None
+    earlier_rules : Rules or None
         The rules of the earlier rounds of a warm start.
     constraints : StumpConstraints or None
         The constraints on stumps; None for other models.
@@ -248,7 +248,7 @@ class FitRows(Sums):
     threads: ThreadPool
     max_bins: int = 64
     seed: int = 0
-    earlier: arrays.Setting = None
+    earlier_rules: arrays.Setting = None
     constraints: arrays.Setting = None
 
     def __post_init__(self) -> None:
@@ -415,9 +415,7 @@ class DistinctRows:
     def __init__(self, rows: Rows, code: Codes | None = None) -> None:
         code = rows.row_hash if code is None else code
         self._rows = rows
-        self.first, self._weight, _, self._set_of_row = distinct_rows(
-            code, rows.y, None, rows.weight
-        )
+        self.first, self._weight, _, self._set_id = distinct_rows(code, rows.y, None, rows.weight)
         code = code[self.first]
         class_code = np.unique(rows.y[self.first], return_inverse=True)[1]
         # Rows with equal features go where that of the rarest relevance goes: the rarest rows are
@@ -446,13 +444,13 @@ class DistinctRows:
         bounds = np.append(0, np.cumsum(self.n_units[order]))
         n_taken = np.diff(count(bounds), axis=1)
         n_taken[:, order] = n_taken.copy()
-        part_of_row = np.argmax(n_taken, axis=0)[self._representative][self._set_of_row]
-        is_heavy = self._is_heavy[self._set_of_row]
+        part_of_row = np.argmax(n_taken, axis=0)[self._representative][self._set_id]
+        is_heavy = self._is_heavy[self._set_id]
         row, part_of_heavy = np.nonzero((n_taken * self._is_heavy).T)
         n_taken = n_taken[part_of_heavy, row]
         if (self._rows.weight == 1).all():  # whole rows
             heavy_rows = np.flatnonzero(is_heavy)
-            heavy_rows = heavy_rows[np.argsort(self._set_of_row[heavy_rows], kind="stable")]
+            heavy_rows = heavy_rows[np.argsort(self._set_id[heavy_rows], kind="stable")]
             part_of_row[heavy_rows] = np.repeat(part_of_heavy, n_taken)
             return self._rows, part_of_row
         light, weight = np.flatnonzero(~is_heavy), self._weight[row] * n_taken / self.n_units[row]

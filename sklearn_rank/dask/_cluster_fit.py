@@ -101,7 +101,7 @@ class ClusterFit:
 
     def _attempt(self) -> dict[str, Any]:
         """Run the fit once, from the last checkpoint."""
-        plan = replace(self.plan, fit=uuid4().hex, earlier=self.attributes)
+        plan = replace(self.plan, fit=uuid4().hex, earlier_rules=self.attributes)
         tasks: list[Any] = []
         try:
             # Two fits at once would wait for each other's workers.

@@ -65,7 +65,7 @@ class FitPlan:
         Name of the fit.
     tracker : dict
         Address of XGBoost's tracker.
-    earlier : dict or None
+    earlier_rules : dict or None
         Fitted attributes that the fit continues.
     """
 
@@ -76,7 +76,7 @@ class FitPlan:
     is_whole: bool
     fit: str = ""
     tracker: dict[str, Any] = field(default_factory=dict)
-    earlier: Attributes | None = None
+    earlier_rules: Attributes | None = None
 
 
 Outcome = tuple[Attributes | None, str, list[RoundMessage], list[Any]]
@@ -158,7 +158,7 @@ def _fit(
     warnings: dict[Any, bool] = {}  # without repeats, in order; of this thread, and so this fit
     IS_MUTED.set(lambda *warning: warnings.setdefault(warning, True))
     with peer_lost_in_trees():
-        attributes = fit_rows(estimator, rows, collective, box, plan.earlier)
+        attributes = fit_rows(estimator, rows, collective, box, plan.earlier_rules)
     return attributes if rank == 0 else None, digest_of(attributes), box.pending(), [*warnings]
 
 

@@ -42,11 +42,11 @@ class BinSums:
         self.codes = codes
         self.n_bins = n_bins
         self._threads = threads
-        entries = min(_MOST_ENTRIES, max(n_rows // 2, n_bins))
-        self._width = 1  # features in one joint code
-        while self._width < n_features and n_bins ** (self._width + 1) <= entries:
-            self._width += 1
-        n_matrices = -(-n_features // self._width)
+        max_entries = min(_MOST_ENTRIES, max(n_rows // 2, n_bins))
+        self._n_joined = 1  # features in one joint code
+        while self._n_joined < n_features and n_bins ** (self._n_joined + 1) <= max_entries:
+            self._n_joined += 1
+        n_matrices = -(-n_features // self._n_joined)
         # One array, not one a matrix: the system gives memory for it in fewer, larger pages.
         self._joint = np.empty((n_matrices, n_rows), dtype=np.int32)
         threads.map(self._join_codes, n_matrices)
@@ -54,12 +54,12 @@ class BinSums:
         self._tables = np.zeros((n_matrices, 0, 0))
 
     def _join_codes(self, index: int) -> None:
-        first, joint = index * self._width, self._joint[index]
-        joint[:] = self.codes[first]
-        for feature in range(first + 1, first + self._width):
-            joint *= self.n_bins
+        first_feature, joint_code = index * self._n_joined, self._joint[index]
+        joint_code[:] = self.codes[first_feature]
+        for feature in range(first_feature + 1, first_feature + self._n_joined):
+            joint_code *= self.n_bins
             if feature < len(self.codes):  # the last matrix may have fewer features
-                joint += self.codes[feature]
+                joint_code += self.codes[feature]
 
     def at(self, rows: Indices) -> BinSums:
         """Return some of the rows."""
@@ -82,7 +82,7 @@ class BinSums:
 
     def _prepare(self, n_groups: int) -> None:
         """Make the matrices and their tables, once a fit."""
-        n_entries = self.n_bins**self._width
+        n_entries = self.n_bins**self._n_joined
         self._tables = np.zeros((len(self._joint), n_groups, n_entries))
         self._matrices = [csr_matrix((n_groups, n_entries)) for _ in self._joint]
         for matrix, joint in zip(self._matrices, self._joint, strict=True):
@@ -91,7 +91,7 @@ class BinSums:
 
     def _sum_out(self, n_groups: int) -> Floats:
         """Reduce joint tables to one histogram for each feature."""
-        n_bins, width = self.n_bins, self._width
+        n_bins, width = self.n_bins, self._n_joined
         sums = np.empty((n_groups, len(self._joint), width, n_bins))
         tables = self._tables
         for position in range(width - 1):
@@ -104,16 +104,16 @@ class BinSums:
 
     def look_up(self, tables: Floats) -> Floats:
         """Return ``sum_j tables[j, code_j]`` for each row."""
-        out = np.zeros(self.codes.shape[1])
+        scores = np.zeros(self.codes.shape[1])
         for index, joint_code in enumerate(self._joint):
-            first = index * self._width
-            joined = tables[first : first + self._width]
-            if not joined.any():
+            first_feature = index * self._n_joined
+            feature_tables = tables[first_feature : first_feature + self._n_joined]
+            if not feature_tables.any():
                 continue
             # The last matrix may have fewer features.
-            fill = np.zeros((self._width - len(joined), self.n_bins))
+            padding = np.zeros((self._n_joined - len(feature_tables), self.n_bins))
             sums = np.zeros(1)
-            for table in (*joined, *fill):
+            for table in (*feature_tables, *padding):
                 sums = (sums[:, np.newaxis] + table).ravel()
-            out += sums.take(joint_code)
-        return out
+            scores += sums.take(joint_code)
+        return scores

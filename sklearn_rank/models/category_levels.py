@@ -51,8 +51,8 @@ def category_bins(
         )
     bin_of |= {level: len(bin_of) + index for index, level in enumerate(unnamed)}
     bins = np.array([-1 if level is None else bin_of[level] for level in levels], dtype=np.intp)
-    used = bins >= 0
-    bins[used] = np.unique(bins[used], return_inverse=True)[1].ravel()  # no gaps
+    is_present = bins >= 0
+    bins[is_present] = np.unique(bins[is_present], return_inverse=True)[1].ravel()  # no gaps
     return FeatureBins(categories=bins, ordered=is_ordered)
 
 
@@ -73,11 +73,11 @@ def _levels_of_entries(
                 f"Feature {feature} has {entry!r}."
             )
         levels = list(entry) if is_list else [entry]
-        wrong = [level for level in levels if _is_list(level) or is_missing(level)]
-        if wrong:
+        invalid = [level for level in levels if _is_list(level) or is_missing(level)]
+        if invalid:
             raise ValueError(
                 f"{parameter} of {owner} must have single levels, none missing. Feature {feature} "
-                f"has {wrong[0]!r}."
+                f"has {invalid[0]!r}."
             )
         yield levels
 

@@ -58,7 +58,7 @@ class FittedClones:
         self._estimator = estimator
         self._X = rows.X[rows.order]
         self._seed = rows.seed
-        rules = EstimatorRules([], [], []) if rows.earlier is None else rows.earlier
+        rules = EstimatorRules([], [], []) if rows.earlier_rules is None else rows.earlier_rules
         # Each with the smallest prediction on the training rows, and the range.
         self._clones = list(zip(rules.estimators, rules.low, rules.width, strict=True))
         self._h: Values = np.zeros(0)
@@ -66,17 +66,17 @@ class FittedClones:
     def search(self, gradient: RowGradient, gain: Gain) -> Candidate | None:
         """Fit a clone to the signs of minus the gradient."""
         target, weight = -np.sign(gradient.data), np.abs(gradient.data)
-        rows = weight > 0
-        if not rows.any():
+        has_weight = weight > 0
+        if not has_weight.any():
             return None
         estimator = clone(self._estimator)
         # A seed of its own in each round, the same after a warm start.
         rng = np.random.default_rng([self._seed, len(self._clones)])
-        seeded = [k for k in estimator.get_params() if k.rpartition("__")[2] == "random_state"]
-        estimator.set_params(**{name: int(rng.integers(2**31 - 1)) for name in seeded})
+        seed_names = [k for k in estimator.get_params() if k.rpartition("__")[2] == "random_state"]
+        estimator.set_params(**{name: int(rng.integers(2**31 - 1)) for name in seed_names})
         # Weights of mean one: regularised estimators expect them.
-        weight = weight[rows] / weight[rows].mean()
-        estimator.fit(self._X[rows], target[rows], sample_weight=weight)
+        weight = weight[has_weight] / weight[has_weight].mean()
+        estimator.fit(self._X[has_weight], target[has_weight], sample_weight=weight)
         prediction = predictions(estimator, self._X)
         low, width = float(prediction.min()), float(np.ptp(prediction))
         if width == 0:

@@ -61,7 +61,7 @@ class KernelModel:
             matrix = self._whole_matrix()
         self._matrix = matrix
         self._block_rows = working_rows(self.n_coordinates)
-        self._kept: dict[int, Floats] = {}
+        self._kept_blocks: dict[int, Floats] = {}
         self._diagonal = self._keep_blocks() if matrix is None else np.diagonal(matrix)
 
     def _whole_matrix(self) -> Floats:
@@ -97,13 +97,13 @@ class KernelModel:
         """Compute every block once, keep the largest that fit, and return the diagonal."""
         diagonal = np.empty(self.n_coordinates)
         # Beside the kept blocks there is one more, whose kernel may need twice its size.
-        room = working_rows(1, 1) - 3 * working_rows(1)
+        free_values = working_rows(1, 1) - 3 * working_rows(1)
         for rows in reversed(list(self._blocks())):
             block = self._block(rows)
             diagonal[rows] = np.diagonal(block, offset=rows.start)
-            if block.size <= room:
-                room -= block.size
-                self._kept[rows.start] = block
+            if block.size <= free_values:
+                free_values -= block.size
+                self._kept_blocks[rows.start] = block
         return diagonal
 
     def _blocks(self) -> Iterator[slice]:
@@ -135,14 +135,14 @@ class KernelModel:
         """Return the kernel matrix times a vector."""
         if self._matrix is not None:
             return np.asarray(self._matrix @ coefficients)
-        out = np.zeros(self.n_coordinates)
+        product = np.zeros(self.n_coordinates)
         for rows in self._blocks():
-            block = self._kept.get(rows.start)
+            block = self._kept_blocks.get(rows.start)
             if block is None:
                 block = self._block(rows)
-            out[rows] += block @ coefficients[: rows.stop]
-            out[: rows.start] += block[:, : rows.start].T @ coefficients[rows]
-        return out
+            product[rows] += block @ coefficients[: rows.stop]
+            product[: rows.start] += block[:, : rows.start].T @ coefficients[rows]
+        return product
 
 
 @dataclass(frozen=True, eq=False)

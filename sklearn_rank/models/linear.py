@@ -96,13 +96,13 @@ class LinearModel:
         n_rows = self.X.shape[0]
         if not sparse.issparse(self.X) or self.X.format != "csr" or self.X.nnz < 2 * _STRIPE:
             return [(slice(0, n_rows), self.X)]
-        values, columns, start = self.X.data, self.X.indices, self.X.indptr
+        values, columns, pointer = self.X.data, self.X.indices, self.X.indptr
         n_stripes = min(_MOST_STRIPES, self.X.nnz // _STRIPE)
-        ends = np.searchsorted(start, np.linspace(0, self.X.nnz, n_stripes + 1)[1:-1])
+        row_ends = np.searchsorted(pointer, np.linspace(0, self.X.nnz, n_stripes + 1)[1:-1])
         stripes = []
-        for first, last in pairwise([0, *ends.tolist(), n_rows]):
-            stored = slice(start[first], start[last])
-            arrays = values[stored], columns[stored], start[first : last + 1] - start[first]
+        for first, last in pairwise([0, *row_ends.tolist(), n_rows]):
+            entries = slice(pointer[first], pointer[last])
+            arrays = values[entries], columns[entries], pointer[first : last + 1] - pointer[first]
             matrix = sparse.csr_array(arrays, shape=(last - first, self.X.shape[1]))
             stripes.append((slice(first, last), matrix))
         return stripes
@@ -111,9 +111,9 @@ class LinearModel:
         """Return values of the rows in fit order in the order of X."""
         if self._order is None:
             return values
-        by_row = np.zeros(self.X.shape[0])
-        by_row[self._order] = values
-        return by_row
+        row_values = np.zeros(self.X.shape[0])
+        row_values[self._order] = values
+        return row_values
 
     def at_rows(self, rows: Indices | slice) -> LinearModel:
         """Return the model of some rows, in fit order; a slice of all of them copies nothing."""
@@ -133,11 +133,11 @@ class LinearModel:
         if gradient.curvature is not None:
             bounds = self._bounds(self._rows.total(self._curvature_sums(gradient.curvature)))
         slopes = self._by_row(gradient.data) @ self.X
-        edges, size = self._rows.totals(-slopes, float(np.abs(gradient.data).sum()))
+        edges, l1_norm = self._rows.totals(-slopes, float(np.abs(gradient.data).sum()))
         low, high = self._ranges
         # A column far from zero has large products with the gradient, which sums to zero: a small
         # edge may be rounding. The edge of a constant column is nothing else.
-        rounding = EDGE_ROUNDING * np.maximum(np.abs(low), np.abs(high)) * size
+        rounding = EDGE_ROUNDING * np.maximum(np.abs(low), np.abs(high)) * l1_norm
         # So is that of a subnormal range: a quotient by it overflows.
         is_constant = high - low < np.finfo(np.float64).tiny
         edges[(np.abs(edges) <= rounding) | is_constant] = 0.0
@@ -153,17 +153,17 @@ class LinearModel:
         total = np.full(self.n_coordinates, curvature.sum())
         if sparse.issparse(self.X):
             return np.stack([total, self.X.T @ curvature, self.square_sums(curvature)])
-        sums, middle = np.zeros((2, self.n_coordinates)), self._middle
+        sums, centre = np.zeros((2, self.n_coordinates)), self._centre
         for rows in blocks(len(curvature), _FEW_ROWS):
-            x, c = self.X[rows] - middle, curvature[rows]
+            x, c = self.X[rows] - centre, curvature[rows]
             sums += c @ x, np.einsum("i,ij,ij->j", c, x, x)
         return np.concatenate([total[None], sums])
 
     def values(self, candidate: Candidate) -> Values:
         """Return a feature on the training rows; a boolean array when it is 0/1."""
         column = self._by_column[:, [candidate.index]]
-        dense = column.toarray() if sparse.issparse(column) else column
-        h = np.asarray(dense, dtype=float).ravel()
+        array = column.toarray() if sparse.issparse(column) else column
+        h = np.asarray(array, dtype=float).ravel()
         h = h if self._order is None else h[self._order]
         is_mask = float(np.all((h == 0) | (h == 1)))
         return h == 1 if self._rows.smallest(is_mask) else h
@@ -189,7 +189,7 @@ class LinearModel:
         return self._rows.smallest(low), self._rows.largest(high)
 
     @property
-    def _middle(self) -> Floats:
+    def _centre(self) -> Floats:
         """The origin of the features in sums of their squares: small numbers lose no digits."""
         low, high = self._ranges
         return np.zeros_like(low) if sparse.issparse(self.X) else low / 2 + high / 2
@@ -200,13 +200,13 @@ class LinearModel:
         The smaller of ``2 sum c (x - mean)^2`` and, x mapped to t in [0, 1] by its range r,
         ``r^2 min(c @ t, c @ (1 - t))``.
         """
-        (low, high), middle = self._ranges, self._middle
-        total, first, second = sums
-        spread = np.divide(first**2, total, out=np.zeros_like(first), where=total > 0)
-        reach = np.minimum(first + total * (middle - low), total * (high - middle) - first)
-        bounds = np.minimum(2 * (second - spread), (high - low) * reach)
+        (low, high), centre = self._ranges, self._centre
+        sum_c, sum_cx, sum_cxx = sums
+        squared_mean = np.divide(sum_cx**2, sum_c, out=np.zeros_like(sum_cx), where=sum_c > 0)
+        max_moment = np.minimum(sum_cx + sum_c * (centre - low), sum_c * (high - centre) - sum_cx)
+        bounds = np.minimum(2 * (sum_cxx - squared_mean), (high - low) * max_moment)
         # Bounds are differences of sums: smaller ones may be rounding alone.
-        return np.maximum(bounds, EDGE_ROUNDING * (second + total * (high - low) ** 2))
+        return np.maximum(bounds, EDGE_ROUNDING * (sum_cxx + sum_c * (high - low) ** 2))
 
     # Function space -------------------------------------------------------------------
 

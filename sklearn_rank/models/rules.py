@@ -104,20 +104,20 @@ class EstimatorRules:
         if not all(hasattr(e, "feature_importances_") for e in self.estimators):
             return None
         shares = zip(credit, self.estimators, strict=True)
-        return sum((k * e.feature_importances_ for k, e in shares), np.zeros(n_features))
+        return sum((share * e.feature_importances_ for share, e in shares), np.zeros(n_features))
 
     def scores(self, X: Any, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X."""
-        last = deque(self.staged_scores(X, weights), maxlen=1)
-        return last.pop() if last else np.zeros(X.shape[0])
+        last_scores = deque(self.staged_scores(X, weights), maxlen=1)
+        return last_scores.pop() if last_scores else np.zeros(X.shape[0])
 
     def staged_scores(self, X: Any, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
-        out = np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0])
         rules = zip(weights, self.estimators, self.low, self.width, strict=False)
         for weight, estimator, low, width in rules:
-            out = out + weight / width * (predictions(estimator, X) - low)
-            yield out
+            scores = scores + weight / width * (predictions(estimator, X) - low)
+            yield scores
 
 
 def linear_contributions(X: Any, coefficients: Floats) -> Floats:

@@ -112,8 +112,8 @@ class StumpColumns:
         both_sides: bool,
         subsets: Subsets,
     ) -> None:
-        bins, usable = binned.bins, binned.is_usable
-        n_features, depth = usable.shape
+        bins, is_usable = binned.bins, binned.is_usable
+        n_features, depth = is_usable.shape
         self.bins: list[Any] = list(bins)
         self._sums = BinSums(binned.codes, depth, rows.threads)
         self._weight = rows.weight
@@ -121,18 +121,18 @@ class StumpColumns:
         self._n_values = [feature.n_values for feature in bins]
         n_values = np.array(self._n_values)
         self._is_value = np.arange(depth) < n_values[:, np.newaxis]
-        is_valid = usable.copy()
+        is_valid = is_usable.copy()
         is_valid[n_values > 0, 0] = False  # no threshold lies below the first bin
         self._categorical = [j for j, f in enumerate(bins) if not f.has_order and f.n_values]
-        self._is_subset = np.zeros(usable.shape, dtype=bool)
+        self._is_subset = np.zeros(is_usable.shape, dtype=bool)
         self._is_subset[self._categorical] = self._is_value[self._categorical]
         # Features whose missing values may have a stump of their own, or both sides of thresholds.
-        self._missing_bin = missing = np.array([feature.missing for feature in bins])
-        tells = missing < depth  # a last bin without rows may be beyond `depth`
-        tells[tells] = usable[tells, missing[tells]]
-        self._tells_missing, has_both = tells, both_sides & tells
+        self._missing_bin = missing_bin = np.array([feature.missing for feature in bins])
+        is_separable = missing_bin < depth  # a last bin without rows may be beyond `depth`
+        is_separable[is_separable] = is_usable[is_separable, missing_bin[is_separable]]
+        self._has_missing_bin, has_both = is_separable, both_sides & is_separable
         # -1, a bin whose sums are never used, where they have one side only.
-        self._missing = np.where(has_both, missing, -1)
+        self._shared_missing = np.where(has_both, missing_bin, -1)
         n_sides = 2 if has_both.any() else 1
         self._shape = (n_features, depth, n_sides)
         self._is_valid = np.repeat(is_valid[..., np.newaxis], n_sides, axis=2)
@@ -169,21 +169,21 @@ class StumpColumns:
         self, gradient: RowGradient, gain: Gain, excluded: Sequence[int] = ()
     ) -> Candidate | None:
         """Return the stump with the largest gain, without those excluded; ties go to the first."""
-        by_bin, curvature = self._sums.sum_by_bin(gradient), None
-        has_shares = len(by_bin) == 2  # edges are differences of shares, or sums
+        bin_sums, curvature = self._sums.sum_by_bin(gradient), None
+        has_shares = len(bin_sums) == 2  # edges are differences of shares, or sums
         size = 1.0 if has_shares else float(np.abs(gradient.data).sum())
         if gradient.curvature is None:
-            by_bin, size = self._rows.totals(by_bin, size)
+            bin_sums, size = self._rows.totals(bin_sums, size)
         else:
             curvature = self._sums.sum_by_bin(RowGradient.signed(gradient.curvature))[0]
-            by_bin, curvature, size = self._rows.totals(by_bin, curvature, size)
-        index = self._best(by_bin, gain, curvature, excluded)
+            bin_sums, curvature, size = self._rows.totals(bin_sums, curvature, size)
+        index = self._best(bin_sums, gain, curvature, excluded)
         if self._categorical:
             self._subsets.agree(self._rows)
         if index is None:
             return None
         feature, h = self.feature_and_members(index)
-        ones, zeros = by_bin[:, feature] @ h, by_bin[:, feature] @ ~h
+        ones, zeros = bin_sums[:, feature] @ h, bin_sums[:, feature] @ ~h
         edge = np.subtract(*(ones / (ones + zeros))) if has_shares else -ones[0]
         if abs(edge) <= EDGE_ROUNDING * (1.0 if has_shares else size):
             return None
@@ -193,24 +193,24 @@ class StumpColumns:
         return Candidate(index, float(edge), ones, zeros, bound)
 
     def _best(
-        self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
+        self, bin_sums: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
         """Return the coordinate of the best stump, subsets of categories included."""
         # Categories are sorted by the ratio of their sums: the best subset is a range (`Subsets`).
-        order = self._order(by_bin, curvature) if self._categorical else {}
-        totals, bounds = by_bin[:, 0].sum(axis=-1), None
+        order = self._order(bin_sums, curvature) if self._categorical else {}
+        totals, bounds = bin_sums[:, 0].sum(axis=-1), None
         if curvature is not None:
             total = curvature.sum(axis=-1)[:, np.newaxis, np.newaxis]
-            bounds = smaller_side(self._above(curvature[np.newaxis], order)[0], total)
+            bounds = smaller_side(self._sums_at_one(curvature[np.newaxis], order)[0], total)
         is_candidate, limits = self._allowed()
-        gains = np.array(gain(self._above(by_bin, order), totals, bounds, limits))
+        gains = np.array(gain(self._sums_at_one(bin_sums, order), totals, bounds, limits))
         gains[~is_candidate] = -np.inf
         # An excluded stump gives way to the next best one.
-        while (best := first_positive(gains.ravel())) is not None:
-            index = self._coordinate(best, gains.shape, order)
+        while (best_entry := first_positive(gains.ravel())) is not None:
+            index = self._coordinate(best_entry, gains.shape, order)
             if index not in excluded:
                 return index
-            gains.flat[best] = -np.inf
+            gains.flat[best_entry] = -np.inf
         return None
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
@@ -220,42 +220,42 @@ class StumpColumns:
         """
         if not self._categorical:
             return self._is_valid, None
-        further = np.repeat(self._is_valid & self._is_subset[..., np.newaxis], 2, axis=2)
-        return np.concatenate([self._is_valid, further], axis=2), None
+        is_valid_subset = np.repeat(self._is_valid & self._is_subset[..., np.newaxis], 2, axis=2)
+        return np.concatenate([self._is_valid, is_valid_subset], axis=2), None
 
-    def _above(self, by_bin: Floats, order: dict[int, Indices]) -> Floats:
+    def _sums_at_one(self, bin_sums: Floats, order: dict[int, Indices]) -> Floats:
         """Return the sums where h = 1, of shape (n_groups, n_features, n_bins, n_sides).
 
         Bins of categories are taken in their order, with two more sides: the sums of the categories
         below, and of all but one.
         """
         if not order:
-            return self._sums_above(by_bin)
-        by_bin = by_bin.copy()
+            return self._sums_above(bin_sums)
+        bin_sums = bin_sums.copy()
         for j, sorted_bins in order.items():
-            by_bin[:, j] = by_bin[:, j, sorted_bins]
-        values = np.where(self._is_value, by_bin, 0.0)
-        below = np.cumsum(values, axis=-1) - values
-        all_but_one = values.sum(axis=-1, keepdims=True) - values
-        sides = [self._sums_above(by_bin), below[..., np.newaxis], all_but_one[..., np.newaxis]]
+            bin_sums[:, j] = bin_sums[:, j, sorted_bins]
+        value_sums = np.where(self._is_value, bin_sums, 0.0)
+        below = np.cumsum(value_sums, axis=-1) - value_sums
+        all_but_one = value_sums.sum(axis=-1, keepdims=True) - value_sums
+        sides = [self._sums_above(bin_sums), below[..., np.newaxis], all_but_one[..., np.newaxis]]
         return np.concatenate(sides, axis=-1)
 
-    def _sums_above(self, by_bin: Floats) -> Floats:
+    def _sums_above(self, bin_sums: Floats) -> Floats:
         """Return the sums where h = 1: of values, from each bin on; of other bins, in it."""
-        values = by_bin * self._is_value
+        values = bin_sums * self._is_value
         above = values[..., ::-1].cumsum(axis=-1)[..., ::-1]
-        above += by_bin - values  # other bins come after the values: nothing is above them
+        above += bin_sums - values  # other bins come after the values: nothing is above them
         if self._shape[2] == 1:
             return above[..., np.newaxis]
-        missing = by_bin[:, np.arange(len(self._missing)), self._missing]
-        both = np.repeat(above[..., np.newaxis], 2, axis=-1)
-        both[..., 1] += missing[..., np.newaxis]
-        return both
+        missing_sums = bin_sums[:, np.arange(len(self._shared_missing)), self._shared_missing]
+        two_sides = np.repeat(above[..., np.newaxis], 2, axis=-1)
+        two_sides[..., 1] += missing_sums[..., np.newaxis]
+        return two_sides
 
-    def _order(self, by_bin: Floats, curvature: Floats | None) -> dict[int, Indices]:
+    def _order(self, bin_sums: Floats, curvature: Floats | None) -> dict[int, Indices]:
         """Return the bins of each categorical feature, values sorted by ratio."""
         curvature = None if curvature is None else curvature[self._categorical]
-        ratio = _ratios(by_bin[:, self._categorical], by_bin[:, 0].sum(axis=-1), curvature)
+        ratio = _ratios(bin_sums[:, self._categorical], bin_sums[:, 0].sum(axis=-1), curvature)
         ratio[~self._is_value[self._categorical]] = np.inf
         sorted_bins = np.argsort(ratio, axis=1, kind="stable")
         return dict(zip(self._categorical, sorted_bins, strict=True))
@@ -312,11 +312,11 @@ class StumpColumns:
 
     def pull_back(self, gradient: Floats) -> Floats:
         """Return the gradient by the coefficients."""
-        by_bin = self._rows.total(self._sums.sum_by_bin(RowGradient.signed(gradient)))
-        above = np.where(self._is_valid, self._sums_above(by_bin)[0], 0.0)
+        bin_sums = self._rows.total(self._sums.sum_by_bin(RowGradient.signed(gradient)))
+        above = np.where(self._is_valid, self._sums_above(bin_sums)[0], 0.0)
         if self._categorical:
             above[self._is_subset] = 0.0
-        subsets = [by_bin[0, j, : len(members)] @ members for j, members in self._subsets.members]
+        subsets = [bin_sums[0, j, : len(members)] @ members for j, members in self._subsets.members]
         return np.append(above.ravel(), subsets)
 
     def _values_by_bin(self, coefficients: Floats) -> Floats:
@@ -326,8 +326,8 @@ class StumpColumns:
         tables = np.where(
             self._is_value, np.cumsum(np.where(self._is_value, step, 0.0), axis=1), step
         )
-        for j in np.flatnonzero(self._missing >= 0):  # only with two sides
-            tables[j, self._missing[j]] += steps[j, :, 1].sum()
+        for j in np.flatnonzero(self._shared_missing >= 0):  # only with two sides
+            tables[j, self._shared_missing[j]] += steps[j, :, 1].sum()
         subset_steps = zip(self._subsets.members, coefficients[self._n_fixed :], strict=True)
         for (feature, members), value in subset_steps:
             tables[feature, : len(members)] += value * members
@@ -346,12 +346,12 @@ class StumpColumns:
         Missing values that no stump can tell are left out: they get the mean of the others.
         """
         one_group = np.array([0, len(self._weight)])
-        by_bin = self._sums.sum_by_bin(RowGradient(self._weight, one_group))[0]
-        by_bin = np.array(self._rows.total(by_bin))
-        is_out = ~self._tells_missing & (self._missing_bin < self._shape[1])
-        by_bin[is_out, self._missing_bin[is_out]] = 0.0
-        total = by_bin.sum(axis=1, keepdims=True)
-        return np.divide(by_bin, total, out=by_bin, where=total > 0)
+        bin_weight = self._sums.sum_by_bin(RowGradient(self._weight, one_group))[0]
+        bin_weight = np.array(self._rows.total(bin_weight))
+        is_excluded = ~self._has_missing_bin & (self._missing_bin < self._shape[1])
+        bin_weight[is_excluded, self._missing_bin[is_excluded]] = 0.0
+        feature_weight = bin_weight.sum(axis=1, keepdims=True)
+        return np.divide(bin_weight, feature_weight, out=bin_weight, where=feature_weight > 0)
 
     def rules(self, indices: Indices) -> StumpRules:
         """Return the stumps of some coordinates, ready for new rows."""
@@ -368,7 +368,7 @@ class StumpColumns:
         for rule in np.flatnonzero(is_subset).tolist():
             members = subsets[subset[rule]]
             neutral[rule] = self._share_by_bin[feature[rule], : len(members)] @ members
-        neutral[self._tells_missing[feature]] = np.nan
+        neutral[self._has_missing_bin[feature]] = np.nan
         return StumpRules(feature, first, right, subset, subsets, subset_feature, bins, neutral)
 
 
@@ -413,31 +413,31 @@ class BoundedStumps(StumpColumns):
         rows: FitRows,
         subsets: Subsets,
         signs: Mapping[int, int],
-        largest: list[int | None],
+        max_sizes: list[int | None],
     ) -> None:
         super().__init__(binned, rows, both_sides=False, subsets=subsets)
-        self._largest = largest
+        self._max_sizes = max_sizes
         sign = np.zeros(self._shape[0])
         sign[list(signs)] = list(signs.values())
         # The sign that the net coefficient of each threshold must have; 0: any.
         self._sign = np.where(self._is_value, sign[:, np.newaxis], 0.0)
-        self._net: defaultdict[int, float] = defaultdict(float)
+        self._coefficients: defaultdict[int, float] = defaultdict(float)
 
     def at_rows(self, rows: Indices, weight: Floats) -> Self:
         """Return the same stumps, without coefficients, on some of the training rows."""
         stumps = super().at_rows(rows, weight)
-        stumps._net = defaultdict(float)
+        stumps._coefficients = defaultdict(float)
         return stumps
 
     # The coefficients so far --------------------------------------------------------------
 
     def take(self, candidate: Candidate, step: float) -> None:
         """Add a step to the net coefficient of a stump."""
-        self._net[candidate.index] += step
+        self._coefficients[candidate.index] += step
 
     def set_coefficients(self, coefficients: Mapping[int, float]) -> None:
         """Replace all net coefficients; the others are zero."""
-        self._net = defaultdict(float, coefficients)
+        self._coefficients = defaultdict(float, coefficients)
 
     def coefficient_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest net coefficient of some stumps."""
@@ -451,25 +451,25 @@ class BoundedStumps(StumpColumns):
 
     def _step_limits(self, indices: Indices) -> tuple[Floats, Floats]:
         """Return the smallest and the largest step of some stumps."""
-        (low, high), net = self.coefficient_limits(indices), self._all_net[indices]
-        return low - net, high - net
+        (low, high), coefficient = self.coefficient_limits(indices), self._net_coefficients[indices]
+        return low - coefficient, high - coefficient
 
     @property
-    def _all_net(self) -> Floats:
+    def _net_coefficients(self) -> Floats:
         """The net coefficients of all stumps."""
         net = np.zeros(self.n_coordinates)
-        net[list(self._net)] = list(self._net.values())
+        net[list(self._coefficients)] = list(self._coefficients.values())
         return net
 
     @property
     def _in_model(self) -> list[int]:
         """The stumps with a net coefficient other than zero."""
-        return sorted(index for index, value in self._net.items() if value)
+        return sorted(index for index, value in self._coefficients.items() if value)
 
     # The choice ---------------------------------------------------------------------------
 
     def _allowed(self) -> tuple[Mask, tuple[Floats, Floats] | None]:
-        max_features, (is_candidate, _) = self._largest[0], super()._allowed()
+        max_features, (is_candidate, _) = self._max_sizes[0], super()._allowed()
         if max_features is not None:
             is_used = np.zeros(self._shape[0], dtype=bool)
             is_used[[self.feature_and_members(index)[0] for index in self._in_model]] = True
@@ -481,11 +481,11 @@ class BoundedStumps(StumpColumns):
         return is_candidate, (low.reshape(self._shape), high.reshape(self._shape))
 
     def _best(
-        self, by_bin: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
+        self, bin_sums: Floats, gain: Gain, curvature: Floats | None, excluded: Sequence[int]
     ) -> int | None:
-        in_model, max_stumps = self._in_model, self._largest[1]
+        in_model, max_stumps = self._in_model, self._max_sizes[1]
         if max_stumps is None or len(in_model) < max_stumps:
-            return super()._best(by_bin, gain, curvature, excluded)
+            return super()._best(bin_sums, gain, curvature, excluded)
         # The model has all its stumps: the step changes the coefficient of one of them.
         candidates = [index for index in in_model if index not in excluded]
         if not candidates:
@@ -493,8 +493,8 @@ class BoundedStumps(StumpColumns):
         features, members = zip(*map(self.feature_and_members, candidates), strict=True)
         feature, h, bounds = np.array(features), np.array(members), None
         if curvature is not None:
-            rows = curvature[feature]
-            bounds = smaller_side((rows * h).sum(axis=-1), rows.sum(axis=-1))
-        ones, totals = (by_bin[:, feature] * h).sum(axis=-1), by_bin[:, 0].sum(axis=-1)
-        best = first_positive(gain(ones, totals, bounds, self._step_limits(np.array(candidates))))
-        return None if best is None else candidates[best]
+            bin_curvature = curvature[feature]
+            bounds = smaller_side((bin_curvature * h).sum(axis=-1), bin_curvature.sum(axis=-1))
+        ones, totals = (bin_sums[:, feature] * h).sum(axis=-1), bin_sums[:, 0].sum(axis=-1)
+        entry = first_positive(gain(ones, totals, bounds, self._step_limits(np.array(candidates))))
+        return None if entry is None else candidates[entry]

@@ -132,9 +132,9 @@ class StumpRules:
         Steps are added in the order in which they were taken: a step taken back leaves exactly
         zero, and a coefficient of a constrained sign never changes its sign.
         """
-        width = 2 * (int(self.first_bin.max(initial=0)) + 1)
-        fixed = self.feature * width + 2 * self.first_bin + self.missing_right
-        keys = np.where(self.first_bin < 0, -1 - self.subset, fixed)
+        n_keys = 2 * (int(self.first_bin.max(initial=0)) + 1)
+        range_keys = self.feature * n_keys + 2 * self.first_bin + self.missing_right
+        keys = np.where(self.first_bin < 0, -1 - self.subset, range_keys)
         _, first, stump = np.unique(keys, return_index=True, return_inverse=True)
         return first, np.bincount(stump, weights, len(first)).astype(np.float64)
 
@@ -145,10 +145,10 @@ class StumpRules:
         (fall) exactly where no coefficient is negative (positive).
         """
         rules, coefficients = self.net_coefficients(weights)
-        used = np.flatnonzero(coefficients)
+        in_use = np.flatnonzero(coefficients)
         # By feature, then by the first bin: the steps of a running sum.
-        used = used[np.lexsort((self.first_bin[rules[used]], self.feature[rules[used]]))]
-        rules, coefficients = rules[used], coefficients[used]
+        in_use = in_use[np.lexsort((self.first_bin[rules[in_use]], self.feature[rules[in_use]]))]
+        rules, coefficients = rules[in_use], coefficients[in_use]
         features, start = np.unique(self.feature[rules], return_index=True)
         ends = [*start.tolist(), len(rules)]
         return [
@@ -176,21 +176,21 @@ class StumpRules:
         n_values = bins.n_values
         neutral = np.broadcast_to(self.neutral, self.feature.shape)[rules]
         # Rules of single bins come last: their values are those of special codes and NaN.
-        n_others = int(np.searchsorted(first, n_values))
-        singles = np.zeros(len(bins.special) + 1)
-        singles[first[n_others:] - n_values] = coefficients[n_others:]
-        singles[-1] += coefficients @ np.nan_to_num(neutral)
-        rules, first, coefficients = rules[:n_others], first[:n_others], coefficients[:n_others]
+        n_ranges = int(np.searchsorted(first, n_values))
+        single_values = np.zeros(len(bins.special) + 1)
+        single_values[first[n_ranges:] - n_values] = coefficients[n_ranges:]
+        single_values[-1] += coefficients @ np.nan_to_num(neutral)
+        rules, first, coefficients = rules[:n_ranges], first[:n_ranges], coefficients[:n_ranges]
         if bins.has_order:
             is_last = np.append(first[1:] != first[:-1], True)[: len(first)]  # of its threshold
             values = np.append(0.0, np.cumsum(coefficients)[is_last])
-            singles[-1] += coefficients[self.missing_right[rules]].sum()
-            merged = _with_steps(bins, first[is_last])
+            single_values[-1] += coefficients[self.missing_right[rules]].sum()
+            merged_bins = _with_steps(bins, first[is_last])
         else:
             values, group = self._subset_values(n_values, rules, coefficients)
-            merged = FeatureBins(special=bins.special, categories=group[bins.categories])
-        values = np.concatenate([values, singles]) + 0.0  # no negative zero
-        return StepFunction(feature, merged, values, not np.isnan(neutral).any())
+            merged_bins = FeatureBins(special=bins.special, categories=group[bins.categories])
+        values = np.concatenate([values, single_values]) + 0.0  # no negative zero
+        return StepFunction(feature, merged_bins, values, not np.isnan(neutral).any())
 
     def scores(self, X: Floats, weights: Floats, threads: ThreadPool | None = None) -> Floats:
         """Return ``sum_t weights[t] * h_t(x)`` for each row of X.
@@ -202,30 +202,30 @@ class StumpRules:
         table = self._table(weights)
         if X.shape[0] * len(table.thresholds) <= _FEW_COMPARISONS * len(table.steps):
             return table.score_few(X)
-        out = np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0])
 
-        def score(chunk: int) -> None:
+        def score_chunk(chunk: int) -> None:
             rows = slice(chunk * _CHUNK, (chunk + 1) * _CHUNK)
             by_feature = np.ascontiguousarray(X[rows].T[table.features])
-            total = out[rows]
-            values = np.empty(len(total))  # for all features: new arrays cost more than the sums
+            sums = scores[rows]
+            values = np.empty(len(sums))  # for all features: new arrays cost more than the sums
             for x, step in zip(by_feature, table.steps, strict=True):
-                total += step.values.take(step.bins.encode(x), mode="clip", out=values)
+                sums += step.values.take(step.bins.encode(x), mode="clip", out=values)
 
-        (ThreadPool(1) if threads is None else threads).map(score, -(-len(out) // _CHUNK))
-        return out
+        (ThreadPool(1) if threads is None else threads).map(score_chunk, -(-len(scores) // _CHUNK))
+        return scores
 
     def _table(self, weights: Floats) -> StepTable:
         """Return the table of the step functions, kept until the weights are others.
 
         It takes longer than the score of a single row.
         """
-        last: tuple[Floats, StepTable] | None = vars(self).get(_LAST)
-        if last is None or not np.array_equal(last[0], weights):
+        cached: tuple[Floats, StepTable] | None = vars(self).get(_LAST)
+        if cached is None or not np.array_equal(cached[0], weights):
             table = StepTable(self.step_functions(weights))
-            last = weights.copy(), table
-            vars(self)[_LAST] = last
-        return last[1]
+            cached = weights.copy(), table
+            vars(self)[_LAST] = cached
+        return cached[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields."""
@@ -233,10 +233,10 @@ class StumpRules:
 
     def contributions(self, X: Floats, weights: Floats, n_features: int) -> Floats:
         """Return the sum of the rules on each feature, for each row of X."""
-        out, table = np.zeros((X.shape[0], n_features)), self._table(weights)
+        contributions, table = np.zeros((X.shape[0], n_features)), self._table(weights)
         for step in table.steps:
-            out[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
-        return out
+            contributions[:, step.feature] = step(np.ascontiguousarray(X[:, step.feature]))
+        return contributions
 
     def values(self, X: Floats, rule: int) -> Floats:
         """Return h of a rule for each row of X."""
@@ -246,10 +246,10 @@ class StumpRules:
     def staged_scores(self, X: Floats, weights: Floats) -> Iterator[Floats]:
         """Yield the scores after each rule."""
         codes = {j: self.bins[j].of_rows(X, j) for j in np.unique(self.feature).tolist()}
-        out = np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0])
         for rule, weight in enumerate(weights):
-            out = out + weight * self._by_bin(rule).take(codes[int(self.feature[rule])])
-            yield out
+            scores = scores + weight * self._by_bin(rule).take(codes[int(self.feature[rule])])
+            yield scores
 
 
 def _with_steps(bins: FeatureBins, first: Indices) -> FeatureBins:
@@ -312,35 +312,35 @@ class StepTable:
     def __init__(self, steps: Sequence[StepFunction]) -> None:
         self.steps = steps
         self.features = np.array([step.feature for step in steps], dtype=np.intp)
-        is_plain = [step.bins.categories is None and not len(step.bins.special) for step in steps]
-        self._plain = np.flatnonzero(is_plain)
-        self._not_plain = np.flatnonzero(np.logical_not(is_plain)).tolist()
-        plain = [steps[index] for index in self._plain.tolist()]
+        is_numeric = [step.bins.categories is None and not len(step.bins.special) for step in steps]
+        self._numeric = np.flatnonzero(is_numeric)
+        self._not_numeric = np.flatnonzero(np.logical_not(is_numeric)).tolist()
+        numeric_steps = [steps[index] for index in self._numeric.tolist()]
         # A feature with a stump of missing values alone has a threshold that no value exceeds.
         tables = [
             (step.bins.thresholds, step.values)
             if len(step.bins.thresholds)
             else (np.array([np.inf]), np.insert(step.values, 1, 0.0))
-            for step in plain
+            for step in numeric_steps
         ]
         self.thresholds = np.concatenate([np.zeros(0), *(thresholds for thresholds, _ in tables)])
         self._values = np.concatenate([np.zeros(0), *(values for _, values in tables)])
-        self._width = np.array([len(thresholds) for thresholds, _ in tables], dtype=np.intp)
-        self._start = np.cumsum(self._width) - self._width
+        self._n_thresholds = np.array([len(thresholds) for thresholds, _ in tables], dtype=np.intp)
+        self._start = np.cumsum(self._n_thresholds) - self._n_thresholds
 
     def score_few(self, X: Floats) -> Floats:
         """Return the scores of few rows, from all comparisons at once."""
         values = np.zeros((X.shape[0], len(self.steps) + 1))
-        values[:, self._plain] = self._look_up(X)
-        for index in self._not_plain:
+        values[:, self._numeric] = self._look_up(X)
+        for index in self._not_numeric:
             values[:, index] = self.steps[index](X[:, self.steps[index].feature])
         # A running sum adds one after the other, as for many rows; `sum` would not.
         return np.asarray(np.cumsum(values, axis=1)[:, -1])
 
     def _look_up(self, X: Floats) -> Floats:
         """Return the value of each plain step function."""
-        x, start = X[:, self.features[self._plain]], self._start
-        above = np.repeat(x, self._width, axis=1) > self.thresholds
-        bins = np.add.reduceat(above, start, axis=1, dtype=np.intp)
-        bins = np.where(np.isnan(x), self._width + 1, bins)
+        x, start = X[:, self.features[self._numeric]], self._start
+        is_above = np.repeat(x, self._n_thresholds, axis=1) > self.thresholds
+        bins = np.add.reduceat(is_above, start, axis=1, dtype=np.intp)
+        bins = np.where(np.isnan(x), self._n_thresholds + 1, bins)
         return self._values.take(bins + (start + 2 * np.arange(len(start))))

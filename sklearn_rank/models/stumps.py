@@ -139,18 +139,18 @@ class StumpConstraints:
     def settings(self) -> dict[str, Any]:
         """The constraints by parameter of `Stumps`, as plain values that can be compared."""
 
-        def plain(by_feature: Mapping[int, Floats]) -> dict[int, list[float]]:
+        def as_lists(by_feature: Mapping[int, Floats]) -> dict[int, list[float]]:
             return {j: values.tolist() for j, values in sorted(by_feature.items())}
 
         return {
             "monotonic_cst": dict(self.monotonic),
             "max_features_used": self.max_features,
             "max_thresholds": self.max_thresholds,
-            "thresholds": plain(self.thresholds),
+            "thresholds": as_lists(self.thresholds),
             "min_bin_size": self.min_bin_size,
             "min_bin_events": self.min_bin_events,
             "categorical_features": sorted(self.n_categories),
-            "special_values": plain(self.special),
+            "special_values": as_lists(self.special),
             **{
                 name: {
                     j: bins.categories.tolist()
@@ -171,11 +171,11 @@ class StumpConstraints:
         """Return the least weight of a bin of these training rows."""
         weight = rows.weight
         events = weight * rows.rows.y[rows.order]
-        total = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
-        weight_of_row = total / number_of_rows(weight, rows)
-        least_weight, least_level = self.min_bin_size * total, ROWS_BY_LEVEL * weight_of_row
+        total_weight = float(rows.total(float(weight.sum()))) * (1 - SIZE_ROUNDING)
+        weight_of_row = total_weight / number_of_rows(weight, rows)
+        least_weight, least_level = self.min_bin_size * total_weight, ROWS_BY_LEVEL * weight_of_row
         if least_weight == 0:
-            least_level = min(ROWS_OF_LEVEL * weight_of_row, SHARE_OF_LEVEL * total)
+            least_level = min(ROWS_OF_LEVEL * weight_of_row, SHARE_OF_LEVEL * total_weight)
         # A hair less than asked for: rounding of a sum must not merge a bin.
         least_events = self.min_bin_events * (1 - SIZE_ROUNDING)
         return BinSizes(weight, events, least_weight, least_events, rows, least_level)
@@ -378,16 +378,16 @@ class Stumps(BaseEstimator):
 
     def on_rows(self, rows: FitRows) -> StumpColumns:
         """Return the stumps on the training rows."""
-        allowed: StumpConstraints | None = rows.constraints
-        allowed = self.constraints(rows.X.shape[1]) if allowed is None else allowed
-        binned = self._binned(rows, allowed)
-        subsets = Subsets.of(rows.earlier, binned.bins)
-        if not (allowed.monotonic or allowed.max_features or allowed.max_thresholds):
+        constraints: StumpConstraints | None = rows.constraints
+        constraints = self.constraints(rows.X.shape[1]) if constraints is None else constraints
+        binned = self._binned(rows, constraints)
+        subsets = Subsets.of(rows.earlier_rules, binned.bins)
+        if not (constraints.monotonic or constraints.max_features or constraints.max_thresholds):
             # Without any constraint the model is no table of points: NaN may be on either side.
-            is_free = not any(allowed.settings.values())
-            return StumpColumns(binned, rows, both_sides=is_free, subsets=subsets)
-        largest = [allowed.max_features, allowed.max_thresholds]
-        return BoundedStumps(binned, rows, subsets, allowed.monotonic, largest)
+            is_unconstrained = not any(constraints.settings.values())
+            return StumpColumns(binned, rows, both_sides=is_unconstrained, subsets=subsets)
+        max_sizes = [constraints.max_features, constraints.max_thresholds]
+        return BoundedStumps(binned, rows, subsets, constraints.monotonic, max_sizes)
 
     def _binned(self, rows: FitRows, constraints: StumpConstraints) -> BinnedFeatures:
         """Return the bins of the training rows."""
@@ -421,14 +421,14 @@ def _check_numbers(
             f"already. Those of feature {feature} are {values.tolist()}."
         )
     is_ordered = parameter == "thresholds"
-    rising = values if is_ordered else np.sort(values)
-    if not (np.diff(rising) > 0).all():
-        allowed = "increase" if is_ordered else "have each code once"
+    increasing = values if is_ordered else np.sort(values)
+    if not (np.diff(increasing) > 0).all():
+        requirement = "increase" if is_ordered else "have each code once"
         raise ValueError(
-            f"{parameter} of {owner} must {allowed}. Those of feature {feature} are "
+            f"{parameter} of {owner} must {requirement}. Those of feature {feature} are "
             f"{values.tolist()}."
         )
-    return rising
+    return increasing
 
 
 WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}

@@ -91,17 +91,17 @@ class InformationRetrievalPush(Push):
         log_below = np.where(np.isfinite(log_below), log_below, 0.0)  # avoid -inf - (-inf)
         log_upper, log_total = safe_log(rows.reduce(np.add, upper)), safe_log(upper.sum())
         log_sum = rows.scan_above(np.logaddexp, log_upper - log_below, -np.inf) + log_mass
-        push = share * rows.spread(np.exp(np.minimum(log_sum, rows.log_total(log_total))))
-        return rows.total(value), push - upper, curvature + push
+        lower = share * rows.spread(np.exp(np.minimum(log_sum, rows.log_total(log_total))))
+        return rows.total(value), lower - upper, curvature + lower
 
     def _bipartite(self, scores: Floats) -> tuple[float, Floats, Floats]:
         """Return the same on one list of two levels, where one B serves all rows above."""
         pairs, middle = self.preferences, int(self.preferences.segments.start[1])
-        top = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
+        max_score = float(pairs.largest(np.max(scores[middle:], initial=-np.inf)))
         gradient, curvature = np.empty((2, len(scores)))
 
         def masses_of(rows: slice) -> float:
-            share = np.subtract(scores[rows], top, out=gradient[rows])
+            share = np.subtract(scores[rows], max_score, out=gradient[rows])
             np.exp(share, out=share)
             share *= pairs.weight[rows]
             return float(share.sum())
@@ -111,11 +111,11 @@ class InformationRetrievalPush(Push):
             np.negative(upper, out=gradient[rows])
             return value, float(upper.sum())
 
-        total = float(pairs.total(sum(self._in_blocks(masses_of, middle, len(scores)))))
-        log_below = top + float(np.log(total))
+        mass_sum = float(pairs.total(sum(self._in_blocks(masses_of, middle, len(scores)))))
+        log_below = max_score + float(np.log(mass_sum))
         terms = np.array(self._in_blocks(terms_of, 0, middle)).reshape(-1, 2)
         value, push = pairs.totals(*terms.sum(axis=0).tolist())
-        gradient[middle:] *= push / total
+        gradient[middle:] *= push / mass_sum
         curvature[middle:] = gradient[middle:]
         return value, gradient, curvature
 
@@ -134,8 +134,8 @@ def _terms(log_odds: Floats, weight: Floats) -> tuple[float, Floats, Floats]:
     decay = np.exp(-np.abs(log_odds))
     value = np.maximum(log_odds, 0.0)
     value += np.log1p(decay)
-    likely = 1.0 / (1.0 + decay)
-    unlikely = decay * likely
-    upper = weight * np.where(log_odds > 0, likely, unlikely)
+    sigmoid = 1.0 / (1.0 + decay)
+    complement = decay * sigmoid
+    upper = weight * np.where(log_odds > 0, sigmoid, complement)
     # In this thread: those of a BLAS would wait for one another.
-    return float(np.einsum("i,i->", weight, value)), upper, weight * likely * unlikely
+    return float(np.einsum("i,i->", weight, value)), upper, weight * sigmoid * complement

@@ -87,8 +87,8 @@ class ListLoss:
         """Return the mean loss and its gradient."""
         gradient, value = np.empty_like(scores), 0.0
         for block in self.blocks:
-            term, gradient[block.items] = self.by_block(block, scores[block.items])
-            value += term
+            block_value, gradient[block.items] = self.by_block(block, scores[block.items])
+            value += block_value
         return float(self.sums.total(value)), gradient
 
     @available_if(lambda objective: hasattr(objective.loss, "curvature"))
@@ -97,8 +97,8 @@ class ListLoss:
         value, gradient = self.value_and_gradient(scores)
         curvature = np.empty_like(scores)
         for block in self.blocks:
-            arguments = self._arguments(block, scores[block.items])
-            curvature[block.items] = self.loss.curvature(*arguments)
+            args = self._arguments(block, scores[block.items])
+            curvature[block.items] = self.loss.curvature(*args)
         return value, gradient, curvature / self.n_queries
 
     def by_block(self, block: Block, scores: Floats) -> tuple[float, Floats]:

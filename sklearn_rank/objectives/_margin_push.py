@@ -99,8 +99,8 @@ def _has_curvature(push: MarginPush) -> bool:
     if not hasattr(loss, "second_derivative"):
         return False
     # A convex loss never rises if it does not at the far end.
-    falls = float(loss.derivative(np.array([_LARGE_MARGIN]))[0]) <= 0
-    return push.p == 1 or falls or hasattr(loss, "self_bound")
+    never_rises = float(loss.derivative(np.array([_LARGE_MARGIN]))[0]) <= 0
+    return push.p == 1 or never_rises or hasattr(loss, "self_bound")
 
 
 class MarginPush(Push):
@@ -263,17 +263,17 @@ class MarginPush(Push):
     ) -> tuple[float, list[Floats]]:
         """Return J_p at p > 1, and the sums over both sides of arrays, linear in dJ_p/dH."""
         results = self._pair_loss.in_parts(
-            scores, lambda part: self._in_part(part, arrays_of, with_second)
+            scores, lambda part: self._part_sums(part, arrays_of, with_second)
         )
-        log_tops, sums, arrays = zip(*results, strict=True)
+        log_scales, sums, arrays = zip(*results, strict=True)
         # J_p = (S / S_1)^(1/p), with S the sum of powers and S_1 its value at losses of one.
-        log_sums = np.array(log_tops) + safe_log(sums)
+        log_sums = np.array(log_scales) + safe_log(sums)
         log_sum = float(self.preferences.log_total(log_sum_exp(log_sums)))
         if log_sum == -np.inf:  # no pair has any loss
             return 0.0, [np.zeros(len(scores)) for _ in arrays[0]]
         log_value = (log_sum - self._log_norm) / self.p
         # dJ_p/dH = J_p / S w N^(1-p) H^(p-1): each part has the last factors over its own scale.
-        log_factors = [top - self._log_unit(top) + (log_value - log_sum) for top in log_tops]
+        log_factors = [top - self._log_unit(top) + (log_value - log_sum) for top in log_scales]
         joined = []
         for part_arrays in zip(*arrays, strict=True):
             for array, log_factor in zip(part_arrays, log_factors, strict=True):
@@ -281,7 +281,7 @@ class MarginPush(Push):
             joined.append(part_arrays[0] if len(part_arrays) == 1 else np.concatenate(part_arrays))
         return float(np.exp(log_value)), joined
 
-    def _in_part(
+    def _part_sums(
         self, part: PartSums, arrays_of: Callable[[_SideSums], list[Floats]], with_second: bool
     ) -> tuple[float, float, list[Floats]]:
         """Return the logarithm of a scale, and the sum of powers and the arrays over it."""
@@ -295,25 +295,25 @@ class MarginPush(Push):
             log_terms.append(log_weight + self.p * safe_log(heights[-1]))
         # 2. The largest term is the scale: no power of another height over it overflows.
         largest = max(float(np.max(log_term, initial=-np.inf)) for log_term in log_terms)
-        log_top = self.preferences.parts.largest(largest)
-        log_top = log_top if np.isfinite(log_top) else 0.0
+        log_scale = self.preferences.parts.largest(largest)
+        log_scale = log_scale if np.isfinite(log_scale) else 0.0
         total, side_arrays = 0.0, []
         for side, height, log_term in zip(self._sides, heights, log_terms, strict=True):
-            term = np.exp(log_term - log_top)
-            total += float(term.sum())
+            power = np.exp(log_term - log_scale)
+            total += float(power.sum())
             # 3. dS/dH: the power p - 1 of each height is its term over the height.
-            unit = np.exp(self._log_unit(log_top))
-            outer = np.divide(term, height / unit, out=np.zeros_like(term), where=height > 0)
+            scale = np.exp(self._log_unit(log_scale))
+            outer = np.divide(power, height / scale, out=np.zeros_like(power), where=height > 0)
             inner, _ = side.by_role(*weights)
             above, below = side.by_role(inner, outer)
             # 4. The chain rule: sums over pairs with the weights of both roles.
             sums = part.sums(above, below, with_second, with_value=False)
             side_arrays.append(arrays_of(_SideSums(side, part, height, above, below, sums)))
-        return log_top, total, [reduce(np.add, sides) for sides in zip(*side_arrays, strict=True)]
+        return log_scale, total, [reduce(np.add, sides) for sides in zip(*side_arrays, strict=True)]
 
-    def _log_unit(self, log_top: float) -> float:
+    def _log_unit(self, log_scale: float) -> float:
         """Return the logarithm of about the largest height: others over it do not overflow."""
-        return float(np.clip(log_top / self.p, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+        return float(np.clip(log_scale / self.p, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
     def _curvature_of(self, terms: _SideSums) -> Floats:
         """Return the diagonal of the Laplacian of one side."""

@@ -40,7 +40,7 @@ class _SideMass:
         weight = weight[rows] if len(data) else np.ones(1)  # other processes may have the rows
         is_uniform = np.ptp(weight) == 0
         self.log_weight = np.log(weight[:1] if is_uniform else weight)
-        self._per_weight: Floats | float = 1.0 / (float(weight[0]) if is_uniform else weight)
+        self._inverse_weight: Floats | float = 1.0 / (float(weight[0]) if is_uniform else weight)
 
     def log_masses(self, scores: Floats) -> float:
         """Set the masses to their logarithms; return the largest."""
@@ -49,26 +49,26 @@ class _SideMass:
             self.data += self.log_weight
         return float(np.max(self.data, initial=-np.inf))
 
-    def exponentiate(self, top: float) -> float:
-        """Make logarithms, the largest of which is `top`, masses; return their sum."""
+    def exponentiate(self, max_log: float) -> float:
+        """Make logarithms, the largest of which is `max_log`, masses; return their sum."""
         data = self.data
-        data -= top
+        data -= max_log
         np.maximum(data, _SMALLEST_EXPONENT, out=data)
         np.exp(data, out=data)
         return float(data.sum())
 
-    def normalise(self, top: float, total: float) -> None:
+    def normalise(self, max_log: float, total: float) -> None:
         """Divide the masses by their sum."""
         self.data /= total
-        self.log_scale = top + float(np.log(total))
+        self.log_scale = max_log + float(np.log(total))
         self.total = 1.0
 
     def move(self, block: slice, h: Values, step: float) -> None:
         """Multiply a block by ``exp(c step h) / total``."""
-        growth, rows = float(np.exp(self.exponent * step)), h[self.rows][block]
+        growth, h_block = float(np.exp(self.exponent * step)), h[self.rows][block]
         # The smaller of the factors 1 and growth, plus their difference for rows with the larger:
         # in the other direction the digits of the smaller would cancel.
-        factor = (rows if growth > 1 else ~rows).astype(np.float64)
+        factor = (h_block if growth > 1 else ~h_block).astype(np.float64)
         factor *= abs(growth - 1.0) / self.total
         factor += min(growth, 1.0) / self.total
         data = self.data[block]
@@ -82,9 +82,9 @@ class _SideMass:
 
     def largest(self, block: slice) -> float:
         """Return the largest ``data / w`` of a block."""
-        if isinstance(self._per_weight, float):
-            return float(self.data[block].max()) * self._per_weight
-        return float((self.data[block] * self._per_weight[block]).max())
+        if isinstance(self._inverse_weight, float):
+            return float(self.data[block].max()) * self._inverse_weight
+        return float((self.data[block] * self._inverse_weight[block]).max())
 
     @property
     def log_total(self) -> float:
@@ -93,8 +93,8 @@ class _SideMass:
 
     def peak(self, threads: ThreadPool) -> float:
         """Return the largest ``data / w``, 0 without rows."""
-        blocks = _blocks_of(len(self.data))
-        return max(threads.map(lambda i: self.largest(blocks[i]), len(blocks)), default=0.0)
+        slices = _blocks_of(len(self.data))
+        return max(threads.map(lambda i: self.largest(slices[i]), len(slices)), default=0.0)
 
     def extreme_score(self, peak: float) -> float:
         """Return the lowest score of the rows above, the highest of those below."""
@@ -126,7 +126,7 @@ class _MassState:
         scores: Floats,
         threads: ThreadPool,
     ) -> None:
-        self._rows, self._threads = preferences, threads
+        self._pairs, self._threads = preferences, threads
         weight = preferences.weight
         pointer = np.array([0, int(preferences.segments.start[1]), len(weight)])
         self.gradient = RowGradient(np.empty(len(weight)), pointer)
@@ -152,11 +152,11 @@ class _MassState:
         """Restart from `scores` in the log domain, without the rounding errors so far."""
         masses = self._masses
         # One largest logarithm and one sum for all processes.
-        tops = self._rows.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
-        sums = [mass.exponentiate(top) for mass, top in zip(masses, tops, strict=True)]
-        totals = self._rows.total(np.array(sums)).tolist()
-        for mass, top, total in zip(masses, tops, totals, strict=True):
-            mass.normalise(top, total)
+        tops = self._pairs.largest(np.array([mass.log_masses(scores) for mass in masses])).tolist()
+        sums = [mass.exponentiate(max_log) for mass, max_log in zip(masses, tops, strict=True)]
+        totals = self._pairs.total(np.array(sums)).tolist()
+        for mass, max_log, total in zip(masses, tops, totals, strict=True):
+            mass.normalise(max_log, total)
 
     def curvature(self, candidate: Candidate, h: Values) -> None:
         """Return None: steps have a closed form, or a line search that visits no row."""
@@ -165,7 +165,7 @@ class _MassState:
         """Return the smallest margin over all pairs."""
         above, below = self._masses[0], self._masses[-1]
         peaks = np.array([above.peak(self._threads), below.peak(self._threads)])
-        high, low = self._rows.largest(peaks).tolist()
+        high, low = self._pairs.largest(peaks).tolist()
         return above.extreme_score(high) - below.extreme_score(low)
 
     def balancing_offset(self) -> float:
@@ -237,7 +237,7 @@ class ExponentialState(_MassState):
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
         sums = [[mass.data[h[mass.rows]].sum(), mass.data.sum()] for mass in self._masses]
-        one, total = self._rows.total(np.array(sums)).T
+        one, total = self._pairs.total(np.array(sums)).T
         exponents = np.array([mass.exponent for mass in self._masses])
 
         def derivative(a: float) -> float:
@@ -327,11 +327,11 @@ class BothState(_MassState):
 
     def slope(self, candidate: Candidate, h: Values) -> Callable[[float], float]:
         """Return the derivative of the objective along a 0/1 weak ranker h."""
-        at_zero, zero = candidate.masses or self._sums_of(h)
+        initial_one, zero = candidate.masses or self._sums_of(h)
         log_scale = np.array([mass.log_scale for mass in self._masses])
 
         def derivative(a: float) -> float:
-            one = at_zero * np.exp(self._exponents * a)
+            one = initial_one * np.exp(self._exponents * a)
             share = self._shares(log_scale + np.log(one + zero))
             mean = one / (one + zero)
             return float(self._p * (share @ (mean[2:] - mean[:2])))
@@ -369,15 +369,15 @@ class BothState(_MassState):
         total = np.zeros((2, 2, 2))
         for side, block_sums in self._threads.map(sums, len(self._blocks)):
             total[:, side] += block_sums
-        total = self._rows.total(total)
+        total = self._pairs.total(total)
         return total[0].ravel(), total[1].ravel()
 
     def _move(self, h: Values, step: float, one: Floats, zero: Floats) -> None:
         """Move the masses, which have the sums `one` and `zero`, and the gradient with them."""
-        old = np.array([mass.total for mass in self._masses])
+        old_totals = np.array([mass.total for mass in self._masses])
         # Each mass is divided by its old sum as it moves: new sums stay near one.
-        total = (one * np.exp(self._exponents * step) + zero) / old
-        log_total = np.log(old) + np.log(total) + [mass.log_scale for mass in self._masses]
+        total = (one * np.exp(self._exponents * step) + zero) / old_totals
+        log_total = np.log(old_totals) + np.log(total) + [mass.log_scale for mass in self._masses]
         # The gradient of a risk is its share times the normalised masses of its rows.
         factor = (np.tile(self._shares(log_total), 2) / total).reshape(2, 2)
 

@@ -204,11 +204,11 @@ class SmoothedDcg(ListwiseLoss):
         # 1. P(i) at the scores s / sigma; `target` is G(y_i).
         share = softmax(block, scores / self.sigma, weight)[0]
         # 2. The mean gain of each query, whose negative is phi (Tewari2015, sec. 3.2).
-        mean = block.reduce(np.add, share * target)
+        mean_gain = block.reduce(np.add, share * target)
         # 3. d phi / d s_i = -P(i) (G(y_i) - mean) / sigma.
-        share *= block.spread(mean) - target
+        share *= block.spread(mean_gain) - target
         share *= 1.0 / self.sigma
-        return -float(mean.sum()), share
+        return -float(mean_gain.sum()), share
 
     def second_derivatives(
         self, block: Block, scores: Floats, target: Floats, weight: Floats | None
@@ -227,9 +227,9 @@ class SmoothedDcg(ListwiseLoss):
         most :math:`c^\top h` and :math:`c^\top (1 - h)` with these c.
         """
         share = softmax(block, scores / self.sigma, weight)[0]
-        lowest = block.reduce(np.minimum, target)
-        mean = block.reduce(np.add, share * (target - block.spread(lowest)))
-        return block.spread(mean) * _variance(share) / self.sigma**2
+        min_gain = block.reduce(np.minimum, target)
+        mean_gain = block.reduce(np.add, share * (target - block.spread(min_gain)))
+        return block.spread(mean_gain) * _variance(share) / self.sigma**2
 
     def lipschitz(self, max_relevance: float) -> float:
         """Return twice the largest gain over sigma."""

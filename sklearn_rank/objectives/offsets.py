@@ -72,8 +72,8 @@ def balancing_offset(
 def _rounding(lowest: float, highest: float) -> float:
     """Return the difference up to which scores between these two count as equal."""
     # Products before the difference, which could overflow.
-    spread = SCORE_PRECISION * highest - SCORE_PRECISION * lowest
-    return max(SCORE_ROUNDING * max(-lowest, highest), spread)
+    range_rounding = SCORE_PRECISION * highest - SCORE_PRECISION * lowest
+    return max(SCORE_ROUNDING * max(-lowest, highest), range_rounding)
 
 
 def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_HERE) -> float:
@@ -116,36 +116,36 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
     >>> error_cut(scores, positive, np.array([1.0, 1.0, 3.0, 1.0]))
     4.5
     """
-    signed = np.where(positive, weight, -weight)
-    ends = np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)
-    lowest, highest = rows.smallest(np.array(ends)) * (1, -1)
-    n_rows, total_weight = rows.totals(len(scores), float(np.abs(signed).sum()))
+    signed_weight = np.where(positive, weight, -weight)
+    limits = np.min(scores, initial=np.inf), np.min(-scores, initial=np.inf)
+    lowest, highest = rows.smallest(np.array(limits)) * (1, -1)
+    n_rows, total_weight = rows.totals(len(scores), float(np.abs(signed_weight).sum()))
     if not n_rows:
         return 0.0
     rounding = _rounding(lowest, highest)
     tolerance = SCORE_ROUNDING * total_weight
     cut = None
     if n_rows > _MANY_ROWS:
-        cut = _cut_by_bins(scores, signed, (lowest, highest), rounding, tolerance, rows)
+        cut = _cut_by_bins(scores, signed_weight, (lowest, highest), rounding, tolerance, rows)
     if cut is None:
-        cut = rising_cut(*_gathered(scores, signed, rows))
+        cut = rising_cut(*_gathered(scores, signed_weight, rows))
     return float(rows.agree(cut))
 
 
-def rising_cut(values: Floats, signed: Floats) -> float:
+def rising_cut(scores: Floats, signed_weight: Floats) -> float:
     """Return the error cut of rows by rising score.
 
-    `signed` is the weight of a positive row and minus that of a negative one.
+    `signed_weight` is the weight of a positive row and minus that of a negative one.
     """
-    lowest, highest = float(values[0]), float(values[-1])
+    lowest, highest = float(scores[0]), float(scores[-1])
     rounding = _rounding(lowest, highest)
-    tolerance = SCORE_ROUNDING * float(np.abs(signed).sum())
-    error, cut = _sorted_cut(values, signed, rounding, tolerance)
-    return _outside_cut(values, error, rounding) if cut is None else cut
+    tolerance = SCORE_ROUNDING * float(np.abs(signed_weight).sum())
+    error, cut = _sorted_cut(scores, signed_weight, rounding, tolerance)
+    return _outside_cut(scores, error, rounding) if cut is None else cut
 
 
 def _sorted_cut(
-    values: Floats, signed: Floats, rounding: float, tolerance: float
+    scores: Floats, signed_weight: Floats, rounding: float, tolerance: float
 ) -> tuple[float, float | None]:
     """Return the smallest error and its cut between rising scores; None for one outside.
 
@@ -154,33 +154,33 @@ def _sorted_cut(
     equal, or are so at the minimum, can. Errors that differ by at most `tolerance` are the same.
     """
     # Raising the cut past a row loses a positive and saves a negative.
-    errors = np.concatenate([[0.0], np.cumsum(signed)])
-    is_cut = np.concatenate([[True], values[1:] - values[:-1] > rounding, [True]])
+    errors = np.concatenate([[0.0], np.cumsum(signed_weight)])
+    is_cut = np.concatenate([[True], scores[1:] - scores[:-1] > rounding, [True]])
     errors[~is_cut] = np.inf
-    smallest = float(errors.min())
-    best = int(np.argmax(errors <= smallest + tolerance))
-    if best in (0, len(values)):
-        return float(errors[best]), None
-    low, high = float(values[best - 1]), float(values[best])
-    halfway = low + (high - low) / 2
-    return float(errors[best]), halfway if halfway < high else low
+    min_error = float(errors.min())
+    best_index = int(np.argmax(errors <= min_error + tolerance))
+    if best_index in (0, len(scores)):
+        return float(errors[best_index]), None
+    lower, upper = float(scores[best_index - 1]), float(scores[best_index])
+    halfway = lower + (upper - lower) / 2
+    return float(errors[best_index]), halfway if halfway < upper else lower
 
 
-def _outside_cut(values: Floats, error: float, rounding: float) -> float:
+def _outside_cut(scores: Floats, error: float, rounding: float) -> float:
     """Return the cut below all of some rising scores, or above all if that has `error` < 0.
 
     It is as far outside as half the smallest gap inside, or 1 without gaps.
     """
-    gaps = values[1:] - values[:-1]
+    gaps = scores[1:] - scores[:-1]
     gaps = gaps[gaps > rounding]
     distance = float(gaps.min()) / 2 if len(gaps) else 1.0
-    return float(values[0]) - distance if error == 0 else float(values[-1]) + distance
+    return float(scores[0]) - distance if error == 0 else float(scores[-1]) + distance
 
 
 def _cut_by_bins(
     scores: Floats,
-    signed: Floats,
-    ends: tuple[float, float],
+    signed_weight: Floats,
+    score_range: tuple[float, float],
     rounding: float,
     tolerance: float,
     rows: Sums,
@@ -192,7 +192,7 @@ def _cut_by_bins(
     end of a bin no cut in it is the best, and the rows of the bin count as one.
     """
     # 1. The net weight, the weight of negatives and the number of rows of each bin.
-    lowest, highest = ends
+    lowest, highest = score_range
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scale = float(np.divide(_N_BINS, np.subtract(highest, lowest)))
         if not 0 < scale * rounding < 1:  # all scores are equal, or their range overflows
@@ -200,57 +200,57 @@ def _cut_by_bins(
     bins, sums = np.empty(len(scores), np.min_scalar_type(_N_BINS)), np.zeros((3, _N_BINS))
     for block in blocks(len(scores), _BLOCK_ROWS):
         bins[block] = np.minimum((scores[block] - lowest) * scale, _N_BINS - 1)
-        weights = signed[block], np.minimum(signed[block], 0.0), None
+        weights = signed_weight[block], np.minimum(signed_weight[block], 0.0), None
         sums += [np.bincount(bins[block], weight, _N_BINS) for weight in weights]
-    net, negative, count = rows.total(sums)
+    net_weight, negative_weight, n_rows = rows.total(sums)
     # 2. The bins that may hold the cut: the smallest possible error in them is small enough.
-    errors = np.concatenate([[0.0], np.cumsum(net)])
-    bound = errors[:-1] + negative
-    is_near = bound <= errors.min() + 2 * tolerance
-    near, far = np.flatnonzero(is_near[bins]), np.flatnonzero(~is_near & (count > 0))
-    if rows.agree(count[is_near].sum() > count.sum() / 2):
+    errors = np.concatenate([[0.0], np.cumsum(net_weight)])
+    error_bound = errors[:-1] + negative_weight
+    is_near = error_bound <= errors.min() + 2 * tolerance
+    near_rows, far_bins = np.flatnonzero(is_near[bins]), np.flatnonzero(~is_near & (n_rows > 0))
+    if rows.agree(n_rows[is_near].sum() > n_rows.sum() / 2):
         return None
     # 3. The cut of their rows, between which each other bin is one row at its middle.
-    values, weights_near = _gathered(scores[near], signed[near], rows)
-    values = np.concatenate([values, lowest + (far + 0.5) / scale])
-    order = np.argsort(values)
-    net_weights = np.concatenate([weights_near, net[far]])[order]
-    error, cut = _sorted_cut(values[order], net_weights, rounding, tolerance)
+    cut_scores, weights_near = _gathered(scores[near_rows], signed_weight[near_rows], rows)
+    cut_scores = np.concatenate([cut_scores, lowest + (far_bins + 0.5) / scale])
+    order = np.argsort(cut_scores)
+    net_weights = np.concatenate([weights_near, net_weight[far_bins]])[order]
+    error, cut = _sorted_cut(cut_scores[order], net_weights, rounding, tolerance)
     # A bin may end inside a run of scores that differ by rounding.
-    is_certain = np.min(bound[far], initial=np.inf) > error + tolerance
+    is_certain = np.min(error_bound[far_bins], initial=np.inf) > error + tolerance
     is_certain, cut = rows.agree((is_certain, cut))
     if not is_certain or cut is not None:
         return cut if is_certain else None
-    distance = _smallest_gap(scores, bins, count, rounding, rows) / 2
+    distance = _smallest_gap(scores, bins, n_rows, rounding, rows) / 2
     return lowest - distance if error == 0 else highest + distance
 
 
-def _gathered(values: Floats, signed: Floats, rows: Sums) -> tuple[Floats, Floats]:
+def _gathered(scores: Floats, signed_weight: Floats, rows: Sums) -> tuple[Floats, Floats]:
     """Return the scores of all rows, rising and each once, and their signed weights."""
-    local = _merge_equal(values, signed)
-    gathered = tuple(map(rows.concat, local))
-    return local if gathered[0] is local[0] else _merge_equal(*gathered)
+    merged = _merge_equal(scores, signed_weight)
+    gathered = tuple(map(rows.concat, merged))
+    return merged if gathered[0] is merged[0] else _merge_equal(*gathered)
 
 
-def _merge_equal(values: Floats, signed: Floats) -> tuple[Floats, Floats]:
+def _merge_equal(scores: Floats, signed_weight: Floats) -> tuple[Floats, Floats]:
     """Return scores, rising, with the sums of the weights of equal ones."""
-    unique, index = np.unique(values, return_inverse=True)
-    return unique, np.bincount(index.ravel(), signed, len(unique)).astype(np.float64)
+    unique, inverse = np.unique(scores, return_inverse=True)
+    return unique, np.bincount(inverse.ravel(), signed_weight, len(unique)).astype(np.float64)
 
 
 def _smallest_gap(
-    values: Floats, bins: Indices, count: Floats, rounding: float, rows: Sums
+    scores: Floats, bins: Indices, n_rows: Floats, rounding: float, rows: Sums
 ) -> float:
     """Return the smallest distance above rounding of different scores, 2 where there is none.
 
     Every process sees all scores, a group of bins at a time.
     """
-    group = np.cumsum(count) // _BLOCK_ROWS
-    smallest_gap, previous = np.inf, -np.inf
-    for index in np.unique(group[count > 0]).tolist():
-        local = np.unique(values[group[bins] == index])
-        unique = np.unique(np.append(rows.concat(local), previous))
-        gaps = np.diff(unique)  # infinite after the first score, which has none before it
+    bin_group = np.cumsum(n_rows) // _BLOCK_ROWS
+    smallest_gap, last_score = np.inf, -np.inf
+    for index in np.unique(bin_group[n_rows > 0]).tolist():
+        local_scores = np.unique(scores[bin_group[bins] == index])
+        unique_scores = np.unique(np.append(rows.concat(local_scores), last_score))
+        gaps = np.diff(unique_scores)  # infinite after the first score, which has none before it
         smallest_gap = float(np.min(gaps[gaps > rounding], initial=smallest_gap))
-        previous = float(unique[-1])
+        last_score = float(unique_scores[-1])
     return smallest_gap if np.isfinite(smallest_gap) else 2.0

@@ -215,8 +215,8 @@ class SidePush(ExponentialSums, Push):
             exponent += log_mass
             exponent -= self.preferences.largest(float(np.max(exponent, initial=-np.inf)))
             mass = np.exp(exponent, out=exponent)
-            weighted, total = self.preferences.totals(mass @ h, mass.sum())
-            return float(weighted) / float(total)
+            weighted_sum, total = self.preferences.totals(mass @ h, mass.sum())
+            return float(weighted_sum) / float(total)
 
         return mean
 

@@ -94,13 +94,13 @@ class ScoreState:
     def _evaluate(self) -> None:
         # Sums over segments, from which objectives that have them get value, gradient and shares.
         objective: Any = self.objective
-        is_shared = hasattr(objective, "segment_sums") and not self.preferences.is_bipartite_list
-        self._sums = (objective.segment_sums(self.scores),) if is_shared else ()
+        has_sums = hasattr(objective, "segment_sums") and not self.preferences.is_bipartite_list
+        self._sums = (objective.segment_sums(self.scores),) if has_sums else ()
         self._update()
 
     def _update(self) -> None:
-        find: Any = self.objective.value_and_gradient
-        self.value, gradient = find(self.scores, *self._sums)
+        evaluate: Any = self.objective.value_and_gradient
+        self.value, gradient = evaluate(self.scores, *self._sums)
         self.gradient = RowGradient.signed(gradient)
 
 
@@ -150,32 +150,32 @@ class SecondOrderState(ScoreState):
         """Return the bound B of the second derivative along h."""
         if candidate.curvature is not None:
             return candidate.curvature
-        c, rows = self.gradient.curvature, self.preferences
-        assert c is not None
+        curvature, rows = self.gradient.curvature, self.preferences
+        assert curvature is not None
         if h.dtype == np.bool_:
-            return float(min(rows.totals(c[h].sum(), c[~h].sum())))
+            return float(min(rows.totals(curvature[h].sum(), curvature[~h].sum())))
         low = float(rows.smallest(float(np.min(h, initial=np.inf))))
         width = float(rows.largest(float(np.max(h, initial=-np.inf)))) - low
-        total, moment = rows.totals(float(c.sum()), float(c @ (h - low)))
+        total, moment = rows.totals(float(curvature.sum()), float(curvature @ (h - low)))
         if total == 0 or width == 0:
             return 0.0
         # The second bound, with a the mean of h, where the sum of squares is smallest; and the
         # first for (h - low) / width, which is in [0, 1].
         deviation = h - (low + moment / total)
-        square = float(rows.total(float(c @ (deviation * deviation))))
-        return min(2.0 * square, width * min(moment, width * total - moment))
+        sum_squares = float(rows.total(float(curvature @ (deviation * deviation))))
+        return min(2.0 * sum_squares, width * min(moment, width * total - moment))
 
     def advance(self, candidate: Candidate, h: Values, step: float) -> float:
         """Move the scores by ``step * h``, halved until the objective does not rise."""
-        before = self.value
+        old_value = self.value
         self._move(h, step)
-        while step != 0 and not self.preferences.agree(self.value <= before):
-            half = step / 2 if abs(step) > SHORTEST_STEP else step
-            step -= half
-            self._move(h, -half)
+        while step != 0 and not self.preferences.agree(self.value <= old_value):
+            half_step = step / 2 if abs(step) > SHORTEST_STEP else step
+            step -= half_step
+            self._move(h, -half_step)
         return step
 
     def _update(self) -> None:
-        find: Any = require(self.objective, "value_gradient_curvature", "A second-order step")
-        self.value, gradient, curvature = find(self.scores, *self._sums)
+        evaluate: Any = require(self.objective, "value_gradient_curvature", "A second-order step")
+        self.value, gradient, curvature = evaluate(self.scores, *self._sums)
         self.gradient = RowGradient.signed(gradient, curvature)

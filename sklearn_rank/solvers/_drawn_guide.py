@@ -57,14 +57,14 @@ def drawn_guide(problem: KernelProblem) -> Guide | None:
     rows, loss = problem.preferences, problem.loss
     n_pairs = min(rows.n_rows // _ROWS_PER_PAIR, _MOST_PAIRS)
     loss = loss.with_curvature() if hasattr(loss, "with_curvature") else loss
-    is_able = hasattr(model, "differences") and hasattr(loss, "second_derivative")
-    if not is_able or rows.collective is not None or n_pairs < _FEWEST_PAIRS:
+    has_methods = hasattr(model, "differences") and hasattr(loss, "second_derivative")
+    if not has_methods or rows.collective is not None or n_pairs < _FEWEST_PAIRS:
         return None
     differences = model.differences(*rows.draws()(n_pairs, np.random.RandomState(0)))
     is_wide = model.n_coordinates > min(_MOST_FEATURES, n_pairs // _PAIRS_PER_FEATURE)
-    find = _diagonal if is_wide else _newton
+    make_guide = _diagonal if is_wide else _newton
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no guide
-        return find(differences, loss, problem.alpha)
+        return make_guide(differences, loss, problem.alpha)
 
 
 def _diagonal(differences: Matrix, loss: Ability, alpha: float) -> Guide | None:
@@ -73,8 +73,8 @@ def _diagonal(differences: Matrix, loss: Ability, alpha: float) -> Guide | None:
         square = np.asarray(differences.multiply(differences).sum(axis=0)).ravel()
     else:
         square = np.einsum("ij,ij->j", differences, differences)
-    second = float(loss.second_derivative(np.zeros(1))[0])
-    curvature = second * square / differences.shape[0] + alpha
+    second_derivative = float(loss.second_derivative(np.zeros(1))[0])
+    curvature = second_derivative * square / differences.shape[0] + alpha
     return Guide(None, lambda lines: lines / curvature) if np.isfinite(curvature).all() else None
 
 
@@ -88,19 +88,19 @@ def _newton(differences: Matrix, loss: Ability, alpha: float) -> Guide | None:
         second = loss.second_derivative(margin)[:, None]
         hessian = sum((d[pairs] * second[pairs]).T @ d[pairs] for pairs in blocks(len(d), _BLOCK))
         try:
-            factor = cho_factor(hessian / len(d) + alpha * np.eye(len(w)))
+            cholesky = cho_factor(hessian / len(d) + alpha * np.eye(len(w)))
         except (LinAlgError, ValueError):  # not positive definite, or not finite
             return None
-        step = cho_solve(factor, -(slopes @ d / len(d) + alpha * w))
-        change = d @ step
-        for share in 0.5 ** np.arange(_HALVINGS):
-            new, new_margin = w + share * step, margin + share * change
-            decrease = value - loss.value(new_margin).mean() - alpha / 2 * (new @ new)
+        step = cho_solve(cholesky, -(slopes @ d / len(d) + alpha * w))
+        margin_change = d @ step
+        for fraction in 0.5 ** np.arange(_HALVINGS):
+            new_w, new_margin = w + fraction * step, margin + fraction * margin_change
+            decrease = value - loss.value(new_margin).mean() - alpha / 2 * (new_w @ new_w)
             if decrease >= 0:
                 break
         else:
             break
-        w, margin = new, new_margin
+        w, margin = new_w, new_margin
         if decrease <= _NEWTON_TOL * value:
             break
-    return Guide(w, lambda lines: cho_solve(factor, lines.T).T) if np.isfinite(w).all() else None
+    return Guide(w, lambda lines: cho_solve(cholesky, lines.T).T) if np.isfinite(w).all() else None

@@ -113,10 +113,10 @@ class QuasiNewtonSteps:
     def direction(self, gradient: Floats) -> Direction:
         """Return the direction, after the last move has joined the memory."""
         if self._last is not None:
-            move, change = self._last[0], gradient - self._last[1]
-            curvature = float(move[0] @ change[1])
-            if curvature > 0 and change[0] @ change[1] > 0:  # rounding can make either zero
-                self._memory.append((move, change, curvature))
+            move, d_gradient = self._last[0], gradient - self._last[1]
+            curvature = float(move[0] @ d_gradient[1])
+            if curvature > 0 and d_gradient[0] @ d_gradient[1] > 0:  # rounding can make either zero
+                self._memory.append((move, d_gradient, curvature))
             self._last = None
         return -self._preconditioned(gradient), bool(self._memory) or self._has_guide
 
@@ -125,44 +125,44 @@ class QuasiNewtonSteps:
     ) -> Iterate | None:
         """Return the end of a line search; without a step, of one along minus the gradient."""
         assert direction is not None
-        along, is_more = direction
-        line = _Line(function, at, along)
+        search_direction, is_quasi_newton = direction
+        line = _Line(function, at, search_direction)
         # A kernel of large values moves the scores much further than the function.
-        step = line.search(1.0 if is_more else 1 / max(1.0, line.longest()))
+        step = line.search(1.0 if is_quasi_newton else 1 / max(1.0, line.longest()))
         if step is not None:
-            self._last = step * along, gradient
+            self._last = step * search_direction, gradient
             return line.at(step)
         self._memory.clear()
-        again = function.rows.agree((-gradient, False))
-        return self.move(function, at, gradient, again) if is_more else None
+        restart = function.rows.agree((-gradient, False))
+        return self.move(function, at, gradient, restart) if is_quasi_newton else None
 
     def _preconditioned(self, gradient: Floats) -> Floats:
         """Return the inverse Hessian, estimated from the memory, times the gradient.
 
         The two loops over the memory are Algorithm 7.4 of Nocedal and Wright (2006).
         """
-        out, shares = gradient.copy(), []
-        for move, change, curvature in reversed(self._memory):
-            share = float(move[0] @ out[1]) / curvature
-            out -= share * change
-            shares.append(share)
-        out = self._solve(out)
+        element, weights = gradient.copy(), []
+        for move, delta, curvature in reversed(self._memory):
+            weight = float(move[0] @ element[1]) / curvature
+            element -= weight * delta
+            weights.append(weight)
+        element = self._solve(element)
         if self._memory:
-            _, change, curvature = self._memory[-1]
-            out *= curvature / float(change[0] @ self._solve(change)[1])
-        for (move, change, curvature), share in zip(self._memory, reversed(shares), strict=True):
-            out += (share - float(change[0] @ out[1]) / curvature) * move
-        return out
+            _, delta, curvature = self._memory[-1]
+            element *= curvature / float(delta[0] @ self._solve(delta)[1])
+        for (move, delta, curvature), weight in zip(self._memory, reversed(weights), strict=True):
+            element += (weight - float(delta[0] @ element[1]) / curvature) * move
+        return element
 
 
 class _Line:
     """The function along a direction from an iterate, from scores alone."""
 
-    def __init__(self, function: SpaceFunction, at: Iterate, direction: Floats) -> None:
-        self._function, self._start, self._direction = function, at, direction
-        self._along = function.space.element_scores(direction)
+    def __init__(self, function: SpaceFunction, iterate: Iterate, direction: Floats) -> None:
+        self._function, self._start, self._direction = function, iterate, direction
+        self._score_change = function.space.element_scores(direction)
         # alpha / 2 * ||f + a d||^2 is a parabola in a.
-        f = at.f
+        f = iterate.f
         self._ridge = (function.alpha / 2) * np.array(
             [direction[0] @ direction[1], 2 * (f[0] @ direction[1]), f[0] @ f[1]]
         )
@@ -171,64 +171,64 @@ class _Line:
 
     def longest(self) -> float:
         """Return the largest change of a score by a step of 1."""
-        return float(self._function.rows.largest(np.abs(self._along).max(initial=0.0)))
+        return float(self._function.rows.largest(np.abs(self._score_change).max(initial=0.0)))
 
     def at(self, step: float) -> Iterate:
         """Return the iterate at a step."""
         if step not in self._iterates:
-            scores = self._start.scores + step * self._along
+            scores = self._start.scores + step * self._score_change
             f = self._start.f + step * self._direction
             value_and_slopes = self._function.objective.value_and_gradient(scores)
             self._iterates[step] = Iterate(f, scores, *value_and_slopes)
         return self._iterates[step]
 
-    def search(self, first: float) -> float | None:
+    def search(self, first_step: float) -> float | None:
         """Return a step that satisfies the strong Wolfe conditions, None without one.
 
-        The first step that is tried is `first`.
+        The first step that is tried is `first_step`.
         """
         functions = {"evaluate": self._evaluate}
-        return self._function.rows.lead(lambda served: self._search(first, served), functions)
+        return self._function.rows.lead(lambda remote: self._search(first_step, remote), functions)
 
-    def _search(self, first: float, functions: Functions) -> float | None:
+    def _search(self, first_step: float, functions: Functions) -> float | None:
         """Return the step, given a function that maps a step to the objective and its slope."""
         evaluate = cache(functions["evaluate"])
 
-        def at(share: float) -> tuple[float, float]:
-            step = first * share
+        def on_line(share: float) -> tuple[float, float]:
+            step = first_step * share
             value, slope = evaluate(step)
             ridge = np.polyval(self._ridge, step)
             ridge_slope = np.polyval(np.polyder(self._ridge), step)
-            return float(value + ridge), float(first * (slope + ridge_slope))
+            return float(value + ridge), float(first_step * (slope + ridge_slope))
 
-        if at(0.0)[1] >= 0:  # rounding: no descent
+        if on_line(0.0)[1] >= 0:  # rounding: no descent
             return None
-        line = (lambda a: at(float(a[0]))[0]), (lambda a: np.array([at(float(a[0]))[1]]))
+        curve = (lambda a: on_line(float(a[0]))[0]), (lambda a: np.array([on_line(float(a[0]))[1]]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SciPy warns where it finds no step or no slope
-            share, *_, slope = line_search(*line, np.zeros(1), np.ones(1), maxiter=30)
-            share = _past_a_kink(at) if slope is None else share
-        return None if share is None else first * float(share)
+            fraction, *_, slope = line_search(*curve, np.zeros(1), np.ones(1), maxiter=30)
+            fraction = _past_a_kink(on_line) if slope is None else fraction
+        return None if fraction is None else first_step * float(fraction)
 
     def _evaluate(self, step: float) -> tuple[float, float]:
         """Return the objective and its slope at a step."""
-        at = self._start if step == 0 else self.at(step)
-        return at.value, float(self._function.rows.total(at.slopes @ self._along))
+        iterate = self._start if step == 0 else self.at(step)
+        return iterate.value, float(self._function.rows.total(iterate.slopes @ self._score_change))
 
 
-def _past_a_kink(line: Callable[[float], tuple[float, float]]) -> float | None:
+def _past_a_kink(on_line: Callable[[float], tuple[float, float]]) -> float | None:
     """Return a step with the weak Wolfe conditions, by bisection; None where rounding hides them.
 
-    Near a narrowly rounded kink SciPy does not find the small slopes that it requires. `line`
+    Near a narrowly rounded kink SciPy does not find the small slopes that it requires. `on_line`
     returns value and slope at a step.
     """
-    (start, steepest), low, high, step = line(0.0), 0.0, np.inf, 1.0
+    (start_value, start_slope), low, high, step = on_line(0.0), 0.0, np.inf, 1.0
     for _ in range(_BISECTIONS):
-        value, slope = line(step)
-        is_high = not value <= start + _DECREASE * step * steepest  # so is NaN
-        if not is_high and slope >= _FLATTER * steepest:
+        value, slope = on_line(step)
+        is_too_long = not value <= start_value + _DECREASE * step * start_slope  # so is NaN
+        if not is_too_long and slope >= _FLATTER * start_slope:
             return step
-        low, high = (low, step) if is_high else (step, high)
+        low, high = (low, step) if is_too_long else (step, high)
         step = min((low + high) / 2, 2 * step)
     return None
 
@@ -242,7 +242,7 @@ class Path:
         self.values: list[float] = []
         self._on_iterate = on_iterate
 
-    def moves_to(self, f: Floats, value: float) -> str:
+    def accept(self, f: Floats, value: float) -> str:
         """Accept the next iterate; return why the descent ends here, or an empty string."""
         if not (np.isfinite(value) and np.isfinite(f).all()):
             return DIVERGED
@@ -251,7 +251,7 @@ class Path:
         self.average += (f - self.average) / len(self.values)
         return STOPPED if self._on_iterate(f, self.values) else ""
 
-    def is_level(self) -> bool:
+    def is_stalled(self) -> bool:
         """Whether the last steps have not lowered the objective."""
         last_values = self.values[-1 - _MEMORY :]
         return len(last_values) > _MEMORY and last_values[-1] >= last_values[0]
@@ -287,38 +287,38 @@ def minimise_in_space(
     """
     path, rows, space = Path(start, on_iterate), function.rows, function.space
     with np.errstate(over="ignore", invalid="ignore"):
-        at = Iterate.at(function, path.f)
-        value, gradient = at.value, space.representer(at.slopes)
+        iterate = Iterate.at(function, path.f)
+        value, gradient = iterate.value, space.representer(iterate.slopes)
         # The squared norm of the gradient at zero, which is that at the start if f_1 = 0.
-        at_zero = gradient
+        zero_gradient = gradient
         if path.f.any():
-            at_zero = space.representer(Iterate.at(function, 0.0 * path.f).slopes)
-        scale = float(at_zero[0] @ at_zero[1])
-        limit = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
-        noise = _rounding_of_square(function, at.slopes, gradient)
-        for number in range(max_iter):
+            zero_gradient = space.representer(Iterate.at(function, 0.0 * path.f).slopes)
+        scale = float(zero_gradient[0] @ zero_gradient[1])
+        max_square = tol**2 * (max(scale, 0.0) if is_relative else 1.0)
+        noise = _rounding_of_square(function, iterate.slopes, gradient)
+        for iteration in range(max_iter):
             # 1. The gradient in the space, alpha f_t + sum_n g_n K_{x_n} of eq. 1.5.
-            if number > 0:
-                gradient = space.representer(at.slopes)
-            gradient += function.alpha * at.f
+            if iteration > 0:
+                gradient = space.representer(iterate.slopes)
+            gradient += function.alpha * iterate.f
             # 2. Its squared norm, which a kernel that is not positive semi-definite makes negative.
             square = float(gradient[0] @ gradient[1])
             # Near a narrowly rounded kink the gradient stays large.
-            is_level = not is_relative and path.is_level()
-            is_met = square <= limit or abs(scale) <= noise or is_level
+            is_stalled = not is_relative and path.is_stalled()
+            is_converged = square <= max_square or abs(scale) <= noise or is_stalled
             is_indefinite = square < -max(INDEFINITE_NORM * abs(scale), noise)
-            is_met, is_indefinite, direction = rows.agree(
-                (is_met, is_indefinite, steps.direction(gradient))
+            is_converged, is_indefinite, direction = rows.agree(
+                (is_converged, is_indefinite, steps.direction(gradient))
             )
-            if is_met or is_indefinite:
+            if is_converged or is_indefinite:
                 return path.ends(INDEFINITE if is_indefinite else "", value)
             # 3. f_{t+1} of eq. 1.5, f_t - eta_t times the gradient, or the end of a line search.
-            moved = steps.move(function, at, gradient, direction)
-            if moved is None:
+            next_iterate = steps.move(function, iterate, gradient, direction)
+            if next_iterate is None:
                 is_far = is_relative and square > STALLED_NORM * abs(scale)
                 return path.ends(NO_STEP if is_far else "", value)
-            at = moved
-            message = path.moves_to(at.f, at.value + function.ridge(at.f))
+            iterate = next_iterate
+            message = path.accept(iterate.f, iterate.value + function.ridge(iterate.f))
             if message:
                 return path.ends(message, value)
     return path.ends(OUT_OF_ITERATIONS if tol > 0 else "")
@@ -333,6 +333,6 @@ def _rounding_of_square(function: SpaceFunction, slopes: Floats, gradient: Float
     """
     rows = function.rows
     largest = rows.largest(np.max(function.space.square_norms(), initial=0.0))
-    total = float(rows.total(np.abs(slopes).sum()))
+    l1_norm = float(rows.total(np.abs(slopes).sum()))
     rounding = NORM_ROUNDING**2 if np.array_equal(*gradient) else NORM_ROUNDING
-    return rounding * float(largest) * (total * total)
+    return rounding * float(largest) * (l1_norm * l1_norm)

@@ -67,18 +67,17 @@ class CoefficientObjective:
         return self.alpha / 2 * float(coefficients @ coefficients)
 
 
-def credit_of(before: Floats, after: Floats, change: Floats, decrease: float) -> Floats:
+def credit_of(old_gradient: Floats, new_gradient: Floats, step: Floats, decrease: float) -> Floats:
     """Return the decrease of an iteration, divided among the coefficients.
 
-    As the path integral of minus the gradient, by the trapezoidal rule; `before` and `after`
-    are the gradients at its ends. After a step so long that the rule has the wrong sign, by
-    the gradient at its start.
+    As the path integral of minus the gradient, by the trapezoidal rule, of the gradients
+    at its ends. After a step so long that the rule has the wrong sign, by that at its start.
     """
-    share = -(before + after) / 2 * change
+    share = -(old_gradient + new_gradient) / 2 * step
     if share.sum() <= 0:
-        share = -before * change
-    total = share.sum()
-    return share * (decrease / total) if total > 0 else np.zeros_like(share)
+        share = -old_gradient * step
+    share_sum = share.sum()
+    return share * (decrease / share_sum) if share_sum > 0 else np.zeros_like(share)
 
 
 class _Trace:
@@ -90,24 +89,24 @@ class _Trace:
         self._objective, self._on_iterate, self._is_minimum = objective, hook, is_minimum
         self.x = start.copy()
         self.value, self.gradient = objective(start)
-        self._latest = self._lowest = start, self.value, self.gradient
+        self._last_point = self._lowest_point = start, self.value, self.gradient
         self.flat = FLAT_SLOPE * max(1.0, float(np.max(np.abs(self.gradient))))
         self.values: list[float] = []
         self.credit = np.zeros_like(start)
         self.is_stopped = self.is_unbounded = False
-        self.is_met = is_minimum is not None and is_minimum(start, self.gradient)
+        self.is_converged = is_minimum is not None and is_minimum(start, self.gradient)
 
     def evaluate(self, x: Floats) -> tuple[float, Floats]:
-        """Return value and gradient, and keep them for `note`."""
+        """Return value and gradient, and keep them for `record`."""
         value, gradient = self._objective(x)
-        self._latest = x.copy(), value, gradient
-        if value < self._lowest[1]:
-            self._lowest = self._latest
+        self._last_point = x.copy(), value, gradient
+        if value < self._lowest_point[1]:
+            self._lowest_point = self._last_point
         return value, gradient
 
-    def note(self, intermediate_result: OptimizeResult) -> None:
+    def record(self, intermediate_result: OptimizeResult) -> None:
         """Record an iteration; SciPy requires this name of the parameter."""
-        x, (last_tried, _, gradient) = intermediate_result.x.copy(), self._latest
+        x, (last_tried, _, gradient) = intermediate_result.x.copy(), self._last_point
         if not np.array_equal(x, last_tried):
             gradient = self._objective(x)[1]
         self._move(x, float(intermediate_result.fun), gradient)
@@ -116,32 +115,32 @@ class _Trace:
 
     def take_lowest(self) -> None:
         """Go to the lowest point that a line search has found before it failed, if it is lower."""
-        if self._lowest[1] < self.value:
-            self._move(*self._lowest)
+        if self._lowest_point[1] < self.value:
+            self._move(*self._lowest_point)
 
     @property
     def is_over(self) -> bool:
         """Whether the conditions of a minimum are met, or no iteration may follow."""
-        return self.is_met or self.is_stopped or self.is_unbounded
+        return self.is_converged or self.is_stopped or self.is_unbounded
 
     def _move(self, x: Floats, value: float, gradient: Floats) -> None:
         self.credit += credit_of(self.gradient, gradient, x - self.x, self.value - value)
-        self.x, self.value, self.gradient = self._lowest = x, value, gradient
+        self.x, self.value, self.gradient = self._lowest_point = x, value, gradient
         self.values.append(value)
         self.is_stopped = self._on_iterate(x, self.values)
         if self._is_minimum is not None:
-            self.is_met = self._is_minimum(x, gradient)
+            self.is_converged = self._is_minimum(x, gradient)
         self.is_unbounded = self._is_minimum is None and value < RUNAWAY
 
 
-def _is_early(result: OptimizeResult, flat: float, may_be_cramped: bool) -> bool:
+def _is_early(result: OptimizeResult, flat_slope: float, may_restart: bool) -> bool:
     """Whether a run has ended where another, from a fresh start, may continue.
 
     At a flat point a line search without a step has met rounding; elsewhere it has failed. A near
     bound or bend can leave it no room: then the run ends too early with status 0.
     """
-    is_steep = bool(np.max(np.abs(result.jac)) > flat)
-    return is_steep if result.status == _NO_STEP else result.status == 0 and may_be_cramped
+    is_steep = bool(np.max(np.abs(result.jac)) > flat_slope)
+    return is_steep if result.status == _NO_STEP else result.status == 0 and may_restart
 
 
 def minimise(
@@ -161,8 +160,8 @@ def minimise(
     """
     is_minimum = None if residual is None else lambda x, gradient: residual(x, gradient) <= tol
     trace = _Trace(objective, start, on_iterate, is_minimum)
-    if trace.is_met or max_iter < 1:  # SciPy would do one iteration
-        message = "" if trace.is_met else "no iterations left"
+    if trace.is_converged or max_iter < 1:  # SciPy would do one iteration
+        message = "" if trace.is_converged else "no iterations left"
         return Solution(start.copy(), [], 0, message, credit=trace.credit)
     # With a residual SciPy's own conditions are switched off.
     options = {
@@ -173,24 +172,24 @@ def minimise(
     }
 
     def run(x: Floats) -> OptimizeResult:
-        same = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "callback": trace.note}
-        left = {"maxiter": max_iter - len(trace.values)}
-        return minimize(trace.evaluate, x, **same, options=options | left)
+        settings = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "callback": trace.record}
+        limits = {"maxiter": max_iter - len(trace.values)}
+        return minimize(trace.evaluate, x, **settings, options=options | limits)
 
     # Restart from the last point, with an empty memory, until that brings no decrease.
-    result, is_cramped, settled = run(start), bounds is not None, False
+    result, may_restart, settled = run(start), bounds is not None, False
     while (
-        not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, is_cramped)
+        not settled and len(trace.values) < max_iter and _is_early(result, trace.flat, may_restart)
     ):
-        before, is_cramped = trace.value, True
+        before, may_restart = trace.value, True
         trace.take_lowest()
         if trace.is_over or len(trace.values) >= max_iter:
             break
         result = run(trace.x)
         settled = not before - trace.value > tol * abs(before)  # also where the value is NaN
-    is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, is_cramped)
-    at_end = result.status == 0 or (result.status == _NO_STEP and is_end)
-    converged = at_end if residual is None else trace.is_met
+    is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, may_restart)
+    is_last = result.status == 0 or (result.status == _NO_STEP and is_end)
+    converged = is_last if residual is None else trace.is_converged
     reason = "it falls without bound" if trace.is_unbounded else str(result.message)
     message = "" if converged else STOPPED if trace.is_stopped else reason
     values = trace.values or [trace.value]
@@ -224,31 +223,31 @@ class LBFGS(BoostingSolver):
             require(H, ability, f"solver='lbfgs' of {problem.owner}")
         start, earlier_credit = np.zeros((2, H.n_coordinates))
         coordinates, start[coordinates], earlier_credit[coordinates] = record.model()
-        n_before = len(record.objective)
+        n_earlier = len(record.objective)
 
         def report(w: Floats, credit: Floats, value: float | None = None) -> bool:
-            used = np.flatnonzero(w)
-            return record.replace(used, w[used], credit[used], value)
+            nonzero = np.flatnonzero(w)
+            return record.replace(nonzero, w[nonzero], credit[nonzero], value)
 
-        def function(objective: Objective) -> CoefficientObjective:
+        def with_ridge(objective: Objective) -> CoefficientObjective:
             return CoefficientObjective(objective, H, problem.alpha)
 
         # A non-smooth objective, such as the push at p = inf, has a path of smooth ones.
         make_path: Ability = getattr(problem.objective, "smooth_path", None)
         path = [problem.objective] if make_path is None else make_path()
-        stages = [function(objective) for objective in path]
+        stages = [with_ridge(objective) for objective in path]
 
         def minimise_here(functions: Functions) -> Solution:
-            served = [partial(functions["stage"], number) for number in range(len(stages))]
+            stage_calls = [partial(functions["stage"], number) for number in range(len(stages))]
             tol, hook = problem.tol, functions["on_iterate"]
             if make_path is None:
-                return minimise(served[0], start, record.n_left, tol, hook)
+                return minimise(stage_calls[0], start, record.n_left, tol, hook)
             n_iterations = record.n_iterations
-            return minimise_along(served, functions["exact"], start, n_iterations, tol, hook)
+            return minimise_along(stage_calls, functions["exact"], start, n_iterations, tol, hook)
 
         functions: Functions = {
             "stage": lambda number, w: stages[number](w),
-            "exact": function(problem.objective).value,
+            "exact": with_ridge(problem.objective).value,
             "on_iterate": lambda w, values: report(w, earlier_credit, values[-1]),
         }
         solution = problem.preferences.lead(minimise_here, functions)
@@ -260,7 +259,7 @@ class LBFGS(BoostingSolver):
                 ConvergenceWarning,
             )
         # Of a path the values are those of the iterate with the lowest exact objective so far.
-        record.objective[n_before:] = solution.values
+        record.objective[n_earlier:] = solution.values
         assert solution.credit is not None
         report(solution.x, earlier_credit + solution.credit)
 
@@ -279,15 +278,15 @@ def minimise_along(
     solution is the iterate with the lowest exact objective, never worse than `start`; its `values`
     are the lowest so far, which `on_iterate` gets after each iteration.
     """
-    best, least = start, exact_objective(start)
+    best_x, min_value = start, exact_objective(start)
     values: list[float] = []
 
     def keep_best(coefficients: Floats, _: list[float]) -> bool:
-        nonlocal best, least
+        nonlocal best_x, min_value
         value = exact_objective(coefficients)
-        if value < least:
-            best, least = coefficients, value
-        values.append(least)
+        if value < min_value:
+            best_x, min_value = coefficients, value
+        values.append(min_value)
         return on_iterate(coefficients, values)
 
     x, credit, message = start, np.zeros_like(start), ""
@@ -297,4 +296,4 @@ def minimise_along(
         x, credit, message = stage.x, credit + stage.credit, stage.message
         if message == STOPPED:
             break
-    return Solution(best, values or [least], len(values), message, credit=credit)
+    return Solution(best_x, values or [min_value], len(values), message, credit=credit)

@@ -64,20 +64,20 @@ def step_to_slope(slope: Slope, target: float, bound: float) -> float:
     With target 0 this minimises a convex function along a line. Where the slope does
     not reach the target inside the bounds, the nearer bound is the answer.
     """
-    at_zero = slope(0.0) - target
-    if at_zero == 0:
+    start_slope = slope(0.0) - target
+    if start_slope == 0:
         return 0.0
-    start, share = 0.0, _FIRST_BRACKET
+    start, fraction = 0.0, _FIRST_BRACKET
     while True:
-        end = -np.copysign(share * bound, at_zero)
-        beyond = slope(end) - target
-        if beyond == 0:
+        end = -np.copysign(fraction * bound, start_slope)
+        end_slope = slope(end) - target
+        if end_slope == 0:
             return float(end)
-        if np.sign(beyond) != np.sign(at_zero):
+        if np.sign(end_slope) != np.sign(start_slope):
             break
-        if share == 1:
+        if fraction == 1:
             return float(end)
-        start, share = end, min(4 * share, 1.0)
+        start, fraction = end, min(4 * fraction, 1.0)
     # Piecewise constant slopes, such as those of the hinge loss, need many halvings.
     options = {"xtol": STEP_ERROR * bound, "rtol": STEP_ERROR, "maxiter": 200}
     return float(brentq(lambda a: slope(a) - target, start, end, **options))
@@ -199,17 +199,17 @@ class Coordinate(BoostingSolver):
             # papers, it is multiplied by the learning rate and kept within the constraints.
             alpha, is_cut_short = record.step(d, candidate, h)
             # 3(c) to 3(e) Update f, then d_{t+1} = d exp(-alpha (h_i - h_k)) / z_t, and d~ of it.
-            before = d.value
+            last_value = d.value
             alpha = d.advance(candidate, h, alpha) if alpha != 0 else 0.0
             if alpha == 0:
                 return
             # 4. The output is in the record: f = sum alpha_t h_t.
-            decrease = before - d.value
+            decrease = last_value - d.value
             if record.add(Round(candidate.index, alpha, decrease, h), d):
                 return
             # After a step that constraints cut short the next one may be longer.
-            is_small = decrease <= problem.tol * max(abs(before), abs(d.value), 1.0)
-            if problem.tol > 0 and not is_cut_short and problem.preferences.agree(is_small):
+            is_converged = decrease <= problem.tol * max(abs(last_value), abs(d.value), 1.0)
+            if problem.tol > 0 and not is_cut_short and problem.preferences.agree(is_converged):
                 return
 
 

@@ -96,10 +96,10 @@ class _Model:
         """Coordinates, coefficients and credit."""
         return self.coordinates, self.coefficients, self.credit
 
-    def keep(self, kept: Indices) -> _Model:
+    def keep(self, indices: Indices) -> _Model:
         """Return some of the weak rankers, with the value of all of them."""
-        w, credit = self.coefficients[kept], self.credit[kept]
-        return _Model(self.coordinates[kept], w, credit, self.columns.keep(kept), self.value)
+        w, credit = self.coefficients[indices], self.credit[indices]
+        return _Model(self.coordinates[indices], w, credit, self.columns.keep(indices), self.value)
 
     def extended(self, coordinate: int, h: Mask) -> _Model:
         """Return the model with one more weak ranker, whose coefficient is 0."""
@@ -126,9 +126,9 @@ class _Descent:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._weak_rankers: Ability = problem.weak_rankers
-        columns, empty = ChosenColumns.none(problem), np.zeros(0)
-        none = np.zeros(0, dtype=np.intp)
-        self.model = _Model(none, empty, empty, columns, self._value(columns, empty))
+        columns, zeros = ChosenColumns.none(problem), np.zeros(0)
+        no_indices = np.zeros(0, dtype=np.intp)
+        self.model = _Model(no_indices, zeros, zeros, columns, self._value(columns, zeros))
 
     def start_from(self, coordinates: list[int], coefficients: Floats, credit: Floats) -> None:
         """Take the model of an earlier fit."""
@@ -141,17 +141,17 @@ class _Descent:
 
     def add(self) -> float | None:
         """Choose one more weak ranker; return the decrease, None when nothing lowers it."""
-        before = self.model
+        old_model = self.model
         candidate = self._search()
         if candidate is None:
             return None
         h = self._weak_rankers.values(candidate)
-        after = self._refit(before.extended(candidate.index, h))
+        new_model = self._refit(old_model.extended(candidate.index, h))
         # A refit that lowers nothing is rounding, or a kink at which L-BFGS-B can't move.
-        if not after.value < before.value:
+        if not new_model.value < old_model.value:
             return None
-        self._set_model(after)
-        return before.value - after.value
+        self._set_model(new_model)
+        return old_model.value - new_model.value
 
     def _search(self) -> Candidate | None:
         """Return the best weak ranker that is none of those chosen, nor equal to one."""
@@ -161,12 +161,12 @@ class _Descent:
         # Another threshold can give the same column of 0 and 1 on these rows: a second copy of a
         # chosen column would make the Hessian of a refit singular.
         while True:
-            best: Candidate | None = self._problem.preferences.agree(
+            candidate: Candidate | None = self._problem.preferences.agree(
                 self._weak_rankers.search(gradient, self._problem.gain, excluded)
             )
-            if best is None or not columns.is_chosen(self._weak_rankers.values(best)):
-                return best
-            excluded.append(best.index)
+            if candidate is None or not columns.is_chosen(self._weak_rankers.values(candidate)):
+                return candidate
+            excluded.append(candidate.index)
 
     def _refit(self, model: _Model) -> _Model:
         """Return the model at the minimum over its coefficients, without those that are 0.
@@ -184,16 +184,16 @@ class _Descent:
         objective = self._function(model.columns)
         solution = self._problem.preferences.lead(refit, {"objective": objective})
         assert solution.credit is not None
-        x, credit = solution.x, model.credit + solution.credit
-        refitted = replace(model, coefficients=x, credit=credit, value=solution.values[-1])
-        used = np.flatnonzero(x)
-        return refitted if len(used) == len(x) else refitted.keep(used)
+        w, credit = solution.x, model.credit + solution.credit
+        refitted = replace(model, coefficients=w, credit=credit, value=solution.values[-1])
+        nonzero = np.flatnonzero(w)
+        return refitted if len(nonzero) == len(w) else refitted.keep(nonzero)
 
     def _set_model(self, model: _Model) -> None:
         """Set the model, also in weak rankers whose constraints depend on the coefficients."""
         if hasattr(self._weak_rankers, "set_coefficients"):
-            pairs = zip(model.coordinates.tolist(), model.coefficients.tolist(), strict=True)
-            self._weak_rankers.set_coefficients(dict(pairs))
+            items = zip(model.coordinates.tolist(), model.coefficients.tolist(), strict=True)
+            self._weak_rankers.set_coefficients(dict(items))
         self.model = model
 
     def _bounds(self, coordinates: Indices) -> list[tuple[float, float]]:
@@ -221,7 +221,7 @@ class ChosenColumns:
 
     Parameters
     ----------
-    of_rows : Problem
+    row_problem : Problem
         The problem of all rows.
     cell : ndarray of shape (n_rows,)
         The cell of each row. Their numbers rise with the segment.
@@ -229,8 +229,8 @@ class ChosenColumns:
         The columns.
     """
 
-    def __init__(self, of_rows: Problem, cell: Indices, values: Mask) -> None:
-        self.of_rows, self.cell, self.values = of_rows, cell, values
+    def __init__(self, row_problem: Problem, cell: Indices, values: Mask) -> None:
+        self.row_problem, self.cell, self.values = row_problem, cell, values
 
     @classmethod
     def none(cls, problem: Problem) -> ChosenColumns:
@@ -242,23 +242,23 @@ class ChosenColumns:
     @shared_property
     def preferences(self) -> Preferences:
         """The comparable pairs of the cells."""
-        return self.of_rows.preferences.merged(self.cell)
+        return self.row_problem.preferences.merged(self.cell)
 
     @shared_property
     def problem(self) -> Problem:
         """The problem of the cells."""
-        return self.of_rows.at(self.preferences)
+        return self.row_problem.at(self.preferences)
 
     def with_column(self, h: Mask) -> ChosenColumns:
         """Return the columns and one more, given on all rows."""
         # Each cell divides by h; empty halves get no number, in no process.
-        key = 2 * self.cell + h
-        counts = np.bincount(key, minlength=2 * len(self.values)).astype(np.float64)
-        used = np.flatnonzero(self.of_rows.preferences.parts.total(counts))
+        half_cell = 2 * self.cell + h
+        counts = np.bincount(half_cell, minlength=2 * len(self.values)).astype(np.float64)
+        nonempty = np.flatnonzero(self.row_problem.preferences.parts.total(counts))
         cell = np.empty(2 * len(self.values), dtype=np.intp)
-        cell[used] = np.arange(len(used))
-        values = np.column_stack([self.values[used // 2], used % 2 == 1])
-        return ChosenColumns(self.of_rows, cell[key], values)
+        cell[nonempty] = np.arange(len(nonempty))
+        values = np.column_stack([self.values[nonempty // 2], nonempty % 2 == 1])
+        return ChosenColumns(self.row_problem, cell[half_cell], values)
 
     def keep(self, columns: Indices) -> ChosenColumns:
         """Return some of the columns, on the same cells."""
@@ -269,12 +269,12 @@ class ChosenColumns:
     def is_chosen(self, h: Mask) -> bool:
         """Whether a column, given on all rows, is a chosen one, or one minus it."""
         n_ones = np.bincount(self.cell, h, len(self.values))
-        size = np.bincount(self.cell, minlength=len(self.values))
-        inside, is_whole = n_ones == size, bool(((n_ones == size) | (n_ones == 0)).all())
+        n_rows = np.bincount(self.cell, minlength=len(self.values))
+        cell_h, is_whole = n_ones == n_rows, bool(((n_ones == n_rows) | (n_ones == 0)).all())
         # Cells without rows here have them in other processes.
-        same = (self.values == inside[:, None])[size > 0]
-        is_equal = is_whole & np.stack([same.all(axis=0), ~same.any(axis=0)])
-        return bool(self.of_rows.preferences.smallest(is_equal.astype(np.float64)).any())
+        agrees = (self.values == cell_h[:, None])[n_rows > 0]
+        is_equal = is_whole & np.stack([agrees.all(axis=0), ~agrees.any(axis=0)])
+        return bool(self.row_problem.preferences.smallest(is_equal.astype(np.float64)).any())
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return the scores of the cells."""
@@ -289,16 +289,16 @@ class ChosenColumns:
 
     def to_rows(self, gradient: RowGradient) -> RowGradient:
         """Return a gradient by the scores of the cells as that by the scores of the rows."""
-        rows = self.of_rows.preferences
-        inner = rows.segments.start[1 : len(gradient.pointer) - 1]
-        pointer = np.concatenate([[0], inner, [rows.n_rows]])
+        rows = self.row_problem.preferences
+        group_ends = rows.segments.start[1 : len(gradient.pointer) - 1]
+        pointer = np.concatenate([[0], group_ends, [rows.n_rows]])
         curvature = gradient.curvature
-        spread = None if curvature is None else self._share_out(curvature)
-        return RowGradient(self._share_out(gradient.data), pointer, spread)
+        row_curvature = None if curvature is None else self._divide_among_rows(curvature)
+        return RowGradient(self._divide_among_rows(gradient.data), pointer, row_curvature)
 
-    def _share_out(self, values: Floats) -> Floats:
+    def _divide_among_rows(self, values: Floats) -> Floats:
         """Return sums over the cells as shares of the rows."""
-        rows = self.of_rows.preferences
+        rows = self.row_problem.preferences
         shares: Floats = (values / self.preferences.weight).take(self.cell)
         return shares if rows.has_unit_weights else shares * rows.weight
 

@@ -177,20 +177,20 @@ class GradientDescent(KernelSolver):
     def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
         """Take the steps of Chen2012, eq. 1.5, of sizes eta_t = eta_0 t^-theta."""
         # After an earlier fit, which goes beyond the paper, t continues.
-        model, n_before = problem.model, len(progress.values)
-        sizes = (float(problem.eta0 * t**-problem.theta) for t in count(n_before + 1.0))
+        model, n_earlier = problem.model, len(progress.values)
+        step_sizes = (float(problem.eta0 * t**-problem.theta) for t in count(n_earlier + 1.0))
         if problem.batch_size is None:
-            function, steps = _with_ridge(problem, problem.mean_loss()), GivenSteps(sizes)
+            function, steps = _with_ridge(problem, problem.mean_loss()), GivenSteps(step_sizes)
             limits = problem.max_iter, problem.tol, problem.on_iterate
             solution = minimise_in_space(function, model.element(start), steps, *limits)
         else:
-            rng = np.random.RandomState([problem.seed, n_before])
-            drawn = stochastic_descent(problem, start, sizes, PairSampler(problem, rng))
-            assert drawn.average is not None
-            average = model.element(drawn.average)
-            solution = replace(drawn, x=model.element(drawn.x), average=average)
-        last, average = solution.x[0], progress.add(solution)
-        return replace(solution, x=average) if problem.average else solution, last
+            rng = np.random.RandomState([problem.seed, n_earlier])
+            descent = stochastic_descent(problem, start, step_sizes, PairSampler(problem, rng))
+            assert descent.average is not None
+            average = model.element(descent.average)
+            solution = replace(descent, x=model.element(descent.x), average=average)
+        last_coefficients, average = solution.x[0], progress.add(solution)
+        return replace(solution, x=average) if problem.average else solution, last_coefficients
 
 
 class FunctionSpaceLBFGS(KernelSolver):
@@ -211,34 +211,34 @@ class FunctionSpaceLBFGS(KernelSolver):
 
     def solve(self, problem: KernelProblem, start: Floats, progress: Progress) -> KernelSolution:
         """Minimise the loss or, one after the other, smooth losses that approach it."""
-        exact, is_smooth = _with_ridge(problem, problem.mean_loss()), problem.loss.is_smooth
+        objective, is_smooth = _with_ridge(problem, problem.mean_loss()), problem.loss.is_smooth
         progress.average, progress.n_averaged = None, 0
 
         def on_iterate(f: Floats, values: list[float]) -> bool:
-            progress.values.append(values[-1] if is_smooth else exact.value(f))
+            progress.values.append(values[-1] if is_smooth else objective.value(f))
             return bool(problem.on_iterate(f, progress.values))
 
-        f, left, message = problem.model.element(start), problem.max_iter, ""
+        f, n_left, message = problem.model.element(start), problem.max_iter, ""
         minimum, solve = drawn_guide(problem) or (None, None)
         if minimum is not None:
-            f = min(problem.model.element(minimum), f, key=exact.value)
-        for function, tol in self._path(problem, exact, f, progress.values):
+            f = min(problem.model.element(minimum), f, key=objective.value)
+        for function, tol in self._path(problem, objective, f, progress.values):
             steps = QuasiNewtonSteps(solve)
             solution = minimise_in_space(
-                function, f, steps, left, tol, on_iterate, is_relative=is_smooth
+                function, f, steps, n_left, tol, on_iterate, is_relative=is_smooth
             )
-            f, left, message = solution.x, left - solution.n_iter, solution.message
+            f, n_left, message = solution.x, n_left - solution.n_iter, solution.message
             if message:
                 break
         if not progress.values:
-            progress.values.append(exact.value(f))
+            progress.values.append(objective.value(f))
         if problem.tol == 0 and message == OUT_OF_ITERATIONS:
             message = ""
         return Solution(f, progress.values, len(progress.values), message), f[0]
 
     @staticmethod
     def _path(
-        problem: KernelProblem, exact: SpaceFunction, f: Floats, values: list[float]
+        problem: KernelProblem, objective: SpaceFunction, f: Floats, values: list[float]
     ) -> Iterator[tuple[SpaceFunction, float]]:
         """Yield the function, or smooth ones that approach it, each with its tolerance.
 
@@ -247,23 +247,23 @@ class FunctionSpaceLBFGS(KernelSolver):
         the last width bounds the excess.
         """
         if problem.loss.is_smooth:
-            yield exact, problem.tol
+            yield objective, problem.tol
             return
-        user = "solver='lbfgs' of KernelPairwiseSGDRanker"
-        rounded, width = require(exact.objective, "rounded", user), _WIDEST
+        solver_name = "solver='lbfgs' of KernelPairwiseSGDRanker"
+        rounded, width = require(objective.objective, "rounded", solver_name), _WIDEST
         while True:
-            value = values[-1] if values else exact.value(f)
-            least = np.clip(value / 1000, *_NARROWEST)
-            target = min(max(problem.tol * value, least), _LARGEST_WIDTH)
-            width = max(width, target)
+            value = values[-1] if values else objective.value(f)
+            min_width = np.clip(value / 1000, *_NARROWEST)
+            last_width = min(max(problem.tol * value, min_width), _LARGEST_WIDTH)
+            width = max(width, last_width)
             yield _with_ridge(problem, rounded(width)), (problem.alpha * width / 2) ** 0.5
-            if width <= target:
+            if width <= last_width:
                 return
             width *= _RATIO
 
 
 def stochastic_descent(
-    problem: KernelProblem, start: Floats, sizes: Iterator[float], draw: PairSampler
+    problem: KernelProblem, start: Floats, step_sizes: Iterator[float], draw: PairSampler
 ) -> Solution:
     r"""Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
 
@@ -280,7 +280,7 @@ def stochastic_descent(
     alpha, tol, path = problem.alpha, problem.tol, Path(start, problem.on_iterate)
     square = float(space.element(start)[0] @ space.element(start)[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for eta in islice(sizes, problem.max_iter):
+        for eta in islice(step_sizes, problem.max_iter):
             # 1. The drawn pairs, as positions among their distinct rows.
             rows, position = np.unique(np.concatenate(draw()), return_inverse=True)
             upper, lower = np.split(position.ravel(), 2)
@@ -292,13 +292,13 @@ def stochastic_descent(
             gradient: Floats = (by_upper - by_lower) / len(upper)
             value = float(losses.mean()) + alpha / 2 * square
             # 3. f_{t+1}: the terms of the rows are added in place.
-            shrink = 1 - eta * alpha
-            f = shrink * path.f
+            decay = 1 - eta * alpha
+            f = decay * path.f
             view.add_representer(f, -eta * gradient)
             # 4. ||f_{t+1}||^2, from the scores of these rows alone.
-            square = shrink**2 * square - 2 * eta * shrink * float(gradient @ scores)
+            square = decay**2 * square - 2 * eta * decay * float(gradient @ scores)
             square += eta**2 * view.square(gradient)
-            message = path.moves_to(f, value)
+            message = path.accept(f, value)
             if message:
                 return path.ends(message, value)
             if tol > 0 and len(path.values) % _WINDOW == 0 and len(path.values) >= 2 * _WINDOW:
@@ -316,13 +316,13 @@ class PairSampler:
 
     def __init__(self, problem: KernelProblem, rng: np.random.RandomState) -> None:
         rows = problem.preferences
-        segment = rows.spread(np.arange(rows.segments.n_groups))
+        segment_of_row = rows.spread(np.arange(rows.segments.n_groups))
         # Equal rows have the same score by any element of the space, as by this one.
         scores = problem.model.element_scores(problem.model.representer(rows.weight))
-        self._draws = rows.draws(np.lexsort((scores, segment)))
+        self._draws = rows.draws(np.lexsort((scores, segment_of_row)))
         assert problem.batch_size is not None
-        self._size, self._rng = problem.batch_size, rng
+        self._batch_size, self._rng = problem.batch_size, rng
 
     def __call__(self) -> tuple[Indices, Indices]:
         """Return the upper and the lower rows of some pairs, in fit order."""
-        return self._draws(self._size, self._rng)
+        return self._draws(self._batch_size, self._rng)

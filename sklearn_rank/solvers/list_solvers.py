@@ -34,7 +34,7 @@ class QueryLoss(Protocol):
     def hessian(self, w: Floats, columns: Indices) -> Floats:
         """Return the second derivatives by the coefficients `columns`."""
 
-    def query_gradient(self, number: int, w: Floats) -> Floats:
+    def query_gradient(self, query: int, w: Floats) -> Floats:
         """Return the gradient of the loss of one query alone."""
 
     def variance(self) -> Floats:
@@ -165,17 +165,17 @@ class RegularisedLBFGS(LinearSolver):
 
     def solve(self, problem: ListProblem) -> Solution:
         """Return the minimum; of several processes the first finds it."""
-        function = problem.function
-        curvature = function.variance() / problem.scale**2
+        objective = problem.function
+        curvature = objective.variance() / problem.scale**2
 
         def minimise_here(functions: Functions) -> Solution:
-            called = functions["objective"], functions["on_iterate"], functions.get("hessian")
+            callables = functions["objective"], functions["on_iterate"], functions.get("hessian")
             settings = problem.regulariser, curvature, problem.max_iter, problem.tol
-            return RegularisedProblem(*settings, *called).minimise(problem.start)
+            return RegularisedProblem(*settings, *callables).minimise(problem.start)
 
-        functions: dict[str, Function] = {"objective": function, "on_iterate": problem.on_iterate}
-        if function.is_twice_differentiable:
-            functions["hessian"] = function.hessian
+        functions: dict[str, Function] = {"objective": objective, "on_iterate": problem.on_iterate}
+        if objective.is_twice_differentiable:
+            functions["hessian"] = objective.hessian
         solution = problem.rows.lead(minimise_here, functions)
         if solution.message in ("", STOPPED):
             return solution
@@ -205,29 +205,29 @@ class OnlineGradientDescent(LinearSolver):
         The first pass is the algorithm of Tewari2015, sec. 5. Further ones, each in a random order,
         go beyond it.
         """
-        random, values, change = check_random_state(problem.random_state), [np.inf], np.inf
+        rng, values, value_change = check_random_state(problem.random_state), [np.inf], np.inf
         n_queries = problem.function.n_queries
         # One pass is learning from a stream, which has no convergence to reach.
         message = "the last pass changed the objective by {:.3g}" if problem.max_iter > 1 else ""
-        for number in range(problem.max_iter):
-            order = random.permutation(n_queries) if number else np.arange(n_queries)
+        for pass_index in range(problem.max_iter):
+            order = rng.permutation(n_queries) if pass_index else np.arange(n_queries)
             x, value = self.take_pass(problem, order)
-            change = abs(values[-1] - value)
+            value_change = abs(values[-1] - value)
             values.append(value)
-            if problem.on_iterate(x, values[1:]) or change <= problem.tol * abs(value):
+            if problem.on_iterate(x, values[1:]) or value_change <= problem.tol * abs(value):
                 message = ""
                 break
-        return Solution(x, values[1:], len(values) - 1, message.format(change))
+        return Solution(x, values[1:], len(values) - 1, message.format(value_change))
 
     @staticmethod
     def take_pass(problem: ListProblem, order: Indices) -> tuple[Floats, float]:
         """Take one step for each query; return the averaged iterate and its objective."""
-        function, descent, regulariser = problem.function, problem.descent, problem.regulariser
+        objective, descent, regulariser = problem.function, problem.descent, problem.regulariser
         assert descent is not None
         for query in order:
             # 1. The gradient of loss t, that of one query, at w_t.
-            gradient = function.query_gradient(int(query), descent.coefficients)
+            gradient = objective.query_gradient(int(query), descent.coefficients)
             descent.step(gradient, problem.rate(descent.n_steps + 1), regulariser)
         # 4. The average of w_1 to w_T.
         x = descent.average
-        return x, function(x)[0] + regulariser.penalty(x)
+        return x, objective(x)[0] + regulariser.penalty(x)

@@ -122,9 +122,9 @@ class Regulariser(ABC):
         By the first-order condition of convexity, function plus penalty are at most this much
         above their minimum in the ball. Zero means that w is stationary, convex or not.
         """
-        slope, highest = float(gradient @ w) + self.penalty(w), self.highest(gradient)
-        gap = slope + highest
-        return gap if gap > tolerances.GAP_ROUNDING * (abs(slope) + highest) else 0.0
+        linear, highest = float(gradient @ w) + self.penalty(w), self.highest(gradient)
+        gap = linear + highest
+        return gap if gap > tolerances.GAP_ROUNDING * (abs(linear) + highest) else 0.0
 
     @abstractmethod
     def newton(self, w: Floats, gradient: Floats, matrix: Floats, metric: Floats) -> Floats:
@@ -203,8 +203,8 @@ class Lasso(Regulariser):
 
     def subgradient(self, w: Floats, gradient: Floats) -> Floats:
         """Return the subgradient of least norm."""
-        moving = gradient + self.alpha * np.sign(w)
-        return np.where(w != 0, moving, self.shrunk(gradient, self.alpha))
+        slope = gradient + self.alpha * np.sign(w)
+        return np.where(w != 0, slope, self.shrunk(gradient, self.alpha))
 
     def highest(self, gradient: Floats) -> float:
         """Return the maximum, which lies at zero or a corner of the ball."""
@@ -214,13 +214,13 @@ class Lasso(Regulariser):
         """Return the minimum in the ball of quadratic model plus penalty, by its lasso path."""
         # Least-angle regression has absolute tolerances, which suit numbers near 1.
         scale = float(np.sqrt(np.abs(matrix).max())) or 1.0
-        pull, gram = (matrix @ w - gradient) / scale, matrix / scale / scale
+        target, gram = (matrix @ w - gradient) / scale, matrix / scale / scale
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of linearly dependent features
-            path = lars_path_gram(
-                pull, gram, n_samples=1, alpha_min=self.alpha / scale, method="lasso"
+            lars_path = lars_path_gram(
+                target, gram, n_samples=1, alpha_min=self.alpha / scale, method="lasso"
             )
-        knots = np.asarray(path[2]) / scale  # between them the path is linear
+        knots = np.asarray(lars_path[2]) / scale  # between them the path is linear
         size = np.abs(knots)
         # Rounding leaves a number near zero where a coefficient leaves the path.
         knots[size <= tolerances.LASSO_ROUNDING * size.max(axis=1, keepdims=True)] = 0.0
@@ -283,9 +283,9 @@ class RegularisedProblem:
         self._metric = without_zeros(self.curvature)
         zero = np.zeros_like(self.curvature)
         # Where zero is the minimum its error is rounding: no smaller one can be required.
-        noise = tolerances.VALUE_ROUNDING * float(np.linalg.norm(np.sqrt(self.curvature)))
-        least = max(noise / self.tol, 1e-300) if self.tol > tolerances.VALUE_ROUNDING else 1e-300
-        self._at_zero = np.maximum(self._errors(zero, self.objective(zero)[1]), least)
+        rounding = tolerances.VALUE_ROUNDING * float(np.linalg.norm(np.sqrt(self.curvature)))
+        least = max(rounding / self.tol, 1e-300) if self.tol > tolerances.VALUE_ROUNDING else 1e-300
+        self._zero_errors = np.maximum(self._errors(zero, self.objective(zero)[1]), least)
 
     def minimise(self, start: Floats) -> Solution:
         """Find the minimum.
@@ -296,18 +296,18 @@ class RegularisedProblem:
         """
         regulariser = self.regulariser
         if regulariser.is_smooth and np.isinf(regulariser.radius):
-            at = self._point(start)
+            point = self._point(start)
             # Newton's method is tried early: near the minimum it saves most iterations.
             for max_iter in (_BEFORE_NEWTON, self.max_iter):
-                at = self._newton(self._point(self._lbfgs(at.x, max_iter)))
-                if at.error <= self.tol or self._is_over:
+                point = self._newton(self._point(self._lbfgs(point.x, max_iter)))
+                if point.error <= self.tol or self._is_over:
                     break
         else:
-            at = self._newton(self._point(self._first_order(regulariser.projected(start))))
+            point = self._newton(self._point(self._first_order(regulariser.projected(start))))
         early_end = STOPPED if self.is_stopped else OUT_OF_ITERATIONS
-        message = "" if at.error <= self.tol else early_end
-        values = [*self.values[:-1], at.value]  # Newton's steps count with the last
-        return Solution(at.x, values, max(len(self.values), 1), message, at.error)
+        message = "" if point.error <= self.tol else early_end
+        values = [*self.values[:-1], point.value]  # Newton's steps count with the last
+        return Solution(point.x, values, max(len(self.values), 1), message, point.error)
 
     @property
     def _is_over(self) -> bool:
@@ -328,7 +328,7 @@ class RegularisedProblem:
     def _point(self, x: Floats) -> _Point:
         """Evaluate some coefficients; the error is relative to that at zero."""
         value, gradient = self.objective(x)
-        error = float(np.min(self._errors(x, gradient) / self._at_zero))
+        error = float(np.min(self._errors(x, gradient) / self._zero_errors))
         return _Point(x, gradient, value + self.regulariser.penalty(x), error)
 
     def _note(self, x: Floats, value: float) -> bool:
@@ -337,7 +337,7 @@ class RegularisedProblem:
         self.is_stopped = bool(self.on_iterate(x, self.values))
         return self.is_stopped
 
-    def _newton(self, at: _Point) -> _Point:
+    def _newton(self, point: _Point) -> _Point:
         """Take Newton steps while each helps; of many coefficients only nonzero ones move.
 
         Rounding hides the decrease of the objective, on which a line search depends, long before
@@ -345,30 +345,30 @@ class RegularisedProblem:
         order of the rows, or copies in place of weights, changes them by rounding only.
         """
         for _ in range(_NEWTON_STEPS):
-            free = np.flatnonzero(self.curvature if len(at.x) <= _NEWTON_FEATURES else at.x)
+            free = np.flatnonzero(self.curvature if len(point.x) <= _NEWTON_FEATURES else point.x)
             is_possible = self.hessian is not None and 0 < len(free) <= _NEWTON_FEATURES
-            if self._is_over or not is_possible or at.error <= _NEWTON_ENOUGH * self.tol:
+            if self._is_over or not is_possible or point.error <= _NEWTON_ENOUGH * self.tol:
                 break
             assert self.hessian is not None
-            target = np.zeros_like(at.x)
+            target = np.zeros_like(point.x)
             target[free] = self.regulariser.newton(
-                at.x[free], at.gradient[free], self.hessian(at.x, free), self._metric[free]
+                point.x[free], point.gradient[free], self.hessian(point.x, free), self._metric[free]
             )
-            new = self._damped(at, target)
-            if new is None:
+            next_point = self._damped(point, target)
+            if next_point is None:
                 break
-            at = new
-        return at
+            point = next_point
+        return point
 
-    def _damped(self, at: _Point, target: Floats) -> _Point | None:
+    def _damped(self, point: _Point, target: Floats) -> _Point | None:
         """Return the longest of the halved steps that lowers value or error; None without one."""
         # Near the minimum rounding may hide a decrease; then the error must be halved.
-        highest = at.value + _GROWTH * abs(at.value)
-        for share in 0.5 ** np.arange(_DAMPINGS):
-            moved = share * target + (1 - share) * at.x
-            new = self._point(self.regulariser.inside(moved))
-            if new.value < at.value or (new.error <= at.error / 2 and new.value <= highest):
-                return new
+        highest = point.value + _GROWTH * abs(point.value)
+        for fraction in 0.5 ** np.arange(_DAMPINGS):
+            trial = fraction * target + (1 - fraction) * point.x
+            end = self._point(self.regulariser.inside(trial))
+            if end.value < point.value or (end.error <= point.error / 2 and end.value <= highest):
+                return end
         return None
 
     def _first_order(self, x: Floats) -> Floats:
@@ -377,31 +377,31 @@ class RegularisedProblem:
         The step size is the inverse of the curvature along the last step (Barzilai and Borwein).
         The objective may rise in a step, but never above the largest of the last ten values.
         """
-        at, regulariser, metric = self._point(x), self.regulariser, self._metric
-        recent = deque([at.value], _MEMORY)
+        point, regulariser, metric = self._point(x), self.regulariser, self._metric
+        recent_values = deque([point.value], _MEMORY)
         # The metric is the curvature: a step of 1 is a natural one, however steep the start is.
-        size = max(regulariser.norm(at.gradient / metric), 1e-300)
-        rate = unit = min(regulariser.radius / size, 1.0)
-        shortest, longest = _SHORTEST * unit, _LONGEST
-        while at.error > self.tol and rate >= shortest and not self._is_over:
+        gradient_norm = max(regulariser.norm(point.gradient / metric), 1e-300)
+        rate = first_rate = min(regulariser.radius / gradient_norm, 1.0)
+        shortest, longest = _SHORTEST * first_rate, _LONGEST
+        while point.error > self.tol and rate >= shortest and not self._is_over:
             # 1. A step along minus the gradient, shrunk by the penalty and projected.
-            target = at.x - rate * at.gradient / metric
-            new = self._point(regulariser.proximal_in(target, rate, metric))
+            target = point.x - rate * point.gradient / metric
+            new_point = self._point(regulariser.proximal_in(target, rate, metric))
             # 2. Accept it if it is below the largest of the last values by a sufficient decrease.
-            step, highest = new.x - at.x, max(recent)
-            square = float(step @ (metric * step))
+            step, highest = new_point.x - point.x, max(recent_values)
+            squared_step = float(step @ (metric * step))
             rounding = tolerances.VALUE_ROUNDING * abs(highest)
-            if new.value > highest - _SLOPE / (2 * rate) * square + rounding:
+            if new_point.value > highest - _SLOPE / (2 * rate) * squared_step + rounding:
                 rate /= 4
                 continue
             # 3. The next step size: the inverse of the curvature along this step, in the metric.
-            bend = float(step @ (new.gradient - at.gradient))
-            rate = float(np.clip(square / bend, shortest, longest)) if bend > 0 else longest
+            bend = float(step @ (new_point.gradient - point.gradient))
+            rate = float(np.clip(squared_step / bend, shortest, longest)) if bend > 0 else longest
             is_last = len(self.values) % _FIRST_ORDER_STEPS == _FIRST_ORDER_STEPS - 1
-            at = self._newton(new) if is_last else new
-            recent.append(at.value)
-            self._note(at.x, at.value)
-        return at.x
+            point = self._newton(new_point) if is_last else new_point
+            recent_values.append(point.value)
+            self._note(point.x, point.value)
+        return point.x
 
     def _lbfgs(self, start: Floats, max_iter: int) -> Floats:
         """Return the minimum of a smooth function by L-BFGS."""
@@ -417,7 +417,7 @@ class RegularisedProblem:
             function,
             start * scale,
             min(max_iter, self.max_iter - len(self.values)),
-            self.tol * float(self._at_zero[0]),
+            self.tol * float(self._zero_errors[0]),
             lambda v, values: self._note(v / scale, values[-1]),
             residual=lambda _, slopes: float(np.linalg.norm(slopes * scale)),
         )
@@ -429,7 +429,7 @@ def without_zeros(curvature: Floats) -> Floats:
     return np.where(curvature > 0, curvature, curvature.max() or 1.0)
 
 
-def _cached(function: ValueAndGradient, depends: Mask) -> ValueAndGradient:
+def _cached(function: ValueAndGradient, has_slope: Mask) -> ValueAndGradient:
     """Return the function with a cache of its last two values: solvers ask for some of them again.
 
     Slopes of coefficients on which it does not depend are rounding, and become zero.
@@ -438,6 +438,6 @@ def _cached(function: ValueAndGradient, depends: Mask) -> ValueAndGradient:
     @lru_cache(maxsize=2)
     def evaluate(coefficients: bytes) -> tuple[float, Floats]:
         value, slopes = function(np.frombuffer(coefficients))
-        return value, np.where(depends, slopes, 0.0)
+        return value, np.where(has_slope, slopes, 0.0)
 
     return lambda x: evaluate(x.tobytes())

@@ -104,7 +104,7 @@ class Predictor(BaseEstimator):
     classes_: Values
 
     def predict(self, X: Any) -> Values:
-        """Return labels (binary mode) or scores (graded mode).
+        """Predict labels (binary mode) or scores (graded mode).
 
         Parameters
         ----------
@@ -114,16 +114,16 @@ class Predictor(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            ``classes_[1]`` where the decision function is positive, else
-            ``classes_[0]``; in graded mode scores, greater for rows that rank higher.
-            Scores of different queries are on one scale but were never compared in training.
+            ``classes_[1]`` where the decision function is positive, else ``classes_[0]``; in graded
+            mode, scores, higher for rows that rank higher. Scores of different queries were not
+            compared in training.
         """
         scores = self._score_validated(X)
         return scores if self.relevance == "graded" else self._label(scores)
 
     @available_if(is_binary)
     def decision_function(self, X: Any) -> Floats:
-        """Return scores plus `offset_`: positive where `predict` says ``classes_[1]``.
+        """Return scores plus `offset_`: positive where `predict` returns ``classes_[1]``.
 
         Parameters
         ----------
@@ -133,12 +133,12 @@ class Predictor(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Greater for rows that rank higher. Only in binary mode.
+            Higher for rows that rank higher. Only in binary mode.
         """
         return self._score_validated(X)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """Return the area under the ROC curve, within queries and pooled over pairs.
+        """Return the area under the ROC curve, pooled over the pairs within queries.
 
         Parameters
         ----------
@@ -154,15 +154,15 @@ class Predictor(BaseEstimator):
         Returns
         -------
         float
-            Between 0 and 1, greater is better; ties count one half. With `score_p`, of rankers
-            that have it: ``1 - p_norm_push_loss(..., p=score_p)``, where ties are errors; it is
-            no AUC, and falls as `score_p` grows.
+            Between 0 and 1, greater is better; ties count one half. With `score_p`, for rankers
+            that have it: ``1 - p_norm_push_loss(..., p=score_p)``, where ties are errors; this is
+            not an AUC, and it decreases as `score_p` increases.
 
         Raises
         ------
         ValueError
-            When the ranker was fitted with `qid` and is scored without, or when there
-            is no comparable pair.
+            If the ranker was fitted with `qid` and is scored without it, or if there is no
+            comparable pair.
         """
         scores = self._score_validated(X)
         check_qid_given(self, qid, y=y)
@@ -212,7 +212,7 @@ class Predictor(BaseEstimator):
 
 
 class CheckedInput(Predictor):
-    """A ranker's checks of parameters and arrays: all that a user can get wrong about them.
+    """A ranker's checks of parameters and arrays.
 
     A subclass lists its parameters in `_allowed`.
     """
@@ -225,7 +225,7 @@ class CheckedInput(Predictor):
     }
 
     def check_parameters(self) -> None:
-        """Raise ValueError for a parameter that is not as described."""
+        """Raise ValueError for an invalid parameter."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
         self._check_combination()
 
@@ -458,23 +458,22 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
 
     @naming_its_class
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Learn to rank.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
-            the top; a declared order of categories is not used. Graded mode: numbers,
-            greater for rows that rank higher.
+            Binary mode: two classes; the greater, ``classes_[1]``, belongs at the top (the order of
+            a categorical dtype is ignored). Graded mode: numbers, larger for rows that should rank
+            higher.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row: ints, strings or anything that sorts, in any order. Only
-            rows of one query are compared. None means one list.
+            Query of each row: ints, strings or other sortable values, in any order. Only rows of
+            the same query are compared. None: all rows are one list.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities: a weight of 2 is equivalent to duplicating the row, 0 to removing it;
-            the weight of a pair is the product of its rows' weights. A number is the weight of
-            every row.
+            the weight of a pair is the product of its rows' weights. A number applies to every row.
 
         Returns
         -------
@@ -484,8 +483,8 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            When a parameter or an array is not as described, when there is no
-            comparable pair, or in binary mode when there are not exactly two classes.
+            If a parameter or an array is invalid, if there is no comparable pair, or in binary mode
+            if there are not exactly two classes.
         """
         return self._learn(X, y, qid, sample_weight)
 
@@ -517,7 +516,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         """Learn and return the fitted attributes; set none."""
 
     def fit_rows(self, data: Rows) -> dict[str, Any]:
-        """Learn from checked rows and return the fitted attributes; set none.
+        """Fit to checked rows and return the fitted attributes without setting them.
 
         Parameters
         ----------
@@ -527,7 +526,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         Returns
         -------
         dict of str to object
-            What `set_fitted` takes.
+            The argument of `set_fitted`.
         """
         return _with_input(data, self._fit(data.with_moderate_weights()))
 
@@ -537,7 +536,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         Parameters
         ----------
         fitted : dict of str to object
-            What `fit_rows` returns.
+            The result of `fit_rows`.
         """
         # `fit` validates the input before it learns: these attributes are already the new ones.
         inputs = {name: value for name, value in vars(self).items() if name in DESCRIBED}
@@ -559,9 +558,9 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         .. math:: g_j(x_j) - \sum_n w_n \, g_j(x_{nj}) \Big/ \sum_n w_n
 
         where n runs over the training rows and w are their weights. A feature that the model does
-        not use contributes zero. The training rows are those that the final model was fitted to:
-        they exclude rows held out for early stopping (unless they were fitted again at the end,
-        `refit_stopped`) and, in boosters with graded relevance, rows in no comparable pair.
+        not use contributes zero. The training rows are those of the final fit: they exclude rows
+        held out for early stopping (unless `refit_stopped` refits all rows) and, in boosters with
+        graded relevance, rows without a comparable pair.
 
         Parameters
         ----------
@@ -572,8 +571,8 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples, n_features + 1)
             The contribution of each feature to the score of the row. The last column is the
-            constant, the mean score of the training rows, in binary mode plus `offset_`. Rows sum
-            to ``decision_function(X)``, in graded mode to ``predict(X)``.
+            constant: the mean score of the training rows, plus `offset_` in binary mode. Rows sum
+            to ``decision_function(X)`` or, in graded mode, to ``predict(X)``.
 
         See Also
         --------
@@ -626,7 +625,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Scores, greater for rows that rank higher.
+            Scores, higher for rows that rank higher.
         """
 
     def _score_validated(self, X: Any) -> Floats:

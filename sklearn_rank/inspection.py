@@ -44,7 +44,7 @@ class ColumnNote:
     columns : tuple
         Names of the columns.
     text : str
-        A sentence, which is also that of ``str``.
+        A sentence, also returned by ``str``.
 
     Examples
     --------
@@ -77,28 +77,26 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
     "constant"         all rows hold one value, or miss it; or all but 1 % and at most 10
     =================  ==========================================================================
 
-    What a note says is true of the rows; whether a column is known when rows are to be ranked is
-    for the reader to say.
+    A note describes the rows; only you can say whether a column is known when rows are ranked.
 
     Parameters
     ----------
     X : data frame or array-like of shape (n_samples, n_features)
         Features: numbers, dates, texts or categories. NaN, NaT and None are missing.
     y : array-like of shape (n_samples,), default=None
-        Relevance of the rows; those above the lowest are on top. None: nothing is said of the
-        target.
+        Relevance of the rows; those above the lowest are on top. None: no notes on the target.
     qid : array-like of shape (n_samples,), default=None
-        Query of each row, within which a column that leaks must order the rows.
+        Query of each row; a column that leaks orders the rows within queries.
 
     Returns
     -------
     list of ColumnNote
-        At most two of "constant", which may name several columns.
+        At most two notes are "constant"; each may name several columns.
 
     Raises
     ------
     ValueError
-        When the arrays are of different lengths, y is missing in a row, or X is sparse or not
+        If the arrays are of different lengths, y is missing in a row, or X is sparse or not
         two-dimensional.
 
     See Also
@@ -148,10 +146,10 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
     Returns
     -------
     dict
-        For each column a dict of lists, which JSON can hold: "cuts", the deciles of numbers after
-        a number just below the least, or "texts", the most frequent ones; and "counts", the rows up
-        to each cut and above the last, or with each text and with others, and in the end those
-        where it is missing. Dates and durations count as numbers, in microseconds.
+        For each column, a dict of lists that can be stored as JSON: "cuts", a number just below the
+        minimum and the deciles, or "texts", the most frequent texts; and "counts", the rows up to
+        each cut and above the last, or with each text and with others, followed by those with a
+        missing value. Dates and durations count as numbers, in microseconds.
 
     Examples
     --------
@@ -177,21 +175,21 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
 
 
 def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[ColumnNote]:
-    r"""Return a note on the columns whose distribution is not that of the training rows.
+    r"""Return a note on the columns whose distribution differs from that of the training rows.
 
     A column is named if the population stability index of its bins is at least .25, a large change
     by the usual rule of thumb, and if its p-value is below .05 divided by the number of columns, so
-    that without any change a column is named in at most about 5 % of tables. Bins in which fewer
-    than 10 new rows are expected are put together.
+    that without any change, a column is named in at most about 5 % of tables. Bins with fewer than
+    10 expected new rows are merged.
 
     A column may be numbers, dates or booleans in one of the tables and the same as texts or
-    categories in the other: 1 and "1" are one value. Dates are read from text in the form of ISO
-    8601. Other texts count as larger than all numbers.
+    categories in the other: 1 and "1" are one value. Dates are read from text in ISO 8601 format.
+    Other texts count as larger than all numbers.
 
     Parameters
     ----------
     summaries : dict
-        What `column_summaries` returned for the training rows.
+        The result of `column_summaries` for the training rows.
     X_new : data frame or array-like of shape (n_samples, n_features)
         New rows, with at least these columns.
 
@@ -203,7 +201,7 @@ def drift_notes(summaries: Mapping[Any, Mapping[str, Any]], X_new: Any) -> list[
     Raises
     ------
     ValueError
-        When a column is not there.
+        If a column is missing.
 
     See Also
     --------
@@ -243,30 +241,29 @@ def population_stability_index(reference: Any, current: Any) -> tuple[float, flo
     .. math:: \mathrm{PSI} = \sum_b (q_b - p_b) \ln \frac{q_b}{p_b}
 
     where :math:`p_b` and :math:`q_b` are the shares of the reference and of the current table in
-    bin b. A bin without a row of one table gets the share of half a row of it, or of half of all
-    its rows where their weight is below one; a bin without a row of either adds nothing.
+    bin b. If a bin has no rows of one table, it gets the share of half a row, or of half of all
+    rows if their weight is below one; a bin without rows of either table adds nothing.
 
     Parameters
     ----------
     reference : array-like of shape (n_bins,)
         Number, or total weight, of the reference's rows in each bin.
     current : array-like of shape (n_bins,)
-        The same of the rows to compare.
+        The same for the rows to compare.
 
     Returns
     -------
     psi : float
         0 for equal shares, else positive.
     p_value : float
-        Probability of an index at least as large in large tables without any change. For it
-        neighbouring bins are put together, until at least 10 rows of the smaller table are
-        expected in each; 1 where that leaves a single bin.
+        Probability of an index at least as large in large tables without any change. To compute it,
+        neighbouring bins are merged until at least 10 rows of the smaller table are expected in
+        each; 1 if that leaves a single bin.
 
-    Notes
-    -----
-    By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The rule ignores
-    the number of rows: without any change the index of B bins is about :math:`1/n + 1/m` times a
-    chi-squared variable with B - 1 degrees of freedom, where n and m are the numbers of rows.
+    Notes ----- By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The
+    rule ignores the number of rows: without any change, the index of B bins is about :math:`1/n +
+    1/m` times a chi-squared variable with B - 1 degrees of freedom, where n and m are the numbers
+    of rows.
 
     References
     ----------

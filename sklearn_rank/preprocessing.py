@@ -37,8 +37,8 @@ def query_sample_weight(
 ) -> Floats:
     r"""Compute row weights that give each query the weight you choose.
 
-    Pass the result as `sample_weight` to a ranker with a pairwise loss, or to `auc_score`. A pair
-    weighs the product of its rows' weights, so that the rows of query q get
+    Pass the result as `sample_weight` to a ranker with a pairwise loss, or to `auc_score`. The
+    weight of a pair is the product of its rows' weights, so the rows of query q get
 
     .. math:: w_i \sqrt{v_q} \quad (\text{per="pair"}), \qquad
         w_i \sqrt{v_q \Big/ \sum_{(i, k) \in q} w_i w_k} \quad (\text{per="query"})
@@ -53,39 +53,35 @@ def query_sample_weight(
     y : array-like of shape (n_samples,)
         Classes or relevance.
     qid : array-like of shape (n_samples,)
-        Query of each row: ints, strings or anything that sorts, in any order.
+        Query of each row: ints, strings or other sortable values, in any order.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
-        Weight of each query: a dict with query ids as keys, or one number per row, the same in all
-        rows of a query. None: 1 for all.
+        Weight of each query: a dict with query ids as keys, or one number per row, constant within
+        each query. None: 1 for all.
     per : {"query", "pair"}, default="query"
-        "query": all pairs of a query together weigh `query_weight`, so that with None long
-        and short queries count the same. "pair": each pair is multiplied by it; with 2, a query
-        counts as two copies of it.
+        "query": all pairs of a query together weigh `query_weight`, so with None, long and short
+        queries count the same. "pair": the weight of each pair is multiplied by it; with 2, a query
+        counts as two copies.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities of the rows, combined with the query weights.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Weights of the rows. With ``per="query"`` 0 in a query without a comparable pair.
+        Weights of the rows. With ``per="query"``, 0 in a query without a comparable pair.
 
     Raises
     ------
     ValueError
-        When an argument is not as described.
+        If an argument is invalid.
 
-    See Also
-    --------
-    sklearn_rank.ListNetLinear : Counts every query once, whatever its weights.
+    See Also -------- sklearn_rank.ListNetLinear : Counts each query once, whatever its weights.
 
-    Notes
-    -----
-    All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly proportional to
-    the weight of a query; with ``push="both"`` each of the two parts is. Others are not:
-    ``push="ir"``, ``push="crucial_pairs"`` at p > 1, and listwise losses ("cross_entropy",
-    "smoothed_dcg"), in which a constant weight within a query changes nothing. With these, pass the
-    rows of a query twice, under two ids, to count it twice. Bins of features take row weights as
-    multiplicities.
+    Notes ----- All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly
+    proportional to the weight of a query; with ``push="both"``, each of the two parts is. Other
+    losses are not: ``push="ir"``, ``push="crucial_pairs"`` at p > 1, and listwise losses
+    ("cross_entropy", "smoothed_dcg"), in which a constant weight within a query changes nothing.
+    With these, pass the rows of a query twice, under two ids, to count it twice. Binning treats row
+    weights as multiplicities.
 
     References
     ----------
@@ -144,10 +140,10 @@ class QueryMinMaxScaler(
     within a query only, and the scale of a feature may differ between queries.
 
     With ``qid``, `fit` learns nothing: `transform` scales each query by its own rows, which must
-    all be passed in one call. Without ``qid`` all rows are one list, and `fit` learns its minimum
+    all be passed in one call. Without ``qid``, all rows are one list, and `fit` learns its minimum
     and maximum: new rows can then lie outside [0, 1], as with scikit-learn's ``MinMaxScaler``. A
-    feature that is constant in `fit` is 0 in all new rows, whatever its value there. Pass ``qid``
-    to both `fit` and `transform`, or to neither.
+    feature that is constant in `fit` becomes 0 in all new rows, whatever its value there. Pass
+    ``qid`` to both `fit` and `transform`, or to neither.
 
     Attributes
     ----------
@@ -156,7 +152,7 @@ class QueryMinMaxScaler(
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, when all are strings.
+        Their names, if all are strings.
 
     See Also
     --------
@@ -207,7 +203,7 @@ class QueryMinMaxScaler(
         X : array-like of shape (n_samples, n_features)
             Features.
         y : None
-            Not used; a pipeline passes it.
+            Ignored; present for compatibility with pipelines.
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order. None means one list.
 
@@ -219,7 +215,7 @@ class QueryMinMaxScaler(
         Raises
         ------
         ValueError
-            When X or qid is not as described.
+            If X or qid is invalid.
         """
         with unchanged_on_error(self):
             X = validate_data(self, X, dtype=np.float64)
@@ -239,8 +235,7 @@ class QueryMinMaxScaler(
         X : array-like of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row; required when the scaler was fitted with `qid`, and an error
-            when it was not.
+            Query of each row; required if the scaler was fitted with `qid`, and an error otherwise.
 
         Returns
         -------
@@ -250,7 +245,7 @@ class QueryMinMaxScaler(
         Raises
         ------
         ValueError
-            When X or qid is not as described.
+            If X or qid is invalid.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -289,7 +284,7 @@ class QueryMinMaxScaler(
         Raises
         ------
         ValueError
-            When X or qid is not as described.
+            If X or qid is invalid.
         """
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 

@@ -326,7 +326,7 @@ def check_lengths(**arrays: Values) -> None:
 def check_weight(sample_weight: Table, n_samples: int, name: str = "sample_weight") -> Floats:
     """Return weights as an array of floats: finite, non-negative, not all zero.
 
-    A number is the weight of every row.
+    A number applies to every row.
     """
     weight = check_some_weights(sample_weight, n_samples, name)
     if sample_weight is not None and not weight.any():

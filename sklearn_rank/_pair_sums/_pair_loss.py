@@ -98,7 +98,7 @@ class PairLoss(Push):
     - f are scores, of shape (n_rows,), in preference order (`preferences.order`), and w
       the row weights;
     - i is above k when :math:`y_i > y_k` in one query;
-    - :math:`\phi` is one of ``MARGIN_LOSSES``, or a `MarginLoss` of your own.
+    - :math:`\phi` is one of ``MARGIN_LOSSES``, or your own `MarginLoss`.
 
     No pair is stored. Small blocks of pairs are visited, many at a time; for large ones
     the sum over n rows costs O(n) (exponential, least squares, logistic) or
@@ -122,7 +122,7 @@ class PairLoss(Push):
     Raises
     ------
     ValueError
-        When a parameter is not one of these.
+        If a parameter is not one of these.
 
     References
     ----------
@@ -293,7 +293,7 @@ def pair_loss_and_gradient(
     Raises
     ------
     ValueError
-        When an array is not as described, or `loss` is unknown.
+        If an array is invalid, or `loss` is unknown.
 
     References
     ----------

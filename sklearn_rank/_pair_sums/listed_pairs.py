@@ -26,11 +26,11 @@ class ListedPairLoss(Push):
         H_k = \sum_{j : k_j = k} w_j \, \phi(f_{i_j} - f_k), \quad N_k = \sum_{j : k_j = k} w_j
 
     where f are scores, of shape (n_rows,), w the weights of the pairs, :math:`i_j` the row above
-    and :math:`k_j` the row below in pair j, and :math:`\phi` is one of ``MARGIN_LOSSES``, or a
-    `MarginLoss` of your own. H is the *height* of a row among those that it loses to. At p = 1 L is
-    the mean loss of a pair. A sum by row adds the pairs up: with A the sparse matrix of shape
-    (n_pairs, n_rows) that has 1 at :math:`i_j` and -1 at :math:`k_j` in row j, the margins are
-    ``A @ f`` and the gradient is ``A.T @ slopes``.
+    and :math:`k_j` the row below in pair j, and :math:`\phi` is one of ``MARGIN_LOSSES``, or your
+    own `MarginLoss`. H is the *height* of a row among those that it loses to. At p = 1 L is the
+    mean loss of a pair. A sum by row adds the pairs up: with A the sparse matrix of shape (n_pairs,
+    n_rows) that has 1 at :math:`i_j` and -1 at :math:`k_j` in row j, the margins are ``A @ f`` and
+    the gradient is ``A.T @ slopes``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Learning from clicks: weights that undo the bias of positions, estimates, and simulated users."""
+"""Learning from clicks: weights that correct position bias, estimates, and simulated users."""
 
 from sklearn_rank.clicks._simulator import make_clicks
 from sklearn_rank.clicks._unbiased import ClickPairs, click_pairs, click_weights

@@ -49,9 +49,9 @@ def make_clicks(
 ) -> Bunch:
     r"""Simulate the clicks of users on lists in the order of some rankers' scores.
 
-    Each impression has a random query and a random ranker, uniformly drawn. It shows the first
-    `n_shown` rows of the query in the order of the ranker, ties in the order of the rows. A user
-    who looks at a row clicks on it with the probability
+    Each impression has a uniformly drawn query and ranker. It shows the first `n_shown` rows of the
+    query in the order of the ranker, ties in the order of the rows. A user who looks at a row
+    clicks on it with probability
 
     .. math:: a + (1 - a) \frac{\tau}{k}, \qquad
         a = \epsilon + (1 - \epsilon) \frac{2^y - 1}{2^{\max y} - 1}
@@ -62,8 +62,8 @@ def make_clicks(
     - :math:`\epsilon` is `noise`, the probability of a click on a row of grade 0;
     - :math:`\tau` is `trust`: users believe that top rows are good (trust bias).
 
-    With ``model="position"`` a user looks at each position independently, with its own
-    probability. With "cascade" the user goes down the list, and ends after a click with the
+    With ``model="position"``, a user looks at each position independently, with its own
+    probability. With "cascade", the user goes down the list and stops after a click with
     probability `stop`.
 
     Parameters
@@ -77,7 +77,7 @@ def make_clicks(
     n_impressions : int in [1, inf), default=1000
         Number of lists shown to users.
     n_shown : int in [1, inf), default=10
-        Largest number of rows of a list.
+        Maximum number of rows in a list.
     examination : array-like of shape (n_shown,) or None, default=None
         Probability that a user looks at position 1, 2, ..., with ``model="position"``; None: 1/k.
     model : {"position", "cascade"}, default="position"
@@ -85,9 +85,9 @@ def make_clicks(
     noise, trust : float in [0, 1), default=0.1, 0
         :math:`\epsilon` and :math:`\tau`.
     stop : float in [0, 1], default=0.9
-        Probability that a user of the cascade model ends after a click.
+        Probability that a user of the cascade model stops after a click.
     swap : bool, default=False
-        Whether each impression swaps the first row with a random other one, with probability one
+        Whether each impression swaps the first row with a random other row with probability one
         half: an experiment that identifies the propensities.
     random_state : int, RandomState instance or None, default=None
         Seed.
@@ -95,7 +95,7 @@ def make_clicks(
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
-        A row for each shown row, by impression and position:
+        One entry per shown row, by impression and position:
 
         row : ndarray of shape (n_shown_rows,)
             Its index in `y`.
@@ -107,8 +107,8 @@ def make_clicks(
             0 or 1.
         group : ndarray of shape (n_shown_rows,)
             Rows of a group are equally relevant at all positions. With `swap` they have the same
-            place in the order of the ranker and the same pair of swapped positions; else they
-            are one row.
+            rank by the ranker and the same pair of swapped positions; otherwise each group is one
+            row.
         attraction : ndarray of shape (n_rows,)
             a, the probability of a click on each examined row of `y` without trust.
         examination : ndarray of shape (n_shown,) or None
@@ -117,7 +117,7 @@ def make_clicks(
     Raises
     ------
     ValueError
-        For parameters that are not as described, and negative grades.
+        If a parameter is invalid or a grade is negative.
 
     References
     ----------

@@ -39,11 +39,10 @@ def click_weights(
       ratio to that of position 1;
     - c is `clip`, 0 by default.
 
-    They are for the `sample_weight` of a pairwise ranker. The weight of a pair is the product of
-    the weights of its rows, so that a clicked row above one without a click counts
-    :math:`1 / \theta`. The expected loss is then that of users who look at all positions. The
-    paper's sum also has the pairs of two clicked rows of a list, in both directions; so has
-    `click_pairs`.
+    Pass them as `sample_weight` to a pairwise ranker. The weight of a pair is the product of its
+    rows' weights, so a clicked row above one without a click counts :math:`1 / \theta`. The
+    expected loss is then that for users who look at all positions. The paper's sum also includes
+    the pairs of two clicked rows of a list, in both directions, as does `click_pairs`.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def click_weights(
     propensity : array-like of shape (n_positions,)
         Of positions 1, 2, ...: above 0, at most 1. If larger, divide all by the largest.
     clip : float in (0, 1] or None, default=None
-        Replaces smaller propensities: that lowers the variance, and biases the loss.
+        Replaces smaller propensities, which reduces the variance but biases the loss.
 
     Returns
     -------
@@ -64,8 +63,8 @@ def click_weights(
     Raises
     ------
     ValueError
-        For clicks that are not 0 or 1, positions below 1 or without a propensity, and propensities
-        that are not in (0, 1].
+        If clicks are not 0 or 1, positions are below 1 or have no propensity, or propensities are
+        not in (0, 1].
 
     References
     ----------
@@ -92,8 +91,8 @@ class ClickPairs:
     Attributes
     ----------
     pairs : ndarray of shape (n_pairs, 2)
-        Rows of X: a row with clicks, and another row of its lists. Each pair occurs once, or in
-        both directions if both rows have clicks.
+        Rows of X: a clicked row and another row of its lists. Each pair occurs once, or in both
+        directions if both rows were clicked.
     weight : ndarray of shape (n_pairs,)
         Weight of each pair, above 0.
 
@@ -121,8 +120,8 @@ def click_pairs(
 ) -> ClickPairs:
     r"""Return the distinct pairs of rows of a list, each with its total weight over impressions.
 
-    A log repeats its lists. With distinct pairs the cost of a fit depends on their number instead
-    of that of impressions. The weight of (i, j) is
+    Logs repeat lists. With distinct pairs, the cost of a fit depends on the number of pairs, not of
+    impressions. The weight of (i, j) is
 
     .. math:: w_{ij} = \sum_{t \in T_{ij}} \frac{c_{ti}}{\max(\theta_{k_{ti}}, c)} \quad
         (\text{"click"}), \qquad
@@ -136,9 +135,9 @@ def click_pairs(
     - :math:`\theta_k` is the propensity of position k, and :math:`k_{ti}` the position of i in t;
     - c is `clip`, 0 by default.
 
-    "click" is the sum of the paper: each click counts against all other rows of its list.
-    "item" has the same mean if users of each list are alike, and less variance: a click at a
-    rarely seen position has less influence.
+    "click" is the sum of the paper: each click counts against all other rows of its list. "item"
+    has the same mean if the users of each list are alike, and a smaller variance, because a click
+    at a rarely seen position has less influence.
 
     Parameters
     ----------
@@ -167,8 +166,8 @@ def click_pairs(
     Raises
     ------
     ValueError
-        For clicks that are not 0 or 1, positions below 1 or without a propensity, an impression
-        that repeats a row, and where no list with a click has another row.
+        If clicks are not 0 or 1, positions are below 1 or have no propensity, an impression repeats
+        a row, or no list with a click has another row.
 
     References
     ----------

@@ -56,9 +56,9 @@ class ClickEstimate:
     kind : str
         "estimate"; "lower bound" if weights were clipped, or if rows that the log never shows
         (unseen) count 0; "biased" if clipping leaves a bias of unknown sign, or if a
-        self-normalised estimate assumes that unseen rows are as good as the others, which are
-        mostly better. A doubly robust estimate with unseen rows is an "estimate", right only if
-        their predictions are.
+        self-normalised estimate assumes that unseen rows are as good as the others, which they
+        usually are not. A doubly robust estimate with unseen rows is an "estimate" that is correct
+        only if their predictions are.
     overlap : float
         Fraction of the total discount of the ranker's top k on rows that the log shows.
     n_unseen : int
@@ -151,24 +151,24 @@ def dcg_from_clicks(
     qid : array-like of shape (n_samples,)
         Query of each entry of `y_score`.
     propensity : array-like or PositionPropensity
-        Propensities :math:`\alpha` of positions 1, 2, ... They must be probabilities: an unknown
-        factor would be one of V, too. A `PositionPropensity` estimates them from this log, with
-        `row` as groups, and again in each bootstrap sample, so that the interval includes their
-        uncertainty. Its own bootstrap is not used, estimates above 1 count as 1, and where a
-        sample does not identify one, it is that of the whole log. It gets no features: for the log
-        of a single ranker pass numbers, such as ``propensity_`` of an earlier fit with X.
+        Propensities :math:`\alpha` of positions 1, 2, ... They must be probabilities, because an
+        unknown factor would also multiply V. A `PositionPropensity` estimates them from this log,
+        with `row` as groups, and again in each bootstrap sample, so that the interval includes
+        their uncertainty. Its own bootstrap is not used, estimates above 1 count as 1, and if a
+        sample does not identify one, that of the whole log is used. It gets no features: for the
+        log of a single ranker, pass numbers, such as ``propensity_`` of an earlier fit with X.
     offset : array-like or None, default=None
         :math:`\beta` of positions 1, 2, ..., in [0, 1]. None: no trust bias.
     method : {"ips", "snips", "dr"}, default="ips"
         Inverse propensity, self-normalised, or doubly robust.
     attraction : array-like of shape (n_samples,) or None, default=None
-        Predictions r in [0, 1], only for "dr"; not fitted to the clicks of this log.
+        Predictions r in [0, 1], only for "dr"; they must not be fitted to the clicks of this log.
     k : int >= 1, default=10
-        Number of rows of a list that count.
+        Number of rows at the top of each list that count.
     clip : float in (0, 1] or None, default=None
         Replaces smaller mean propensities of a row, so that no weight is above 1 / clip.
     min_overlap : float in [0, 1], default=0.5
-        Least `ClickEstimate.overlap`; below it no estimate is returned.
+        Minimum `ClickEstimate.overlap`; below it a ValueError is raised.
     n_bootstrap : int >= 2 or 0, default=200
         Number of bootstrap samples of queries for the interval; 0: no interval.
     random_state : int, RandomState instance or None, default=None
@@ -182,17 +182,15 @@ def dcg_from_clicks(
     Raises
     ------
     ValueError
-        When the log shows too few of the rows that the ranker would show, an impression has rows of
-        two queries or a row twice, a propensity is not positive, or an argument is not allowed.
+        If the log shows too few of the rows that the ranker would show, an impression has rows of
+        two queries or a row twice, a propensity is not positive, or an argument is invalid.
 
-    Notes
-    -----
-    "ips" is unbiased if propensities are right and each row of the new top k was shown. "dr" is
-    unbiased with unseen rows, too, if their predictions are right. "snips" is biased with unseen
-    rows: they are mostly worse than the others, and the estimate is then too high.
+    Notes ----- "ips" is unbiased if the propensities are correct and each row of the new top k was
+    shown. "dr" is also unbiased with unseen rows if their predictions are correct. "snips" is
+    biased with unseen rows: they are usually worse than the others, so the estimate is too high.
 
-    The interval is that of the bootstrap over queries: with few of them it is too narrow. Its width
-    is zero if all queries have the same value, as without a click.
+    The interval comes from the bootstrap over queries; with few queries, it is too narrow. Its
+    width is zero if all queries have the same value, for example without any click.
 
     References
     ----------

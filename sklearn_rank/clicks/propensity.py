@@ -39,9 +39,9 @@ _LEVELS = (0.025, 0.975)
 
 
 class PositionPropensity(BaseEstimator):
-    r"""Propensities of positions relative to the first, estimated from a click log.
+    r"""Propensities of positions relative to the first position, estimated from a click log.
 
-    In the position-based model a click on row d at position k of query q has the probability
+    In the position-based model, a click on row d at position k of query q has the probability
 
     .. math:: P(\text{click}) = \theta_k \, \gamma_{qd}
 
@@ -50,11 +50,12 @@ class PositionPropensity(BaseEstimator):
     - :math:`\theta_k` is the probability that a user looks at position k, the propensity;
     - :math:`\gamma_{qd}` is the probability of a click on an examined row.
 
-    The log shows only products, so the propensities are estimated relative to :math:`\theta_1`.
-    Rows of equal relevance at several positions separate them from relevance. Such rows have the
-    same `group`. If several rankers, or versions of one, have shown a row at different positions
-    (intervention harvesting), a group is a query and a row. If an experiment swapped rows at
-    random, it is the rank of a row before the swap and the pair of swapped positions.
+    The log identifies only products, so the propensities are estimated relative to
+    :math:`\theta_1`. They can be separated from relevance if rows of equal relevance were shown at
+    several positions. Such rows have the same `group`. If several rankers, or versions of one, have
+    shown a row at different positions (intervention harvesting), a group is a query and a row. If
+    an experiment swapped rows at random, it is the rank of a row before the swap and the pair of
+    swapped positions.
 
     Parameters
     ----------
@@ -67,30 +68,30 @@ class PositionPropensity(BaseEstimator):
 
         where for each pair of positions :math:`C_{kk'}` and :math:`N_{kk'}` are the weighted
         numbers of clicks and of impressions at k of groups shown at both. A group with n
-        impressions at k and n' at k' has the weight :math:`n n' / (n + n')` at both, whatever was
-        clicked. Half an impression without a click is added to each N, so that no probability is 1.
+        impressions at k and n' at k' has the weight :math:`n n' / (n + n')` at both, whatever its
+        clicks. Half an impression without a click is added to each N, so that no probability is 1.
 
-        "em": maximum likelihood of all clicks, with a :math:`\gamma` for each group, by
-        expectation maximisation. It runs on any log, but only groups at several positions identify
-        the propensities. It overestimates those of low positions, especially when groups have few
-        impressions: few clicks estimate :math:`\gamma` of a group badly, and it is at most 1. With
-        `X` in `fit`, :math:`\gamma` is a function of the features that `regression` fits in each
-        iteration. Rows with similar features at several positions then separate positions from
-        relevance, even in the log of a single ranker.
+        "em": maximum likelihood of all clicks, with a :math:`\gamma` for each group, by expectation
+        maximisation. It runs on any log, but only groups at several positions identify the
+        propensities. It overestimates those of low positions, especially when groups have few
+        impressions: few clicks give a poor estimate of the :math:`\gamma` of a group, which is at
+        most 1. With `X` in `fit`, :math:`\gamma` is a function of the features that `regression`
+        fits in each iteration. Rows with similar features at several positions then separate
+        positions from relevance, even in the log of a single ranker.
 
-        "auto": "harvesting" if pairs of positions with clicks connect all positions; "em" if
-        groups were shown at such pairs, but not clicked at both. The log of a single ranker has no
-        group at two positions, which is an error: pass "em" with `X`.
+        "auto": "harvesting" if pairs of positions with clicks connect all positions; "em" if groups
+        were shown at such pairs, but not clicked at both. The log of a single ranker has no group
+        at two positions and raises an error: pass "em" with `X`.
     regression : classifier or None, default=None
-        Only with `X` in `fit`: a classifier with `predict_proba`, whose `fit` takes
-        `sample_weight`, such as HistGradientBoostingClassifier, which also takes missing values. In
-        each iteration a clone is fitted with every group entered twice, labelled attractive (1) and
-        not (0), weighted by their expected counts. None: LogisticRegression. X must hold the
+        Only with `X` in `fit`: a classifier with `predict_proba` whose `fit` accepts
+        `sample_weight`, such as HistGradientBoostingClassifier, which also accepts missing values.
+        In each iteration a clone is fitted with every group entered twice, labelled attractive (1)
+        and not (0), weighted by their expected counts. None: LogisticRegression. X must hold the
         features that ranked the rows, comparable between queries.
     n_bootstrap : int in [2, inf) or 0, default=200
         Number of bootstrap samples of queries for the intervals; 0: none.
     max_iter : int in [1, inf), default=500
-        Largest number of iterations of "em".
+        Maximum number of iterations of "em".
     tol : float in (0, inf), default=1e-6
         "em" ends when no propensity changes by more than this fraction of the largest.
     random_state : int, RandomState instance or None, default=None
@@ -99,26 +100,25 @@ class PositionPropensity(BaseEstimator):
     Attributes
     ----------
     propensity_ : ndarray of shape (n_positions,)
-        Of positions 1, 2, ...; the first is 1. Others exceed 1 if users look at them more.
+        Propensities of positions 1, 2, ...; the first is 1. Others exceed 1 if users look at them
+        more.
     interval_ : ndarray of shape (n_positions, 2) or None
         Ends of the 95 % intervals, quantiles of bootstrap samples of queries. They do not include
         the bias of "em" without X at low positions. Samples that do not identify the propensity of
-        a position are left out; NaN if none does. None without bootstrap.
+        a position are ignored; NaN if no sample does. None without bootstrap.
     method_ : str
         The method in use.
     n_impressions_ : ndarray of shape (n_positions, n_positions)
-        Impressions by pair of positions: at the first, of groups also shown at the second.
+        Impressions by pair of positions: those at the first, of groups also shown at the second.
 
     Raises
     ------
     ValueError
-        For clicks that are not 0 or 1, positions below 1, positions without impressions or clicks,
-        and where no pairs of positions that "harvesting" or "auto" can use connect all.
+        If clicks are not 0 or 1, positions are below 1 or have no impressions or clicks, or the
+        pairs of positions that "harvesting" or "auto" can use do not connect all positions.
 
-    Notes
-    -----
-    It assumes that the probability of looking at a position does not depend on the list, and that
-    clicks on examined rows do not depend on the position (no trust bias).
+    Notes ----- The model assumes that the probability of looking at a position does not depend on
+    the list, and that clicks on examined rows do not depend on the position (no trust bias).
 
     References
     ----------

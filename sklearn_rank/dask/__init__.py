@@ -1,7 +1,7 @@
-"""Beyond one machine: rankers fitted on a Dask cluster, with the model of one process.
+"""Rankers fitted on a Dask cluster, with the same model as in one process.
 
-Needs the extra ``dask``: Dask, its scheduler `distributed`, and XGBoost, whose messages between
-the workers carry the sums.
+Needs the extra ``dask``: Dask, its scheduler `distributed`, and XGBoost, whose communication
+between workers carries the sums.
 """
 
 try:

@@ -43,12 +43,12 @@ class DaskRanker(BaseEstimator):
         The cluster. None: the client that ``distributed.get_client()`` returns.
     shuffle_queries : bool, default=False
         Whether to bring each query into one partition first. Otherwise a query in several
-        partitions is an error.
+        partitions raises an error.
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted ranker. It predicts and unpickles without Dask.
+        The fitted ranker, which works and unpickles without Dask.
     partial_estimator_ : estimator
         After an interrupted fit: the ranker with the rounds so far, if any.
 
@@ -76,14 +76,14 @@ class DaskRanker(BaseEstimator):
         self.shuffle_queries = shuffle_queries
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Learn to rank.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : dask array or dask data frame of shape (n_samples, n_features)
             Features.
         y : dask array or dask series of shape (n_samples,)
-            Classes or relevance, as the ranker takes them, in the partitions of X.
+            Classes or relevance, as for the ranker, with the same partitions as X.
         qid : dask array or dask series of shape (n_samples,), default=None
             Query of each row. None means one list.
         sample_weight : float, dask array or dask series of shape (n_samples,), default=None
@@ -97,10 +97,10 @@ class DaskRanker(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            Where a cluster can't fit the ranker or its parameters, where partitions don't line up
-            or a query is split, and where `fit` of the ranker would raise.
+            If a cluster cannot fit the ranker or its parameters, if partitions do not match or a
+            query is split, and if `fit` of the ranker would raise it.
         RuntimeError
-            Where workers have other versions of packages, or are lost repeatedly.
+            If workers have other package versions or are lost repeatedly.
         """
         estimator = clone(self.estimator)
         check_supported(estimator, qid is not None)
@@ -112,7 +112,7 @@ class DaskRanker(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Return labels (binary mode) or scores (graded mode).
+        """Predict labels (binary mode) or scores (graded mode).
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         dask array, dask series or ndarray of shape (n_samples,)
-            As of the fitted ranker; lazy for dask collections, a partition at a time.
+            As for the fitted ranker; lazy for dask collections.
         """
         check_is_fitted(self)
         return _blockwise(self.estimator_, "predict", X)
@@ -139,13 +139,13 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         dask array, dask series or ndarray of shape (n_samples,)
-            Greater for rows that rank higher; lazy for dask collections.
+            Higher for rows that rank higher; lazy for dask collections.
         """
         check_is_fitted(self)
         return _blockwise(self.estimator_, "decision_function", X)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """Return the area under the ROC curve, computed on the cluster, exactly.
+        """Return the exact area under the ROC curve, computed on the cluster.
 
         Parameters
         ----------
@@ -161,8 +161,8 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         float
-            Between 0 and 1, greater is better; ties count one half. The pairs are those within
-            queries, pooled.
+            Between 0 and 1, greater is better; ties count one half. Pairs within queries are
+            pooled.
         """
         check_is_fitted(self)
         estimator = self.estimator_

@@ -51,14 +51,14 @@ def make_credit(
       enquiries in a short time, a new address, an application online or through a broker, often
       without proof of income. A ranker can put them at the top of the list.
     - **overstretched**, about half: their instalments and credit lines are high for their income.
-      The risk grows slowly with many features, so that they spread over the upper half of the
-      list, among many good payers.
+      The risk grows slowly with many features, so they spread over the upper half of the list,
+      among many good payers.
     - **life_event**, about a quarter: illness, divorce, loss of a job. Hardly any feature predicts
-      them, so that they spread over the whole list.
+      them, so they spread over the whole list.
 
-    A small model can't describe all three. Selected by the AUC it spends its terms on the
-    overstretched; selected for the top of the list, by a larger p or a partial AUC, it spends more
-    of them on those who never pay.
+    A small model cannot describe all three. If selected by the AUC, it spends its terms on the
+    overstretched; if selected for the top of the list, by a larger p or a partial AUC, it spends
+    more terms on those who never pay.
 
     The columns:
 
@@ -92,14 +92,14 @@ def make_credit(
         data : pandas DataFrame of shape (n_samples, 15)
             Ten columns of numbers, then five of dtype "category". NaN is missing.
         target : ndarray of shape (n_samples,)
-            1 for bad payers, else 0.
+            1 for bad payers, otherwise 0.
         feature_names, categorical_features : list of str
-            All columns; those with categories.
+            All columns, and those with categories.
         monotonic_cst : dict
             1 for features with increasing risk, -1 for features with decreasing risk (apart from
             special codes and missing values).
         special_values : dict
-            The special codes of each feature that has some.
+            The special codes of each feature that has any.
         group : ndarray of shape (n_samples,)
             "A" or "B", a protected attribute; not a feature.
         month : ndarray of shape (n_samples,)

@@ -34,24 +34,24 @@ def load_letor(
 ) -> Bunch:
     r"""Read a ranking data set in svmlight/LETOR format.
 
-    Each line is one row: ``relevance qid:query index:value index:value ... # comment``.
-    All lines have ``qid``, or none has; entries missing from a line are 0. Without ``qid`` a file
-    ``path.query`` or ``path.group`` (with or without the ``.gz`` of a compressed path) may hold
-    the number of rows of each query, one per line, as for LightGBM and XGBoost.
+    Each line is one row: ``relevance qid:query index:value index:value ... # comment``. Either all
+    lines have ``qid`` or none; entries missing from a line are 0. Without ``qid`` a file
+    ``path.query`` or ``path.group`` (with or without the ``.gz`` of a compressed path) may hold the
+    number of rows of each query, one per line, as for LightGBM and XGBoost.
 
     Parameters
     ----------
     path : str or path-like
-        The file, maybe compressed with gzip.
+        The file, optionally compressed with gzip.
     n_features : int, default=None
         Number of columns of `data`. None: the largest index in the file, which can differ between
         the parts of a sparse data set.
     return_comments : bool, default=False
-        Whether to return the text after ``#`` of each line, too.
+        Whether to return also the text after ``#`` in each line.
     zero_based : bool or "auto", default="auto"
         Whether indices start at 0. False: at 1, as in LETOR. "auto": at 0 if the file has an index
-        0. Read the other parts of a data set with the `zero_based` of the first: "auto" would
-        shift a part without index 0 by a column.
+        0. Read the other parts of a data set with the `zero_based` of the first part; "auto" would
+        shift a part without index 0 by one column.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def load_letor(
     ValueError
         If the file is empty, a line is malformed, or the file ends in the middle of a row. The
         message gives the file, the line number (from 1) and the reason. Also if the file has more
-        than `n_features` columns, or an index 0 with ``zero_based=False``; or if the file of
-        queries does not hold numbers of rows, or numbers of other rows.
+        than `n_features` columns, or an index 0 with ``zero_based=False``, or if the file of
+        queries is malformed or does not match the rows.
 
     See Also
     --------

@@ -20,10 +20,10 @@ def make_queries(
 ) -> Bunch:
     """Generate a ranking data set with graded relevance.
 
-    The utility of a row is the sum of a linear function of the features, the product of the
-    first two, and noise. A share of ``2**-g`` of all rows has grade g or higher: high grades are
-    rare. A random vector, independent of relevance, shifts the features of each query, so that
-    they are comparable only within a query.
+    The utility of a row is the sum of a linear function of the features, the product of the first
+    two, and noise. A fraction ``2**-g`` of all rows has grade g or higher, so high grades are rare.
+    A random vector, independent of relevance, shifts the features of each query, so they are
+    comparable only within a query.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ranking objectives as XGBoost and LightGBM take them."""
+"""Ranking objectives in the form that XGBoost and LightGBM expect."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class RankingObjective:
     r"""A custom ranking objective for XGBoost and LightGBM: an exact loss over all pairs.
 
     It sums over all pairs of one long list, or of the rows of each query, at a cost that grows with
-    the number of rows, not of pairs; with ``p > 1`` errors at the top of the list count more. Pass
-    it in place of the name of an objective, in any of five interfaces:
+    the number of rows, not of pairs; with ``p > 1``, errors at the top of the list count more. Pass
+    it instead of the name of an objective, in any of five interfaces:
 
     - ``xgboost.train(params, dmatrix, obj=RankingObjective())``;
     - ``xgboost.XGBRegressor(objective=RankingObjective())``;
@@ -78,8 +78,8 @@ class RankingObjective:
     - ``lightgbm.LGBMRegressor(objective=RankingObjective())``;
     - ``lightgbm.LGBMRanker(objective=RankingObjective())``.
 
-    The label is the relevance: two classes or grades. Queries and weights are taken from where each
-    interface keeps them; without queries, as in both regressors, all rows are one list.
+    The label is the relevance: two classes or grades. Queries and weights come from the data of
+    each interface; without queries, as in both regressors, all rows are one list.
     `sklearn_rank.BoostedTreesRanker` is an estimator with this objective and further losses.
 
     With :math:`L` the objective and f the scores, the engines get
@@ -94,20 +94,20 @@ class RankingObjective:
     - n is the number of rows that belong to any pair (of a listwise loss: to a query with other
       rows), weights as multiplicities.
 
-    The mean curvature of a row is thus 1/4 at equal scores, as with the log-loss, and
-    ``min_child_weight``, ``min_sum_hessian_in_leaf`` and ``reg_lambda`` mean what they mean there.
+    The mean curvature of a row is thus 1/4 at equal scores, as with the log-loss, so
+    ``min_child_weight``, ``min_sum_hessian_in_leaf`` and ``reg_lambda`` have the same scale.
     :math:`\kappa` depends on the data alone and is the same in every round: for
     ``loss="exponential", p=1`` it is n/8.
 
     Parameters
     ----------
     loss : str, MarginLoss or ListwiseLoss, default="logistic"
-        Pairwise: "exponential", "least_squares", "hinge", "squared_hinge", "logistic" or a
-        `MarginLoss` of your own. Listwise: "cross_entropy", "smoothed_dcg" or a
-        `ListwiseLoss` of your own, which needs `curvature`.
+        Pairwise: "exponential", "least_squares", "hinge", "squared_hinge", "logistic" or your own
+        `MarginLoss`. Listwise: "cross_entropy", "smoothed_dcg" or your own `ListwiseLoss`, which
+        needs `curvature`.
     p : float in [1, inf), default=1.0
-        How much more the top of the list counts. 1 treats all pairs alike. Flexible models
-        seldom gain from p > 1: choose it by validation. Must be 1 for listwise losses.
+        How strongly the loss focuses on the top of the list. 1 treats all pairs alike. Flexible
+        models seldom gain from p > 1: choose p by validation. Must be 1 for listwise losses.
     push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
         Which end of the list p emphasises: "top", "crucial_pairs" (the top, by the plain sum of
         Rudin2009, sec. 7, without the factor of `PNormPushRanker`), "bottom" (the lowest of the
@@ -117,8 +117,8 @@ class RankingObjective:
     Raises
     ------
     ValueError
-        When a parameter is not as described; when called, when no row is comparable to
-        another, the arrays don't fit each other or a score is not finite.
+        If a parameter is invalid; in a call, if no rows are comparable, the arrays do not match or
+        a score is not finite.
 
     Notes
     -----
@@ -134,12 +134,12 @@ class RankingObjective:
     - "cross_entropy": the diagonal of the Hessian; "smoothed_dcg", which is not convex: the
       bound of `SmoothedDcg`.
 
-    The first call sorts and groups the arrays and computes the scale; a later call only if labels,
-    weights or queries have changed. So use a new `RankingObjective` if you change a loss of your
-    own. Copies and pickles hold parameters only.
+    The first call sorts and groups the arrays and computes the scale; later calls do so only if
+    labels, weights or queries have changed. So create a new `RankingObjective` if you change your
+    own loss. Copies and pickles hold parameters only.
 
-    With queries, XGBoost keeps one weight per query: a query of weight 2 counts as the query twice.
-    LightGBM keeps weights of rows, which are multiplicities.
+    With queries, XGBoost keeps one weight per query: a query of weight 2 counts as two copies.
+    LightGBM keeps row weights, which are multiplicities.
 
     References
     ----------

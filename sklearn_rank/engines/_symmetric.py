@@ -1,4 +1,4 @@
-"""Symmetric trees of our own, in NumPy, as an engine."""
+"""Our own symmetric trees, in NumPy, as an engine."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class Symmetric(Engine):
         .. math:: \min(1/2, e^{.427 \ln m - 7.525} (T / 1000)^{-.917}), \qquad
             m = 4 n_+ (1 - n_+ / n)
 
-        It is that of CatBoost for T trees and n rows of balanced classes. The rows of the rarer
-        class tell how far to go: m is the number of balanced rows that know as much.
+        It is that of CatBoost for T trees and n rows of balanced classes. The rarer class limits
+        the information in the rows: m is the equivalent number of balanced rows.
         """
         share = min(n_rarer / n_rows, 0.5)
         log_rows = np.log(4 * n_rows * share * (1 - share))
         return float(min(0.5, np.exp(0.427 * log_rows - 7.525) * (n_estimators / 1000) ** -0.917))
 
     def refused(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield what the engine can't take."""
+        """Yield the parameters that the engine does not support."""
         if settings["loss"] == "ndcg":
             yield "loss", "another loss: 'ndcg' is the objective of LightGBM and XGBoost"
         if settings["engine_params"]:

@@ -56,7 +56,7 @@ class XGBoost(Engine):
     }
 
     def refused(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield what the engine can't take: it can't limit the rows of a leaf."""
+        """Yield the unsupported parameters: the rows of a leaf cannot be limited."""
         if settings["min_samples_leaf"] is not None:
             why = "min_child_weight limits the curvature of a leaf, about a quarter of its rows"
             yield "min_samples_leaf", f"None: {why}"

@@ -145,9 +145,9 @@ class _NamedMembers(BaseRanker):
 class RankingEnsemble(_NamedMembers):
     r"""An ensemble of rankers and classifiers, selected for a ranking metric.
 
-    On most data a weighted mean of different models, with weights chosen for the top of the list,
-    ranks new rows better than the best of them; but it takes longer to fit and is hard to read.
-    Members may be any scikit-learn classifiers, regressors or rankers.
+    On most data, a weighted mean of different models, with weights chosen for the top of the list,
+    ranks new rows better than the best single model; but it takes longer to fit and is hard to
+    interpret. Members may be any scikit-learn classifiers, regressors or rankers.
 
     Sort rows by decreasing ``decision_function(X)``, in graded mode ``predict(X)``. If rows belong
     to queries, pass ``fit(X, y, qid=...)``. The score of a row is
@@ -158,24 +158,24 @@ class RankingEnsemble(_NamedMembers):
 
     - :math:`f_j` is the score of member j: its decision function, else the log-odds of its
       probability, else its prediction;
-    - :math:`m_j` is the increasing `ScoreMap` of the member: in one list it returns normal scores,
-      with queries it divides by a standard deviation;
+    - :math:`m_j` is the increasing `ScoreMap` of the member: in one list, it returns normal scores;
+      with queries, it divides by a standard deviation;
     - :math:`w_j` are the weights of `greedy_weights` on held-out rows.
 
     A fit (1) scores held-out rows by each member, in cross-validation; (2) learns the maps from
-    these scores, which differ from those of training rows; (3) selects the weights on them;
-    (4) fits members of positive weight to all rows.
+    these scores, which differ from those of training rows; (3) selects the weights on them; (4)
+    fits the members with positive weight to all rows.
 
     Parameters
     ----------
     estimators : "auto" or list of (str, estimator), default="auto"
         Members by name, simple ones first: the first wins a tie. An estimator may be "drop".
-        "auto" is a list that depends on the rows (Notes).
+        "auto": a list that depends on the data (Notes).
     scoring : str, scorer or None, default=None
         Metric that the weights maximise: a name of `metrics.ranking_scorer`. None: for two classes
         in one list the partial AUC up to a false positive rate of 0.1 plus 0.2 times the AUC; with
-        queries the mean AUC within queries; for unweighted grades from 0 to 31 with queries
-        NDCG@10, for other grades the AUC. In one list it is the mean over the folds.
+        queries, the mean AUC within queries; for unweighted grades from 0 to 31 with queries,
+        NDCG@10; for other grades, the AUC. In one list, the mean over the folds is maximised.
     cv : int in [2, inf), splitter or iterable, default=5
         Number of stratified folds of whole queries; fewer, with a warning, if a class has fewer
         rows. Rows with identical features go into the same fold, unless they carry more than 1 % of
@@ -185,12 +185,12 @@ class RankingEnsemble(_NamedMembers):
     n_steps : int in [1, inf), default=25
         Maximum number of steps of the selection.
     n_bags : int in [1, inf), default=1
-        Number of averaged selections; above 1, each is from a random half of the members.
+        Number of selections to average; if above 1, each uses a random half of the members.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ensemble is a classifier. "graded": numbers; classifiers among
         the members learn which are above 0, or, if all or none are, above the lowest.
     n_jobs : int or None, default=None
-        Number of processes that share the folds of a member and the last fits, as in joblib.
+        Number of processes that share the folds of a member and the final fits, as in joblib.
     random_state : int, RandomState or None, default=None
         Seed of the folds, of `n_bags`, of `background_` and of the members of "auto".
     verbose : int, default=0
@@ -201,7 +201,7 @@ class RankingEnsemble(_NamedMembers):
     weights_ : dict of str to float
         Weight of each member, by name.
     estimators_ : dict of str to estimator
-        The fitted members of positive weight.
+        The fitted members with positive weight.
     maps_ : dict of str to ScoreMap
         Map of the scores of each member.
     member_scores_ : dict of str to dict of str to Estimate
@@ -217,7 +217,7 @@ class RankingEnsemble(_NamedMembers):
         which `decision_function` adds to the scores.
     background_ : list of ndarray
         The columns of 50 training rows, drawn by weight, where `contributions` are sampled: a
-        stored model contains data of these rows.
+        stored model contains the data of these rows.
     n_folds_ : int
         Number of folds.
     classes_ : ndarray of shape (2,)
@@ -231,9 +231,7 @@ class RankingEnsemble(_NamedMembers):
     --------
     select_members : The selection alone, from given scores.
 
-    Notes
-    -----
-    *The list "auto"*, each member where its condition holds:
+    Notes ----- *The list "auto"* has each member whose condition holds:
 
     - "logistic_regression", on scaled features, with categories as unscaled 0/1 columns;
     - "linear", with queries a linear `KernelPairwiseSGDRanker` on such features;
@@ -246,14 +244,15 @@ class RankingEnsemble(_NamedMembers):
     - "rbf_kernel", a `KernelPairwiseSGDRanker` on such features, in one list of up to 5,000 rows.
 
     *Bias*. Unlike the best of `member_scores_`, `score_estimate_` is not biased by the choice of
-    members and weights. But the models whose scores chose the weights were fitted to rows of the
-    fold; and models of folds have fewer training rows, which lowers the estimate a little.
+    members and weights. But the models whose scores determined the weights were fitted to rows of
+    the fold, and the fold models have fewer training rows, which lowers the estimate slightly.
 
-    *Members* that are classifiers learn the classes 0 and 1, 1 for ``classes_[1]``, which
-    parameters such as `class_weight` name. Members get `qid` and `sample_weight` where their `fit`
-    has them, also as steps of a pipeline, or, with metadata routing, what they request; weighted
-    rows and a member without weights are an error. Members score rows without `qid`: a step such
-    as `QueryMinMaxScaler` belongs before the ensemble. They get data frames as frames.
+    *Members* that are classifiers see the classes as 0 and 1, where 1 is ``classes_[1]``; use these
+    in parameters such as `class_weight`. Members get `qid` and `sample_weight` if their `fit`
+    accepts them, also as steps of a pipeline, or, with metadata routing, what they request;
+    weighted rows and a member that does not support weights raise an error. Members predict without
+    `qid`, so a step such as `QueryMinMaxScaler` belongs before the ensemble. Data frames are passed
+    to members as data frames.
 
     References
     ----------
@@ -322,9 +321,9 @@ class RankingEnsemble(_NamedMembers):
         qid: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Select from scores of held-out rows that exist already, and refit the members.
+        """Select members from existing scores of held-out rows, and refit them.
 
-        As `fit`, without the fits of the folds.
+        Like `fit`, but without fitting the folds.
 
         Parameters
         ----------
@@ -333,12 +332,12 @@ class RankingEnsemble(_NamedMembers):
         y : array-like of shape (n_samples,)
             Classes (binary mode) or relevance (graded mode).
         out_of_fold : mapping of str to array-like of shape (n_samples,)
-            Scores of each member by its name in `estimators`: of a row the score by a clone that
-            was fitted without the fold of the row. It is the member's ``decision_function``, else
-            its probability of the greater class, else what it predicts.
+            Scores of each member by its name in `estimators`: each row is scored by a clone that
+            was fitted without the fold of the row. The score is the member's ``decision_function``,
+            else its probability of the greater class, else its prediction.
         fold : array-like of int of shape (n_samples,)
-            Fold that held out each row, -1 for rows that no fold has held out, whose scores are
-            not used. `score_estimate_` takes the weights of a fold from all other folds, of periods
+            Fold that held out each row, -1 for rows that no fold held out; their scores are not
+            used. `score_estimate_` takes the weights of a fold from all other folds, of periods
             from later ones, too: for others see `select_members`.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; a query lies in one fold.
@@ -353,8 +352,8 @@ class RankingEnsemble(_NamedMembers):
         Raises
         ------
         ValueError
-            With ``estimators="auto"``, when scores of a row that was held out are not finite, and
-            for everything that `fit` refuses.
+            With ``estimators="auto"``, if scores of a held-out row are not finite, and in all cases
+            in which `fit` raises it.
         """
         if self._is_auto:
             raise ValueError("fit_selected needs estimators=[(name, estimator), ...]. Got 'auto'.")
@@ -447,37 +446,37 @@ class RankingEnsemble(_NamedMembers):
         .. math:: \sum_k w_k \, \frac{m_k(f_k(x)) - m_k(c_k)}{f_k(x) - c_k} \, \phi_{kj}(x)
 
         where :math:`w_k` is the weight of member k, :math:`m_k` its map, :math:`f_k` its score,
-        :math:`c_k` its constant and :math:`\phi_{kj}` the contribution of feature j to
-        :math:`f_k - c_k`: that of the member follows the slope of its map (`ScoreMap.secant`).
-        Contributions of a member are, by its last step if it is a pipeline that keeps columns,
-        scales or fills them or makes 0/1 columns of them:
+        :math:`c_k` its constant and :math:`\phi_{kj}` the contribution of feature j to :math:`f_k -
+        c_k`: those of the member are multiplied by the slope of its map (`ScoreMap.secant`).
+        Contributions depend on the kind of member, or on the last step of a pipeline that keeps,
+        scales, imputes or one-hot encodes columns:
 
         - those of a ranker of this package that has `contributions`;
         - *differences along the path* of scikit-learn's ``ExtraTrees``, ``RandomForest`` and
-          ``DecisionTree``: what the values of the nodes change by at the splits of a feature,
-          which is fast. They are no Shapley values: a split near the root counts less than one
-          below it. The constant is the mean of the values of the roots;
-        - for all others Shapley values, sampled by 100 orders of the columns against 50 training
-          rows, `background_`. The constant is their mean score. It takes 100 (n_features + 1)
-          scores for each row. For these rows they are exact where the score is a sum of functions
-          of one or two features, else there is noise.
+          ``DecisionTree``: the changes of the node values at the splits of a feature, which is
+          fast. They are not Shapley values: a split near the root counts less than one below it.
+          The constant is the mean value of the roots;
+        - for all others, Shapley values sampled with 100 orders of the columns against 50 training
+          rows, `background_`. The constant is their mean score. Each row takes 100 (n_features + 1)
+          scores. With respect to these rows, the values are exact if the score is a sum of
+          functions of one or two features; otherwise they are noisy.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Features; up to 1,000 rows and features where a member is sampled.
+            Features; at most 1,000 rows and features if a member is sampled.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features + 1)
             The contribution of each feature to the score of the row. The last column is the
-            constant, the sum of :math:`w_k m_k(c_k)`, in binary mode plus `offset_`. Rows sum to
-            ``decision_function(X)``, in graded mode to ``predict(X)``.
+            constant: the sum of :math:`w_k m_k(c_k)`, plus `offset_` in binary mode. Rows sum to
+            ``decision_function(X)`` or, in graded mode, to ``predict(X)``.
 
         Raises
         ------
         ValueError
-            For more rows or features where a member is sampled.
+            If there are more rows or features and a member is sampled.
 
         References
         ----------

@@ -1,4 +1,4 @@
-"""Maps that bring the scores of different models to one scale, row by row."""
+"""Maps that bring the scores of different models to a common scale, row by row."""
 
 from __future__ import annotations
 
@@ -87,39 +87,38 @@ def _levels(scores: Floats, weight: Floats) -> tuple[Floats, Floats, Indices]:
 class ScoreMap:
     r"""A strictly increasing, piecewise linear function of the scores of a model.
 
-    It brings models to one scale, so that their scores can be averaged. The value of a row does not
-    depend on other rows. `fit` learns the function from scores of rows that folds held out.
+    It brings models to a common scale, so that their scores can be averaged. The value of a row
+    does not depend on other rows. `fit` learns the function from scores of held-out rows.
 
-    *One list*: the function goes through the points
+    *One list*: the function passes through the points
 
     .. math:: \Bigl( \frac1K \sum_{k=1}^K Q_k(u), \; \Phi^{-1}(u) \Bigr), \qquad
         u = \tfrac{1}{200}, \dots, \tfrac{199}{200}
 
-    where :math:`Q_k(u)` is the weighted quantile of the scores of fold k at level u, linear
-    between the levels of `normal_scores`, and u is limited to the levels that all of the K folds
-    reach. It is linear between the points, and beyond both ends with the mean slope of the outer
-    twentieth of the rows. Folds with equal scores of all rows do not count.
+    where :math:`Q_k(u)` is the weighted quantile of the scores of fold k at level u, linear between
+    the levels of `normal_scores`, and u is limited to the levels that all of the K folds reach. It
+    is linear between the points, and beyond both ends with the mean slope of the outer twentieth of
+    the rows. Folds in which all scores are equal do not count.
 
     *Queries*: scores are divided by their pooled standard deviation within queries, in which the
     offset of a query cancels,
 
     .. math:: \sqrt{\sum_q \sum_{i \in q} w_i (f_i - \bar f_q)^2 \Big/ \sum_i w_i}
 
-    A model that is later fitted to all rows keeps the function of its folds: its scores of rows
-    that it was fitted to say nothing about new rows.
+    A model that is later fitted to all rows keeps the function of its folds, because its scores on
+    its training rows say nothing about new rows.
 
     Attributes
     ----------
     score : ndarray of shape (n_points,)
-        Scores of the points, strictly increasing; of probabilities the log-odds.
+        Scores of the points, strictly increasing; log-odds for probabilities.
     value : ndarray of shape (n_points,)
         Their values, strictly increasing.
     of_probability : bool
         Whether scores are probabilities, whose log-odds are mapped.
 
-    Notes
-    -----
-    The order of scores is kept; scores that differ by a rounding error may become equal.
+    Notes ----- The order of scores is preserved; scores that differ by a rounding error may become
+    equal.
 
     References
     ----------
@@ -181,7 +180,7 @@ class ScoreMap:
         Parameters
         ----------
         scores : array-like of shape (n_rows,)
-            Scores, of probabilities as they are.
+            Scores; probabilities without conversion.
 
         Returns
         -------
@@ -203,15 +202,15 @@ class ScoreMap:
 
         .. math:: \frac{m(f) - m(c)}{f - c}
 
-        where m is the map, f a score and c the constant: the value of a part of f - c on the common
-        scale. At f = c it is the limit from above, the slope of the map at c.
+        where m is the map, f a score and c the constant: the factor that converts a part of f - c
+        to the common scale. At f = c it is the limit from above, the slope of the map at c.
 
         Parameters
         ----------
         constant : float
             A score, such as the mean score of the training rows.
         scores : array-like of shape (n_rows,)
-            Scores, of probabilities as they are.
+            Scores; probabilities without conversion.
 
         Returns
         -------

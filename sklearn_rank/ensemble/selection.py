@@ -35,7 +35,7 @@ _TOP, _HEAD = 0.1, 0.05
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of held-out rows with its standard error.
+    """A metric on held-out rows with its standard error.
 
     Attributes
     ----------
@@ -93,8 +93,8 @@ class HeldOutLabels:
     fold : ndarray of int of shape (n_rows,)
         Fold that held out each row, 0, 1, ....
     weight : ndarray of shape (n_rows,)
-        Positive multiplicities. Whole ones are counts; standard errors take others for weights of
-        rows whose number is Kish's effective one.
+        Positive multiplicities. Integer weights are counts; for others, standard errors use Kish's
+        effective number of rows.
     qid : ndarray of int of shape (n_rows,) or None
         Query codes; None for one list. A query lies in one fold.
 
@@ -283,9 +283,9 @@ def greedy_weights(
         \sum_{s<t} f_{j_s} \Bigr) \Bigr)
 
     where :math:`f_j` are the scores of member j and G is the gain. The weight of a member is its
-    share of the steps up to the one after which the gain is highest. Of equal gains, up to a
-    relative 1e-10, the first member and the earliest step are taken: list simple members first.
-    A member that never helps has weight 0.
+    share of the steps up to the one after which the gain is highest. If gains are equal, up to a
+    relative 1e-10, the first member and the earliest step are taken: list simple members first. A
+    member that never helps has weight 0.
 
     Parameters
     ----------
@@ -296,8 +296,8 @@ def greedy_weights(
     n_steps : int in [1, inf), default=25
         Maximum number of steps.
     n_bags : int in [1, inf), default=1
-        Number of selections whose weights are averaged. If it is above 1 each is from a random
-        half of the members, rounded up.
+        Number of selections whose weights are averaged. If above 1, each uses a random half of the
+        members, rounded up.
     random_state : int, RandomState or None, default=None
         Seed of the random halves.
 
@@ -359,7 +359,7 @@ class Selection:
         Scores of the held-out rows by the members of their folds, with these weights, which were
         chosen on the same rows.
     nearly_honest_scores : ndarray of shape (n_rows,)
-        The same with weights chosen on the rows of the other folds.
+        The same, with weights chosen on the rows of the other folds.
     member_scores : dict of str to dict of str to Estimate
         Figures of each member, by metric.
     score_estimate : dict of str to Estimate
@@ -399,14 +399,14 @@ def select_members(
     Parameters
     ----------
     out_of_fold : mapping of str to ndarray of shape (n_rows,)
-        Scores of each member by name, simple members first: those of a row from a model that was
+        Scores of each member by name, simple members first: each row is scored by a model that was
         fitted without the fold of the row.
     rows : HeldOutLabels
         Relevance, folds, weights and queries of the rows.
     of_probability : mapping of str to bool, default=None
         Which scores are probabilities. None: no scores.
     scoring : str, scorer or None, default=None
-        What is maximised; see `HeldOutLabels.gain`.
+        The metric to maximise; see `HeldOutLabels.gain`.
     n_steps, n_bags : int, default=25, 1
         See `greedy_weights`.
     random_state : int, RandomState or None, default=None
@@ -432,11 +432,11 @@ def select_members(
     *In one list* the selection averages normal scores within each fold, for which no map is
     needed; with queries it averages mapped scores.
 
-    *The estimate is nearly honest.* For each fold the weights are chosen on the rows of the other
-    folds and judged on this one, so that the choice does not flatter the result. But the members
-    of the other folds were fitted to rows of this one: their scores, and so the weights, are not
-    quite independent of it. And they had fewer rows than the refitted members, which makes the
-    estimate a little too low.
+    *The estimate is nearly honest.* For each fold, the weights are chosen on the rows of the other
+    folds and evaluated on this one, so the choice does not bias the result. But the members of the
+    other folds were fitted to rows of this one: their scores, and so the weights, are not quite
+    independent of it. And they had fewer rows than the refitted members, which makes the estimate
+    slightly too low.
 
     References
     ----------

@@ -168,7 +168,7 @@ class KernelParameters(StreamRanker):
         check_size(type(self).__name__, largest_size(X), _LARGEST_FEATURE)
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
+        """Raise ValueError if nothing can be learned from the rows."""
         super().check_training(data)
         if self.warm_start and hasattr(self, "_progress_"):
             owner = f"{type(self).__name__} with warm_start=True"

@@ -62,10 +62,10 @@ class StreamRanker(BaseRanker):
     def partial_fit(
         self, X: Any, y: Any, *, classes: Any = None, qid: Any = None, sample_weight: Any = None
     ) -> Self:
-        r"""Learn from some more rows, by gradient descent.
+        r"""Learn from further rows by gradient descent.
 
-        `ListNetLinear`, with ``solver="ogd"`` and a number as `eta0`, takes a step for each query,
-        in the order in which they appear.
+        `ListNetLinear`, with ``solver="ogd"`` and a number as `eta0`, takes one step per query, in
+        order of appearance.
 
         `KernelPairwiseSGDRanker`, with ``kernel="linear"`` and ``solver="gd"``, takes one step on
         the pairs among the rows. Call t takes step t,
@@ -74,10 +74,10 @@ class StreamRanker(BaseRanker):
             \eta_t = \eta_0 t^{-\theta}
 
         where :math:`L_t` is the mean loss of the comparable pairs among the rows of the call, or of
-        `batch_size` of them, drawn. Rows of different calls are not compared: pass whole queries,
-        or enough rows of one list. T calls with the same rows are `fit` with ``max_iter=T, tol=0``,
-        but for the draws of `batch_size`. A call without a comparable pair takes no step. After
-        `fit` it goes on from there.
+        a sample of `batch_size` of them. Rows of different calls are not compared, so pass whole
+        queries, or enough rows of one list. T calls with the same rows are equivalent to `fit` with
+        ``max_iter=T, tol=0``, except for the random draws of `batch_size`. A call without a
+        comparable pair takes no step. After `fit`, calls continue from the fitted model.
 
         Parameters
         ----------
@@ -96,16 +96,14 @@ class StreamRanker(BaseRanker):
         Returns
         -------
         self : object
-            The ranker. `coef_` of `ListNetLinear`, and with ``average=True``, is the average over
-            the steps of all calls; `offset_` is that of the rows of this call, as far as they have
-            both classes. With ``eta0="auto"`` `eta0_` is that of the call with the longest row so
-            far.
+            The ranker. For `ListNetLinear`, and with ``average=True``, `coef_` is the average over
+            the steps of all calls. `offset_` is computed on the rows of this call if they have both
+            classes. With ``eta0="auto"``, `eta0_` is that of the call with the longest row so far.
 
         Raises
         ------
         ValueError
-            When a parameter or an array is not as described: the ranker is then as
-            before.
+            If a parameter or an array is invalid; the ranker is then unchanged.
 
         References
         ----------

@@ -178,7 +178,7 @@ class TreeParameters(RoundsRanker):
             )
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
+        """Raise ValueError if nothing can be learned from the rows."""
         super().check_training(data)
         name = type(self).__name__
         if self._has_own_objective:

@@ -35,9 +35,9 @@ from sklearn_rank.objectives import balancing_offset, error_cut
 class BoostedTreesRanker(TreeParameters):
     r"""Boosted trees for ranking, with a loss over all pairs.
 
-    Use it when the order depends on interactions between features. Symmetric trees are grown by
-    this package; XGBoost or LightGBM (``pip install "sklearn-rank[xgboost]"`` or
-    ``"sklearn-rank[lightgbm]"``) grow theirs from its objective.
+    Use it when the order depends on interactions between features. This package grows symmetric
+    trees; XGBoost or LightGBM (``pip install "sklearn-rank[xgboost]"`` or
+    ``"sklearn-rank[lightgbm]"``) can grow theirs with the same objective.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
     with ``relevance="graded"``, by decreasing ``predict(X)``. With ``fit(X, y, qid=...)`` rows
@@ -57,23 +57,24 @@ class BoostedTreesRanker(TreeParameters):
     Parameters
     ----------
     engine : {"auto", "symmetric", "lightgbm", "xgboost"}, default="auto"
-        What grows the trees. "auto": "symmetric", unless ``loss="ndcg"`` or `engine_params` is
-        given, which it does not support; then LightGBM if installed, otherwise XGBoost.
+        The implementation that grows the trees. "auto": "symmetric", unless ``loss="ndcg"`` or
+        `engine_params` is given, which symmetric trees do not support; then LightGBM if installed,
+        otherwise XGBoost.
     loss : str, MarginLoss or ListwiseLoss, default="auto"
-        A loss of pairs or of lists, "ndcg" (the engine's own LambdaMART) or a loss of yours
+        A loss of pairs or of lists, "ndcg" (the engine's own LambdaMART) or your own loss
         (:doc:`/guide/boosted_trees`). "auto": "exponential" in symmetric trees and with
         ``push="ir"``, otherwise "logistic".
     p : float in [1, inf), default=1.0
-        How much more the top of the list counts; 1 treats all pairs alike. A flexible model seldom
-        gains from p > 1: choose it by validation. 1 for listwise losses.
+        How strongly the loss focuses on the top of the list; 1 treats all pairs alike. A flexible
+        model seldom gains from p > 1: choose p by validation. Must be 1 for listwise losses.
     push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
-        Which end of the list p emphasises (:doc:`/guide/p_norm_push`). "ir" has no p and needs
+        Which end of the list p emphasises (:doc:`/guide/p_norm_push`). "ir" has no p and requires
         ``loss="exponential"``.
     n_estimators : int in [1, inf), default=200
-        Number of trees; with `warm_start` those of earlier fits included.
+        Number of trees, including those of earlier fits with `warm_start`.
     learning_rate : float in (0, 1] or "auto", default="auto"
-        Factor of every tree. "auto": CatBoost's rate in symmetric trees, otherwise
-        ``10 / n_estimators``, at most 0.3.
+        Factor applied to every tree. "auto": CatBoost's rate in symmetric trees, otherwise ``10 /
+        n_estimators``, at most 0.3.
     max_leaf_nodes : int in [2, inf), "auto" or None, default="auto"
         Maximum number of leaves per tree; the leaf with the best split is split next. "auto": 31.
         None: no maximum. Symmetric trees have ``2 ** max_depth``, and accept "auto" and None.
@@ -88,16 +89,16 @@ class BoostedTreesRanker(TreeParameters):
         Minimum sum of curvatures in a leaf; at the start a row has about 1/4. "auto": 0, or one
         unit where a feature has 4 or more categories. None: the engine's default.
     reg_lambda : float in [0, inf), "auto" or None, default="auto"
-        Ridge on the values of the leaves. "auto": 2 (logistic loss) or 4 (others) units of
-        curvature (:doc:`/guide/boosted_trees`); with "ndcg", as None, the engine's default.
+        Ridge penalty on the leaf values. "auto": 2 (logistic loss) or 4 (others) units of curvature
+        (:doc:`/guide/boosted_trees`); with "ndcg", as None, the engine's default.
     subsample : float in (0, 1] or "auto", default="auto"
         Share of the rows drawn for each tree; symmetric trees choose their splits on these. "auto":
         0.7.
     colsample : float in (0, 1] or "auto", default="auto"
         Share of the features drawn for each tree. "auto": 1 in symmetric trees, otherwise 0.7.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these.
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A dict
+        maps feature names or indices to these values.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Categorical features (:doc:`/guide/conventions`): "from_dtype", those of a categorical type
         in a data frame; or indices, names, or a mask. X must be dense.
@@ -106,16 +107,18 @@ class BoostedTreesRanker(TreeParameters):
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping without `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Early stopping (:doc:`/guide/tuning`): stop that many rounds after the best one, or later,
-        once the held-out rows show the difference. None: run all rounds.
+        Early stopping (:doc:`/guide/tuning`): stop once the best round is at least this many rounds
+        back and the held-out rows have become worse by more than the standard error. None: run all
+        rounds.
     refit_stopped : bool, default=True
-        Whether all rows are then fitted for the best number of rounds; not with `X_val`.
+        Whether to refit on all rows with the best number of rounds; not with `X_val`.
     scoring : str, scorer or None, default=None
-        What early stopping watches: a name that `metrics.ranking_scorer` accepts, such as
+        What early stopping monitors: a name that `metrics.ranking_scorer` accepts, such as
         "ndcg@10", or its scorer. None: the logistic loss of the pairs.
     warm_start : bool, default=False
-        Whether `fit` adds ``n_estimators - n_iter_`` trees, for old or new rows of the same
-        features and classes. A fit that fails or is interrupted leaves the model unchanged.
+        Whether `fit` adds ``n_estimators - n_iter_`` trees, fitted to the same or to new rows with
+        the same features and classes. A fit that fails or is interrupted leaves the model
+        unchanged.
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: 1 - the normalised push loss at this power.
     relevance : {"binary", "graded"}, default="binary"
@@ -123,7 +126,7 @@ class BoostedTreesRanker(TreeParameters):
     n_jobs : int or None, default=None
         Number of threads; None means 1, -1 all processors, as in joblib.
     random_state : int, RandomState or None, default=0
-        Seed for what is drawn: rows, features, held-out rows, the noise of symmetric trees.
+        Seed for all random draws: rows, features, held-out rows, the noise of symmetric trees.
     verbose : int, default=0
         1 prints ten lines per fit, 2 one line per round.
 
@@ -132,22 +135,23 @@ class BoostedTreesRanker(TreeParameters):
     engine_, loss_ : str, str or loss
         The engine that grew the trees, and the loss that was minimised.
     learning_rate_, reg_lambda_, min_child_weight_ : float
-        The rate, the penalty and the limit that were used.
+        The values in use.
     booster_ : xgboost.Booster, lightgbm.Booster or SymmetricTrees
         The trees. Copies and pickles of the ranker store them in the engine's format.
     offset_, staged_offsets_ : float, ndarray of shape (n_iter_,)
         Binary mode: the constant that `decision_function` adds to the scores, and its value after
         each round, computed on at most 4,096 rows. It is minus the threshold with the smallest
-        weighted training error; RankBoost's where the objective is RankBoost's.
+        weighted training error, or RankBoost's offset if the objective is RankBoost's.
     objective_curve_ : ndarray of shape (n_iter_,)
-        The objective after each round, on the rows of its fit; none with ``loss="ndcg"``.
+        The objective after each round, on the training rows of its fit; not with ``loss="ndcg"``.
     validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
-        With held-out rows: the metric (`scoring`; None: `score`) and the loss after each round.
+        With held-out rows: the metric (`scoring`, or by default `score`) and the loss after each
+        round.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain of all splits.
     classes_, n_iter_, n_features_in_, feature_names_in_
-        The classes (binary mode), the second of which belongs at the top; the numbers of rounds
-        and of features, and the names of these, if all are strings.
+        The classes (binary mode), the second of which belongs at the top; the numbers of rounds and
+        of features, and the feature names, if all are strings.
 
     References
     ----------
@@ -178,29 +182,28 @@ class BoostedTreesRanker(TreeParameters):
         qid_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Learn to rank.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
-            the top; a declared order of categories is not used. Graded mode: numbers,
-            greater for rows that rank higher.
+            Binary mode: two classes; the greater, ``classes_[1]``, belongs at the top (the order of
+            a categorical dtype is ignored). Graded mode: numbers, larger for rows that should rank
+            higher.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row: ints, strings or anything that sorts, in any order. Only
-            rows of one query are compared. None means one list.
+            Query of each row: ints, strings or other sortable values, in any order. Only rows of
+            the same query are compared. None: all rows are one list.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities: a weight of 2 is equivalent to duplicating the row, 0 to removing it;
-            the weight of a pair is the product of its rows' weights. A number is the weight of
-            every row. With ``loss="ndcg"`` one weight for each query: its gradient is multiplied.
+            the weight of a pair is the product of its rows' weights. A number applies to every row.
+            With ``loss="ndcg"``, one weight per query, by which its gradient is multiplied.
         position : array-like of shape (n_samples,), default=None
-            The place, from 1, at which each row was shown in its query when `y` was observed,
-            such as clicks. Only with ``loss="ndcg"``, whose engines then correct for it: LightGBM
-            by a bias for each place, XGBoost, with
-            ``engine_params={"lambdarank_unbiased": True}``, by propensities for each place among
-            the rows of a query. `predict` needs no places.
+            The position, from 1, at which each row was shown in its query when `y` (such as clicks)
+            was observed. Only with ``loss="ndcg"``: LightGBM corrects for it with a bias per
+            position, XGBoost, with ``engine_params={"lambdarank_unbiased": True}``, with
+            propensities per position among the rows of a query. `predict` does not need positions.
         X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
             Validation rows, which are scored after each round (`validation_scores_`). With
             `n_iter_no_change` they decide when to stop, instead of rows held out of `X`; without it
@@ -220,8 +223,8 @@ class BoostedTreesRanker(TreeParameters):
         Raises
         ------
         ValueError
-            When a parameter or an array is not as described, when there is no
-            comparable pair, or in binary mode when there are not exactly two classes.
+            If a parameter or an array is invalid, if there is no comparable pair, or in binary mode
+            if there are not exactly two classes.
         """
         validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
         validation |= {"sample_weight_val": sample_weight_val}

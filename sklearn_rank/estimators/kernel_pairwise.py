@@ -59,8 +59,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
     ----------
     loss : str or MarginLoss, default="logistic"
         "exponential", :math:`e^{-m}`; "least_squares", :math:`(1-m)^2`; "hinge", :math:`(1-m)_+`;
-        "squared_hinge", :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or a
-        `MarginLoss` of your own (:doc:`/guide/extending`).
+        "squared_hinge", :math:`(1-m)_+^2`; "logistic", :math:`\ln(1 + e^{-m})`; or your own
+        `MarginLoss` (:doc:`/guide/extending`).
     kernel : str or callable, default="rbf"
         A name that `sklearn.metrics.pairwise.pairwise_kernels` accepts, "precomputed" (X is then
         the kernel matrix), or a function of two rows; positive semi-definite. "linear" works on
@@ -88,8 +88,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
         Maximum number of steps, or of iterations.
     tol : float in [0, inf), default=1e-4
         Stop when the norm of the gradient is at most `tol` times its norm at f = 0; 0: never. For
-        the hinge loss with "lbfgs" it bounds the share of the objective that can be gained; for
-        `batch_size` that share of the mean objective of a hundred steps.
+        the hinge loss with "lbfgs", it bounds the relative decrease of the objective that is still
+        possible; for `batch_size` that share of the mean objective of a hundred steps.
     solver : {"auto", "gd", "lbfgs"} or KernelSolver, default="auto"
         "gd": gradient descent. "lbfgs": the minimum, in far fewer products with the kernel matrix.
         "auto": "gd" if one of its parameters is set, or if the loss has kinks and no
@@ -98,8 +98,8 @@ class KernelPairwiseSGDRanker(KernelParameters):
         None: every step uses all pairs. A number, which selects gradient descent: the number of
         pairs per step, drawn by weight, so that the gradient is unbiased.
     average : bool, default=False
-        Whether the result is the averaged iterate, which works better with `batch_size`. True
-        selects gradient descent.
+        Whether the result is the averaged iterate, which is better with `batch_size`. True selects
+        gradient descent.
     warm_start : bool, default=False
         Whether `fit` continues the last fit, on the same data, with up to `max_iter` more
         steps. A fit that fails or is interrupted leaves the previous model unchanged.
@@ -116,7 +116,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
     Attributes
     ----------
     dual_coef_, fit_rows_ : ndarray of shape (n_fit_rows,)
-        The coefficients c of the training rows of positive weight, and their positions among the
+        The coefficients c of the training rows with positive weight, and their positions among the
         rows passed to `fit`; not with ``kernel="linear"``.
     X_fit_ : {ndarray, sparse matrix} of shape (n_fit_rows, n_features)
         These rows; not with "linear" or "precomputed".
@@ -130,14 +130,14 @@ class KernelPairwiseSGDRanker(KernelParameters):
         Binary mode: the constant that `decision_function` adds to the scores. It is minus the
         threshold with the smallest weighted training error.
     classes_, n_iter_, n_features_in_, feature_names_in_
-        The classes (binary mode), the second of which belongs at the top; the numbers of steps, of
-        all fits, and of features, and the names of these, if all are strings.
+        The classes (binary mode), the second of which belongs at the top; the numbers of steps of
+        all fits and of features, and the feature names, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
         If `max_iter` is reached before `tol`, if the steps diverge, or if the kernel is indefinite;
-        in the last two cases the last function with finite values is kept.
+        in the last two cases, the last function with finite values is kept.
 
     References
     ----------

@@ -160,9 +160,9 @@ class ListNetLinear(StreamRanker):
     weight, however many rows it has, and the generalisation error does not grow with the
     length of the queries (Tewari2015).
 
-    Call ``fit(X, y, qid=qid)``, then sort the rows of a query by decreasing ``predict(X)``.
-    Without ``qid`` all rows are one list. Features should have similar ranges, above all within
-    queries: see `sklearn_rank.preprocessing.QueryMinMaxScaler`. Guide: :doc:`/guide/list_net`.
+    Call ``fit(X, y, qid=qid)``, then sort the rows of a query by decreasing ``predict(X)``. Without
+    ``qid`` all rows are one list. Features should have similar ranges, especially within queries:
+    see `sklearn_rank.preprocessing.QueryMinMaxScaler`. Guide: :doc:`/guide/list_net`.
 
     It minimises
 
@@ -177,8 +177,8 @@ class ListNetLinear(StreamRanker):
     - q runs over the n queries; :math:`y_q` is the relevance and :math:`s_q` are the scores
       of its rows, of shape (n_rows_of_q,);
     - w are the coefficients, of shape (n_features,), and x the features;
-    - c are the sample weights, multiplicities inside both sums: a constant weight for
-      all rows of a query changes nothing, so that whole queries can't be weighted.
+    - c are the sample weights, multiplicities inside both sums; a constant weight for all rows of a
+      query changes nothing, so whole queries cannot be weighted.
 
     P is the *top-one probability*, the probability that row j is drawn first when rows are
     drawn with odds :math:`e^{y_j}`. An increase of the relevance by 1 multiplies the odds by e.
@@ -187,8 +187,8 @@ class ListNetLinear(StreamRanker):
     ----------
     loss : str or ListwiseLoss, default="cross_entropy"
         "cross_entropy": as above, convex. "smoothed_dcg": minus the smoothed DCG, closer to the
-        NDCG, but not convex, and without a penalty or `max_norm` unbounded. Or a `ListwiseLoss`
-        of your own (:doc:`/guide/extending`).
+        NDCG, but not convex, and unbounded without a penalty or `max_norm`. Or your own
+        `ListwiseLoss` (:doc:`/guide/extending`).
     penalty : {"l2", "l1", None}, default="l2"
         "l1" replaces the last term by :math:`\alpha \|w\|_1`, which makes many
         coefficients exactly zero. None: no penalty, and `alpha` is ignored.
@@ -197,8 +197,8 @@ class ListNetLinear(StreamRanker):
     max_norm : float in (0, inf) or None, default=None
         Maximum norm of the coefficients: l1 with ``penalty="l1"``, otherwise l2.
     sigma : float in (0, inf), default=1.0
-        Unit of the scores in "smoothed_dcg": a smaller value is closer to the DCG and harder
-        to minimise. Only with that loss.
+        Scale of the scores in "smoothed_dcg"; smaller values approximate the DCG better and are
+        harder to minimise. Only with that loss.
     solver : {"lbfgs", "ogd"} or LinearSolver, default="lbfgs"
         "lbfgs": all queries at once. "ogd": averaged online gradient descent, one query
         per step, which can also learn from a stream: see `partial_fit`.
@@ -212,8 +212,9 @@ class ListNetLinear(StreamRanker):
     max_iter : int in [1, inf), default=500
         Maximum number of iterations; with "ogd", of passes over the queries.
     tol : float in [0, inf), default=1e-6
-        Stop at a gradient of `tol` times that at w = 0, or a duality gap (Notes) of `tol` squared
-        times that there; with "ogd" at a pass that changes the objective by at most this share.
+        Stop when the gradient is at most `tol` times, or the duality gap (Notes) at most `tol`
+        squared times, its value at w = 0; with "ogd", when a pass changes the objective by at most
+        this fraction.
     warm_start : bool, default=False
         Whether `fit` starts from the coefficients of the last fit. A fit that fails or is
         interrupted leaves the previous model unchanged.
@@ -231,7 +232,8 @@ class ListNetLinear(StreamRanker):
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         The coefficients w; with "ogd" the averaged iterate (1/T) sum_t w_t, with w_1 = 0. With
-        "lbfgs" those of features that are constant in each query are 0: no order depends on them.
+        "lbfgs", features that are constant within each query have the coefficient 0, because no
+        order depends on them.
     objective_curve_ : ndarray
         The objective after each iteration, each pass of "ogd", or each call of `partial_fit`.
     t_ : int
@@ -240,19 +242,17 @@ class ListNetLinear(StreamRanker):
         Binary mode: the constant that `decision_function` adds to the scores. It minimises the
         weighted training error of `predict`.
     classes_, n_iter_, n_features_in_, feature_names_in_
-        The classes (binary mode), the second of which belongs at the top; the numbers of
-        iterations and of features, and the names of these, if all are strings.
+        The classes (binary mode), the second of which belongs at the top; the numbers of iterations
+        and of features, and the feature names, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
-        If `max_iter` iterations, or more than one pass of "ogd", do not reach `tol`.
+        If `tol` is not reached after `max_iter` iterations, or more than one pass of "ogd".
 
-    Notes
-    -----
-    Sort X by query beforehand: otherwise it is copied. "lbfgs" scales features by their standard
-    deviation within queries and, with at most 200 features, ends with steps of Newton's method.
-    With an active `max_norm` W it also stops by the duality gap,
+    Notes ----- Sort X by query beforehand to avoid a copy. "lbfgs" scales features by their
+    standard deviation within queries and, with at most 200 features, ends with steps of Newton's
+    method. With an active `max_norm` W it also stops by the duality gap,
 
     .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
 
@@ -368,7 +368,7 @@ class ListNetLinear(StreamRanker):
                 )
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
+        """Raise ValueError if nothing can be learned from the rows."""
         super().check_training(data)
         self._check_part(data)
         if self.warm_start and hasattr(self, "coef_"):

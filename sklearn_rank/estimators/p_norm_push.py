@@ -25,10 +25,10 @@ from sklearn_rank.solvers import BOOSTING_SOLVERS, BoostingSolver, SolverTraits
 
 
 class PNormPushRanker(BoostingRanker):
-    r"""P-norm push: one number, p, says how much more the top of the list matters.
+    r"""P-norm push: boosting that focuses on the top of the list; p sets how strongly.
 
-    Use it when only the top of the list is used: fraud queues, triage, search. A larger p
-    moves errors away from the top at the expense of some of the AUC.
+    Use it when the top of the list matters most: fraud queues, triage, search. A larger p moves
+    errors away from the top at the expense of some of the AUC.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
     with ``relevance="graded"``, by decreasing ``predict(X)``. With ``fit(X, y, qid=...)`` rows
@@ -52,8 +52,9 @@ class PNormPushRanker(BoostingRanker):
     Parameters
     ----------
     p : float in [1, inf], default=4.0
-        How much more the top of the list counts. 1 treats all pairs alike; 4 to 16 are usual when
-        the top matters; above that the model depends on the few rows ranked highest.
+        How strongly the loss focuses on the top of the list. 1 treats all pairs alike; 4 to 16 are
+        usual when the top matters; with a larger p the model depends on the few highest-ranked
+        rows.
     push : {"top", "crucial_pairs", "bottom", "both", "ir"}, default="top"
         Which end of the list p emphasises; "crucial_pairs": the top, without the factor of
         :math:`N_k`; "ir": no p, a logarithm for each row above (:doc:`/guide/p_norm_push`).
@@ -61,55 +62,57 @@ class PNormPushRanker(BoostingRanker):
         Weight of the bottom risk with ``push="both"``.
     loss : str or MarginLoss, default="exponential"
         "exponential" (steps in closed form), "least_squares", "hinge", "squared_hinge", "logistic"
-        or a `MarginLoss` of your own, which make J a p-norm (:doc:`/guide/p_norm_push`).
+        or your own `MarginLoss`; all but the first make J a p-norm (:doc:`/guide/p_norm_push`).
     solver : {"coordinate", "corrective", "lbfgs"} or BoostingSolver, default="coordinate"
-        "coordinate": boosting. "corrective": all coefficients are fitted again after each new
-        stump, for small models. "lbfgs": all at once. Your own: :doc:`/guide/extending`.
+        "coordinate": boosting. "corrective": all coefficients are refitted after each new stump,
+        for small models. "lbfgs": all at once. Your own: :doc:`/guide/extending`.
     alpha : float in [0, inf) or "auto", default="auto"
-        Ridge, :math:`\frac{\alpha}{2} \|\lambda\|_2^2`, of "corrective" and "lbfgs". "auto": in the
-        unit of the objective with "lbfgs" and finite p (:doc:`/guide/p_norm_push`), otherwise 0.
+        Ridge penalty :math:`\frac{\alpha}{2} \|\lambda\|_2^2` of "corrective" and "lbfgs". "auto":
+        scaled to the objective with "lbfgs" and finite p (:doc:`/guide/p_norm_push`), otherwise 0.
     score_p : float in [1, inf] or None, default=None
         What `score` returns. None: the AUC. A number: ``1 - R``, with R the normalised zero-one
-        p-norm push loss at this power, by which a search over p can compare all candidates.
+        p-norm push loss at this power, so that a search over p compares all candidates by one
+        metric.
     n_estimators : int in [1, inf), default=200
         Maximum number of rounds ("coordinate"), stumps ("corrective") or iterations ("lbfgs").
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        What h is: a stump (`models.Stumps` has constraints and special codes), a raw feature, the
-        prediction of an estimator (only with "coordinate"), or a model of your own
+        The kind of h: a stump (`models.Stumps` has constraints and special codes), a raw feature,
+        the prediction of an estimator (only with "coordinate"), or your own model
         (:doc:`/guide/rank_boost`). "corrective" takes only stumps.
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker a round adds: the one along which J falls most steeply ("auto" with the
         exponential loss, not with "ir"), or the one whose step lowers it most. Not with "lbfgs".
     learning_rate : float in (0, 1], default=0.3
-        Factor of every step of "coordinate"; 1 is the algorithm of the paper. Other solvers
-        ignore 1 and the default, and raise an error for other values.
+        Factor applied to every step of "coordinate"; 1 is the algorithm of the paper. Other solvers
+        ignore 1 and the default and raise an error for other values.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins per feature. Fewer bins are coarser, but not faster.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. Not with "lbfgs".
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A dict
+        maps feature names or indices to these values. Not with "lbfgs".
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Categorical features (:doc:`/guide/conventions`): "from_dtype", those of a categorical type
         in a data frame; or indices, names, or a mask. Not with "lbfgs".
     n_bags : int in [1, inf), default=1
-        1: one fit. More: the mean of fits to that many bootstrap samples; only for stumps
-        (:doc:`/guide/p_norm_push`).
+        Number of bootstrap samples whose fits are averaged; 1: a single fit to all rows. Only for
+        stumps (:doc:`/guide/p_norm_push`).
     tol : float in [0, inf), default=1e-9
-        Stop when the relative decrease of J in a round is at most `tol`; 0: never. "lbfgs" gives a
-        `ConvergenceWarning` when it stops before.
+        Stop when the relative decrease of J in a round is at most `tol`; 0: never. "lbfgs" issues a
+        `ConvergenceWarning` if it stops earlier.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the last fit, on the same data. A fit that fails or is
         interrupted leaves the previous model unchanged.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping without `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Early stopping (:doc:`/guide/tuning`): stop that many rounds after the best one, or later,
-        once the held-out rows show the difference. None: run all rounds.
+        Early stopping (:doc:`/guide/tuning`): stop once the best round is at least this many rounds
+        back and the held-out rows have become worse by more than the standard error. None: run all
+        rounds.
     refit_stopped : bool, default=True
-        Whether all rows are then fitted for the best number of rounds; not with `X_val` or
+        Whether to refit on all rows with the best number of rounds; not with `X_val` or
         `warm_start`.
     scoring : str, scorer or None, default=None
-        What early stopping watches: a name that `metrics.ranking_scorer` accepts, such as
+        What early stopping monitors: a name that `metrics.ranking_scorer` accepts, such as
         "ndcg@10", or its scorer. None: the logistic loss of the pairs.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
@@ -125,20 +128,23 @@ class PNormPushRanker(BoostingRanker):
     objective_curve_ : ndarray of shape (n_iter_,)
         The objective after each round, with the ridge `alpha_`. With ``p=inf``: the lowest so far.
     weak_rankers_, estimator_weights_ : object, ndarray of shape (n_weak_rankers,)
-        The weak rankers, one per round, and their coefficients; with other solvers the nonzero.
+        The weak rankers, one per round, and their coefficients; with other solvers, those with
+        nonzero coefficients.
     offset_, staged_offsets_ : float, ndarray of shape (n_iter_,)
         Binary mode: the constant that `decision_function` adds to the scores, and its value after
         each "coordinate" round, computed on at most 8,192 distinct rows. It is minus the threshold
-        with the smallest weighted training error; RankBoost's where the objective is RankBoost's.
+        with the smallest weighted training error, or RankBoost's offset if the objective is
+        RankBoost's.
     bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
         With ``n_bags > 1``: the coefficients of each bag.
     validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
-        With held-out rows: the metric (`scoring`; None: `score`) and the loss after each round.
+        With held-out rows: the metric (`scoring`, or by default `score`) and the loss after each
+        round.
     feature_importances_, coef_ : ndarray of shape (n_features_in_,)
         Share of each feature in the decrease of J; the coefficients of raw features.
     classes_, n_iter_, n_features_in_, feature_names_in_
-        The classes (binary mode), the second of which belongs at the top; the numbers of rounds
-        and of features, and the names of these, if all are strings.
+        The classes (binary mode), the second of which belongs at the top; the numbers of rounds and
+        of features, and the feature names, if all are strings.
 
     References
     ----------
@@ -346,7 +352,7 @@ class PNormPushRanker(BoostingRanker):
         }
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that nothing can be learned from."""
+        """Raise ValueError if nothing can be learned from the rows."""
         super().check_training(data)
         if data.held_out is not None and not self.solver_in_use.traits.has_stages:
             raise ValueError(

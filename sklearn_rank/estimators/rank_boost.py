@@ -44,25 +44,25 @@ class RankBoost(BoostingRanker):
     n_estimators : int in [1, inf), default=200
         Maximum number of rounds. More rounds fit the training data better and may overfit.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        What h is: a stump (`models.Stumps` has constraints and special codes), a raw feature, the
-        prediction of an estimator, or a model of your own (:doc:`/guide/rank_boost`).
+        The kind of h: a stump (`models.Stumps` has constraints and special codes), a raw feature,
+        the prediction of an estimator, or your own model (:doc:`/guide/rank_boost`).
     selection : {"auto", "steepest", "optimal"}, default="auto"
         Which weak ranker a round adds: the one along which J falls most steeply ("auto"), or the
         one whose step lowers J, or a bound of it, most (:doc:`/guide/rank_boost`).
     learning_rate : float in (0, 1], default=0.3
-        Factor of every step. Smaller values need more rounds and often generalise better. 1 is
-        the algorithm of the paper, whose theorems are about whole steps.
+        Factor applied to every step. Smaller values need more rounds and often generalise better. 1
+        is the algorithm of the paper, whose theorems are about full steps.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins per feature. Fewer bins are coarser, but not faster.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. Missing values are free.
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A dict
+        maps feature names or indices to these values. Missing values are unconstrained.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Categorical features (:doc:`/guide/conventions`): "from_dtype", those of a categorical type
         in a data frame; or indices, names, or a mask. h is the best subset of the categories.
     n_bags : int in [1, inf), default=1
-        1: one fit. More: the mean of fits to that many bootstrap samples; only for stumps
-        (:doc:`/guide/p_norm_push`).
+        Number of bootstrap samples whose fits are averaged; 1: a single fit to all rows. Only for
+        stumps (:doc:`/guide/p_norm_push`).
     tol : float in [0, inf), default=1e-9
         Stop when the relative decrease of the objective in a round is at most `tol`; 0: never.
     warm_start : bool, default=False
@@ -71,13 +71,14 @@ class RankBoost(BoostingRanker):
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping without `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Early stopping (:doc:`/guide/tuning`): stop that many rounds after the best one, or later,
-        once the held-out rows show the difference. None: run all rounds.
+        Early stopping (:doc:`/guide/tuning`): stop once the best round is at least this many rounds
+        back and the held-out rows have become worse by more than the standard error. None: run all
+        rounds.
     refit_stopped : bool, default=True
-        Whether all rows are then fitted for the best number of rounds; not with `X_val` or
+        Whether to refit on all rows with the best number of rounds; not with `X_val` or
         `warm_start`.
     scoring : str, scorer or None, default=None
-        What early stopping watches: a name that `metrics.ranking_scorer` accepts, such as
+        What early stopping monitors: a name that `metrics.ranking_scorer` accepts, such as
         "ndcg@10", or its scorer. None: the logistic loss of the pairs.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
@@ -105,14 +106,15 @@ class RankBoost(BoostingRanker):
     bag_weights_ : ndarray of shape (n_bags, n_weak_rankers)
         With ``n_bags > 1``: the coefficients of each bag.
     validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
-        With held-out rows: the metric (`scoring`; None: `score`) and the loss after each round.
+        With held-out rows: the metric (`scoring`, or by default `score`) and the loss after each
+        round.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the decrease of J; sums to 1.
     coef_ : ndarray of shape (n_features_in_,)
         With ``weak_ranker="feature"``: the coefficients of the features.
     classes_, n_iter_, n_features_in_, feature_names_in_
-        The classes (binary mode), the second of which belongs at the top; the numbers of rounds
-        and of features, and the names of these, if all are strings.
+        The classes (binary mode), the second of which belongs at the top; the numbers of rounds and
+        of features, and the feature names, if all are strings.
 
     See Also
     --------

@@ -77,8 +77,8 @@ class SmoothMarginStep:
 class SmoothMarginRanker(BoostingRanker):
     r"""Coordinate ascent on the smooth margin: boosting that reaches the largest margin.
 
-    Use it for data that can be ranked without error, when the pair with the smallest margin
-    matters: it maximises that margin. On other data its model is that of `RankBoost`.
+    Use it for data that can be ranked without error, when the smallest margin matters: it maximises
+    that margin. On other data, its model equals that of `RankBoost`.
 
     Call ``fit(X, y)``, then sort rows by decreasing ``decision_function(X)`` (two classes) or,
     with ``relevance="graded"``, by decreasing ``predict(X)``. With ``fit(X, y, qid=...)`` rows
@@ -96,10 +96,10 @@ class SmoothMarginRanker(BoostingRanker):
       :math:`y_i > y_k` in one query, and w the sample weights;
     - :math:`h_j` are the weak rankers and :math:`\lambda_j` their net coefficients.
 
-    G is a lower bound on the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and converges
-    to the largest margin, which RankBoost can miss. Steps are RankBoost's until 0 < G < edge;
-    from then on the step goes to where the slope of -ln F along the weak ranker has fallen to
-    G, for stumps
+    G is a lower bound on the margin :math:`\min_{ik} (f_i - f_k) / \|\lambda\|_1` and converges to
+    the largest margin, which RankBoost can miss. Steps are RankBoost's until 0 < G < edge; from
+    then on, each step moves to where the slope of -ln F along the weak ranker has fallen to G. For
+    stumps it is
 
     .. math:: \alpha = \ln \frac{2 (1 - g) d_+}
         {g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}
@@ -110,17 +110,17 @@ class SmoothMarginRanker(BoostingRanker):
     Parameters
     ----------
     n_estimators : int in [1, inf), default=100
-        Maximum number of rounds. The margin grows slowly: thousands are usual.
+        Maximum number of rounds. The margin grows slowly, so thousands are usual.
     weak_ranker : {"stump", "feature"}, estimator or model, default="stump"
-        What h is: a stump (`models.Stumps` has constraints and special codes), a raw feature, the
-        prediction of an estimator, or a model of your own (:doc:`/guide/rank_boost`).
+        The kind of h: a stump (`models.Stumps` has constraints and special codes), a raw feature,
+        the prediction of an estimator, or your own model (:doc:`/guide/rank_boost`).
     learning_rate : float in (0, 1], default=1.0
-        Factor of every step.
+        Factor applied to every step.
     max_bins : int in [2, 65535], default=64
         Maximum number of bins per feature. Fewer bins are coarser, but not faster.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. Missing values are free.
+        1: the score never falls as the feature grows; -1: it never rises; 0: no constraint. A dict
+        maps feature names or indices to these values. Missing values are unconstrained.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Categorical features (:doc:`/guide/conventions`): "from_dtype", those of a categorical type
         in a data frame; or indices, names, or a mask. h is the best subset of the categories.
@@ -132,13 +132,14 @@ class SmoothMarginRanker(BoostingRanker):
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries (or rows, stratified) held out for early stopping without `X_val`.
     n_iter_no_change : int in [1, inf) or None, default=None
-        Early stopping (:doc:`/guide/tuning`): stop that many rounds after the best one, or later,
-        once the held-out rows show the difference. None: run all rounds.
+        Early stopping (:doc:`/guide/tuning`): stop once the best round is at least this many rounds
+        back and the held-out rows have become worse by more than the standard error. None: run all
+        rounds.
     refit_stopped : bool, default=True
-        Whether all rows are then fitted for the best number of rounds; not with `X_val` or
+        Whether to refit on all rows with the best number of rounds; not with `X_val` or
         `warm_start`.
     scoring : str, scorer or None, default=None
-        What early stopping watches: a name that `metrics.ranking_scorer` accepts, such as
+        What early stopping monitors: a name that `metrics.ranking_scorer` accepts, such as
         "ndcg@10", or its scorer. None: the logistic loss of the pairs.
     relevance : {"binary", "graded"}, default="binary"
         "binary": two classes; the ranker is a scikit-learn classifier. "graded": numbers.
@@ -164,19 +165,20 @@ class SmoothMarginRanker(BoostingRanker):
     weak_rankers_, estimator_weights_ : object, ndarray of shape (n_iter_,)
         The weak rankers, one per round, and their coefficients.
     validation_scores_, validation_losses_ : ndarray of shape (n_rounds_run,)
-        With held-out rows: the metric (`scoring`; None: `score`) and the loss after each round.
+        With held-out rows: the metric (`scoring`, or by default `score`) and the loss after each
+        round.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the decrease of ln F; sums to 1.
     coef_ : ndarray of shape (n_features_in_,)
         With ``weak_ranker="feature"``: the coefficients of the features.
     classes_, n_iter_, n_features_in_, feature_names_in_
-        The classes (binary mode), the second of which belongs at the top; the numbers of rounds
-        and of features, and the names of these, if all are strings.
+        The classes (binary mode), the second of which belongs at the top; the numbers of rounds and
+        of features, and the feature names, if all are strings.
 
     Warns
     -----
     ConvergenceWarning
-        If G never became positive, so that every step was RankBoost's.
+        If G never became positive, so all steps were RankBoost's.
 
     See Also
     --------

@@ -1,1 +1,1 @@
-"""Fitted rankers in other systems: ONNX, and the forms that search engines read."""
+"""Fitted rankers for other systems: ONNX and the formats of search engines."""

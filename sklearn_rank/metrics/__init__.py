@@ -1,17 +1,18 @@
 """Ranking metrics: functions of labels and scores.
 
-Greater is better unless the name ends in ``loss``. Two families, one convention each:
+Greater is better unless the name ends in ``loss``. There are two families, each with its own
+convention:
 
-- *Pairs* (`auc_score`, `p_norm_push_loss`, `heights`, ...): two rows of one query that differ
-  in relevance. A weight is a multiplicity. A tied pair counts one half in the AUC and is an error
-  in the p-norm push loss and the heights; in the sums of reciprocal ranks tied rows are sorted
-  with the relevant ones last.
-- *Places* (`ndcg_score`, `average_precision`, `precision_at_k`, ...): rows with relevance above
-  0 are relevant; the value is the exact mean over all orders of tied rows; queries without a
-  relevant row are skipped unless `empty` gives their value; every query counts once,
-  or as `query_weight` says. A place is an integer, so rows have no weights. `partial_auc_score`
-  and `tpr_at_fpr_score` average like these, take weights of rows, and join tied rows by a
-  straight line as the ROC curve does.
+- *Pairs* (`auc_score`, `p_norm_push_loss`, `heights`, ...): compare two rows of one query that
+  differ in relevance. A weight is a multiplicity. A tied pair counts one half in the AUC and is an
+  error in the p-norm push loss and the heights; in the sums of reciprocal ranks, relevant rows come
+  last among tied rows.
+- *Ranks* (`ndcg_score`, `average_precision`, `precision_at_k`, ...): rows with relevance above 0
+  are relevant; the value is the exact mean over all orders of tied rows; queries without a relevant
+  row are skipped unless `empty` gives their value; each query counts once or by its `query_weight`.
+  A rank is an integer, so rows have no weights. `partial_auc_score` and `tpr_at_fpr_score` average
+  in the same way but take row weights, and they join tied rows by a straight line, as the ROC curve
+  does.
 """
 
 from sklearn_rank.metrics._choice import RankingChoice, choose_ranking

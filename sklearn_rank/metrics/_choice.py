@@ -1,4 +1,4 @@
-"""The best of several rankings, with estimates that correct for the choice."""
+"""Choose the best of several rankings, with estimates that correct for the choice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ALLOWED: dict[str, Constraint] = {"confidence": CONFIDENCE, "of": Choice(("metr
 
 @dataclass(frozen=True, eq=False)
 class RankingChoice:
-    """The best of several rankings, and the choice repeated in bootstrap samples.
+    """The best of several rankings, with the choice repeated in bootstrap samples.
 
     Attributes
     ----------
@@ -77,14 +77,14 @@ class RankingChoice:
 
         where :math:`\theta_k` is the metric of ranking k, :math:`\theta^*_{k,b}` that in bootstrap
         sample b, :math:`c_b` the ranking chosen in it, and :math:`\hat\theta` the metric of the
-        one chosen in all rows: the estimate subtracts the mean optimism of the choice. The
-        interval reaches from :math:`\hat\theta` minus the upper quantile of the :math:`e_b` to
-        :math:`\hat\theta` minus the lower one, so that an end may lie beyond the range of a metric.
+        ranking chosen on all rows: the estimate subtracts the mean optimism of the choice. The
+        interval extends from :math:`\hat\theta` minus the upper quantile of the :math:`e_b` to
+        :math:`\hat\theta` minus the lower one, so an end may lie outside the range of the metric.
 
         Parameters
         ----------
         of : {"metric", "criterion"}, default="metric"
-            Which of the two.
+            Which value to estimate.
         confidence : float in (0, 1), default=0.95
             Confidence level.
 
@@ -96,7 +96,7 @@ class RankingChoice:
         Raises
         ------
         ValueError
-            When a parameter is not allowed.
+            If a parameter is invalid.
 
         References
         ----------
@@ -112,9 +112,10 @@ class RankingChoice:
         Parameters
         ----------
         over : iterable of str, default=None
-            The others; each bootstrap sample has its own best of them by the criterion. None: all.
+            The other rankings; each bootstrap sample takes the best of them by the criterion. None:
+            all.
         of : {"metric", "criterion"}, default="metric"
-            Which of the two is compared.
+            Which value to compare.
         confidence : float in (0, 1), default=0.95
             Confidence level.
 
@@ -128,7 +129,7 @@ class RankingChoice:
         Raises
         ------
         ValueError
-            When there are no others, or a parameter is not allowed.
+            If there are no others, or a parameter is invalid.
         """
         others = set(self.names if over is None else over)
         is_other = np.array([name in others for name in self.names])
@@ -170,27 +171,28 @@ def choose_ranking(
     n_resamples: int = 999,
     random_state: Any = None,
 ) -> RankingChoice:
-    r"""Choose the best of several rankings of the same held-out rows, and repeat the choice.
+    r"""Choose the best of several rankings of the same held-out rows, correcting for the choice.
 
-    The best of several looks better than it is. So each bootstrap sample chooses again, and
-    `RankingChoice.interval` and `RankingChoice.lead` correct for the choice. A sample draws rows
-    of each class and fold with replacement, or whole queries of each fold. Its metrics are those
-    of all rows plus a linear term,
+    The best of several rankings looks better than it is. Each bootstrap sample therefore repeats
+    the choice, and `RankingChoice.interval` and `RankingChoice.lead` correct for it. A sample draws
+    rows of each class and fold, or whole queries of each fold, with replacement. Its metrics are
+    those of all rows plus a linear term,
 
     .. math:: \theta^* = \hat\theta + \sum_i (n_i - 1) \frac{\partial \theta}{\partial w_i}
 
     where row (or query) i was drawn :math:`n_i` times and w are row weights, all 1. "tpr@a" has no
     derivative; there the threshold moves by the slope of the ROC curve between a/2 and 3a/2. With
-    queries (n - 1)/n of the difference to the AUC without query i replaces the derivative of
-    "auc", where n queries of the fold have a pair: the same for equal numbers of pairs, and right
-    where a query with many pairs pulls the AUC towards its own.
+    queries (n - 1)/n of the difference to the AUC without query i replaces the derivative of "auc",
+    where n queries of the fold have a pair: this is the same for equal numbers of pairs, and
+    correct when a query with many pairs dominates the AUC.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Relevance; rows above 0 are relevant.
     scores : mapping of str to array-like of shape (n_samples,)
-        Scores of each ranking by name, greater is better. Of equal rankings the first is chosen.
+        Scores of each ranking by name, greater is better. Among equal rankings, the first is
+        chosen.
     criterion : str, mapping of str to float, or None, default=None
         The metric, or weighted sum of metrics, to maximise: in one list "auc", "pauc@a" and
         "tpr@a", with queries "auc" and means over queries of `ranking_scorer`. None: in one list
@@ -198,20 +200,20 @@ def choose_ranking(
     metric : str, default=None
         The metric to report. None: the criterion.
     preferred : str or sequence of str, default=None
-        A ranking to keep, for a stable choice, unless the best of the others leads it by more than
-        the standard error of the difference. Of several names, such as simple models first, the
-        first is chosen that no other leads by more than a standard error, or else the last.
+        A ranking to keep, for stability, unless the best of the others leads it by more than the
+        standard error of the difference. With several names, such as simple models first, the first
+        one that no other leads by more than a standard error is chosen, otherwise the last.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out; see `auc_interval`.
     group : array-like of shape (n_samples,), default=None
-        Rows drawn together, such as those of a customer, or the repetitions of a row in repeated
-        cross-validation. Not with `qid`: then queries are drawn.
+        Rows drawn together, such as those of a customer, or the copies of a row in repeated
+        cross-validation. Not with `qid`, where queries are drawn.
     n_resamples : int >= 1, default=999
         Number of bootstrap samples.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Random seed.
 
     Returns
     -------
@@ -221,18 +223,16 @@ def choose_ranking(
     Raises
     ------
     ValueError
-        Without scores, when a metric can't be resampled, when `preferred` is not among the
-        names, when the rows have no value of a metric, when a query lies in several folds, or when
-        a parameter is not allowed.
+        Without scores, if a metric cannot be resampled or is not defined for the rows, if
+        `preferred` is not among the names, if a query lies in several folds, or if a parameter is
+        invalid.
 
     See Also
     --------
     compare_auc, compare_tpr_at_fpr, compare_rankings : Two rankings chosen in advance.
 
-    Notes
-    -----
-    Intervals are too narrow where one `group` holds a large part of the rows: it pulls the metrics
-    towards its own.
+    Notes ----- Intervals are too narrow if one `group` holds a large part of the rows and so
+    dominates the metrics.
 
     References
     ----------

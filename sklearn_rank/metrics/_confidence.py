@@ -57,23 +57,23 @@ def _check_enough(values: Floats) -> None:
 def bootstrap_interval(
     values: Any, *, confidence: float = 0.95, n_resamples: int = 9999, random_state: Any = None
 ) -> MetricInterval:
-    """Bootstrap the mean of a metric over queries, drawn with replacement.
+    """Bootstrap the mean of a metric over queries.
 
-    The interval is bias-corrected and accelerated (BCa). It is the percentile interval for more
-    than 5,000 values, whose corrections take quadratic time and are as small as the Monte Carlo
-    error, and for fewer than 100 samples, too few to estimate them.
+    Queries are drawn with replacement. The interval is bias-corrected and accelerated (BCa), or the
+    percentile interval in two cases: with more than 5,000 values, where the corrections take
+    quadratic time and are no larger than the Monte Carlo error, and with fewer than 100 samples,
+    which are too few to estimate them.
 
     Parameters
     ----------
     values : array-like of shape (n_queries,)
-        One value for each query, as the metrics return with ``average=None``; NaN for skipped
-        queries.
+        One value per query, as metrics return with ``average=None``; NaN for skipped queries.
     confidence : float in (0, 1), default=0.95
-        Confidence level: nominal coverage of the true mean.
+        Confidence level.
     n_resamples : int >= 1, default=9999
         Number of bootstrap samples.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Random seed.
 
     Returns
     -------
@@ -83,12 +83,10 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        With fewer than two values, or a parameter that is not allowed.
+        With fewer than two values, or an invalid parameter.
 
-    Notes
-    -----
-    With few values the interval is too narrow, above all if a few of them are far from the others.
-    Equal values have an interval of width zero, although new queries may differ.
+    Notes ----- With few values, the interval is too narrow, especially if some are far from the
+    others. If all values are equal, its width is zero, although new queries may differ.
 
     References
     ----------
@@ -136,22 +134,22 @@ def compare_rankings(
 ) -> RankingComparison:
     """Compare two rankings of the same queries by their paired differences.
 
-    The interval of the mean difference is that of `bootstrap_interval`. The p-value is that
-    of the permutation test that exchanges the two values of a query: exact up to `n_resamples`
-    permutations, else over random ones. Values with a relative difference of at most 1e-12 count
-    as equal.
+    The interval of the mean difference is that of `bootstrap_interval`. The p-value comes from the
+    permutation test that exchanges the two values of a query: exact up to `n_resamples`
+    permutations, otherwise with random ones. Values with a relative difference of at most 1e-12
+    count as equal.
 
     Parameters
     ----------
     values_a, values_b : array-like of shape (n_queries,)
-        One value for each query, in the same order, as the metrics return with
-        ``average=None``; NaN in both for skipped queries.
+        One value per query, in the same order, as metrics return with ``average=None``; NaN in both
+        for skipped queries.
     confidence : float in (0, 1), default=0.95
-        Confidence level: nominal coverage of the true mean difference.
+        Confidence level.
     n_resamples : int >= 1, default=9999
         Number of bootstrap samples, and of random permutations.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Random seed.
 
     Returns
     -------
@@ -161,7 +159,7 @@ def compare_rankings(
     Raises
     ------
     ValueError
-        When the values belong to different queries, with fewer than two queries, or with a
+        If the values belong to different queries, with fewer than two queries, or with a
         parameter that is not allowed.
 
     References
@@ -215,7 +213,7 @@ def auc_interval(
     than two relevance levels, where one row may be above some rows and below others,
     :math:`n_r` counts all its rows.
 
-    With queries a whole query is one draw, and the variance is that of the jackknife,
+    With queries, a whole query is one draw, and the variance is the jackknife variance,
 
     .. math:: \widehat{\mathrm{var}} = \frac{1}{V^2} \sum_v \frac{n_v - 1}{n_v} \sum_q
         (\mathrm{AUC}_{v,-q} - \mathrm{AUC}_v)^2
@@ -223,13 +221,13 @@ def auc_interval(
     where q runs over the :math:`n_v` queries of fold v that have a pair, and
     :math:`\mathrm{AUC}_{v,-q}` is the AUC of the fold without query q. For queries with equal
     numbers of pairs this is the sum above, with a query for r. A query with many pairs pulls the
-    AUC towards its own; leaving it out shows how far.
+    AUC towards its own AUC; leaving it out shows how far.
 
-    The interval is symmetric for the logit of the AUC, so that it stays between 0 and 1. In one
-    list it uses quantiles of the normal distribution, and with queries those of the t
-    distribution with :math:`\max(1, \sum_v (1 / \sum_q w_q^2 - 1))` degrees of freedom, where
-    :math:`w_q` is the share of query q in the pairs of fold v: as if an effective number of
-    queries had equal numbers of pairs.
+    The interval is symmetric on the logit scale, so it stays between 0 and 1. In one list it uses
+    quantiles of the normal distribution, and with queries those of the t distribution with
+    :math:`\max(1, \sum_v (1 / \sum_q w_q^2 - 1))` degrees of freedom, where :math:`w_q` is the
+    share of query q in the pairs of fold v: an effective number of queries with equal numbers of
+    pairs.
 
     Parameters
     ----------
@@ -238,14 +236,14 @@ def auc_interval(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     qid : array-like of shape (n_samples,), default=None
-        Query of each row; pairs are compared within a query. None means one list, whose
-        rows are the draws.
+        Query of each row; pairs are compared within a query. None means one list, from which rows
+        are drawn.
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out. Scores of different folds come
         from different models and are not compared; the AUC is the mean over folds. A query
         belongs to one fold.
     confidence : float in (0, 1), default=0.95
-        Confidence level: nominal coverage of the true AUC.
+        Confidence level.
 
     Returns
     -------
@@ -255,18 +253,16 @@ def auc_interval(
     Raises
     ------
     ValueError
-        When there is no pair of different relevance; when a fold with pairs has a single row of
-        a class or, with `qid`, a single query with a pair, so that its variance can't be
-        estimated; when a query lies in several folds; or when a parameter is not allowed.
+        If there is no pair of different relevance; if a fold with pairs has a single row of a
+        class or, with `qid`, a single query with a pair, so that its variance cannot be estimated;
+        if a query lies in several folds; or if a parameter is invalid.
 
-    Notes
-    -----
-    The interval is for these models on new rows; it does not include the variation of a model with
-    its training rows. With few rows, and near an AUC of 1, it is too narrow. Its width is zero when
-    no pair is wrong, and when all rows or queries contribute equally.
+    Notes ----- The interval is for these models on new rows; it does not include the variation of
+    models with their training rows. With few rows or an AUC near 1, it is too narrow. Its width is
+    zero if no pair is wrong or all rows or queries contribute equally.
 
-    The pairs of a query grow with the square of its rows. Where one query has most of the pairs,
-    the AUC is nearly the AUC of this query, and the interval is wide.
+    The number of pairs in a query grows with the square of its rows. If one query has most of the
+    pairs, the AUC is nearly that of this query, and the interval is wide.
 
     References
     ----------
@@ -299,9 +295,9 @@ def compare_auc(
 
     .. math:: \widehat{\mathrm{var}} = \sum_r \frac{n_r}{n_r - 1} (d_r^a - d_r^b)^2
 
-    with d and n as in `auc_interval`: errors that both rankings share cancel. With queries it is
-    the jackknife variance of the difference. Interval and p-value come from the normal
-    distribution or, with queries, from the t distribution of `auc_interval`.
+    with d and n as in `auc_interval`: errors that both rankings share cancel. With queries, it is
+    the jackknife variance of the difference. Interval and p-value come from the normal distribution
+    or, with queries, from the t distribution of `auc_interval`.
 
     Parameters
     ----------
@@ -310,14 +306,14 @@ def compare_auc(
     y_score_a, y_score_b : array-like of shape (n_samples,)
         Scores of the two rankings, greater is better.
     qid : array-like of shape (n_samples,), default=None
-        Query of each row; pairs are compared within a query. None means one list, whose
-        rows are the draws.
+        Query of each row; pairs are compared within a query. None means one list, from which rows
+        are drawn.
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out. Scores of different folds come
         from different models and are not compared; the AUC is the mean over folds. A query
         belongs to one fold.
     confidence : float in (0, 1), default=0.95
-        Confidence level: nominal coverage of the true difference.
+        Confidence level.
 
     Returns
     -------
@@ -329,9 +325,9 @@ def compare_auc(
     Raises
     ------
     ValueError
-        When there is no pair of different relevance; when a fold with pairs has a single row of
-        a class or, with `qid`, a single query with a pair; when a query lies in several folds;
-        or when a parameter is not allowed.
+        If there is no pair of different relevance; if a fold with pairs has a single row of
+        a class or, with `qid`, a single query with a pair; if a query lies in several folds;
+        or if a parameter is invalid.
 
     References
     ----------
@@ -384,10 +380,10 @@ def tpr_at_fpr_interval(
     r"""Return `tpr_at_fpr_score` with a confidence interval.
 
     The variance is that of `auc_interval`, with the influence of each row for d. For a relevant
-    row that is whether it is found; another row moves the threshold, by the slope of the ROC curve
-    between half and one and a half times `max_fpr`. With queries a whole query is one draw, and
-    the interval is that of their mean share, by the t distribution. It is symmetric for the logit
-    of the share.
+    row, the influence is whether it is found; other rows move the threshold, by the slope of the
+    ROC curve between 0.5 and 1.5 times `max_fpr`. With queries, a whole query is one draw, and the
+    interval is that of the mean over queries, from the t distribution. It is symmetric on the logit
+    scale.
 
     Parameters
     ----------
@@ -404,7 +400,7 @@ def tpr_at_fpr_interval(
         from different models and are not compared; the share is the mean over the folds that hold
         both classes. Not needed with `qid`: a query belongs to one fold.
     confidence : float in (0, 1), default=0.95
-        Confidence level: nominal coverage of the true share.
+        Confidence level.
 
     Returns
     -------
@@ -414,19 +410,17 @@ def tpr_at_fpr_interval(
     Raises
     ------
     ValueError
-        When no fold holds both classes, when a fold holds a single row of one, with fewer than two
-        queries that hold both, when a query lies in several folds, or when a parameter is not
+        If no fold holds both classes, if a fold holds a single row of one, with fewer than two
+        queries that hold both, if a query lies in several folds, or if a parameter is not
         allowed.
 
     See Also
     --------
     compare_tpr_at_fpr : Interval of the difference of two rankings.
 
-    Notes
-    -----
-    The interval is for this model on new rows; it does not include the variation of a model with
-    its training rows. With few relevant rows, and near a share of 1, it is too narrow; its width
-    is zero at 0 and 1.
+    Notes ----- The interval is for this model on new rows; it does not include the variation of a
+    model with its training rows. With few relevant rows or a share near 1, it is too narrow; at 0
+    and 1 its width is zero.
 
     References
     ----------
@@ -457,8 +451,8 @@ def compare_tpr_at_fpr(
 ) -> RankingComparison:
     r"""Compare the shares of relevant rows that two rankings find at a false positive rate.
 
-    The variance is that of the difference of the influences of each row, so that errors of both
-    rankings cancel. The p-value is that of the difference divided by its standard error, as in
+    The variance uses the difference of the influences of each row, so errors that both rankings
+    share cancel. The p-value comes from the difference divided by its standard error, as in
     `compare_auc`.
 
     Parameters
@@ -474,7 +468,7 @@ def compare_tpr_at_fpr(
     fold : array-like of shape (n_samples,), default=None
         Fold of a cross-validation in which each row was held out; each is one list.
     confidence : float in (0, 1), default=0.95
-        Confidence level: nominal coverage of the true difference.
+        Confidence level.
 
     Returns
     -------

@@ -50,18 +50,18 @@ def ndcg_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Cut-off: only the first k ranks count, in the best order too. None: all.
+        Cut-off: only the first k ranks count, also in the ideal order. None: all.
     gain : {"exponential", "linear"}, callable or array-like, default="exponential"
         :math:`g(y) = 2^y - 1` or :math:`g(y) = y`; a function, called with an array of relevances;
         or the gains of the levels 0, 1, ..., for relevance in whole numbers (LightGBM's
-        ``label_gain``). Finite and not negative; greater relevance may have less gain.
+        ``label_gain``). Finite and non-negative; a greater relevance may have a smaller gain.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row that has a gain: left out (NaN with
         ``average=None``), 0 or 1.
@@ -69,13 +69,13 @@ def ndcg_score(
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     References
     ----------

@@ -56,20 +56,20 @@ def auc_score(
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     average : {"pooled", "queries"} or None, default="pooled"
-        "pooled": both sums run over the pairs of all queries. "queries": the mean of the
-        AUCs of the queries that have a pair, each counting once. None: one AUC for each query.
+        "pooled": both sums run over the pairs of all queries. "queries": the mean of the AUCs of
+        queries that have a pair, each counting once. None: one AUC per query.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. Ties count one half. With two relevances
-        and one list it equals scikit-learn's ``roc_auc_score``. With ``average=None`` one
-        value for each query in the order of the sorted ids, NaN without a pair.
+        Between 0 and 1, greater is better. Ties count one half. With two relevances and one list it
+        equals scikit-learn's ``roc_auc_score``. With ``average=None``, one value per query in the
+        order of the sorted ids, NaN without a pair.
 
     Raises
     ------
     ValueError
-        When no query has rows of different relevance, unless ``average=None``. (For a single
+        If no query has rows of different relevance, unless ``average=None``. (For a single
         class scikit-learn's ``roc_auc_score`` warns and returns NaN.)
 
     References
@@ -123,10 +123,10 @@ def p_norm_push_loss(
         \qquad s_k = \frac{\sum_{i \text{ above } k} w_i \, \ell(f_i - f_k - \theta)}
         {\sum_{i \text{ above } k} w_i}
 
-    where k runs over the rows that have a row above them in their query, :math:`\ell` is the
-    `loss` of a margin and :math:`\theta` the required `margin`. With the zero-one loss
-    :math:`s_k` is the share of the rows above k that don't have a higher score. A larger p gives
-    more weight to the largest :math:`s_k`: those of rows near the top of the list.
+    where k runs over the rows that have a row above them in their query, :math:`\ell` is the `loss`
+    of a margin and :math:`\theta` the required `margin`. With the zero-one loss, :math:`s_k` is the
+    share of the rows above k that do not score higher. A larger p gives more weight to the largest
+    :math:`s_k`: those of rows near the top of the list.
 
     Parameters
     ----------
@@ -156,21 +156,19 @@ def p_norm_push_loss(
     Returns
     -------
     float
-        Smaller is better; infinite where it overflows. With the zero-one loss and
-        ``normalize=True`` it is between 0 and 1. Ties are errors; without ties it equals
-        ``1 - auc_score`` at p = 1 in one bipartite list.
+        Smaller is better; infinite on overflow. With the zero-one loss and ``normalize=True`` it is
+        between 0 and 1. Ties are errors; without ties it equals ``1 - auc_score`` at p = 1 in one
+        bipartite list.
 
     Raises
     ------
     ValueError
-        When no query has rows of different relevance, or a parameter is not allowed.
+        If no query has rows of different relevance, or a parameter is invalid.
 
-    Notes
-    -----
-    Pairs are not enumerated: a long list of n rows takes O(n) (exponential and logistic loss) or
-    O(n log n) time, times the logarithm of the number of levels. The logistic loss then has an
-    absolute error of :math:`s_k` up to 1e-12: far smaller values have no correct digits. Short
-    lists, and the other losses, are exact up to rounding.
+    Notes ----- Pairs are not enumerated: a long list of n rows takes O(n) (exponential and logistic
+    loss) or O(n log n) time, times the logarithm of the number of levels. With the logistic loss,
+    :math:`s_k` then has an absolute error of up to 1e-12, so much smaller values have no correct
+    digits. Short lists and the other losses are exact up to rounding.
 
     References
     ----------
@@ -234,7 +232,7 @@ def heights(y_true: Any, y_score: Any, *, qid: Any = None, sample_weight: Any = 
     Raises
     ------
     ValueError
-        When an input is not allowed.
+        If an input is invalid.
 
     References
     ----------
@@ -278,7 +276,7 @@ def reverse_heights(
     Raises
     ------
     ValueError
-        When an input is not allowed.
+        If an input is invalid.
 
     References
     ----------
@@ -330,7 +328,7 @@ def max_height_loss(
     Raises
     ------
     ValueError
-        When no query has rows of different relevance.
+        If no query has rows of different relevance.
 
     References
     ----------
@@ -364,8 +362,8 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
 
     .. math:: \sum_{i: y_i > 0} \frac{1}{\mathrm{rank}_i}
 
-    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
-    Among tied rows relevant ones come last.
+    where :math:`\mathrm{rank}_i` is the rank of row i in its query; the best rank is 1. Among tied
+    rows, relevant ones come last.
 
     Parameters
     ----------
@@ -384,7 +382,7 @@ def reciprocal_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> float:
     Raises
     ------
     ValueError
-        When no row is relevant.
+        If no row is relevant.
 
     References
     ----------
@@ -405,8 +403,8 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
 
     .. math:: \sum_{i: y_i > 0} \frac{1}{\ln(1 + \mathrm{rank}_i)}
 
-    where :math:`\mathrm{rank}_i` is the place of row i in its query, the best being 1.
-    Among tied rows relevant ones come last.
+    where :math:`\mathrm{rank}_i` is the rank of row i in its query; the best rank is 1. Among tied
+    rows, relevant ones come last.
 
     Parameters
     ----------
@@ -425,13 +423,11 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
     Raises
     ------
     ValueError
-        When no row is relevant.
+        If no row is relevant.
 
-    References
-    ----------
-    Rudin2009, sec. 7 (DCG). There tied relevant rows share the last of their ranks; here they
-    have successive ranks. `ndcg_score` has another logarithm, gains, and the expected value
-    over ties.
+    References ---------- Rudin2009, sec. 7 (DCG). There tied relevant rows share the last of their
+    ranks; here they have successive ranks. `ndcg_score` uses another logarithm, gains, and the
+    expected value over ties.
 
     Examples
     --------
@@ -450,9 +446,9 @@ def ranking_margin(
 
     .. math:: \min_{i \text{ above } k} (f_i - f_k)
 
-    where i is above k when :math:`y_i > y_k` in one query. It is positive if and only if every
-    pair is in the right order. Divided by the sum of the absolute coefficients of a combination of
-    weak rankers it is the normalised margin.
+    where i is above k when :math:`y_i > y_k` in one query. It is positive if and only if every pair
+    is ordered correctly. For a combination of weak rankers, dividing it by the sum of the absolute
+    coefficients gives the normalised margin.
 
     Parameters
     ----------
@@ -463,7 +459,8 @@ def ranking_margin(
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
-        Multiplicities, non-negative; rows of weight zero are left out, other values don't matter.
+        Multiplicities, non-negative; rows of weight zero are ignored, and other values make no
+        difference.
 
     Returns
     -------
@@ -473,7 +470,7 @@ def ranking_margin(
     Raises
     ------
     ValueError
-        When no query has rows of different relevance, or a score is infinite.
+        If no query has rows of different relevance, or a score is infinite.
 
     References
     ----------

@@ -46,16 +46,16 @@ def partial_auc_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     max_fpr : float in (0, 1], default=0.1
-        Right end of the part of the ROC curve that counts.
+        Largest false positive rate that counts.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries with relevant rows only, or without any: left out (NaN with
         ``average=None``), 0 or 1.
@@ -63,19 +63,19 @@ def partial_auc_score(
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better; equal scores have ``max_fpr / 2``, as random order has
-        on average in long lists. In short ones it has more: one half in a list of two rows.
-        With ``average=None`` one value for each query in the order of the sorted ids.
+        Between 0 and 1, greater is better; equal scores give ``max_fpr / 2``, the mean of a random
+        order in long lists. In short lists a random order has more: one half for two rows. With
+        ``average=None``, one value per query in the order of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     Warns
     -----
     UserWarning
-        When the arguments look swapped: scores are 0 and 1, and the relevance has fractions.
+        If the arguments look swapped: scores are 0 and 1, and the relevance has fractions.
 
     See Also
     --------
@@ -124,16 +124,16 @@ def tpr_at_fpr_score(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     max_fpr : float in (0, 1], default=0.1
-        False positive rate a: the share of the other rows that may be taken.
+        False positive rate a: the share of the other rows that may rank above.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None
         Multiplicities, non-negative.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries with relevant rows only, or without any: left out (NaN with
         ``average=None``), 0 or 1.
@@ -141,18 +141,18 @@ def tpr_at_fpr_score(
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better; random order has ``max_fpr`` on average in long lists.
-        With ``average=None`` one value for each query in the order of the sorted ids.
+        Between 0 and 1, greater is better; a random order has ``max_fpr`` on average in long lists.
+        With ``average=None``, one value per query in the order of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     Warns
     -----
     UserWarning
-        When the arguments look swapped: scores are 0 and 1, and the relevance has fractions.
+        If the arguments look swapped: scores are 0 and 1, and the relevance has fractions.
 
     See Also
     --------

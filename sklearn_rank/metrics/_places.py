@@ -35,9 +35,9 @@ def precision_at_k(
 
     .. math:: P_k = \frac{1}{\min(k, n)} \sum_{t \le k} 1[y_{(t)} > 0]
 
-    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has n
-    rows. Ties are handled by averaging over all orderings of the tied rows. XGBoost divides as
-    here; trec_eval divides by k in lists of fewer than k rows too: ``divide_by="k"``.
+    where :math:`y_{(t)}` is the relevance of the row at rank t of its query, which has n rows. Ties
+    are handled by averaging over all orderings of the tied rows. XGBoost uses the same divisor;
+    trec_eval always divides by k: ``divide_by="k"``.
 
     Parameters
     ----------
@@ -54,22 +54,22 @@ def precision_at_k(
         value below 1. Longer queries always divide by k.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     References
     ----------
@@ -116,22 +116,22 @@ def recall_at_k(
         Cut-off.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     References
     ----------
@@ -169,22 +169,22 @@ def r_precision(y_true: Any, y_score: Any, **over: Unpack[OverQueries]) -> float
         Query of each row; None means one list.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     References
     ----------
@@ -224,7 +224,7 @@ def average_precision(
 
     Without ties and cut-off it equals scikit-learn's ``average_precision_score``, which treats tied
     rows as one step of the curve. At a cut-off it divides by the smaller of R and k, as XGBoost and
-    LightGBM do, so that the best list has 1; trec_eval's ``map_cut`` divides by R.
+    LightGBM do, so that the best list scores 1; trec_eval's ``map_cut`` divides by R.
 
     Parameters
     ----------
@@ -233,30 +233,30 @@ def average_precision(
     y_score : array-like of shape (n_samples,)
         Scores, greater is better. Infinite scores are allowed, NaN is not.
     k : int >= 1 or None, default=None
-        Cut-off: relevant rows after rank k add nothing. None: no cut-off.
+        Cut-off: relevant rows beyond rank k do not count. None: no cut-off.
     divide_by : {"attainable", "relevant"}, default="attainable"
-        "attainable": the number of relevant rows that k ranks can hold, the smaller of R and k.
-        "relevant": R, as trec_eval does. The same without `k`.
+        "attainable": the smaller of R and k, the number of relevant rows that k ranks can hold.
+        "relevant": R, as in trec_eval. Without `k` both are the same.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     References
     ----------
@@ -321,22 +321,22 @@ def reciprocal_rank(
         Query of each row; None means one list.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
     References
     ----------
@@ -414,32 +414,28 @@ def err_score(
         Query of each row; None means one list.
     query_weight : dict, array-like of shape (n_samples,) or None, default=None
         Weight of each query in the mean, with ``average="mean"``: a dict with query ids as keys, or
-        one number for each row, the same in all rows of a query. None: 1 for all.
+        one number per row, constant within each query. None: 1 for all.
     average : {"mean"} or None, default="mean"
-        "mean": the mean over queries. None: one value for each query.
+        "mean": the mean over queries. None: one value per query.
     empty : {"skip", 0, 1}, default="skip"
         Value of queries without a relevant row: left out (NaN with ``average=None``), 0 or 1.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
-        Between 0 and 1, greater is better. With ``average=None`` one value for each
-        query in the order of the sorted ids.
+        Between 0 and 1, greater is better. With ``average=None``, one value per query in the order
+        of the sorted ids.
 
     Raises
     ------
     ValueError
-        When a parameter is not allowed, scores are NaN, or every query is skipped.
+        If a parameter is invalid, scores are NaN, or every query is skipped.
 
-    Notes
-    -----
-    The probability that none of the first t of n tied rows satisfies the reader is an elementary
-    symmetric mean of their :math:`1 - q`. A tie group takes O(n min(n, k)) time: set `k` when
-    tens of thousands of rows are tied.
+    Notes ----- The probability that none of the first t of n tied rows satisfies the reader is an
+    elementary symmetric mean of their :math:`1 - q`. A group of ties takes O(n min(n, k)) time: set
+    `k` if tens of thousands of rows are tied.
 
-    References
-    ----------
-    Chapelle2009 (the measure).
+    References ---------- Chapelle2009 (the metric).
 
     Examples
     --------

@@ -1,16 +1,16 @@
-"""Rows sorted by query and score, and the conventions of the metrics of places.
+"""Rows sorted by query and score, and the conventions of rank-based metrics.
 
 Conventions, stated once
 ------------------------
 - **Relevant** rows are those with a relevance above 0. Metrics that only distinguish relevant rows
-  from others warn where rows of several grades are all above 0.
+  from others warn if all rows are relevant but have several grades.
 - **Ties**: the value is the exact mean over all orders of the tied rows, so that the order
   of the input does not matter.
 - **Queries without a relevant row** have the same value in any order. They are skipped (NaN
   with ``average=None``), or count 0 or 1: parameter `empty`.
 - **Average**: each query counts once, or by its `query_weight`.
-- **No weights of rows**: a place in a list is an integer, so these metrics take no
-  `sample_weight`. `partial_auc_score` and `tpr_at_fpr_score` do, because their axes are shares.
+- **No row weights**: a rank is an integer, so these metrics take no `sample_weight`.
+  `partial_auc_score` and `tpr_at_fpr_score` do, because their axes are shares.
 """
 
 from __future__ import annotations
@@ -129,10 +129,10 @@ def rank_queries(
     has_gains: bool = False,
     **over: Unpack[OverQueries],
 ) -> tuple[QueryMean, RankedQueries]:
-    """Check the arguments of a metric of places, and sort rows by query and descending score.
+    """Check the arguments of a rank-based metric, and sort rows by query and descending score.
 
-    `has_gains` is True for metrics with a gain for each grade: a grade must not be negative. To
-    others rows are relevant or not, and a warning says so if all are relevant.
+    `has_gains` is True for metrics with a gain for each grade: a grade must not be negative. For
+    others, rows are relevant or not, and a warning is issued if all are relevant.
     """
     query_mean = QueryMean.checked(owner, y_true, k, **over)
     rows = ScoredRows.with_relevance(y_true, y_score, over.get("qid"))
@@ -179,7 +179,7 @@ class QueryMean:
         average: str | None = "mean",
         empty: str | int = "skip",
     ) -> QueryMean:
-        """Check the common parameters of the metrics of places, and return the mean."""
+        """Check the common parameters of rank-based metrics, and return the mean."""
         check_parameters(owner, {"average": average, "empty": empty, "k": k}, _ALLOWED)
         if query_weight is None:
             return cls(average, empty)
@@ -220,7 +220,7 @@ def divide(numerator: Floats, denominator: Floats | Indices) -> Floats:
 
 
 class OverQueries(TypedDict, total=False):
-    """The common keyword parameters of the metrics of places."""
+    """The common keyword parameters of rank-based metrics."""
 
     qid: Any
     query_weight: Any

@@ -142,8 +142,8 @@ class RankingScorer(BaseEstimator):
     """A scorer, called with an estimator, rows and relevance.
 
     scikit-learn's ``make_scorer`` passes qid only to the metric. But a pipeline that scales within
-    queries needs qid to predict, and scoring a ranker that was fitted with qid without it must be
-    an error.
+    queries needs qid to predict, and scoring a ranker without the qid that it was fitted with must
+    raise an error.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ class RankingScorer(BaseEstimator):
         Raises
         ------
         ValueError
-            When a ranker was fitted with qid and is scored without, when there is not
-            one score for each row, or when the metric rejects its input.
+            If a ranker was fitted with qid and is scored without it, if there is not one score per
+            row, or if the metric rejects its input.
         """
         owner = f"ranking_scorer({self.label!r})"
         alias = get_routing_for_object(self).score.requests["qid"]
@@ -265,21 +265,21 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     Parameters
     ----------
     name : str or function
-        The metric, greater is better in all of them:
+        The metric; for all of them, greater is better:
 
         - "auc": `auc_score`, over pairs;
-        - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`,
-          `reciprocal_rank`, `err_score`, `ndcg_score` and `r_precision`, means over
-          queries, with the default gain and queries without a relevant row left out;
+        - "map", "mrr", "err", "ndcg", "r_precision": `average_precision`, `reciprocal_rank`,
+          `err_score`, `ndcg_score` and `r_precision`, means over queries, with the default gain and
+          without queries that have no relevant row;
         - "ndcg_linear": `ndcg_score` with the linear gain, as in scikit-learn;
         - "ndcg@k", "ndcg_linear@k", "map@k", "mrr@k", "err@k", "precision@k", "recall@k": with
           cut-off k, an int in [1, inf), such as "ndcg@10";
         - "push@p": one minus `p_norm_push_loss`, with a float p in [1, inf];
         - "pauc@a", "tpr@a": `partial_auc_score` and `tpr_at_fpr_score` with ``max_fpr=a``, a float
           in (0, 1], such as "pauc@0.05" or "tpr@1e-4";
-        - a function of your own, called as ``metric(y_true, y_score, qid=qid)`` and, if it
-          has such a parameter, with ``sample_weight``. Wrap a ``functools.partial``, or another
-          callable object, in a function.
+        - your own function, called as ``metric(y_true, y_score, qid=qid)`` and, if it has such a
+          parameter, with ``sample_weight``. Wrap a ``functools.partial``, or another callable
+          object, in a function.
 
     Returns
     -------
@@ -292,13 +292,11 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
     Raises
     ------
     ValueError
-        When the name is none of these. The scorer raises it for a ranker fitted with qid and
-        scored without.
+        If the name is none of these. The scorer raises it for a ranker that was fitted with qid and
+        is scored without it.
 
-    Notes
-    -----
-    "err" takes the highest relevance of the scored rows as the highest possible grade. The
-    candidates of a search are scored on the same rows and remain comparable, but a mean over
+    Notes ----- "err" uses the highest relevance of the scored rows as the highest possible grade.
+    The candidates of a search are scored on the same rows and remain comparable, but a mean over
     folds with different highest grades is not the ERR of all rows.
 
     Examples

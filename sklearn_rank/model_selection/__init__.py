@@ -1,4 +1,4 @@
-"""Splitters of whole queries and of time, a check of splitters, and how many rows to take."""
+"""Splitters for queries and for time, a leakage check, and how many rows to select."""
 
 from sklearn_rank.model_selection._leakage import QueryLeakage, check_query_leakage
 from sklearn_rank.model_selection._rolling_origin import RollingOriginSplit

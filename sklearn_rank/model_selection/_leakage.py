@@ -49,7 +49,7 @@ class QueryLeakage:
         Raises
         ------
         ValueError
-            When a query has rows on both sides of a split.
+            If a query has rows on both sides of a split.
         """
         if self.is_leaking:
             raise ValueError(
@@ -76,7 +76,7 @@ def check_query_leakage(
 ) -> QueryLeakage:
     """Count the queries with rows on both sides of a split.
 
-    Rows of one query are dependent. If some of them are training rows, the test score of the others
+    Rows of a query are dependent. If some of them are training rows, the test score of the others
     is too optimistic.
 
     Parameters
@@ -88,19 +88,19 @@ def check_query_leakage(
     y : array-like of shape (n_samples,), default=None
         Target, for splitters that need one.
     qid : array-like of shape (n_samples,)
-        Query of each row: ints, strings or anything that sorts, in any order.
+        Query of each row: ints, strings or other sortable values, in any order.
     groups : array-like of shape (n_samples,), default=None
         Passed to a splitter without a parameter `qid`.
 
     Returns
     -------
     QueryLeakage
-        Counts for each split, the ids, a sentence as ``str`` and `raise_if_leaking`.
+        Counts for each split, the ids, a summary as ``str`` and `raise_if_leaking`.
 
     Raises
     ------
     ValueError
-        When qid is not as described, and from the splitter.
+        If qid is invalid, or if the splitter raises it.
 
     Examples
     --------

@@ -24,22 +24,22 @@ from sklearn_rank._core.validation import (
 
 
 class RollingOriginSplit(BaseCrossValidator):
-    r"""Split the rows into periods; test each on a model of strictly earlier rows.
+    r"""Split the rows into periods, and test each with a model of strictly earlier rows.
 
-    The moments of the rows, in ascending order, form ``n_splits + 1`` periods of nearly equal
+    The times of the rows, in ascending order, form ``n_splits + 1`` periods with nearly equal
     numbers of rows. The first period is for training only. Split k tests period k, and
 
     .. math:: \text{trains on row } r \quad\Longleftrightarrow\quad s_k - t_r > e
 
     where
 
-    - :math:`t_r` is the time of the row, with `qid` the last moment of its query;
-    - :math:`s_k` is the first moment of period k, for :math:`k = 1, \ldots,` `n_splits`;
+    - :math:`t_r` is the time of the row or, with `qid`, the latest time in its query;
+    - :math:`s_k` is the earliest time in period k, for :math:`k = 1, \ldots,` `n_splits`;
     - e is `embargo`.
 
-    Rows of one moment stay together, unlike in scikit-learn's `TimeSeriesSplit`. Each row after
-    the first period is tested once; with `qid` its whole query is, in the period of the query's
-    first moment.
+    Rows with the same time stay together, unlike in scikit-learn's `TimeSeriesSplit`. Each row
+    after the first period is tested once; with `qid`, its whole query is tested in the period of
+    the query's first row.
 
     Parameters
     ----------
@@ -47,28 +47,24 @@ class RollingOriginSplit(BaseCrossValidator):
         Number of test periods.
     embargo : float in [0, inf), default=0
         Rows up to this long before a test period are excluded from training: their target is not
-        known when the period begins. In the unit of the times; for dates in days. Float times are
-        compared up to rounding. With an embargo above 0, numbers that are dates by their digits,
-        such as 20240131, are an error: their differences are not days.
+        known when the period begins. In the unit of the times; for dates, in days. Float times are
+        compared up to rounding. With an embargo above 0, numbers that spell dates, such as
+        20240131, raise an error: their differences are not days.
 
     Raises
     ------
     ValueError
-        When a parameter is not as described.
+        If a parameter is invalid.
 
     See Also
     --------
     QueryKFold : Folds of whole queries, without regard to time.
 
-    Notes
-    -----
-    Early periods have fewer training rows. A score that falls from the first period to the last
-    does so although training rows grow.
+    Notes ----- Early periods have fewer training rows. If the score falls from the first period to
+    the last, it does so despite more training rows.
 
-    References
-    ----------
-    Tashman2000 (rolling origins). The treatment of rows of one moment, of queries and of groups is
-    defined here.
+    References ---------- Tashman2000 (rolling origins). The treatment of rows with the same time,
+    of queries and of groups is defined here.
 
     Examples
     --------
@@ -116,7 +112,7 @@ class RollingOriginSplit(BaseCrossValidator):
         X : array-like of shape (n_samples, n_features)
             Features; only the number of rows matters.
         y : object, default=None
-            Not used; scikit-learn's tools pass it.
+            Ignored; present for compatibility with scikit-learn.
         groups : array-like of shape (n_samples,), default=None
             Group of each row, such as its customer. Rows of a tested group are excluded from
             training in that split.
@@ -133,8 +129,8 @@ class RollingOriginSplit(BaseCrossValidator):
         Raises
         ------
         ValueError
-            Without time, when an array is not as described, when there are too few moments, or
-            when a period has no training rows.
+            Without time, if an array is invalid, if there are too few distinct times, or if a
+            period has no training rows.
         """
         if time is None:
             raise ValueError(
@@ -178,7 +174,7 @@ class RollingOriginSplit(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups : object, default=None
-            Not used; scikit-learn's tools pass them.
+            Ignored; present for compatibility with scikit-learn.
         **metadata : object
             Not used.
 

@@ -74,7 +74,7 @@ class _QuerySplitter(BaseCrossValidator):
             Must be None: scikit-learn's tools would pass `groups` to the splitter, but not to
             the ranker and its scorer.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row: ints, strings or anything that sorts, in any order.
+            Query of each row: ints, strings or other sortable values, in any order.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class _QuerySplitter(BaseCrossValidator):
         Raises
         ------
         ValueError
-            Without qid, with groups, when an array is not as described, or when there are
+            Without qid, with groups, if an array is invalid, or if there are
             too few queries.
         """
         codes = self._query_codes(X, groups, qid)
@@ -100,7 +100,7 @@ class _QuerySplitter(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups, qid : object, default=None
-            Not used; scikit-learn's tools pass them.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -152,8 +152,9 @@ def checked_folds(owner: str, splits: Iterable[Any], position: Indices) -> list[
 class QueryKFold(_QuerySplitter):
     r"""Split the queries into K folds that keep them whole, balanced in rows and in relevant rows.
 
-    Every query is tested once. Queries are assigned in descending order of size: a query's share of
-    all rows plus its share of all relevant rows. Each joins the fold f with the smallest
+    Every query is tested once. Queries are assigned in descending order of size, where size is a
+    query's share of all rows plus its share of all relevant rows. Each joins the fold f with the
+    smallest
 
     .. math:: \frac{n_f}{n} \cdot \frac{n_q}{n} + \frac{r_f}{r} \cdot \frac{r_q}{r}
         \qquad\text{among those with}\qquad n_f + n_q \le \min_g n_g + \max_q n_q
@@ -172,16 +173,16 @@ class QueryKFold(_QuerySplitter):
     n_splits : int in [2, inf), default=5
         Number of folds.
     shuffle : bool, default=False
-        Whether to assign the queries in a random order; a query still precedes those less than
-        half as large. Without it, or with an int as random_state, the folds do not depend on the
+        Whether to assign the queries in a random order; a query still precedes those less than half
+        as large. Without shuffling, or with an int as random_state, the folds do not depend on the
         order of the rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of `shuffle`; an error without it.
+        Seed of `shuffle`; only allowed with it.
 
     Raises
     ------
     ValueError
-        When a parameter is not as described, or random_state is given without shuffle.
+        If a parameter is invalid, or random_state is given without shuffle.
 
     See Also
     --------
@@ -276,12 +277,12 @@ class QueryShuffleSplit(_QuerySplitter):
     test_size : float in (0, 1), default=0.2
         Share of the test queries, rounded up; at least one query is left for training.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws. An int gives the same splits in every call of `split`.
+        Random seed. An int gives the same splits in every call of `split`.
 
     Raises
     ------
     ValueError
-        When a parameter is not as described.
+        If a parameter is invalid.
 
     See Also
     --------

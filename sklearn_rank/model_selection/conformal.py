@@ -60,7 +60,7 @@ SCORING_ESTIMATOR = Described(
 
 
 class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
-    r"""Select the longest top of a list with a bound on the expected share of false alarms.
+    r"""Select as many rows from the top of a list as a bound on the share of false alarms allows.
 
     With m new rows with scores s, and n calibration rows that the estimator was not fitted to,
 
@@ -84,7 +84,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     fdr : float in (0, 1), default=0.1
         Bound on the expected share of false alarms, the false discovery rate.
     calibration_size : float in (0, 1), default=0.25
-        Share of the rows held out for calibration, a random sample that is not stratified.
+        Share of the rows held out for calibration, a simple random sample without stratification.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of the calibration rows.
 
@@ -107,17 +107,15 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     --------
     sklearn_rank.metrics.precision_at_k : Measures the share of positives among the first k rows.
 
-    Notes
-    -----
-    There is no `predict`: whether a row is selected depends on the other rows of its batch. A
-    selection from m rows holds at least ``m / (fdr * (n + 1))`` of them or none, so that with few
+    Notes ----- There is no `predict`: whether a row is selected depends on the other rows of its
+    batch. A selection from m rows has at least ``m / (fdr * (n + 1))`` of them or none, so with few
     calibration rows or rare positives it is often empty. Equal scores are selected together; a
     calibration negative with the score of a new row counts as above it. The user guide has the
     proof, and the effects of drift and of several batches.
 
     `fit` takes no `qid` and no `sample_weight`. It passes other metadata to the estimator's `fit`
-    if its routing requests them: values with one entry per row without those of the calibration
-    rows, but validation rows (names that end in ``_val``) whole.
+    if its routing requests them: values with one entry per row are reduced to the training rows,
+    but validation rows (names that end in ``_val``) are passed whole.
 
     References
     ----------
@@ -167,7 +165,7 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Features, of one list.
         y : array-like of shape (n_samples,)
-            Two classes. The greater one is positive: of strings the one that sorts last, with a
+            Two classes. The greater one is positive; for strings, the one that sorts last, with a
             warning unless its name is clearly positive, such as "fraud".
         **params : Any
             Metadata for the estimator's `fit`, by scikit-learn's routing; not `qid` or
@@ -181,13 +179,13 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            When a parameter is not as described, or y does not hold two classes.
+            If a parameter is invalid, or y does not hold two classes.
 
         Warns
         -----
         UserWarning
-            When only alphabetical order has chosen the positive class, or when calibration rows
-            are too few to select any row.
+            If only alphabetical order determines the positive class, or if there are too few
+            calibration rows to select any row.
         """
         name = type(self).__name__
         check_parameters(name, self.get_params(deep=False), self._allowed)

@@ -184,19 +184,19 @@ class StumpConstraints:
 class Stumps(BaseEstimator):
     r"""Threshold weak rankers: h is 1 where a feature exceeds a threshold, or is in a set.
 
-    Pass it as `weak_ranker` of a boosting ranker: ``weak_ranker="stump"`` is ``Stumps()``. It has
-    parameters, as an estimator has, but no `fit`: the booster chooses a stump in each round.
+    Pass it as `weak_ranker` of a boosting ranker: ``weak_ranker="stump"`` is ``Stumps()``. Like an
+    estimator, it has parameters, but it has no `fit`: the booster chooses a stump in each round.
 
-    Without constraints, categories and special codes each threshold puts missing values (NaN) on
-    its better side, or separates them from all others. With any of these the model is a table of
-    points: h is ``1[x > t]``, 0 where x is missing or a special code, ``1[x is missing]``,
-    ``1[x == code]``, or ``1[x in S]`` with S a subset of the categories.
+    Without constraints, categories and special codes, each threshold puts missing values (NaN) on
+    the better side, or separates them from all others. With any of these, the model is a table of
+    points: h is ``1[x > t]``, 0 where x is missing or a special code, ``1[x is missing]``, ``1[x ==
+    code]``, or ``1[x in S]`` with S a subset of the categories.
 
     Parameters
     ----------
     special_values : dict or None, default=None
-        Values of some features that are codes, such as -99, not amounts: a list of codes by
-        name or index of the feature. Each code gets its own weak ranker.
+        Values that are codes, such as -99, rather than amounts: a list of codes for each feature,
+        by name or index. Each code gets its own weak ranker.
     thresholds : dict or None, default=None
         The only thresholds allowed for some features: increasing numbers, by name or index of
         the feature.
@@ -204,31 +204,30 @@ class Stumps(BaseEstimator):
         Maximum number of features in the model.
     max_thresholds : int in [1, inf) or None, default=None
         Maximum number of different weak rankers with a nonzero net coefficient. A threshold, a
-        subset of categories, "is missing" and each special code count as one. Once the maximum
-        is reached, further rounds change the coefficients of these.
+        subset of categories, "is missing" and each special code count as one. Once the maximum is
+        reached, further rounds only change these coefficients.
     min_bin_size : float in [0, 0.5], default=0.0
-        Minimum share of the weight of the training rows in every bin of a feature. Neighbouring
-        bins that are smaller are merged; rare categories are pooled, or counted as missing if
-        all of them together are too few. Missing values and special codes that are too few get
-        no weak ranker. The best set of many categories fits their noise. Above 0 a category of k
-        therefore also needs 3 k rows. At 0 it needs ten rows, or a fiftieth of all if these are
-        fewer; so do missing values, and all rarer ones together, which otherwise count as missing.
-        Where missing values have no weak ranker, they and unseen levels have the mean of the other
-        training rows: they change no score on average.
+        Minimum share of the weight of the training rows in every bin of a feature. Smaller
+        neighbouring bins are merged; rare categories are pooled, or count as missing if they are
+        too few even together. Missing values and special codes that are too few get no weak ranker.
+        Because the best set of many categories fits noise, with a value above 0 each of k
+        categories also needs 3 k rows. At 0, a category needs ten rows (on small data, a fiftieth
+        of all), and so do missing values and all rarer categories together, which otherwise count
+        as missing. If missing values have no weak ranker, they and unseen levels get the mean of
+        the other training rows, which changes no score on average.
     min_bin_events : float in [0, inf), default=0
         Minimum weight of the rows of ``classes_[1]`` in every bin; smaller bins are treated as
         with `min_bin_size`. Only with ``relevance="binary"``.
     category_order : dict or None, default=None
         The levels of some categorical features from low to high, by name or index of the feature.
-        They then have thresholds as numbers have, so that each bin is a range of levels, and
-        may have `monotonic_cst`. Levels in a list of their own are never divided:
-        ``{"grade": ["A", ["B", "C"], "D"]}``. All levels of the training rows must be named. An
-        ordered categorical column of pandas has the order of its type unless it is here or in
-        `category_groups`.
+        They then have thresholds like numbers, so each bin is a range of levels, and they may have
+        `monotonic_cst`. Levels in a nested list are never separated: ``{"grade": ["A", ["B", "C"],
+        "D"]}``. All levels of the training rows must be named. An ordered categorical column of
+        pandas has the order of its dtype unless it is listed here or in `category_groups`.
     category_groups : dict or None, default=None
-        Levels of some categorical features that are treated as one, by name or index of the
-        feature: ``{"home": [["own", "mortgage"], ["rent", "other"]]}``. Levels in no group are
-        categories of their own.
+        Levels of categorical features that are treated as one, by name or index of the feature:
+        ``{"home": [["own", "mortgage"], ["rent", "other"]]}``. Levels in no group remain separate
+        categories.
 
     See Also
     --------
@@ -292,7 +291,7 @@ class Stumps(BaseEstimator):
         self.category_groups = category_groups
 
     def check(self) -> None:
-        """Raise ValueError for a parameter that is not as described."""
+        """Raise ValueError for an invalid parameter."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._allowed)
 
     def constraints(

@@ -24,8 +24,8 @@ class InformationRetrievalPush(Push):
     .. math:: J(f) = \sum_i w_i \ln\Bigl(1 +
         \sum_{k \text{ below } i} w_k e^{-(f_i - f_k)}\Bigr)
 
-    where f are scores and w row weights. The loss of a relevant row far down grows only
-    linearly in its score, so that no such row outweighs all the others.
+    where f are scores and w row weights. The loss of a relevant row far down the list grows only
+    linearly in its score, so no such row outweighs all the others.
 
     Parameters
     ----------

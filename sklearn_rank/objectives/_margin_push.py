@@ -126,7 +126,7 @@ class MarginPush(Push):
     loss : {"least_squares", "hinge", "squared_hinge", "logistic"} or MarginLoss
         The loss of a margin.
     p : float in [1, inf)
-        How strongly the sum concentrates on the end of the list.
+        How strongly the sum focuses on that end of the list.
     push : {"top", "crucial_pairs", "bottom", "both"}, default="top"
         Which end.
     bottom_weight : float in [0, inf), default=1.0
@@ -135,7 +135,7 @@ class MarginPush(Push):
     Raises
     ------
     ValueError
-        When `loss` or `push` is not one of these. The exponential loss is refused: see
+        If `loss` or `push` is not one of these. The exponential loss is refused: see
         ``PUSHES``.
 
     References

@@ -30,17 +30,17 @@ def softmax(block: Block, scores: Floats, weight: Floats | None) -> tuple[Floats
 class ListwiseLoss(ABC):
     r"""Base class of listwise losses: a loss of the scores of one query, summed over queries.
 
-    A loss of your own is a subclass with `value_and_gradient`. Every method gets a block
-    of whole queries and, in its order, arrays over its rows; ``block.reduce(np.add, ...)``
-    sums the rows of each query, ``block.spread(...)`` repeats values of queries to their
-    rows. Weights are multiplicities, and None when all are 1. An object holds settings
-    only: nothing that is learnt from data.
+    To define your own loss, write a subclass with `value_and_gradient`. Every method gets a block
+    of whole queries and arrays over its rows, in the same order; ``block.reduce(np.add, ...)`` sums
+    the rows of each query, ``block.spread(...)`` repeats values of queries to their rows. Weights
+    are multiplicities, and None when all are 1. An object holds settings only, nothing learned from
+    data.
 
-    More methods are optional:
+    Further methods are optional:
 
     - ``second_derivatives(block, scores, target, weight)`` returns values c, b, p for each row such
-      that the second derivatives between the rows of a query are ``diag(c) - b p' - p b'``.
-      Newton's method then makes the coefficients of `ListNetLinear` more exact.
+      that the second derivatives between the rows of a query are ``diag(c) - b p' - p b'``. With
+      it, Newton's method makes the coefficients of `ListNetLinear` more exact.
     - ``curvature(block, scores, target, weight)`` returns the diagonal of the second derivatives or
       a bound on it, never negative, for solvers that fit trees;
     - ``lipschitz(max_relevance)`` and ``smoothness(max_relevance)``, the constants of the loss and
@@ -70,7 +70,7 @@ class ListwiseLoss(ABC):
     def target(self, block: Block, relevance: Floats, weight: Floats | None) -> Floats:
         """Return the target of each row, made once from the relevance.
 
-        Without a method of your own it is the relevance.
+        The default is the relevance itself.
         """
         return relevance
 
@@ -88,9 +88,9 @@ class CrossEntropy(ListwiseLoss):
     .. math:: \phi(s, y) = -\sum_j P_y(j) \, (s_j - \log Z_s), \qquad
         P_y(j) = \frac{w_j e^{y_j}}{\sum_l w_l e^{y_l}}, \qquad Z_s = \sum_l w_l e^{s_l}
 
-    where s are the scores of a query, y its relevance and w its row weights. Convex; the
-    gradient is :math:`P_s - P_y` and the curvature :math:`P_s (1 - P_s)`. A constant
-    weight of all rows of a query changes nothing but a constant.
+    where s are the scores of a query, y its relevance and w its row weights. Convex; the gradient
+    is :math:`P_s - P_y` and the curvature :math:`P_s (1 - P_s)`. A constant weight for all rows of
+    a query only adds a constant.
 
     References
     ----------
@@ -262,7 +262,7 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
     Parameters
     ----------
     loss : str or ListwiseLoss
-        A name in ``LISTWISE_LOSSES``, or a loss of your own.
+        A name in ``LISTWISE_LOSSES``, or your own loss.
     sigma : float in (0, inf), default=1.0
         Unit of the scores, for a name of a loss that has one.
 
@@ -274,7 +274,7 @@ def as_listwise_loss(loss: str | ListwiseLoss, sigma: float = 1.0) -> ListwiseLo
     Raises
     ------
     ValueError
-        When `loss` is neither.
+        If `loss` is neither.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _BLOCK_ROWS = 1 << 20
 def balancing_offset(
     scores: Floats, positive: Mask, log_weight: Floats, rows: Sums = ALL_HERE
 ) -> float:
-    r"""Return the offset at which both classes have one exponential mass.
+    r"""Return the offset at which both classes have the same exponential mass.
 
     .. math:: b = \tfrac12 \Bigl(\log \sum_{i \in +} w_i e^{-f_i}
         - \log \sum_{k \in -} w_k e^{f_k}\Bigr)
@@ -81,10 +81,10 @@ def error_cut(scores: Floats, positive: Mask, weight: Floats, rows: Sums = ALL_H
 
     .. math:: \operatorname*{arg\,min}_c \sum_i w_i \, 1[\, (f_i > c) \ne (y_i = +) \,]
 
-    where f are the scores, y the classes and w the weights. The cut is halfway between
-    neighbouring scores, the lowest of equally good ones. Where all rows belong on one
-    side it is as far outside the scores as half the smallest gap inside, or 1. Scores that
-    differ by at most a billionth of their range are the same.
+    where f are the scores, y the classes and w the weights. The cut is halfway between neighbouring
+    scores; ties go to the lowest. If all rows belong on one side, it lies outside the scores by
+    half the smallest gap between them, or by 1. Scores that differ by at most a billionth of their
+    range are the same.
 
     Parameters
     ----------

@@ -40,11 +40,10 @@ class SidePush(ExponentialSums, Push):
         \Bigl(\sum_{i \text{ above } k} w_i e^{-(f_i - f_k)}\Bigr)^p,
         \qquad N_k = \sum_{i \text{ above } k} w_i
 
-    where f are scores, w row weights, i runs over the rows above row k. This is
-    ``side="top"``: the larger p, the more the rows k that stand highest count.
-    ``side="bottom"`` is its mirror image, with the roles of i and k exchanged; p = 1 is
-    RankBoost's objective from either side, and ``p = inf`` the limit, the largest
-    logarithm of a bracket times :math:`\max_l N_l / N_k`.
+    where f are scores, w row weights, i runs over the rows above row k. This is ``side="top"``: the
+    larger p, the more the highest-ranked rows k count. ``side="bottom"`` is its mirror image, with
+    the roles of i and k exchanged; p = 1 is RankBoost's objective from either side, and ``p = inf``
+    the limit, the largest logarithm of a bracket times :math:`\max_l N_l / N_k`.
 
     Up to a constant the terms are :math:`w_k N_k (H_k / N_k)^p` with :math:`H_k` the bracket: row k
     weighs as much as its pairs, and their mean loss is raised to the power p. At equal scores a
@@ -59,7 +58,7 @@ class SidePush(ExponentialSums, Push):
     preferences : Preferences
         The comparable pairs.
     p : float in [1, inf]
-        How strongly the sum concentrates on the end of the list.
+        How strongly the sum focuses on that end of the list.
     side : {"top", "bottom"}, default="top"
         Which end.
     is_relative : bool, default=True
@@ -334,7 +333,7 @@ def make_push(
     Raises
     ------
     ValueError
-        When `push` is "ir" for pairs that are listed one by one.
+        If `push` is "ir" for pairs that are listed one by one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learning from pairs: duels, preferences and annotations, of which each names two items."""
+"""Learning from pairs: duels, preferences and annotations that compare two items."""
 
 from sklearn_rank.pairs._given import PairTable, duel_pairs, merge_votes
 from sklearn_rank.pairs.bradley_terry import BradleyTerry

@@ -96,10 +96,10 @@ def share_in_order(scores: Floats, pairs: Indices, weight: Floats) -> float:
 
 
 class PairTable:
-    """Pairs of items as samples: what scikit-learn's splitters and searches take as X.
+    """Pairs of items as samples, which scikit-learn's splitters and searches accept as X.
 
-    Indexing it returns a table of some of the pairs, with the same items: `X` is held once and is
-    never copied, however many folds there are.
+    Indexing returns a table with some of the pairs and the same items: `X` is stored once and never
+    copied, however many folds there are.
 
     Parameters
     ----------
@@ -120,11 +120,9 @@ class PairTable:
     Raises
     ------
     ValueError
-        When `pairs` are not as described.
+        If `pairs` are not as described.
 
-    See Also
-    --------
-    PairKFold : Splits the pairs so that two items, or an annotator, are on one side.
+    See Also -------- PairKFold : Splits pairs so that two items, or an item, stay on one side.
 
     Examples
     --------
@@ -180,16 +178,16 @@ def items_and_pairs(X: Any, pairs: Any) -> tuple[Any, Any]:
 def duel_pairs(
     first: Any, second: Any, outcome: Any = None, *, items: Any = None, sample_weight: Any = None
 ) -> Bunch:
-    """Return the pairs (winner, loser) of a table with a duel in each row.
+    """Return the pairs (winner, loser) of a table with one duel per row.
 
     Parameters
     ----------
     first, second : array-like of shape (n_duels,)
-        Names of the two items: strings, numbers or anything that sorts.
+        Names of the two items: strings, numbers or other sortable values.
     outcome : array-like of shape (n_duels,), default=None
-        1 where the first has won, 0 where the second has, 0.5 where neither has: a tie counts as
-        half a win of each. Any number from 0 to 1 is the share of the first, such as that of the
-        visitors who preferred it. None: the first has won all duels.
+        1 if the first item won, 0 if the second did, 0.5 for a tie, which counts as half a win for
+        each. Any number from 0 to 1 is the share of the first, such as the fraction of visitors who
+        preferred it. None: the first item won all duels.
     items : array-like of shape (n_items,), default=None
         Names of the items in the order of the rows of X. None: all names in the table, sorted.
     sample_weight : float or array-like of shape (n_duels,), default=None
@@ -205,7 +203,7 @@ def duel_pairs(
     Raises
     ------
     ValueError
-        When an array is not as described, an item meets itself, or a name is not in `items`.
+        If an array is invalid, an item meets itself, or a name is not in `items`.
 
     Examples
     --------
@@ -273,7 +271,7 @@ def indices_of(names: Values, items: Values) -> Indices:
 def merge_votes(
     pairs: Any, *, sample_weight: Any = None, weights: str = "votes"
 ) -> tuple[Indices, Floats]:
-    r"""Return each pair once, with a weight that tells how far its judges agree.
+    r"""Return each pair once, with a weight that measures how far its judges agree.
 
     .. math:: \text{votes: } n_{ik}, \qquad
         \text{shares: } \frac{n_{ik}}{n_{ik} + n_{ki}}, \qquad
@@ -288,10 +286,10 @@ def merge_votes(
     sample_weight : float or array-like of shape (n_votes,), default=None
         Multiplicities of the votes, such as the reliability of their annotators.
     weights : {"votes", "shares", "majority"}, default="votes"
-        "votes": two items with more votes weigh more; with the logistic loss the model is that of
-        all votes. "shares": the two pairs of two items weigh one together, whatever the number of
-        votes. "majority": one pair of each two items, the heavier the more one-sided; two items
-        without majority are left out.
+        "votes": two items with more votes weigh more; with the logistic loss, the model is the same
+        as for all votes. "shares": the votes on two items weigh one in total, whatever their
+        number. "majority": only the winner of two items, with a larger weight the clearer the
+        majority; two items without a majority are dropped.
 
     Returns
     -------
@@ -303,7 +301,7 @@ def merge_votes(
     Raises
     ------
     ValueError
-        When an array is not as described, or no two items have a majority.
+        If an array is invalid, or no two items have a majority.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The model of Bradley and Terry: a score for each item, from duels alone."""
+"""The Bradley-Terry model: a score for each item, from duels alone."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from sklearn_rank.pairs._given import duel_pairs, indices_of, merge_votes, share
 
 
 class BradleyTerry(BaseEstimator):
-    r"""Scores of items from the duels between them (Bradley and Terry).
+    r"""Bradley-Terry model: scores of items from the duels between them.
 
-    Use it for players, teams, answers of language models: whatever has a name, meets others and has
-    no features. With features `PairRanker` scores new items, too.
+    Use it for players, teams or answers of language models: items that have a name, meet others and
+    have no features. With features, `PairRanker` can also score new items.
 
     .. math:: P(i \text{ beats } k) = \frac{1}{1 + e^{-(s_i - s_k)}}, \qquad
         \min_s \; \frac{\sum_j w_j \ln(1 + e^{-(s_{i_j} - s_{k_j})})}{\sum_j w_j}
@@ -49,10 +49,10 @@ class BradleyTerry(BaseEstimator):
     Parameters
     ----------
     alpha : float in [0, inf), default=0.0
-        Strength of the ridge. 0 gives the scores of maximum likelihood, which are finite and
-        unique if and only if the duels are strongly connected: from each item to each other there
-        is a path of wins. Otherwise a `ConvergenceWarning` says so, and any ``alpha > 0`` gives
-        finite scores.
+        Strength of the ridge penalty. 0 gives the maximum-likelihood scores, which are finite and
+        unique if and only if the duels are strongly connected: a path of wins leads from every item
+        to every other. Otherwise a `ConvergenceWarning` is issued; any ``alpha > 0`` gives finite
+        scores.
     max_iter : int in [1, inf), default=100
         Maximum number of Newton steps.
     tol : float in (0, inf), default=1e-13
@@ -104,14 +104,14 @@ class BradleyTerry(BaseEstimator):
         self.tol = tol
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Learn from duels.
+        """Fit the scores to duels.
 
         Parameters
         ----------
         X : array-like of shape (n_pairs, 2)
             Names of the winner and the loser of each duel: strings, or numbers.
         y : object, default=None
-            Not used; scikit-learn's tools pass it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : float or array-like of shape (n_pairs,), default=None
             Multiplicities of the duels.
 
@@ -123,12 +123,12 @@ class BradleyTerry(BaseEstimator):
         Raises
         ------
         ValueError
-            When a parameter or an array is not as described.
+            If a parameter or an array is invalid.
 
         Warns
         -----
         ConvergenceWarning
-            When ``alpha=0`` and the duels are not strongly connected, or when `max_iter` is too
+            If ``alpha=0`` and the duels are not strongly connected, or if `max_iter` is too
             small.
         """
         values = self.get_params(deep=False)
@@ -163,18 +163,18 @@ class BradleyTerry(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_items,)
-            Names of items. With ``alpha > 0`` one that training has not seen has the score 0, that
-            of the mean item; otherwise it is refused.
+            Names of items. With ``alpha > 0``, an item not seen in training has the score 0, that
+            of the mean item; otherwise it raises an error.
 
         Returns
         -------
         ndarray of shape (n_items,)
-            Greater for items that win.
+            Higher for items that win.
 
         Raises
         ------
         ValueError
-            When ``alpha=0`` and training has not seen an item.
+            If ``alpha=0`` and an item was not seen in training.
         """
         check_is_fitted(self)
         names = check_names(X, "X")
@@ -203,14 +203,14 @@ class BradleyTerry(BaseEstimator):
         return np.asarray(expit(self.predict(first) - self.predict(second)))
 
     def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
-        """Return the weighted share of duels whose winner has the greater score.
+        """Return the weighted share of duels whose winner has the higher score.
 
         Parameters
         ----------
         X : array-like of shape (n_pairs, 2)
             Names of the winner and the loser of each duel.
         y : object, default=None
-            Not used; scikit-learn's tools pass it.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : float or array-like of shape (n_pairs,), default=None
             Multiplicities of the duels.
 

@@ -15,25 +15,25 @@ from sklearn_rank.pairs._given import PairTable, check_pairs, unique_pairs
 
 
 class PairKFold(BaseCrossValidator):
-    """K folds of pairs, of which no test pair has been seen in training.
+    """K-fold splitter for pairs, which keeps pairs or items on one side of each split.
 
     Parameters
     ----------
     n_splits : int in [2, inf), default=5
         Number of folds.
     keep : {"pairs", "items"}, default="pairs"
-        What is never on both sides. "pairs": the same two items, whoever won; this tells how well
-        known items are ordered. "items": an item; this tells how well new items are ordered. A
-        test fold has the pairs whose items are both new; pairs of a new item and a known one are
-        in neither part.
+        What is never on both sides. "pairs": the same two items, whoever won, to measure how well
+        known items are ordered. "items": an item, to measure how well new items are ordered. A test
+        fold has the pairs whose items are both new; pairs of a new and a known item are on neither
+        side.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
     Raises
     ------
     ValueError
-        When a parameter or an array is not as described, there are too few of what is kept, or a
-        fold would have no pairs.
+        If a parameter or an array is invalid, if there are too few pairs or items for the folds, or
+        if a fold would have no pairs.
 
     See Also
     --------
@@ -74,12 +74,12 @@ class PairKFold(BaseCrossValidator):
         X : PairTable or array-like of shape (n_pairs, 2)
             The pairs.
         y, groups : object, default=None
-            Not used; scikit-learn's tools pass them.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------
         iterator of (train, test)
-            Sorted positions of the pairs of both parts.
+            Sorted positions of the pairs on both sides.
         """
         pairs = X.pairs if isinstance(X, PairTable) else check_pairs("PairKFold", X, None)
         folds = self._folds(pairs)
@@ -103,7 +103,7 @@ class PairKFold(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups : object, default=None
-            Not used; scikit-learn's tools pass them.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------

@@ -37,47 +37,46 @@ _SMALLEST_WEIGHT, _LARGEST_WEIGHT = -200, 80
 class PairRanker(BaseEstimator):
     r"""Fit a ranker to pairs (winner, loser) of items: duels, A/B preferences, annotations.
 
-    Use it when you have pairwise preferences instead of grades.
-    Items are rows of X, which is held once; a pair is two row numbers, and may have a weight. The
-    scores of new items come from their features; for items without features see `BradleyTerry`.
+    Use it when you have pairwise preferences instead of grades. Items are rows of X, which is
+    stored once; a pair is two row numbers and may have a weight. New items are scored from their
+    features; for items without features, see `BradleyTerry`.
 
-    It minimises what the ranker minimises, over the given pairs in place of those that relevance
-    would make,
+    It minimises the ranker's objective over the given pairs instead of pairs from relevance,
 
     .. math:: \frac{\sum_j w_j \, \phi(f(x_{i_j}) - f(x_{k_j}))}{\sum_j w_j}
 
-    (of the exponential loss the logarithm of the sum), where :math:`i_j` is the winner of pair
-    j, :math:`k_j` its loser and :math:`w_j` its weight, :math:`\phi` the loss and f the scores of
-    the ranker, with its penalty. With ``p > 1`` the losses of the pairs that an item loses are
-    added, :math:`H_k = \sum_{j : k_j = k} w_j \, \phi`, and it minimises :math:`(\sum_k H_k^p /
-    \sum_k N_k^p)^{1/p}`, with :math:`N_k` the weight of these pairs (of the exponential loss
+    (for the exponential loss, the logarithm of the sum), where :math:`i_j` is the winner of pair j,
+    :math:`k_j` its loser and :math:`w_j` its weight, :math:`\phi` the loss and f the scores of the
+    ranker, with its penalty. With ``p > 1``, the losses of the pairs that an item loses are summed,
+    :math:`H_k = \sum_{j : k_j = k} w_j \, \phi`, and it minimises :math:`(\sum_k H_k^p / \sum_k
+    N_k^p)^{1/p}`, with :math:`N_k` the weight of these pairs (for the exponential loss,
     :math:`\frac1p \log \sum_k H_k^p`): the plain sum of Rudin2009, sec. 7, in which an item that
     loses more often counts more. The cost of an iteration grows with the numbers of items and of
-    pairs. With ``p=1`` the model is the one that the ranker has when every pair is a query of two
-    rows of its own. Trees are the exception: with ``subsample`` below 1 they draw items, not pairs,
-    and LightGBM takes its thresholds from the items, each counted once, and counts items, not rows
-    of pairs, for ``min_samples_leaf``, whose default also depends on the number of items. Items
-    with equal features count as one there with ``p=1``, and keep their own heights otherwise.
+    pairs. With ``p=1``, the model is the same as when every pair is its own query of two rows.
+    Trees are the exception: with ``subsample`` below 1 they draw items, not pairs; LightGBM takes
+    its thresholds from the items, each counted once, and counts items for ``min_samples_leaf``,
+    whose default also depends on the number of items. For trees, items with equal features are
+    merged with ``p=1``, and keep their own heights otherwise.
 
     Parameters
     ----------
     ranker : ranker, Pipeline or None, default=None
-        What is fitted: a clone of it, with ``relevance="graded"``. A `BoostedTreesRanker`,
+        The ranker, which is cloned and fitted with ``relevance="graded"``. A `BoostedTreesRanker`,
         `KernelPairwiseSGDRanker`, `PNormPushRanker`, `RankBoost` or `SmoothMarginRanker` with a
         pairwise loss, a push other than "ir", and no early stopping or bags; or a pipeline that
-        ends in one, whose first steps see the items, each once. None means
-        ``PNormPushRanker(p=1, loss="logistic")``, logistic stumps.
+        ends in one, whose other steps see each item once. None means ``PNormPushRanker(p=1,
+        loss="logistic")``, logistic stumps.
 
     Attributes
     ----------
     ranker_ : ranker or Pipeline
-        The fitted ranker: it explains rows, and exports to ONNX and other forms.
+        The fitted ranker, which can explain rows and be exported, for example to ONNX.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if all are strings.
     n_pairs_ : int
-        Number of pairs of positive weight.
+        Number of pairs with positive weight.
 
     See Also
     --------
@@ -115,12 +114,12 @@ class PairRanker(BaseEstimator):
         self.ranker = ranker
 
     def fit(self, X: Any, pairs: Any = None, *, sample_weight: Any = None) -> Self:
-        """Learn from pairs.
+        """Fit the ranker to pairs.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_items, n_features) or PairTable
-            Features of the items; or items and pairs in one.
+            Features of the items, or items and pairs together.
         pairs : array-like of shape (n_pairs, 2), default=None
             Rows of X: the winner and the loser of each pair. None: X is a `PairTable`.
         sample_weight : float or array-like of shape (n_pairs,), default=None
@@ -134,10 +133,10 @@ class PairRanker(BaseEstimator):
         Raises
         ------
         TypeError
-            When `ranker` can't learn from pairs.
+            If `ranker` cannot learn from pairs.
         ValueError
-            When a setting of `ranker`, or an array is not as described: a winner that is its
-            loser, an index out of range, a negative weight.
+            If a parameter of `ranker` or an array is invalid, for example if a winner is its own
+            loser, an index is out of range or a weight is negative.
         """
         X, pairs = items_and_pairs(X, pairs)
         # 1. A clone of the ranker, in graded mode.
@@ -175,19 +174,19 @@ class PairRanker(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_items,)
-            Greater for items that win. With the logistic loss the difference of two scores is the
-            logarithm of the odds that the first wins.
+            Higher for items that win. With the logistic loss, the difference of two scores is the
+            log-odds that the first wins.
         """
         check_is_fitted(self)
         return np.asarray(self.ranker_.predict(X))
 
     def score(self, X: Any, pairs: Any = None, *, sample_weight: Any = None) -> float:
-        """Return the weighted share of pairs that are in order; ties count one half.
+        """Return the weighted share of correctly ordered pairs; ties count one half.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_items, n_features) or PairTable
-            Features of the items; or items and pairs in one.
+            Features of the items, or items and pairs together.
         pairs : array-like of shape (n_pairs, 2), default=None
             Rows of X: the winner and the loser of each pair. None: X is a `PairTable`.
         sample_weight : float or array-like of shape (n_pairs,), default=None

@@ -1,4 +1,4 @@
-"""scikit-learn displays of rankings, above all of the top of the list.
+"""scikit-learn displays of rankings, especially of the top of the list.
 
 Each has ``from_estimator``, most have ``from_predictions``; ``plot`` draws again, on new or
 existing axes, and returns the display. Drawing imports matplotlib; importing this does not.

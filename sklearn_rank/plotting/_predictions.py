@@ -55,7 +55,7 @@ class PredictionsDisplay(ABC):
         Raises
         ------
         ValueError
-            When the ranker was fitted with `qid`, and `qid` is not passed.
+            If the ranker was fitted with `qid`, and `qid` is not passed.
         """
         import_matplotlib(cls.__name__)
         qid = options.get("qid")

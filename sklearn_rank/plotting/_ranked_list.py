@@ -32,7 +32,7 @@ class RankedListDisplay(PredictionsDisplay):
         \mathrm{recall}(k) = \frac{R(k)}{R(n)}
 
     where R(k) is the weight (multiplicity) of the relevant rows among the first k, and n that of
-    all rows. Ties are handled by averaging over all orderings. With queries all curves are means
+    all rows. Ties are handled by averaging over all orderings. With queries, all curves are means
     over the queries with a relevant row, like `sklearn_rank.metrics.precision_at_k` and
     `sklearn_rank.metrics.recall_at_k`; after the end of a query its values stay constant.
 
@@ -109,7 +109,7 @@ class RankedListDisplay(PredictionsDisplay):
         y_score : array-like of shape (n_samples,)
             Scores, greater is better.
         relevant_above : float, default=None
-            Rows with a greater label are relevant. None: 0, or with two classes the rows of the
+            Rows with a greater label are relevant. None: 0, or with two classes, the rows of the
             greater one.
         qid : array-like of shape (n_samples,), default=None
             Query of each row.
@@ -150,7 +150,7 @@ class RankedListDisplay(PredictionsDisplay):
         ax : matplotlib Axes, default=None
             Where to draw. None: a new figure.
         name : str, default=None
-            Title of the legend, in place of that of the display.
+            Title of the legend, instead of the display's.
         max_k : float, default=None
             Largest cut-off to draw. None: all.
 

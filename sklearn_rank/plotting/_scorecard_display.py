@@ -103,7 +103,7 @@ class ScorecardDisplay:
         Raises
         ------
         ValueError
-            When the card has none of the variables, or has no variable.
+            If the card has none of the variables, or has no variable.
         """
         import_matplotlib(cls.__name__)
         names = None

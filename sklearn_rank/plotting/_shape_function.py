@@ -32,7 +32,7 @@ class ShapeFunctionDisplay:
     Parameters
     ----------
     features : ndarray of shape (n_shown,)
-        Columns, the most important first.
+        Columns, most important first.
     names : sequence of str
         Their names.
     importances : ndarray of shape (n_shown,)
@@ -123,7 +123,7 @@ class ShapeFunctionDisplay:
         features : str or sequence of int or str, default=None
             Columns or their names. None: those used by the model.
         max_features : int in [1, inf) or None, default=6
-            Maximum number of features, the most important first. None: all.
+            Maximum number of features, most important first. None: all.
         ax : array of matplotlib Axes, default=None
             One for each feature. None: a new figure.
         **options : Any
@@ -137,8 +137,7 @@ class ShapeFunctionDisplay:
         Raises
         ------
         ValueError
-            When the model is not a sum of stumps, a feature is unknown, or a number is not as
-            described.
+            If the model is not a sum of stumps, a feature is unknown, or a number is invalid.
         """
         drawing.import_matplotlib(cls.__name__)
         estimator, X, names = ranker_and_rows(estimator, X, qid)

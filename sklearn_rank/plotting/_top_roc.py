@@ -24,13 +24,13 @@ class TopROCDisplay(PredictionsDisplay):
     .. math:: \mathrm{TPR}(x) = \frac{\sum_q m_q \mathrm{TPR}_q(x)}{\sum_q m_q}
 
     where x is the share of the negatives and :math:`m_q` the weight of the pairs of query q: the
-    area under it is `sklearn_rank.metrics.auc_score`. Queries of one class have no curve and do
-    not count.
+    area under it is `sklearn_rank.metrics.auc_score`. Queries of one class have no curve and are
+    ignored.
 
     Parameters
     ----------
     fpr, tpr : ndarray of shape (n_points,)
-        Share of the negatives and of the positives above each cut-off, not decreasing.
+        Share of the negatives and of the positives above each cut-off, non-decreasing.
     roc_auc : float or None, default=None
         Area under the whole curve, for the legend.
     name : str or None, default=None
@@ -128,12 +128,12 @@ class TopROCDisplay(PredictionsDisplay):
         ax : matplotlib Axes, default=None
             Axes; several displays may share them. None: a new figure.
         name : str, default=None
-            Name in the legend, in place of that of the display.
+            Name in the legend, instead of the display's.
         max_fpr : float in (0, 1], default=0.1
             Right end of the axis, as a share of the negatives.
         xscale : {"linear", "log"}, default="linear"
             "log" starts at the first negative and gives each decade the same width. Several
-            displays on the same axes start at the least of their first negatives.
+            displays on the same axes start at the smallest of their first negatives.
         **line_options : Any
             For matplotlib's ``plot``.
 

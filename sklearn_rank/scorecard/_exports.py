@@ -46,7 +46,7 @@ class CardExports:
         Parameters
         ----------
         width : int, default=None
-            Characters of a line; None: those of the terminal.
+            Characters per line; None: the width of the terminal.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""A scorecard as a page of HTML that a person reads, signs and keeps."""
+"""A scorecard as an HTML page that a person reads, signs and keeps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def to_html(
     title : str, default="Scorecard"
         The heading.
     event : str, default=None
-        What ``classes[1]`` is in words, such as "default within 12 months". None: the class alone.
+        Description of ``classes[1]``, such as "default within 12 months". None: the class itself.
     page : bool, default=True
         Whether to return a whole page. False: a fragment for another page.
 
@@ -50,7 +50,7 @@ def to_html(
     Raises
     ------
     ImportError
-        Without jinja2, which the extra "html" brings.
+        Without jinja2, which the extra "html" installs.
 
     Examples
     --------

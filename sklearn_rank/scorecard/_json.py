@@ -26,7 +26,7 @@ Check = Callable[[Any, str], Any]
 
 
 def card_to_json(card: Card) -> str:
-    """Return the card as a JSON document, from which `card_from_json` makes an equal one.
+    """Return the card as a JSON document, which `card_from_json` reads back.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def card_to_json(card: Card) -> str:
     Raises
     ------
     ValueError
-        When the card has classes or categories that are neither strings nor numbers, or is
-        not consistent in itself.
+        If the card has classes or categories that are neither strings nor numbers, or is
+        inconsistent.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def card_from_json(text: str | bytes) -> Card:
     Raises
     ------
     ValueError
-        With a sentence that says what is wrong with the document.
+        If the document is invalid; the message says what is wrong.
 
     Examples
     --------

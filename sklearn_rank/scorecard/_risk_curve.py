@@ -55,17 +55,17 @@ class RiskCurve:
     - T is the total, and m and s its mean and standard deviation over the training rows;
     - :math:`b_1, \ldots, b_K` are slopes of the log odds: :math:`b_1` far below the knot
       :math:`k_1`, :math:`b_j` between two knots, :math:`b_K` far above the last. They are equal in
-      a plain logistic curve; a model that is pushed at the top is not on one scale everywhere.
-    - There are 2, 4 or 6 slopes, whichever number has the least Akaike criterion, twice the number
-      of coefficients less twice the log likelihood; 4 and 6 need ten rows of each class for each
-      slope. The knots are 0; -1, 0 and 1; or -2, -1, 0,
-      1 and 2. c is 1 for two slopes, and 2 for more, whose knots are nearer. Where the total is on
-      a scale of odds there is one slope, and the log odds are :math:`a + b z`.
+      a plain logistic curve; a model with a push is not on the same scale everywhere.
+    - There are 2, 4 or 6 slopes, whichever minimises Akaike's criterion, twice the number of
+      coefficients minus twice the log likelihood; 4 and 6 need ten rows of each class per slope.
+      The knots are 0; -1, 0 and 1; or -2, -1, 0, 1 and 2. c is 1 for two slopes, and 2 for more,
+      whose knots are closer. If the total is on a scale of odds, there is one slope, and the log
+      odds are :math:`a + b z`.
 
-    It is the maximum likelihood fit with the targets of Platt, :math:`(N_+ + 1) / (N_+ + 2)` and
-    :math:`1 / (N_- + 2)` in place of 1 and 0, so that it is finite for separated classes.
+    It is the maximum-likelihood fit with Platt's targets, :math:`(N_+ + 1) / (N_+ + 2)` and
+    :math:`1 / (N_- + 2)` instead of 1 and 0, so it is finite for separated classes.
 
-    The interval of 95 % at a total is for the probability of the rows with that total. It ends at
+    The 95 % interval at a total is for the probability of the rows with that total. Its ends are
 
     .. math:: L \pm \sqrt{d_\pm^2 + (1.96\, \tau)^2}
 
@@ -73,13 +73,12 @@ class RiskCurve:
 
     - L is the log odds of the curve;
     - :math:`d_+` and :math:`d_-` are how far the quantiles .975 and .025 of the curves of 300
-      bootstrap samples, with as many slopes, are from it. A sample redraws the rows: each counts
-      as often as a Poisson variable with its weight as mean. The generator has a fixed seed: the
-      interval follows from the rows.
-    - :math:`\tau` is the scatter of single totals about the curve, for a total sums up rows of
-      different kinds and the curve is smooth. It is the root of the posterior mean of
-      :math:`\tau^2`, with all :math:`\tau` from 0 to 2 alike before, given groups of neighbouring
-      totals with
+      bootstrap samples, with as many slopes, are from it. In a sample, the count of each row is a
+      Poisson variable with its weight as mean. The generator has a fixed seed, so the interval is
+      determined by the rows.
+    - :math:`\tau` is the scatter of single totals about the curve, because rows of different kinds
+      share a total and the curve is smooth. It is the root of the posterior mean of :math:`\tau^2`,
+      with a uniform prior on [0, 2], given groups of neighbouring totals with
 
       .. math:: \frac{O - E}{V} \sim N\left(0, \tau^2 + 1 / V\right)
 
@@ -88,7 +87,7 @@ class RiskCurve:
 
     This :math:`\tau` is the same at all totals. Where the true log odds bend more sharply than the
     curve can, or become flat, the probability at a total may lie outside its interval. More rows do
-    not cure that: they make the interval narrower, and the curve keeps its shape.
+    not help: they make the interval narrower, but the curve keeps its shape.
 
     Attributes
     ----------
@@ -292,8 +291,8 @@ def moments(values: Floats, weight: Floats) -> tuple[float, float]:
 def cut_of(risk: Sequence[tuple[float, float, float, float]]) -> int:
     """Return the largest integer total with a risk of at most one half.
 
-    Between the totals of the table the risk is interpolated. Where all are more likely than
-    not, it is the integer below the first total; where none is, the last total.
+    Between the totals of the table, the risk is interpolated. If all risks are above one half, it
+    is the integer below the first total; if none is, the last total.
     """
     totals, chance = np.array(risk, dtype=np.float64).T[:2]
     likely = np.flatnonzero(chance > 0.5)

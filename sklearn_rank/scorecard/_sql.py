@@ -27,18 +27,18 @@ def to_sql(
 ) -> str:
     """Return SQL that computes the total of each row.
 
-    NULL is missing, and so is NaN where the database has it. Columns are named after the features,
-    or x0, x1, ...; columns of numbers must have a numeric type. Thresholds are exactly
-    those of the card, which compares doubles: a column of integers beyond 2^53 must be cast to
-    them. Infinity lies in the outermost range.
+    NULL is missing, and so is NaN if the database supports it. Columns are named after the
+    features, or x0, x1, ...; columns of numbers must have a numeric type. Thresholds are exactly
+    those of the card, which compares doubles: cast a column of integers beyond 2^53 to double.
+    Infinity lies in the outermost range.
 
-    Categories are compared exactly, with these exceptions. SQL Server ignores spaces at the end of
-    a string. MySQL and MariaDB must be connected with utf8mb4 and read backslashes as escapes,
-    their default. Names are quoted. SQLite treats a quoted name that is not a column of the
-    table as a string, without an error.
+    Categories are compared exactly, with these exceptions. SQL Server ignores trailing spaces.
+    MySQL and MariaDB must be connected with utf8mb4 and read backslashes as escapes, their default.
+    Names are quoted. SQLite treats a quoted name that is not a column of the table as a string,
+    without an error.
 
-    The tests run the SQL for SQLite and, where they are installed, for PostgreSQL, DuckDB and
-    MariaDB. That for the others is only parsed.
+    The tests run the SQL in SQLite and, if installed, in PostgreSQL, DuckDB and MariaDB. The SQL
+    for the others is only parsed.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ default="sqlite"
     name : str, default="score"
         Name of the column of totals in the result. Not used without `table`.
     keep : sequence of str, default=()
-        Columns of the table to copy into the result, in front, such as the number of an
-        application. None may be called as the total, `name`, or with `risk` "risk".
+        Columns of the table to copy to the front of the result, such as an application number. None
+        of them may be named like the total (`name`) or, with `risk`, "risk".
     risk : bool, default=False
-        Whether the result has a column ``risk``, the probability of ``classes[1]``. Totals of the
-        risk table get its doubles; those between are interpolated, in double precision.
+        Whether the result has a column ``risk``, the probability of ``classes[1]``. Totals in the
+        risk table get its exact values; those between are interpolated, in double precision.
 
     Returns
     -------
@@ -66,8 +66,8 @@ default="sqlite"
     Raises
     ------
     ValueError
-        When the card, or a name, cannot be written in the dialect; when two columns of the result
-        have one name; when columns are asked for without a table, or the risk of a card without
+        If the card, or a name, cannot be written in the dialect; if two columns of the result have
+        the same name; if columns are requested without a table, or the risk of a card without a
         risk table.
 
     Examples

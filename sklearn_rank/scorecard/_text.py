@@ -63,7 +63,7 @@ def to_frame(card: Card) -> Any:
     Raises
     ------
     ImportError
-        Without pandas, which the extra "cli" brings.
+        Without pandas, which the extra "cli" installs.
 
     Examples
     --------
@@ -90,8 +90,7 @@ def to_text(card: Card, width: int | None = None) -> str:
     card : Card
         The scorecard.
     width : int, default=None
-        Characters of a line; below 50 it is 50, above 120 it is 120. None: those of the
-        terminal.
+        Characters per line, limited to 50 to 120. None: the width of the terminal.
 
     Returns
     -------

@@ -255,7 +255,7 @@ def _as_floats(x: Values, name: str) -> Floats:
 class Card:
     """A table of integer points.
 
-    The total of a row is `intercept` plus the points of its bin of each variable. A total above
+    The total of a row is `intercept` plus the points of its bin for each variable. A total above
     `cut` means ``classes[1]``.
 
     Attributes

@@ -100,16 +100,16 @@ class Scorecard(CardExports, Predictor):
         Minimum share of the training rows in a bin; neighbouring bins that are smaller are merged
         and rare categories pooled. It replaces that of the ranker's `Stumps`; None keeps it.
     monotonic_cst : array-like of int of shape (n_features,), dict or None, default=None
-        1: the total never falls as the feature grows; -1: it never rises; 0: no constraint. A
-        dict maps names or indices of features to these. It replaces that of the ranker;
-        None keeps it.
+        1: the total never falls as the feature grows; -1: it never rises; 0: no constraint. A dict
+        maps feature names or indices to these values. It replaces that of the ranker; None keeps
+        it.
     scaling : dict, "minmax" or None, default=None
         None: a total above 0 has a risk above one half. ``{"pdo": 20, "score": 600, "odds": 50}``:
         20 points double the odds of ``classes_[1]``, which are 50 to 1 at a total of 600.
         "minmax": the smallest possible total is 0 and the largest 100. With scaling the cut-off is
         `cut_`, and the points of the unscaled card are multiplied and rounded again.
     cv : int, splitter or iterable, default=5
-        Folds for the probabilities: their number, a splitter or folds of your own, of which one is
+        Folds for the probabilities: their number, a splitter or your own folds, of which one is
         enough. Rows with identical features go into the same fold, unless they carry more than 1 %
         of the total weight; those are spread over all folds.
     n_jobs : int or None, default=None
@@ -138,19 +138,17 @@ class Scorecard(CardExports, Predictor):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, when all are strings.
+        Their names, if all are strings.
 
     See Also
     --------
     sklearn_rank.plotting.ScorecardDisplay : Draws the points of the variables.
     sklearn_rank.export.onnx.to_onnx : Writes a card as an ONNX graph.
 
-    Notes
-    -----
-    *Points.* Only differences between the points of a variable matter for the order of rows. The
-    bin with the most training rows has 0 points if `points` allows it, and the intercept absorbs
-    the shift. Neighbouring bins with equal points are merged; variables with equal points
-    everywhere are left out. Missing values and special codes have their own points; where they are
+    Notes ----- *Points.* Only differences between the points of a variable matter for the order of
+    rows. The bin with the most training rows has 0 points if `points` allows it, and the intercept
+    absorbs the shift. Neighbouring bins with equal points are merged; variables with equal points
+    everywhere are left out. Missing values and special codes have their own points; if they are
     less than 2 % of the rows and the ranker learned nothing about them, they get the variable's
     mean points, rounded. A value not seen in training gets the points that would leave the mean
     risk unchanged if every training row had that value.
@@ -165,22 +163,23 @@ class Scorecard(CardExports, Predictor):
     best multiplier of the totals, its own.
 
     *Cut.* `predict` says ``classes_[1]`` where the risk is above one half: above `cut_`. If every
-    total has such a risk, `cut_` is just below the lowest total; if none has, it is the highest.
+    total has such a risk, `cut_` is just below the lowest total; if no total has, it is the
+    highest.
 
-    *Probabilities.* Cards made without a fold score its rows; these totals are brought to the mean
-    and the deviation of those of the card. An increasing logistic curve, with one slope below the
-    mean and one above it or more, maps them to probabilities, and the card states their AUC and
-    partial AUC. Held-out rows, not the ranker's own training rows, are thus used for calibration,
-    except with ``FrozenEstimator``, if a class has a single row, and, with a warning, if no fold of
-    `cv` has comparable rows both for training and for test. With odds in `scaling` the curve has
-    one slope, and is the one that the scale states.
+    *Probabilities.* The rows of each fold are scored by a card fitted without it; these totals are
+    scaled to the mean and standard deviation of the final card's. An increasing logistic curve,
+    with at least one slope below the mean and one above, maps them to probabilities, and the card
+    states their AUC and partial AUC. Calibration thus uses held-out rows, not the ranker's training
+    rows, except with ``FrozenEstimator``, if a class has a single row, and, with a warning, if no
+    fold of `cv` has comparable rows for both training and test. With odds in `scaling`, the curve
+    has one slope, the one that the scale implies.
 
-    *Intervals* of the risk table are for the probability of the rows with a total. They are from
-    a bootstrap of the curve, which redraws the held-out rows with their totals and does not
-    repeat the fits, and from the scatter of single totals about the curve. Their draws have a
-    seed of their own.
+    *Intervals* of the risk table are for the probability of the rows with a given total. They
+    combine a bootstrap of the curve, which redraws the held-out rows with their totals and does not
+    repeat the fits, with the scatter of single totals about the curve. They have their own random
+    seed.
 
-    *Thresholds* have the fewest digits that divide the training rows as the ranker does.
+    *Thresholds* have as few digits as possible while dividing the training rows as the ranker does.
 
     Examples
     --------
@@ -241,14 +240,14 @@ class Scorecard(CardExports, Predictor):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the ranker and round it; fit it without each fold for the probabilities.
+        """Fit and round the ranker, and cross-validate it for the probabilities.
 
         Parameters
         ----------
         X : {array-like, data frame} of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Two classes. High totals mean the greater, ``classes_[1]``.
+            Two classes. High totals mean the greater one, ``classes_[1]``.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; folds are of whole queries.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -289,7 +288,7 @@ class Scorecard(CardExports, Predictor):
         return self
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for a parameter that is not as described."""
+        """Raise ValueError for an invalid parameter."""
         name, parameters = type(self).__name__, self.get_params(deep=False)
         parameters.pop("monotonic_cst")  # which the ranker checks
         check_parameters(name, parameters, self._allowed)
@@ -309,7 +308,7 @@ class Scorecard(CardExports, Predictor):
                 )
 
     def default_ranker(self) -> PNormPushRanker:
-        """Return the ranker that a card without one of its own has.
+        """Return the default ranker of a card.
 
         Returns
         -------
@@ -374,7 +373,7 @@ class Scorecard(CardExports, Predictor):
         return self._fitted_card().points(checked_rows(self, X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Return totals less `cut_`: positive where `predict` says ``classes_[1]``.
+        """Return totals minus `cut_`: positive if `predict` returns ``classes_[1]``.
 
         Parameters
         ----------
@@ -384,7 +383,7 @@ class Scorecard(CardExports, Predictor):
         Returns
         -------
         ndarray of float of shape (n_samples,)
-            Integers, greater for rows that rank higher, stored as floats because scikit-learn's
+            Integers, larger for rows that rank higher, stored as floats because scikit-learn's
             tools, such as ``CalibratedClassifierCV``, need floats.
         """
         return self._score_validated(X)
@@ -407,21 +406,21 @@ class Scorecard(CardExports, Predictor):
         Returns
         -------
         ndarray of shape (n_samples, 2)
-            Columns are those of `classes_`. They are interpolated for totals between those of the
-            table; totals beyond it have the probability of the nearest one. A card without risk
-            table has no such method.
+            Columns follow `classes_`. Probabilities are interpolated between the totals of the
+            table; totals beyond it have the probability of the nearest one. A card without a risk
+            table does not have this method.
         """
         risk = self._fitted_card().probability(self._totals(X))
         return np.column_stack([1 - risk, risk])
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return a fitted scorecard from what `to_json` wrote, without its ranker.
+        """Return a fitted scorecard from the output of `to_json`, without its ranker.
 
         Parameters
         ----------
         text : str or bytes
-            The document; one edited by hand is checked.
+            The document. It is checked, so it may have been edited by hand.
 
         Returns
         -------
@@ -431,7 +430,7 @@ class Scorecard(CardExports, Predictor):
         Raises
         ------
         ValueError
-            With a sentence that says what is wrong with the document.
+            If the document is invalid; the message says what is wrong.
         """
         card = card_from_json(text)
         classes = np.array(card.classes)

@@ -22,37 +22,37 @@ STOPPED = "an observer ended the fit"
 
 @dataclass(frozen=True)
 class SolverTraits:
-    """What a solver needs, and what it offers.
+    """What a solver needs and what it offers.
 
     Attributes
     ----------
     on_cluster : bool
-        Whether several processes, each with some of the rows, find the same model with it.
+        Whether it finds the same model on several processes, each with some of the rows.
     needs_smooth : bool
-        Whether it needs an objective with a gradient everywhere. Kinks are then rounded.
+        Whether it needs a differentiable objective. Kinks are then smoothed.
     has_stages : bool
         Whether each iteration is a step of one coefficient, so that there is a model after
         each: `staged_predict`, `n_iter_no_change`, `X_val`.
     fits_bags : bool
-        Whether it takes `n_bags`.
+        Whether it supports `n_bags`.
     has_ridge : bool
-        Whether it takes `alpha`.
+        Whether it supports `alpha`.
     has_learning_rate : bool
-        Whether it takes a `learning_rate` below 1.
+        Whether it supports a `learning_rate` below 1.
     has_selection : bool
-        Whether it takes ``selection="optimal"``: it searches with the gain of the problem.
+        Whether it supports ``selection="optimal"``: it searches with the gain of the problem.
     has_path : bool
-        Whether it takes ``p=inf``, an objective known only as the limit of smooth ones.
+        Whether it supports ``p=inf``, an objective known only as the limit of smooth ones.
     needs_stumps : bool
         Whether it needs 0/1 weak rankers and a search that can exclude coordinates.
     moves_all : bool
         Whether it moves the coefficients of all weak rankers at once, which must be known
-        beforehand. Stumps are then free of constraints.
+        beforehand. Stumps then have no constraints.
     has_steps : bool
-        Whether it takes `eta0`, `theta`, `batch_size` and `average` (of kernel rankers).
+        Whether it supports `eta0`, `theta`, `batch_size` and `average` (kernel rankers).
     is_online : bool
-        Whether it takes one step for each query (of linear rankers), so that there are `eta0` and
-        `partial_fit`, which needs ``take_pass(problem, order)``.
+        Whether it takes one step per query (linear rankers), which enables `eta0` and `partial_fit`
+        and requires ``take_pass(problem, order)``.
 
     Examples
     --------
@@ -84,9 +84,9 @@ class Round:
     index : int
         Coordinate of the weak ranker.
     step : float
-        What was added to its coefficient.
+        The change of its coefficient.
     decrease : float
-        By how much the objective fell.
+        The decrease of the objective.
     h : ndarray of shape (n_rows,)
         The weak ranker on the training rows, in fit order.
 
@@ -191,12 +191,12 @@ class Record(Protocol):
 class Solver(BaseEstimator, ABC):
     """Base class of the solvers.
 
-    The parameters of ``__init__`` are settings that searches can change: ``solver__share``.
+    Searches can change the parameters of ``__init__``, for example as ``solver__share``.
 
     Attributes
     ----------
     traits : SolverTraits
-        What the solver needs, and what it offers: an attribute of its class.
+        What the solver needs and offers; a class attribute.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class BoostingSolver(Solver):
 
     @abstractmethod
     def solve(self, problem: Problem, record: Record) -> None:
-        """Find coefficients, and report each iteration.
+        """Find coefficients and report each iteration.
 
         Parameters
         ----------

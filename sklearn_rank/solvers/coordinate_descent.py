@@ -29,9 +29,9 @@ def closed_form_step(shares: PairShares, p: float, smoothing: float) -> float:
 
     .. math:: \alpha = \frac{1}{p + 1} \ln\frac{d_+ + e}{d_- + e}
 
-    where :math:`d_\pm` are the shares of pair mass that the weak ranker orders rightly
-    and wrongly and e is `smoothing`. For p = 1 this is RankBoost's step (Freund2003,
-    sec. 3.2); e > 0 keeps it finite when nothing is ordered wrongly.
+    where :math:`d_\pm` are the shares of pair mass that the weak ranker orders correctly and
+    incorrectly, and e is `smoothing`. For p = 1 this is RankBoost's step (Freund2003, sec. 3.2); e
+    > 0 keeps it finite when no pair is ordered incorrectly.
     """
     ratio = np.log(shares.right + smoothing) - np.log(shares.wrong + smoothing)
     return float(ratio / (p + 1))
@@ -140,8 +140,8 @@ def smooth_margin_root(shares: PairShares, g: float) -> float:
 
     .. math:: \alpha = \ln \frac{2 (1 - g) d_+}{g d_0 + \sqrt{g^2 d_0^2 + 4 (1 - g^2) d_+ d_-}}
 
-    This is RudinSchapire2009, eq. 12, without its cancellation; infinite when every pair is
-    ordered rightly.
+    This is RudinSchapire2009, eq. 12, without its cancellation; infinite if every pair is ordered
+    correctly.
     """
     root = np.sqrt((g * shares.tied) ** 2 + 4 * (1 - g**2) * shares.right * shares.wrong)
     denominator = g * shares.tied + root
@@ -151,12 +151,11 @@ def smooth_margin_root(shares: PairShares, g: float) -> float:
 
 
 class Coordinate(BoostingSolver):
-    """Coordinate descent over weak rankers: boosting, one step of one coefficient a round.
+    """Coordinate descent over weak rankers: boosting, one step of one coefficient per round.
 
-    Each round takes the weak ranker with the largest gain and moves the scores along it, as
-    far as the weak rankers allow. It ends when no weak ranker has an edge, or when the
-    relative decrease ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most
-    `tol` (with 0 never).
+    Each round takes the weak ranker with the largest gain and moves the scores along it, as far as
+    the weak rankers allow. It ends when no weak ranker has an edge, or when the relative decrease
+    ``(J_old - J_new) / max(|J_old|, |J_new|, 1)`` of a round is at most `tol` (0: never).
 
     Examples
     --------

@@ -25,10 +25,9 @@ _BLOCK = 2**14
 class Corrective(BoostingSolver):
     """Greedy choice of stumps, with a refit of all chosen ones after each choice.
 
-    For small models. A refit is the minimum over the coefficients of the chosen stumps, none of
-    which exceeds the longest step of boosting, by L-BFGS-B. At the kinks of the hinge loss it may
-    end above the minimum: the choice of the next stump then depends on rounding, and so on the
-    order of the rows.
+    For small models. A refit minimises by L-BFGS-B over the coefficients of the chosen stumps, each
+    bounded by the longest step of boosting. At the kinks of the hinge loss it may end above the
+    minimum; the next choice then depends on rounding, and so on the order of the rows.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class QueryLoss(Protocol):
 
 @dataclass(eq=False)
 class OnlineDescent:
-    r"""Averaged online gradient descent: one loss a step.
+    r"""Averaged online gradient descent: one loss per step.
 
     .. math:: w_{t+1} = \operatorname{prox}_{\eta_t \Omega}(w_t - \eta_t \nabla \ell_t(w_t)),
         \qquad \bar w = \frac1T \sum_{t=1}^T w_t
@@ -184,7 +184,7 @@ class RegularisedLBFGS(LinearSolver):
 
 
 class OnlineGradientDescent(LinearSolver):
-    """Averaged online gradient descent, one query a step.
+    """Averaged online gradient descent, one query per step.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Constants, bounds and step sizes from the theorems of the papers.
 
-Arguments outside of the documented ranges raise a ValueError. Bounds and constants are floats, in
+Arguments outside the documented ranges raise a ValueError. Bounds and constants are floats, in
 units of loss unless the function says otherwise. The guide "Theory in practice" has the
 derivations, an assessment of each bound, and the corrections of the papers.
 """

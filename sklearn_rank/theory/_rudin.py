@@ -31,8 +31,8 @@ def price_bounds(
     .. math:: K g\Bigl(\frac{R_{\max}}{K}\Bigr) \le g(R_{\max}) + (K - 1) \, g(0)
         \le \sum_k g(h_k) \le K g(R_{\max})
 
-    where g is the price, for example :math:`g(h) = h^p`. Losses that are at least the zero-one
-    loss have a larger sum, so that both lower bounds hold for the objectives.
+    where g is the price, for example :math:`g(h) = h^p`. Losses of at least the zero-one loss have
+    a larger sum, so both lower bounds also hold for the objectives.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def push_tail_bound(
     log_cover: float = 0.0,
     min_risk: float = 0.0,
 ) -> float:
-    r"""Bound the probability that the push loss of any ranker far exceeds that on the sample.
+    r"""Bound the probability that any ranker's push loss far exceeds that on the sample.
 
     .. math:: & P\bigl(\exists f \in F: R_p(f) \ge \hat R_{p, \theta}(f) + \epsilon\bigr)
         \\ & \le 2 N \Bigl( \exp\Bigl[-2 K \max\Bigl\{\frac{\epsilon^2}{16} \, \rho^{2 (p - 1)},
@@ -283,7 +283,7 @@ def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
 
     .. math:: \frac{R_p - R_p^*}{p} = B(q^*, q)
 
-    so that :math:`q^*` is unique, and so are the margins where they stay finite.
+    so :math:`q^*` is unique, and so are the margins where they stay finite.
 
     Parameters
     ----------

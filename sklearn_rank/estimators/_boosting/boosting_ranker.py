@@ -257,7 +257,7 @@ class BoostingRanker(WeakRankerChecks):
         }
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows that the settings can't learn from."""
+        """Raise ValueError if nothing can be learned from the rows with these settings."""
         super().check_training(data)
         n_bags = getattr(self, "n_bags", 1)
         if n_bags > 1 and data.held_out is not None:

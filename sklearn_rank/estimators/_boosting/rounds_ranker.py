@@ -128,23 +128,22 @@ class RoundsRanker(BaseRanker):
         qid_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Learn to rank.
+        """Fit the ranker.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Binary mode: two classes, of which the greater, ``classes_[1]``, belongs at
-            the top; a declared order of categories is not used. Graded mode: numbers,
-            greater for rows that rank higher.
+            Binary mode: two classes; the greater, ``classes_[1]``, belongs at the top (the order of
+            a categorical dtype is ignored). Graded mode: numbers, larger for rows that should rank
+            higher.
         qid : array-like of shape (n_samples,), default=None
-            Query of each row: ints, strings or anything that sorts, in any order. Only
-            rows of one query are compared. None means one list.
+            Query of each row: ints, strings or other sortable values, in any order. Only rows of
+            the same query are compared. None: all rows are one list.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Multiplicities: a weight of 2 is equivalent to duplicating the row, 0 to removing it;
-            the weight of a pair is the product of its rows' weights. A number is the weight of
-            every row.
+            the weight of a pair is the product of its rows' weights. A number applies to every row.
         X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
             Validation rows, which are scored after each round (`validation_scores_`). With
             `n_iter_no_change` they decide when to stop, instead of rows held out of `X`; without it
@@ -165,8 +164,8 @@ class RoundsRanker(BaseRanker):
         Raises
         ------
         ValueError
-            When a parameter or an array is not as described, when there is no
-            comparable pair, or in binary mode when there are not exactly two classes.
+            If a parameter or an array is invalid, if there is no comparable pair, or in binary mode
+            if there are not exactly two classes.
 
         Examples
         --------
@@ -219,7 +218,7 @@ class RoundsRanker(BaseRanker):
 
     @available_if(has_stages)
     def staged_predict(self, X: Any) -> Iterator[Values]:
-        """Yield what `predict` would return after each round.
+        """Yield the predictions after each round.
 
         Parameters
         ----------
@@ -304,7 +303,7 @@ class RoundsRanker(BaseRanker):
         return held_out.with_moderate_weights()
 
     def check_training(self, data: Rows) -> None:
-        """Raise ValueError for rows without a comparable pair, or that `scoring` can't measure."""
+        """Raise ValueError for rows without a comparable pair or that `scoring` cannot evaluate."""
         super().check_training(data)
         if self._has_validation(data) and self.scoring is not None:
             rows = data if data.held_out is None else data.held_out

@@ -1,8 +1,8 @@
 """Models as ONNX graphs, for runtimes without Python.
 
-Importing this module registers converters of the rankers with skl2onnx, where it is installed:
-then ``skl2onnx.to_onnx(pipeline, X)`` works. The converters of other classes stay as they are. The
-extra ``onnx`` brings what is needed.
+If skl2onnx is installed, importing this module registers converters for the rankers, so that
+``skl2onnx.to_onnx(pipeline, X)`` works. The converters of other classes are unchanged. The extra
+``onnx`` installs the required packages.
 """
 
 from importlib.util import find_spec

@@ -17,12 +17,11 @@ _TYPES: dict[str, Any] = {"str": np.str_, "int": np.int64, "bool": np.int64}
 def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     """Return an ONNX model that computes the total of each row.
 
-    A card of numbers has one input "X" of shape (n_rows, n_features). A card with categories has
-    an input of shape (n_rows, 1) for each feature that it uses, with the name of the feature or
-    x0, x1, ...: floats for numbers, strings, or int64 for integers and truth values. NaN is
-    missing, and so is an empty string, unless the card names it as a category; columns of int64
-    have no missing values. Floats are doubles, so that totals are those of the card. Infinity is
-    in the outermost range.
+    A card with numbers only has one input "X" of shape (n_rows, n_features). A card with categories
+    has one input of shape (n_rows, 1) per feature that it uses, named after the feature or x0, x1,
+    ...: floats for numbers, strings, or int64 for integers and booleans. NaN is missing, and so is
+    an empty string, unless the card names it as a category; int64 columns have no missing values.
+    Floats are doubles, so totals equal those of the card. Infinity falls in the outermost range.
 
     Parameters
     ----------
@@ -40,11 +39,11 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
     Raises
     ------
     ImportError
-        Without onnx, which the extra "onnx" brings.
+        Without onnx, which the extra "onnx" installs.
     TypeError
-        When `card` is no card: ``skl2onnx.to_onnx`` takes other rankers.
+        If `card` is not a card; use ``skl2onnx.to_onnx`` for other rankers.
     ValueError
-        When an input is called `name`.
+        If an input has the name `name`.
 
     Examples
     --------

@@ -47,32 +47,30 @@ def register_converters(*, imputer: bool = False) -> None:
     """Register the rankers' converters with skl2onnx; calling it again has no effect.
 
     Importing `sklearn_rank.export.onnx` does this if skl2onnx is installed, without `imputer`. Then
-    ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends with a ranker. The outputs
+    ``skl2onnx.to_onnx(ranker, X)`` works, also for a Pipeline that ends in a ranker. The outputs
     are `label`, in binary mode, the result of `predict`, and `scores` of shape (n_rows,), in double
     precision, the result of `decision_function` (of `predict` with ``relevance="graded"``).
 
     Parameters
     ----------
     imputer : bool, default=False
-        Whether to replace skl2onnx's converter of scikit-learn's `SimpleImputer` as well, for all
-        models that this process converts: by one that fills NaN among numbers, in double
-        precision, and has the columns of `add_indicator`. The graph of skl2onnx fills ``float64``
-        input by an operator that onnxruntime runs for ``float32`` only.
+        Whether to replace also skl2onnx's converter of scikit-learn's `SimpleImputer`, for all
+        models that this process converts. The replacement imputes NaN in double precision and
+        supports `add_indicator`. The converter of skl2onnx uses an operator for ``float64`` input
+        that onnxruntime runs for ``float32`` only.
 
     Raises
     ------
     ImportError
-        Without skl2onnx, which the extra "onnx" brings.
+        Without skl2onnx, which the extra "onnx" installs.
 
-    Notes
-    -----
-    All computations are in double precision, even if the input is in single precision, as in the
-    rankers. Scores are those of `decision_function` up to rounding, about 1e-15 of their size. A
-    weak ranker that is an estimator is as exact as its converter in skl2onnx.
+    Notes ----- All computations are in double precision, even if the input is in single precision,
+    as in the rankers. Scores equal those of `decision_function` up to rounding, about 1e-15 of
+    their size. An estimator as weak ranker is as exact as its converter in skl2onnx.
 
     These cannot be converted and raise an error: kernels that are functions or ``"precomputed"``,
-    weak rankers that are estimators without a converter or objects of your own, and models of
-    LightGBM with linear leaves or with zeros as missing values.
+    weak rankers that are your own objects or estimators without a converter, and LightGBM models
+    with linear leaves or with zeros as missing values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The forms that the plugins of Elasticsearch and OpenSearch read."""
+"""The formats of the plugins of Elasticsearch and OpenSearch."""
 
 from __future__ import annotations
 
@@ -40,15 +40,13 @@ def to_ranklib(model: Any) -> str:
     Raises
     ------
     TypeError
-        When the ranker has no form for search engines.
+        If the ranker cannot be written for search engines.
     ValueError
-        When the model is linear, or holds what the form can't: categories, learned branches of
-        missing values, other weak rankers, steps of a pipeline.
+        If the model is linear, or has parts that the format does not support: categories, learned
+        branches for missing values, other weak rankers, steps of a pipeline.
 
-    Notes
-    -----
-    The scores are those of `predict`, in binary mode of `decision_function`, on features of single
-    precision. The plugins add in single precision, too.
+    Notes ----- The scores are those of `predict` or, in binary mode, of `decision_function`, on
+    single-precision features. The plugins also add in single precision.
 
     Examples
     --------
@@ -83,8 +81,8 @@ def _ranklib_node(node: Node) -> str:
 def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -> str:
     """Write boosted stumps or trees as XGBoost's JSON dump, of type ``model/xgboost+json``.
 
-    It is a list of trees, whose leaves are added. A row goes to the child ``yes`` where the feature
-    is less than ``split_condition``, both in single precision.
+    It is a list of trees, whose leaf values are added. A row goes to the child ``yes`` where the
+    feature is less than ``split_condition``, both in single precision.
 
     Parameters
     ----------
@@ -92,8 +90,7 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
         Fitted: `BoostedTreesRanker` of any engine, or `RankBoost`, `PNormPushRanker` or
         `SmoothMarginRanker` with stumps.
     feature_names : sequence of str of length n_features, default=None
-        Names of the features in the search engine. None: those of the X that the model was fitted
-        to.
+        Names of the features in the search engine. None: those of the training X.
 
     Returns
     -------
@@ -103,11 +100,11 @@ def to_xgboost_json(model: Any, *, feature_names: Sequence[str] | None = None) -
     Raises
     ------
     TypeError
-        When the ranker has no form for search engines, or names are no texts.
+        If the ranker cannot be written for search engines, or if names are not strings.
     ValueError
-        When the model is linear, or holds what the form can't: categories, learned branches of
-        missing values, other weak rankers, steps of a pipeline; or when names
-        are absent, repeated or too few.
+        If the model is linear, or has parts that the format does not support: categories, learned
+        branches for missing values, other weak rankers, steps of a pipeline; or if names are
+        absent, repeated or too few.
 
     Notes
     -----
@@ -156,14 +153,13 @@ def to_linear_json(
     ----------
     model : ranker or Pipeline
         Fitted: `ListNetLinear`, `KernelPairwiseSGDRanker` with ``kernel="linear"``, or a booster
-        with ``weak_ranker="feature"``. StandardScaler and MinMaxScaler (without clip) before it
-        are folded into the weights, as are steps that only choose columns.
+        with ``weak_ranker="feature"``. StandardScaler and MinMaxScaler (without clip) before it are
+        folded into the weights, as are steps that only select columns.
     feature_names : sequence of str of length n_features, default=None
-        Names of the features in the search engine. None: those of the X that the model was fitted
-        to.
+        Names of the features in the search engine. None: those of the training X.
     drop_constant : bool, default=False
-        Whether to leave out a constant that the model adds to each score: its offset in binary
-        mode and the shift of a scaler, which the form can't hold. The order is the same.
+        Whether to drop a constant that the model adds to each score (its offset in binary mode, the
+        shift of a scaler), which the format does not support. The order is the same.
 
     Returns
     -------
@@ -173,10 +169,10 @@ def to_linear_json(
     Raises
     ------
     TypeError
-        When the ranker has no form for search engines, or names are no texts.
+        If the ranker cannot be written for search engines, or if names are not strings.
     ValueError
-        When the model is not linear, has a step that can't be folded in, or adds a constant; or
-        when names are absent, repeated or too few.
+        If the model is not linear, has a step that cannot be folded in, or adds a constant; or if
+        names are absent, repeated or too few.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def trees_of_lightgbm(booster: Any) -> list[TreeArrays]:
     Raises
     ------
     ValueError
-        When leaves hold linear functions, or zeros count as missing.
+        If leaves hold linear functions, or zeros count as missing.
     """
     trees = booster.dump_model()["tree_info"]
     return [_tree_of_lightgbm(tree["tree_structure"]) for tree in trees]

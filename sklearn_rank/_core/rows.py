@@ -65,7 +65,7 @@ class Rows(Sums):
         The processes that hold the rows; None where all are here.
     n_passed : int
         Number of rows passed to `fit`, those of weight zero included.
-    shown : ndarray of shape (n_rows,) or None
+    shown_at : ndarray of shape (n_rows,) or None
         The place at which each row was shown in its query, from 1, where that is known.
 
     Examples
@@ -89,7 +89,7 @@ class Rows(Sums):
     held_out: Rows | None = None
     collective: Collective | None = None
     n_passed: int = 0
-    shown: Indices | None = None
+    shown_at: Indices | None = None
 
     def __post_init__(self) -> None:
         """Set `position` and `n_passed` by default."""
@@ -107,7 +107,7 @@ class Rows(Sums):
             qid=None if self.qid is None else self.qid[rows],
             weight=self.weight[rows] if weight is None else weight,
             position=self.position[rows],
-            shown=None if self.shown is None else self.shown[rows],
+            shown_at=None if self.shown_at is None else self.shown_at[rows],
         )
         if "row_hash" in vars(self):  # hashing again would cost a pass over the features
             vars(taken)["row_hash"] = self.row_hash[rows]

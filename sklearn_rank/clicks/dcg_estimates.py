@@ -268,7 +268,7 @@ class _ClickCounts:
 
     Attributes
     ----------
-    row, position, shown : ndarray of shape (n_cells,)
+    row, position, shown_at : ndarray of shape (n_cells,)
         The row and the position of each cell, and its number of impressions.
     query_of_row : ndarray of shape (n_shown,)
         Query of each row of the log.
@@ -280,7 +280,7 @@ class _ClickCounts:
 
     row: Indices
     position: Indices
-    shown: Floats
+    shown_at: Floats
     query_of_row: Indices
     n_clicks: Floats
     discount: Floats
@@ -293,7 +293,7 @@ class _ClickCounts:
 
     def by_row(self, of_cell: Floats | float) -> Floats:
         """Sum values of each cell, times its impressions, by row."""
-        return np.bincount(self.row, self.shown * of_cell, len(self.discount)).astype(np.float64)
+        return np.bincount(self.row, self.shown_at * of_cell, len(self.discount)).astype(np.float64)
 
 
 def _read(

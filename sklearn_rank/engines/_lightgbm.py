@@ -70,17 +70,17 @@ class LightGBM(Engine):
         params = self._params(settings, n_rows, "none" if has_gradient else "lambdarank")
         label = np.zeros(n_rows) if has_gradient else rows.relevance
         # No name is bound to what may be a copy of X: it is freed once it has bins.
-        options, starts = (label, rows, params, settings), rows.start is not None
-        train = self._dataset(self._readable(rows.X, params, starts=starts), *options)
+        args, has_booster = (label, rows, params, settings), rows.start is not None
+        train = self._dataset(self._readable(rows.X, params, continues=has_booster), *args)
         if not any(train.feature_num_bin(j) > 1 for j in range(rows.X.shape[1])):
             if rows.start is not None:  # no more tree can have a split
                 return
             # The engine fails where every feature is constant. With one that varies, and no gain
             # large enough for a split, it grows the trees that such features allow: none.
-            stand_in = np.zeros(rows.X.shape)
-            stand_in[:, 0] = np.arange(n_rows)
+            placeholder = np.zeros(rows.X.shape)
+            placeholder[:, 0] = np.arange(n_rows)
             params["min_gain_to_split"] = np.finfo(np.float64).max
-            train = self._dataset(stand_in, *options)
+            train = self._dataset(placeholder, *args)
         if rows.start is not None:
             self._continue(params, train, rows, settings.n_estimators, descent)
             return
@@ -94,29 +94,29 @@ class LightGBM(Engine):
             )
             booster.add_valid(held_out, "held_out")
         gradient = (lambda scores, data: descent.gradient()) if has_gradient else None
-        view = self._view(booster)
+        round_view = self._round_view(booster)
         for _ in range(settings.n_estimators):
             n_trees = booster.current_iteration()
             booster.update(fobj=gradient)
             # A round in which no leaf can be split leaves no tree, after the first.
-            if booster.current_iteration() > n_trees and descent.after_round(view):
+            if booster.current_iteration() > n_trees and descent.after_round(round_view):
                 break
 
-    def _view(self, booster: Any) -> RoundView:
+    def _round_view(self, booster: Any) -> RoundView:
         """Return the scores of training and validation rows, and the model, after any round."""
-        train, valid = _captured(booster.eval_train), _captured(booster.eval_valid)
-        return RoundView(train, valid, lambda n_rounds: self.to_bytes(booster, n_rounds))
+        train, held_out = _captured(booster.eval_train), _captured(booster.eval_valid)
+        return RoundView(train, held_out, lambda n_rounds: self.to_bytes(booster, n_rounds))
 
-    def _readable(self, X: SelectedRows, params: dict[str, Any], *, starts: bool = False) -> Any:
+    def _readable(self, X: SelectedRows, params: dict[str, Any], *, continues: bool = False) -> Any:
         """Return features as the engine takes them: rows in another order one block at a time.
 
         Other rows are copied: sparse ones, since the engine reads blocks of dense rows only; few
         ones, of which it would copy those for bins three times; and those that earlier trees
-        must score, where it `starts` from some.
+        must score, where it `continues` from some.
         """
         n_sampled = params.get("bin_construct_sample_cnt", _ROWS_FOR_BINS)
         is_small = X.shape[0] < _COPIES_OF_SAMPLE * n_sampled
-        if X.rows is None or X.is_sparse or is_small or starts:
+        if X.rows is None or X.is_sparse or is_small or continues:
             return _as_matrix(X.copied())
 
         class RowBlocks(self.module.Sequence):  # type: ignore[name-defined]  # imported lazily
@@ -135,7 +135,7 @@ class LightGBM(Engine):
         self, params: dict[str, Any], train: Any, rows: TreeData, n_rounds: int, descent: Descent
     ) -> None:
         """Add rounds to the trees of an earlier fit."""
-        n_trees, stop = rows.start.current_iteration(), self.module.callback.EarlyStopException
+        n_trees, ending = rows.start.current_iteration(), self.module.callback.EarlyStopException
 
         def after_round(env: Any) -> None:
             nonlocal n_trees
@@ -143,8 +143,8 @@ class LightGBM(Engine):
             if booster.current_iteration() == n_trees:  # no leaf could be split
                 return
             n_trees = booster.current_iteration()
-            if descent.after_round(self._view(booster)):
-                raise stop(n_trees, [])
+            if descent.after_round(self._round_view(booster)):
+                raise ending(n_trees, [])
 
         has_gradient = rows.relevance is None
         gradient = {"objective": lambda *_: descent.gradient()} if has_gradient else {}
@@ -169,7 +169,7 @@ class LightGBM(Engine):
             label=label,
             group=rows.query_sizes,
             weight=None if weight is None else np.repeat(weight, rows.query_sizes),
-            position=rows.shown,
+            position=rows.shown_at,
             params={**params, "verbosity": verbosity},
             categorical_feature=list(settings.categorical),
             free_raw_data=rows.start is None,  # earlier trees score it
@@ -209,12 +209,12 @@ class LightGBM(Engine):
         """Return the first rounds of a booster."""
         return bytes(booster.model_to_string(num_iteration=n_rounds).encode())
 
-    def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
+    def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
         """Return trees that send missing values of complete features to the side of the median."""
-        head, *trees = stored.decode().split("\nTree=")
-        head = re.sub(r"(?m)^tree_sizes=.*\n", "", head)  # no longer true, nor needed
-        trees[first:] = [_with_neutral_sides(tree, medians) for tree in trees[first:]]
-        return "\nTree=".join([head, *trees]).encode()
+        header, *trees = stored.decode().split("\nTree=")
+        header = re.sub(r"(?m)^tree_sizes=.*\n", "", header)  # no longer true, nor needed
+        trees[first_tree:] = [_with_neutral_sides(tree, medians) for tree in trees[first_tree:]]
+        return "\nTree=".join([header, *trees]).encode()
 
     def from_bytes(self, stored: bytes, n_threads: int) -> Any:
         """Return a booster."""
@@ -241,8 +241,8 @@ def _with_neutral_sides(tree: str, medians: Floats) -> str:
     fields = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
     names, types = ("split_feature", "threshold", "decision_type"), []
     columns = (fields.get(name, "").split() for name in names)
-    for feature, threshold, text in zip(*columns, strict=True):
-        median, decision_type = medians[int(feature)], int(text)
+    for feature, threshold, type_bits in zip(*columns, strict=True):
+        median, decision_type = medians[int(feature)], int(type_bits)
         if decision_type & ~_TO_THE_LEFT == _NO_MISSING and not np.isnan(median):
             decision_type = _MISSING_IS_NAN | _TO_THE_LEFT * int(median <= float(threshold))
         types.append(str(decision_type))

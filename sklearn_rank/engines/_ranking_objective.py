@@ -47,10 +47,10 @@ class _Labels(NamedTuple):
         arrays = (None if x is None or not len(x) else np.asarray(x) for x in (weight, group))
         return cls(np.asarray(y), *arrays)
 
-    def same_as(self, other: _Labels) -> bool:
+    def equals(self, other: _Labels) -> bool:
         """Whether all arrays are equal."""
-        pairs: Any = zip(self, other, strict=True)
-        return all(np.array_equal(*pair) for pair in pairs)
+        array_pairs: Any = zip(self, other, strict=True)
+        return all(np.array_equal(*pair) for pair in array_pairs)
 
     def query_codes(self) -> Indices | None:
         """Return the query of each row."""
@@ -164,9 +164,9 @@ class RankingObjective:
     _last: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        values = {"p": self.p, "push": self.push}
+        parameters = {"p": self.p, "push": self.push}
         name = type(self).__name__
-        check_parameters(name, values, {"p": Number(1), "push": Choice(tuple(PUSHES))})
+        check_parameters(name, parameters, {"p": Number(1), "push": Choice(tuple(PUSHES))})
         check_loss(name, self.loss, self.p, self.push)
 
     def __call__(
@@ -209,7 +209,7 @@ class RankingObjective:
     def _posed(self, rows: _Labels) -> PosedObjective:
         """Return the objective of the rows: the last one, if they are the same."""
         settings = self.loss, self.p, self.push
-        if self._last is None or self._last[0] != settings or not rows.same_as(self._last[1]):
+        if self._last is None or self._last[0] != settings or not rows.equals(self._last[1]):
             # Copies: the caller may write into its arrays.
             self._last = settings, deepcopy(rows), self._pose(rows)
         return self._last[2]

@@ -83,8 +83,8 @@ class Symmetric(Engine):
         codes = _encoded(rows.X, bins)
         held_out = None if rows.held_out is None else _encoded(rows.held_out, bins)
         with ThreadPool(settings.n_jobs, codes.size).running() as threads:
-            limits = settings.monotonic_cst, settings.max_depth
-            search = SplitSearch(codes, bins, rows.weight, *limits, threads)
+            constraints = settings.monotonic_cst, settings.max_depth
+            search = SplitSearch(codes, bins, rows.weight, *constraints, threads)
             _grow_trees(settings, search, descent, rows.start, held_out)
 
     def to_bytes(self, booster: SymmetricTrees, n_rounds: int) -> bytes:
@@ -136,8 +136,8 @@ def _grow_trees(
     held_out : ndarray of shape (n_features, n_held_out) or None
         Bins of rows that are scored after each round.
     """
-    random = np.random.default_rng(settings.random_state)
-    weight, rate, share = search.weight, settings.learning_rate, settings.subsample
+    rng = np.random.default_rng(settings.random_state)
+    weight, rate, subsample = search.weight, settings.learning_rate, settings.subsample
     n, n_features, n_cuts = float(weight.sum()), len(search.bins), len(search.cut_feature)
     ridge = settings.reg_lambda
     ridge = Symmetric.defaults["reg_lambda"] if ridge is None else ridge
@@ -148,14 +148,14 @@ def _grow_trees(
     def stored(n_rounds: int) -> bytes:
         return SymmetricTrees.joined(trees)[:n_rounds].to_bytes()
 
-    n_before = 0 if start is None else len(start)
-    for t in range(n_before, n_before + settings.n_estimators):
+    n_earlier = 0 if start is None else len(start)
+    for t in range(n_earlier, n_earlier + settings.n_estimators):
         # 1. The gradient: g = dL / df.
         gradient = descent.gradient()[0].astype(np.float64)
         # 2. Draw the rows and the features that choose the splits.
-        drawn = search.draw(share, random.random(len(weight)))
-        is_open = random.permutation(n_features) < max(1, round(settings.colsample * n_features))
-        search.begin(gradient, drawn, share)
+        drawn_rows = search.draw(subsample, rng.random(len(weight)))
+        is_allowed = rng.permutation(n_features) < max(1, round(settings.colsample * n_features))
+        search.begin(gradient, drawn_rows, subsample)
         # 3. The scale of the noise is the sampling error of a score, and vanishes as eta t passes
         #    log n: sigma = sqrt(sum_i g_i^2 / w_i / n) * n / (n + exp(eta t)).
         sigma = np.sqrt((gradient**2 / np.maximum(weight, _LEAST_SHARE * n)).sum() / n)
@@ -167,7 +167,7 @@ def _grow_trees(
             score = search.scores()
             # 5. Choose the best cut of each open feature by score + sigma * noise, and the best
             #    feature with noise drawn anew.
-            cut = search.choose(score, is_open, sigma, random.standard_normal)
+            cut = search.choose(score, is_allowed, sigma, rng.standard_normal)
             if cut is None:
                 break
             # 6. Split every leaf: l <- 2 l + 1[the row goes right].
@@ -182,8 +182,8 @@ def _grow_trees(
         scores = scores + values[leaf]
         if held_out is not None:
             held_out_scores = held_out_scores + values[leaf_of(splits, held_out)]
-        view = RoundView(partial(np.asarray, scores), partial(np.asarray, held_out_scores), stored)
-        if descent.after_round(view):
+        state = RoundView(partial(np.asarray, scores), partial(np.asarray, held_out_scores), stored)
+        if descent.after_round(state):
             break
 
 
@@ -200,15 +200,15 @@ def _find_bins(data: Rows, settings: TreeSettings) -> list[FeatureBins]:
 
 def _encoded(X: SelectedRows, bins: Sequence[FeatureBins]) -> Indices:
     """Return the bin of each value, shape (n_features, n_rows)."""
-    largest = max(feature.n_bins for feature in bins)
-    codes = np.empty((len(bins), X.shape[0]), dtype=np.min_scalar_type(largest - 1))
-    first = 0
+    n_bins = max(feature.n_bins for feature in bins)
+    codes = np.empty((len(bins), X.shape[0]), dtype=np.min_scalar_type(n_bins - 1))
+    start = 0
     for block in X.parts():
-        rows = slice(first, first + block.shape[0])
+        rows = slice(start, start + block.shape[0])
         columns = (block.toarray() if issparse(block) else block).T
         for code, feature, x in zip(codes, bins, columns, strict=True):
             code[rows] = feature.encode(np.ascontiguousarray(x, dtype=np.float64))
-        first = rows.stop
+        start = rows.stop
     return codes
 
 
@@ -226,13 +226,13 @@ def _tree(
     goes_right = np.zeros((depth, n_categories), dtype=bool)
     threshold = np.full(depth, np.nan)
     for level, split in enumerate(splits):
-        feature, right = bins[split.feature], split.goes_right[:-1]
+        feature, is_right = bins[split.feature], split.goes_right[:-1]
         if feature.categories is None:
             # The last bin ends nowhere: a split after it tells missing values alone.
-            ends = np.append(feature.thresholds, np.inf)
-            threshold[level] = ends[np.count_nonzero(~right) - 1]
+            upper_ends = np.append(feature.thresholds, np.inf)
+            threshold[level] = upper_ends[np.count_nonzero(~is_right) - 1]
         else:
-            goes_right[level, : len(right)] = right
+            goes_right[level, : len(is_right)] = is_right
     G, N = (np.bincount(leaf, x, n_leaves) for x in (gradient, weight))
     arrays: tuple[Any, ...] = (
         np.array([split.feature for split in splits], dtype=np.int32),

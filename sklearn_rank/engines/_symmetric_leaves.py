@@ -79,11 +79,11 @@ def chains_of(splits: Sequence[LevelSplit], sign: Indices) -> list[tuple[int, In
     for feature in dict.fromkeys(split.feature for split in splits if sign[split.feature]):
         levels = [level for level, split in enumerate(splits) if split.feature == feature]
         bits = [1 << (depth - 1 - level) for level in levels]
-        sides = np.array([splits[level].goes_right[:-1] for level in levels])
+        goes_right = np.array([splits[level].goes_right[:-1] for level in levels])
         # The larger the value, the more of the splits it has passed.
-        steps = np.unique(bits @ sides.astype(np.intp))
-        lowest = leaves[(leaves & sum(bits)) == 0]
-        chains.append((int(sign[feature]), lowest[:, None] + steps))
+        steps = np.unique(bits @ goes_right.astype(np.intp))
+        first_leaves = leaves[(leaves & sum(bits)) == 0]
+        chains.append((int(sign[feature]), first_leaves[:, None] + steps))
     return chains
 
 
@@ -92,10 +92,10 @@ def monotone(values: Floats, weight: Floats, chains: Sequence[tuple[int, Indices
     values = values.copy()
     weight = np.maximum(weight, _LEAST_SHARE * weight.sum())
     for _ in range(_MOST_SWEEPS):
-        before = values.copy()
+        last_values = values.copy()
         for sign, leaves in chains:
             values[leaves] = sign * _isotonic(sign * values[leaves], weight[leaves])
-        if len(chains) == 1 or (values == before).all():
+        if len(chains) == 1 or (values == last_values).all():
             break
     # Chains of different features may still disagree by a little: the running maximum is exact.
     for sign, leaves in chains:
@@ -117,7 +117,7 @@ def _isotonic(values: Floats, weight: Floats) -> Floats:
     means[:, first, last] = (sums[:, last + 1] - sums[:, first]) / (
         mass[:, last + 1] - mass[:, first]
     )
-    out = np.empty_like(values)
+    fitted = np.empty_like(values)
     for k in range(n):
-        out[:, k] = means[:, : k + 1, k:].min(axis=2).max(axis=1)
-    return out
+        fitted[:, k] = means[:, : k + 1, k:].min(axis=2).max(axis=1)
+    return fitted

@@ -22,7 +22,7 @@ SINGLE_LEVELS = 64
 """Most categories of a feature for splits of one category from all others. With more, categories
 are ordered by their smoothed mean gradients over the rows that are not drawn, if there are any."""
 
-HEAVY = 0.01
+HEAVY_SHARE = 0.01
 """Share of the weight above which a merged row is always drawn, with a share of its weight."""
 
 _TABLE_ENTRIES = 1 << 16
@@ -112,16 +112,16 @@ class FeatureBlock:
         self.ordered = np.flatnonzero(is_category & ~is_single)
         self.single = np.flatnonzero(is_single[self.feature])
         # A cut before the last column, that of missing values, tells them from all others.
-        from_end = self.start[1:][self.feature] - np.arange(self.start[-1])
-        fewest = np.where(is_single, 1, 2) - self.has_missing
-        is_doubled = (from_end > 2) & (self.has_missing & ~is_single)[self.feature]
-        self.doubled = np.flatnonzero(is_doubled)
+        n_columns_left = self.start[1:][self.feature] - np.arange(self.start[-1])
+        min_left = np.where(is_single, 1, 2) - self.has_missing
+        has_double = (n_columns_left > 2) & (self.has_missing & ~is_single)[self.feature]
+        self.doubled = np.flatnonzero(has_double)
         # Doubled columns come after all others, with missing values left.
         self.feature_with_doubles = np.append(self.feature, self.feature[self.doubled])
-        doubles = self.start[-1] + np.arange(len(self.doubled))
-        cuts = np.append(np.flatnonzero(from_end > fewest[self.feature]), doubles)
-        by_feature = np.argsort(self.feature_with_doubles[cuts], kind="stable")
-        self.cuts = cuts[by_feature]
+        double_columns = self.start[-1] + np.arange(len(self.doubled))
+        cuts = np.append(np.flatnonzero(n_columns_left > min_left[self.feature]), double_columns)
+        feature_order = np.argsort(self.feature_with_doubles[cuts], kind="stable")
+        self.cuts = cuts[feature_order]
         self.cut_feature = self.feature_with_doubles[self.cuts]
         self.column_order = np.arange(self.start[-1])
         self._cells: Indices | None = None
@@ -134,8 +134,8 @@ class FeatureBlock:
         for j in self.ordered:
             codes, columns = self.codes[j][rows], slice(self.start[j], self.missing[j])
             G, N = (np.bincount(codes, x[rows], self.n_bins[j])[:-1] for x in (gradient, weight))
-            mean = G / (N + PRIOR_ROWS)
-            self.column_order[columns] = self.start[j] + np.argsort(mean, kind="stable")
+            mean_gradient = G / (N + PRIOR_ROWS)
+            self.column_order[columns] = self.start[j] + np.argsort(mean_gradient, kind="stable")
 
     def sum_by_bin(self, level: Level) -> Floats:
         """Return sums of gradient and weight by leaf and bin, shape (2, n_smaller, n_columns).
@@ -154,8 +154,8 @@ class FeatureBlock:
         sums = np.empty((2, len(pointer) - 1, self.start[-1]))
         for codes, (first, last) in zip(self.codes, pairwise(self.start), strict=True):
             columns = codes[rows].astype(np.int32)
-            for out, value in zip(sums, level.values, strict=True):
-                out[:, first:last] = self._histograms(columns, pointer, value, last - first)
+            for leaf_sums, value in zip(sums, level.values, strict=True):
+                leaf_sums[:, first:last] = self._histograms(columns, pointer, value, last - first)
         return sums
 
     def _histograms(
@@ -199,26 +199,26 @@ class FeatureBlock:
         if len(self.single):
             left[:, :, self.single] = total - sums[:, :, self.single]
         if len(self.doubled):
-            missing = sums[:, :, self.missing[self.feature[self.doubled]]]
-            left = np.concatenate([left, left[:, :, self.doubled] + missing], axis=2)
+            missing_sums = sums[:, :, self.missing[self.feature[self.doubled]]]
+            left = np.concatenate([left, left[:, :, self.doubled] + missing_sums], axis=2)
         right = total - left
         low, high = left[0] / (left[1] + prior), right[0] / (right[1] + prior)
         if sign.any():
             signs = sign[self.feature_with_doubles]
             signs[self.missing - 1] = 0  # a cut of missing values from all others has no order
-            pooled = np.broadcast_to(total[0] / (total[1] + prior), low.shape)
-            is_wrong = signs * (low - high) < 0  # values of leaves are minus these means
-            low, high = (np.where(is_wrong, pooled, mean) for mean in (low, high))
+            leaf_mean = np.broadcast_to(total[0] / (total[1] + prior), low.shape)
+            is_violated = signs * (low - high) < 0  # values of leaves are minus these means
+            low, high = (np.where(is_violated, leaf_mean, mean) for mean in (low, high))
         single_rows = self._sums[:, ~level.is_divisible, : self.start[1]].sum(axis=2)
         mean = single_rows[0] / (single_rows[1] + prior)
-        product = _column_sums(left[0], low) + _column_sums(right[0], high) + single_rows[0] @ mean
+        dot = _column_sums(left[0], low) + _column_sums(right[0], high) + single_rows[0] @ mean
         low *= low
         high *= high
-        square = _column_sums(left[1], low) + _column_sums(right[1], high)
-        square += single_rows[1] @ mean**2
-        product, square = product[self.cuts], square[self.cuts]
-        cosine = np.zeros(len(product))
-        return np.divide(product, np.sqrt(level.share * square), out=cosine, where=square > 0)
+        norm = _column_sums(left[1], low) + _column_sums(right[1], high)
+        norm += single_rows[1] @ mean**2
+        dot, norm = dot[self.cuts], norm[self.cuts]
+        cosine = np.zeros(len(dot))
+        return np.divide(dot, np.sqrt(level.share * norm), out=cosine, where=norm > 0)
 
     def split_at(self, cut: int, weight: Floats) -> LevelSplit:
         """Return the split of a cut; `weight` is that of each bin of its feature."""
@@ -278,14 +278,14 @@ class SplitSearch:
     ) -> None:
         self.codes, self.bins, self.weight = codes, bins, weight
         self.sign = np.array(monotonic_cst or np.zeros(len(bins)), dtype=np.intp)
-        self._threads, self._is_heavy = threads, weight > HEAVY * weight.sum()
+        self._threads, self._is_heavy = threads, weight > HEAVY_SHARE * weight.sum()
         n_entries = sum(feature.n_bins for feature in bins) << max(max_depth - 1, 0)
         # A multiple of the threads, each of which then has as many features.
         n_blocks = min(threads.size * -(-n_entries // (_TABLE_ENTRIES * threads.size)), len(bins))
-        edges = [len(bins) * block // n_blocks for block in range(n_blocks + 1)]
+        bounds = [len(bins) * block // n_blocks for block in range(n_blocks + 1)]
         self._blocks = [
             FeatureBlock(codes[first:last], bins[first:last], first)
-            for first, last in pairwise(edges)
+            for first, last in pairwise(bounds)
         ]
         # The first cut of each block; blocks without cuts have that of the next.
         self._block_start = np.cumsum([0, *(len(block.cuts) for block in self._blocks[:-1])])
@@ -318,30 +318,30 @@ class SplitSearch:
             The share of the rows that was drawn.
         """
         self.leaf = np.zeros(len(self.weight), dtype=np.uint8)
-        self._drawn, self._share = drawn, share
-        counted = np.where(self._is_heavy[drawn], share, 1.0)
-        exact = [as_exact_sums(x[drawn] * counted, dtype=float) for x in (gradient, self.weight)]
+        self._drawn_rows, self._subsample = drawn, share
+        factor = np.where(self._is_heavy[drawn], share, 1.0)
+        exact = [as_exact_sums(x[drawn] * factor, dtype=float) for x in (gradient, self.weight)]
         self._values = np.stack(exact)
         self._order = np.arange(len(drawn))  # of the drawn rows, by leaf
         self._n_rows = np.array([len(drawn)])  # of these in each leaf
         self._smaller = np.array([0])
         # Ordered by the rows that choose the splits, categories of noise would look good.
-        others = np.delete(np.arange(len(self.weight)), drawn)
+        other_rows = np.delete(np.arange(len(self.weight)), drawn)
         for block in self._blocks:
-            block.begin(others if len(others) else drawn, gradient, self.weight)
+            block.begin(other_rows if len(other_rows) else drawn, gradient, self.weight)
 
     def scores(self) -> Floats:
         """Return the score of each cut as the next split of all leaves."""
         is_smaller = np.zeros(len(self._n_rows), dtype=bool)
         is_smaller[self._smaller] = True
-        summed = self._order[is_smaller.repeat(self._n_rows)]
+        summed_rows = self._order[is_smaller.repeat(self._n_rows)]
         level = Level(
-            self._drawn[summed],
+            self._drawn_rows[summed_rows],
             np.append(0, np.cumsum(self._n_rows[is_smaller])).astype(np.int32),
-            self._values[:, summed],
+            self._values[:, summed_rows],
             self._smaller,
             self._n_rows >= 2,
-            self._share,
+            self._subsample,
         )
 
         def score(index: int) -> Floats:
@@ -351,31 +351,31 @@ class SplitSearch:
 
         return np.concatenate(self._threads.map(score, len(self._blocks)))
 
-    def choose(self, score: Floats, is_open: Mask, scale: float, noise: Noise) -> int | None:
+    def choose(self, score: Floats, is_allowed: Mask, scale: float, noise: Noise) -> int | None:
         """Return the best cut of the open features by noisy scores; None where they have no cut.
 
         Cuts of a feature compete first, then the best of each feature with fresh noise: one draw
         for all cuts would favour features with many.
         """
-        score = np.where(is_open[self.cut_feature], score, -np.inf)
+        score = np.where(is_allowed[self.cut_feature], score, -np.inf)
         noisy = score + scale * noise(len(score))
-        largest = np.maximum.reduceat(noisy, self._feature_start)
-        at_largest = np.flatnonzero(noisy == largest[self._feature_position])
-        best = at_largest[np.searchsorted(at_largest, self._feature_start)]
-        fresh = score[best] + scale * noise(len(best))
-        chosen = int(np.argmax(fresh))
-        return int(best[chosen]) if fresh[chosen] > -np.inf else None
+        feature_max = np.maximum.reduceat(noisy, self._feature_start)
+        is_largest = np.flatnonzero(noisy == feature_max[self._feature_position])
+        best_cuts = is_largest[np.searchsorted(is_largest, self._feature_start)]
+        redrawn = score[best_cuts] + scale * noise(len(best_cuts))
+        chosen = int(np.argmax(redrawn))
+        return int(best_cuts[chosen]) if redrawn[chosen] > -np.inf else None
 
     def split_at(self, cut: int) -> LevelSplit:
         """Return the split of a cut."""
-        index = int(np.searchsorted(self._block_start, cut, side="right")) - 1
+        block_index = int(np.searchsorted(self._block_start, cut, side="right")) - 1
         weight = self._bin_weight[self.cut_feature[cut]]
-        return self._blocks[index].split_at(cut - self._block_start[index], weight)
+        return self._blocks[block_index].split_at(cut - self._block_start[block_index], weight)
 
     def divide(self, split: LevelSplit) -> None:
         """Split all leaves, which are numbered by their bits: left children are even."""
         self.leaf = leaf_of([split], self.codes, self.leaf)
-        leaf = self.leaf[self._drawn[self._order]]
+        leaf = self.leaf[self._drawn_rows[self._order]]
         self._order = self._order[np.argsort(leaf, kind="stable")]
         self._n_rows = np.bincount(leaf, minlength=2 * len(self._n_rows))
         left, right = self._n_rows.reshape(-1, 2).T
@@ -389,6 +389,6 @@ def leaf_of(splits: Sequence[LevelSplit], codes: Indices, leaf: Any = 0) -> Indi
     return leaf
 
 
-def _column_sums(left: Floats, right: Floats) -> Any:
+def _column_sums(factor_a: Floats, factor_b: Floats) -> Any:
     """Return the sum of the products in each column."""
-    return np.einsum("ij,ij->j", left, right)
+    return np.einsum("ij,ij->j", factor_a, factor_b)

@@ -182,11 +182,11 @@ class XGBoost(Engine):
         is_all = n_rounds == booster.num_boosted_rounds()
         return bytes((booster if is_all else booster[:n_rounds]).save_raw("ubj"))
 
-    def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
+    def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
         """Return trees that send missing values of complete features to the side of the median."""
         model = json.loads(self.from_bytes(stored, 1).save_raw("json"))
         forest = model["learner"]["gradient_booster"]["model"]
-        for tree in forest["trees"][forest["iteration_indptr"][first] :]:
+        for tree in forest["trees"][forest["iteration_indptr"][first_tree] :]:
             median = medians[tree["split_indices"]].astype(np.float32)
             is_left = median < np.array(tree["split_conditions"], dtype=np.float32)
             is_split = np.array(tree["left_children"]) >= 0

@@ -75,7 +75,7 @@ class TreeData:
         Number of rows of each query, with `relevance`.
     query_weight : ndarray of shape (n_queries,) or None
         Weight of each query, with `relevance`; None for equal weights.
-    shown : ndarray of shape (n_rows,) or None
+    shown_at : ndarray of shape (n_rows,) or None
         The position, from 1, at which each row was shown in its query, with `relevance`.
     held_out : SelectedRows of shape (n_held_out, n_features) or None
         Features of rows that are scored after each round.
@@ -90,7 +90,7 @@ class TreeData:
     relevance: Floats | None = None
     query_sizes: Any = None
     query_weight: Floats | None = None
-    shown: Any = None
+    shown_at: Any = None
     held_out: SelectedRows | None = None
     start: Any = None
     weight: Floats | None = None
@@ -173,7 +173,7 @@ class Engine(ABC):
     def to_bytes(self, booster: Any, n_rounds: int) -> bytes:
         """Return the first rounds of a booster, as the engine stores them."""
 
-    def with_neutral_sides(self, stored: bytes, medians: Floats, first: int) -> bytes:
+    def with_neutral_sides(self, stored: bytes, medians: Floats, first_tree: int) -> bytes:
         """Return trees that send missing values of complete features to the side of the median.
 
         Parameters
@@ -182,7 +182,7 @@ class Engine(ABC):
             Trees as `to_bytes` returns them.
         medians : ndarray of shape (n_features,)
             Weighted medians; NaN for features that training rows miss, whose sides are learned.
-        first : int
+        first_tree : int
             The first round to change.
         """
         return stored
@@ -250,8 +250,8 @@ class Engine(ABC):
         if self.keeps_zeros_sparse or not X.is_sparse:
             return
         n_bytes = X.shape[0] * X.shape[1] * np.min_scalar_type(max_bins - 1).itemsize
-        stored = X.matrix.nnz * (X.matrix.dtype.itemsize + 4)
-        if n_bytes > max(_MOST_BYTES, 2 * stored):
+        n_stored_bytes = X.matrix.nnz * (X.matrix.dtype.itemsize + 4)
+        if n_bytes > max(_MOST_BYTES, 2 * n_stored_bytes):
             raise ValueError(
                 f"Sparse X of {owner} is too large for engine={self.name!r}, which would need "
                 f"{n_bytes / 1e9:.2g} GB for its {X.shape[0]} rows x {X.shape[1]} features: it "
@@ -273,10 +273,10 @@ class Engine(ABC):
 
     def _parameter_in(self, text: str, params: Mapping[str, Any]) -> str:
         """Return "... of " with the parameter that an error is about, as far as it says."""
-        named = {k: value for k, value in params.items() if k in text or repr(value) in text}
+        mentioned = {k: value for k, value in params.items() if k in text or repr(value) in text}
         ours = next((ours for name, ours in self.own_names.items() if ours and name in text), "")
-        if named or (params and not ours):
-            return f"engine_params={named or dict(params)} of "
+        if mentioned or (params and not ours):
+            return f"engine_params={mentioned or dict(params)} of "
         return f"{ours} of " if ours else ""
 
     @property
@@ -292,12 +292,12 @@ def as_exact_sums(values: Floats, share: float = 1.0, dtype: Any = np.float32) -
     any number of threads. The power is at most twice 2**-52 of the sum of the absolute values:
     only values below 2**-27 of that sum lose digits that float32 has.
     """
-    rows = list(blocks(len(values)))
-    total = sum(float(np.abs(values[block]).sum()) for block in rows) / share
+    slices = list(blocks(len(values)))
+    abs_sum = sum(float(np.abs(values[block]).sum()) for block in slices) / share
     # No finer than the smallest number of 32 bits.
-    unit = 2.0 ** max(np.ceil(np.log2(total)) - 52, -149) if total > 0 else 1.0
-    out = np.empty(len(values), dtype)
-    for block in rows:
-        multiple = np.rint(values[block] / share * (1.0 / unit))
-        np.multiply(multiple, unit, out=out[block], casting="same_kind")
-    return out
+    quantum = 2.0 ** max(np.ceil(np.log2(abs_sum)) - 52, -149) if abs_sum > 0 else 1.0
+    rounded = np.empty(len(values), dtype)
+    for block in slices:
+        multiples = np.rint(values[block] / share * (1.0 / quantum))
+        np.multiply(multiples, quantum, out=rounded[block], casting="same_kind")
+    return rounded

@@ -96,12 +96,12 @@ class PosedObjective:
         weight = rows.weight
         curvature = derivatives(np.zeros(len(weight)))[2] * share
         # Rows that are never compared do not count: without them all other results are the same.
-        compared = weight if query_weight is None else weight * query_weight
-        compared = (compared if order is None else compared[order])[curvature > 0]
-        total, n_compared = rows.totals(float(curvature.sum()), float(compared.sum()))
-        if not total > 0:
+        weights = weight if query_weight is None else weight * query_weight
+        weights = (weights if order is None else weights[order])[curvature > 0]
+        curvature_sum, n_compared = rows.totals(float(curvature.sum()), float(weights.sum()))
+        if not curvature_sum > 0:
             raise _no_pair(loss)
-        factor = MEAN_CURVATURE * n_compared / total * share
+        factor = MEAN_CURVATURE * n_compared / curvature_sum * share
         if order is not None and (order == np.arange(len(order))).all():
             order = None
         return cls(derivatives, order, len(weight), factor if len(factor) > 1 else factor[0])
@@ -145,25 +145,25 @@ class PosedObjective:
     def _restored(self, values: Floats) -> Floats:
         if self.order is None:
             return values
-        out = np.zeros(self.n_rows)
-        out[self.order] = values
-        return out
+        restored = np.zeros(self.n_rows)
+        restored[self.order] = values
+        return restored
 
 
-def _mean_larger(values: Floats, pairs: Preferences) -> float:
+def _mean_larger(values: Floats, preferences: Preferences) -> float:
     """Return the mean over pairs of the larger of two values, those of levels per unit of weight.
 
     Both rows of a pair count as their levels, whose weights and values every process knows.
     """
-    if isinstance(pairs, GivenPairs):
-        return mean_of_larger(values / pairs.weight, pairs)
-    levels = pairs.merged(pairs.spread(np.arange(pairs.segments.n_groups)))
-    per_weight = pairs.reduce(np.add, values[pairs.order]) / levels.weight
+    if isinstance(preferences, GivenPairs):
+        return mean_of_larger(values / preferences.weight, preferences)
+    levels = preferences.merged(preferences.spread(np.arange(preferences.segments.n_groups)))
+    level_value = preferences.reduce(np.add, values[preferences.order]) / levels.weight
     # max(a, b) = a + max(b - a, 0): a hinge loss of the pairs.
-    excess = PairLoss(levels, "hinge").heights(per_weight, levels.weight, "top", -1.0)
-    above = levels.paired_weight("bottom") * per_weight
-    total = float(levels.lists.total(float(levels.weight @ (above + excess))))
-    return total / levels.total_pair_weight
+    excess = PairLoss(levels, "hinge").heights(level_value, levels.weight, "top", -1.0)
+    value_above = levels.paired_weight("bottom") * level_value
+    weighted_sum = float(levels.lists.total(float(levels.weight @ (value_above + excess))))
+    return weighted_sum / levels.total_pair_weight
 
 
 def _no_pair(loss: Any) -> ValueError:
@@ -186,8 +186,8 @@ def _pose_pairs(
     margin_loss: Any = as_margin_loss(loss)
     if hasattr(margin_loss, "single_precision"):
         margin_loss = margin_loss.single_precision()
-    is_plain = query_weight is None
-    bottom_weight = 1.0 if is_plain else _bottom_weight(p, rows.preferences, preferences)
+    is_unweighted = query_weight is None
+    bottom_weight = 1.0 if is_unweighted else _bottom_weight(p, rows.preferences, preferences)
     objective: Any = make_push(preferences, margin_loss, p, push, bottom_weight)
     derivatives = getattr(objective, "value_gradient_curvature", None)
     return derivatives or objective.value_gradient_slopes, preferences.order

@@ -66,5 +66,5 @@ def get_engine(name: str, owner: str, *, needs_library: bool = False) -> Engine:
         if not reason:
             return ENGINES[candidate](module)
         reasons.append(reason)
-    why = f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}"
-    raise ImportError(why, name=candidate)
+    message = f"engine={name!r} of {owner} can't be used: {'; '.join(reasons)}"
+    raise ImportError(message, name=candidate)

@@ -76,14 +76,14 @@ class SymmetricTrees:
     def _padded(self, depth: int, n_categories: int) -> list[Any]:
         """Return the arrays of trees of as many levels; added levels are the lowest."""
         n_added = depth - self.feature.shape[1]
-        levels, n_copies = ((0, 0), (0, n_added)), 1 << n_added
+        padding, n_copies = ((0, 0), (0, n_added)), 1 << n_added
         return [
-            np.pad(self.feature, levels, constant_values=-1),
-            np.pad(self.threshold, levels, constant_values=np.nan),
-            np.pad(self.missing_right, levels),
-            np.pad(self.is_neutral, levels),
-            np.pad(self.goes_right, (*levels, (0, n_categories - self.goes_right.shape[2]))),
-            np.pad(self.gain, levels),
+            np.pad(self.feature, padding, constant_values=-1),
+            np.pad(self.threshold, padding, constant_values=np.nan),
+            np.pad(self.missing_right, padding),
+            np.pad(self.is_neutral, padding),
+            np.pad(self.goes_right, (*padding, (0, n_categories - self.goes_right.shape[2]))),
+            np.pad(self.gain, padding),
             np.kron(self.weight, np.eye(1, n_copies)),  # all rows go left
             self.value.repeat(n_copies, axis=1),
         ]
@@ -127,19 +127,19 @@ class SymmetricTrees:
             if j < 0:
                 yield j, np.zeros(1, dtype=bool)
                 continue
-            right, threshold = self.goes_right[tree, level], self.threshold[tree, level]
+            is_right, threshold = self.goes_right[tree, level], self.threshold[tree, level]
             if not np.isnan(threshold):
-                right = np.append(self._bins[j].thresholds, np.inf) > threshold
-            yield j, np.append(right, self.missing_right[tree, level])
+                is_right = np.append(self._bins[j].thresholds, np.inf) > threshold
+            yield j, np.append(is_right, self.missing_right[tree, level])
 
     def leaves(self, X: Any, first: int, last: int) -> Iterator[tuple[slice, int, Indices]]:
         """Yield blocks of rows, and the leaf of each row in each of some trees."""
-        sides = [list(self._sides(tree)) for tree in range(first, last)]
-        used = {j for levels in sides for j, _ in levels if j >= 0}
+        tree_sides = [list(self._sides(tree)) for tree in range(first, last)]
+        used = {j for levels in tree_sides for j, _ in levels if j >= 0}
         for rows in blocks(X.shape[0], _BLOCK_ROWS):
             block = X[rows].toarray() if issparse(X) else np.asarray(X[rows], dtype=np.float64)
             codes = {j: self._bins[j].encode(np.ascontiguousarray(block[:, j])) for j in used}
-            for tree, levels in enumerate(sides, first):
+            for tree, levels in enumerate(tree_sides, first):
                 leaf = np.zeros(len(block), dtype=np.uint8)
                 for j, right in levels:
                     leaf <<= 1
@@ -149,25 +149,25 @@ class SymmetricTrees:
 
     def scores(self, X: Any, first: int, last: int) -> Floats:
         """Return the sum of the values of some trees for each row."""
-        out = np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0])
         for rows, tree, leaf in self.leaves(X, first, last):
-            out[rows] += self.value[tree][leaf]
-        return out
+            scores[rows] += self.value[tree][leaf]
+        return scores
 
     def contributions(self, X: Any) -> Floats:
         """Return path-dependent Shapley values of each feature, the constant last."""
         n_rows, n_features = X.shape
-        out = np.zeros((n_rows, n_features + 1))
+        contributions = np.zeros((n_rows, n_features + 1))
         n_trees = max(1, _BLOCK_SUMS >> 2 * self.feature.shape[1])
         for block in blocks(len(self), n_trees):
             trees = self[block]
             tables, constant = trees._shapley_tables()
-            out[:, -1] += constant
+            contributions[:, -1] += constant
             for rows, tree, leaf in trees.leaves(X, 0, len(trees)):
                 for level, j in enumerate(trees.feature[tree].tolist()):
                     if j >= 0:
-                        out[rows, j] += tables[tree, level][leaf]
-        return out
+                        contributions[rows, j] += tables[tree, level][leaf]
+        return contributions
 
     def _shapley_tables(self) -> tuple[Floats, float]:
         r"""Return the Shapley value of each level for a row in each leaf, and the constant.
@@ -189,23 +189,23 @@ class SymmetricTrees:
         weight = self.weight
         player = np.array([[row.index(j) for j in row] for row in self.feature.tolist()], dtype=int)
         for level in range(depth - 1, -1, -1):
-            pairs = weight.reshape(n_trees, -1, 2)
-            weight = pairs.sum(axis=2)
-            share = np.full(pairs.shape, 0.5)
-            np.divide(pairs, weight[:, :, None], out=share, where=weight[:, :, None] > 0)
-            below = expected.reshape(n_trees, 1 << depth, 1 << level, 2, -1)
-            mean = np.einsum("tnb,tsnbr->tsnr", share, below)
-            follows = (sets >> player[:, [level]] & 1).astype(bool)[:, :, None, None, None]
-            expected = np.where(follows, below, mean[:, :, :, None])
+            child_weight = weight.reshape(n_trees, -1, 2)
+            weight = child_weight.sum(axis=2)
+            share = np.full(child_weight.shape, 0.5)
+            np.divide(child_weight, weight[:, :, None], out=share, where=weight[:, :, None] > 0)
+            child_value = expected.reshape(n_trees, 1 << depth, 1 << level, 2, -1)
+            mean = np.einsum("tnb,tsnbr->tsnr", share, child_value)
+            is_in_set = (sets >> player[:, [level]] & 1).astype(bool)[:, :, None, None, None]
+            expected = np.where(is_in_set, child_value, mean[:, :, :, None])
             expected = expected.reshape(n_trees, 1 << depth, 1 << level, -1)
         expected = expected[:, :, 0]
         # 2. The mean gain of a level over the sets without it, those of each size together alike.
         tables = np.zeros((n_trees, depth, 1 << depth))
         for level in range(depth):
-            without = sets[sets >> level & 1 == 0]
-            sizes = [members.bit_count() for members in without.tolist()]
+            sets_without = sets[sets >> level & 1 == 0]
+            sizes = [members.bit_count() for members in sets_without.tolist()]
             shares = 1 / (depth * np.array([comb(depth - 1, size) for size in sizes]))
-            gain = expected[:, without | 1 << level] - expected[:, without]
+            gain = expected[:, sets_without | 1 << level] - expected[:, sets_without]
             tables[:, level] = np.einsum("s,tsl->tl", shares, gain)
         return tables, float(expected[:, 0, 0].sum())
 

@@ -29,16 +29,16 @@ _MOST = 1000
 # By the last step --------------------------------------------------------------------------
 
 
-def quick_parts(model: Any, X: Any) -> Floats | None:
+def exact_shapley(model: Any, X: Any) -> Floats | None:
     """Return the contributions of columns to the scores of a member, less a constant.
 
     A ranker has contributions; those of trees are differences along their paths. None for other
     members, and where a step of a pipeline makes a feature of several columns.
     """
     is_pipeline, rows = len(getattr(model, "steps", [])) > 1, given_rows(X)
-    last = model[-1] if is_pipeline else model
-    trees = _trees_of(last)
-    if not trees and not hasattr(last, "contributions"):
+    final = model[-1] if is_pipeline else model
+    trees = _trees_of(final)
+    if not trees and not hasattr(final, "contributions"):
         return None
     columns = np.arange(X.shape[1])
     if is_pipeline:
@@ -47,10 +47,10 @@ def quick_parts(model: Any, X: Any) -> Floats | None:
         except (IndexError, ValueError):
             return None
         rows = model[:-1].transform(rows)
-    by_feature = _along_paths(trees, rows) if trees else last.contributions(rows)[:, :-1]
-    by_column = np.zeros(X.shape)
-    np.add.at(by_column.T, columns, by_feature.T)
-    return by_column
+    by_feature = _path_contributions(trees, rows) if trees else final.contributions(rows)[:, :-1]
+    column_values = np.zeros(X.shape)
+    np.add.at(column_values.T, columns, by_feature.T)
+    return column_values
 
 
 def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> Indices:
@@ -80,13 +80,13 @@ def columns_of_features(steps: Sequence[tuple[str, Any]], columns: Indices) -> I
 def _columns_of_parts(encoder: Any, columns: Indices) -> Indices:
     """Return the column of each feature that a `ColumnTransformer` makes."""
     names, blocks = list(getattr(encoder, "feature_names_in_", [])), [columns[:0]]
-    for name, transformer, chosen in encoder.transformers_:
-        positions = [names.index(i) if isinstance(i, str) else i for i in np.atleast_1d(chosen)]
-        block, outputs = columns[positions], encoder.output_indices_[name]
+    for name, transformer, selection in encoder.transformers_:
+        positions = [names.index(i) if isinstance(i, str) else i for i in np.atleast_1d(selection)]
+        block_columns, outputs = columns[positions], encoder.output_indices_[name]
         n_outputs = outputs.stop - outputs.start
-        if len(block) > 1 and n_outputs:
-            block = columns_of_features([(name, transformer)], block)
-        blocks.append(np.resize(block, n_outputs))
+        if len(block_columns) > 1 and n_outputs:
+            block_columns = columns_of_features([(name, transformer)], block_columns)
+        blocks.append(np.resize(block_columns, n_outputs))
     return np.concatenate(blocks)
 
 
@@ -96,19 +96,19 @@ def _trees_of(model: Any) -> list[Any]:
     return getattr(model, "estimators_", [model]) if has_paths else []
 
 
-def _along_paths(trees: list[Any], rows: Any) -> Floats:
+def _path_contributions(trees: list[Any], rows: Any) -> Floats:
     """Return the mean over trees of the changes of the node's value at splits of each feature."""
     rows = rows.astype(np.float32) if issparse(rows) else np.asarray(rows, dtype=np.float32)
-    total = np.zeros(rows.shape)
+    path_sums = np.zeros(rows.shape)
     for tree in (model.tree_ for model in trees):
-        split = np.flatnonzero(tree.children_left >= 0)
-        child = np.concatenate([tree.children_left[split], tree.children_right[split]])
-        parent = np.concatenate([split, split])
+        splits = np.flatnonzero(tree.children_left >= 0)
+        child = np.concatenate([tree.children_left[splits], tree.children_right[splits]])
+        parent = np.concatenate([splits, splits])
         value = tree.value[:, 0, -1]  # of classifiers the probability of the second class
         shape = tree.node_count, rows.shape[1]
         change = csr_array((value[child] - value[parent], (child, tree.feature[parent])), shape)
-        total += (tree.decision_path(rows) @ change).toarray()
-    return total / len(trees)
+        path_sums += (tree.decision_path(rows) @ change).toarray()
+    return path_sums / len(trees)
 
 
 # Samples -----------------------------------------------------------------------------------
@@ -119,15 +119,15 @@ def background_of(models: Sequence[Any], data: Rows, seed: int) -> dict[str, lis
 
     They do not depend on the order of the rows.
     """
-    if data.X.shape[1] > _MOST or all(quick_parts(m, data.X[:1]) is not None for m in models):
+    if data.X.shape[1] > _MOST or all(exact_shapley(m, data.X[:1]) is not None for m in models):
         return {}
-    code = hash_rows(getattr(data.X, "numbers", data.X))
-    rows, weight, _, _ = distinct_rows(code, data.y, data.qid, data.weight)
-    random, share = np.random.default_rng(seed), weight / weight.sum()
-    return {"background_": _columns_of(data.X[random.choice(rows, _N_BACKGROUND, p=share)])}
+    row_hash = hash_rows(getattr(data.X, "numbers", data.X))
+    rows, weight, _, _ = distinct_rows(row_hash, data.y, data.qid, data.weight)
+    rng, share = np.random.default_rng(seed), weight / weight.sum()
+    return {"background_": _columns_of(data.X[rng.choice(rows, _N_BACKGROUND, p=share)])}
 
 
-def sampled_parts(
+def sampled_shapley(
     name: str, model: Any, X: Any, background: Sequence[Values]
 ) -> tuple[Floats, float]:
     """Return sampled Shapley values, and the mean score of the background rows.
@@ -144,15 +144,15 @@ def sampled_parts(
     orders = np.tile(np.arange(n_columns), (_N_BACKGROUND, 1))
     orders = np.random.default_rng(0).permuted(orders, axis=1)
     orders = np.concatenate([orders, orders[:, ::-1]])
-    position, scores = np.argsort(orders, axis=1).T[:, :, np.newaxis], []
-    columns, before = _columns_of(X), [np.tile(column, 2)[:, np.newaxis] for column in background]
-    for n_taken in range(n_columns + 1):
-        choices = zip(position < n_taken, columns, before, strict=True)
-        mixed = [np.where(*choice).ravel() for choice in choices]
+    rank, scores = np.argsort(orders, axis=1).T[:, :, np.newaxis], []
+    columns, replaced = _columns_of(X), [np.tile(column, 2)[:, np.newaxis] for column in background]
+    for n_replaced in range(n_columns + 1):
+        sources = zip(rank < n_replaced, columns, replaced, strict=True)
+        mixed = [np.where(*choice).ravel() for choice in sources]
         scores.append(member_scores(name, model, _rows_of(mixed, X)).reshape(-1, n_rows))
-    by_column = np.zeros(X.shape)
-    np.add.at(by_column.T, orders.T, np.diff(scores, axis=0) / len(orders))
-    return by_column, float(np.mean(scores[0]))
+    column_values = np.zeros(X.shape)
+    np.add.at(column_values.T, orders.T, np.diff(scores, axis=0) / len(orders))
+    return column_values, float(np.mean(scores[0]))
 
 
 def _columns_of(X: Any) -> list[Values]:

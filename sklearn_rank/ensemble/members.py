@@ -105,11 +105,11 @@ def auto_members(data: Rows, seed: int, relevance: str) -> dict[str, Any]:
         members["stumps"] = PNormPushRanker(relevance=relevance)
     is_graded = relevance == "graded"
     if is_dense and n_rows >= _FEWEST_ROWS and _suits_histograms(data.X):
-        kind = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
-        members["hist_gradient_boosting"] = kind(random_state=seed)
+        model_class = HistGradientBoostingRegressor if is_graded else HistGradientBoostingClassifier
+        members["hist_gradient_boosting"] = model_class(random_state=seed)
     if is_dense:
-        forest = ExtraTreesRegressor if is_graded else ExtraTreesClassifier
-        extra_trees = forest(_FOREST, max_features="sqrt", random_state=seed)
+        forest_class = ExtraTreesRegressor if is_graded else ExtraTreesClassifier
+        extra_trees = forest_class(_FOREST, max_features="sqrt", random_state=seed)
         members["extra_trees"] = _scaled(data.X, extra_trees)
     members["trees"] = trees = BoostedTreesRanker(relevance=relevance, random_state=seed)
     # NDCG has no weights, and the engines take small whole grades only.
@@ -132,10 +132,10 @@ def _scaled(X: Any, model: Any) -> Any:
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encoder = make_column_transformer((one_hot, list(positions)), remainder="passthrough")
     # Scaled features have mean 0, the constant that fills numbers.
-    fill = SimpleImputer(strategy="constant", add_indicator=True, keep_empty_features=True)
+    imputer = SimpleImputer(strategy="constant", add_indicator=True, keep_empty_features=True)
     if positions:
-        return make_pipeline(encoder, NumberScaler(), fill, model)
-    return make_pipeline(MaxAbsScaler() if issparse(X) else StandardScaler(), fill, model)
+        return make_pipeline(encoder, NumberScaler(), imputer, model)
+    return make_pipeline(MaxAbsScaler() if issparse(X) else StandardScaler(), imputer, model)
 
 
 class NumberScaler(StandardScaler):
@@ -180,18 +180,18 @@ def make_folds(owner: str, data: Rows, cv: Any, seed: int) -> tuple[Rows, list[F
     fold : ndarray of int of shape (n_rows,)
         The fold that held out each row, -1 for none.
     """
-    position = np.arange(len(data.y))  # among the rows of positive weight; -1 for others
+    index = np.arange(len(data.y))  # among the rows of positive weight; -1 for others
     if isinstance(cv, int | np.integer):
         data, fold = _assign_folds(owner, data, int(cv), seed)
-        position, cv = np.arange(len(fold)), _masks_of(fold)
+        index, cv = np.arange(len(fold)), _masks_of(fold)
     elif hasattr(cv, "split") and not isinstance(cv, PredefinedSplit):
         queries = {"qid": data.qid, "groups": data.qid}
         cv = list(split_queries(cv, given_rows(data.X), data.labels, **queries))
     else:
         cv = _masks_of(cv.test_fold) if isinstance(cv, PredefinedSplit) else list(cv)
-        position = np.full(data.n_passed, -1)
-        position[data.position] = np.arange(len(data.y))
-    splits = [split for split in checked_folds(owner, cv, position) if len(split[1])]
+        index = np.full(data.n_passed, -1)
+        index[data.position] = np.arange(len(data.y))
+    splits = [split for split in checked_folds(owner, cv, index) if len(split[1])]
     if len(splits) < 2 or not all(len(train) for train, _ in splits):
         raise ValueError(
             f"cv of {owner} must hold out rows in at least two folds, and leave rows to fit in "
@@ -277,8 +277,8 @@ def fit_member(estimator: Any, keywords: Mapping[str, str], data: Rows) -> Any:
     """
     y, arrays = data.y, {"qid": data.qid, "sample_weight": data.weight}
     if is_classifier(estimator) and y.dtype != np.bool_:
-        lowest = float(y.min())
-        y = y > (0.0 if lowest <= 0 < y.max() else lowest)
+        min_grade = float(y.min())
+        y = y > (0.0 if min_grade <= 0 < y.max() else min_grade)
     y = y.astype(np.int64 if is_classifier(estimator) else np.float64)
     metadata = {keyword: arrays[array] for keyword, array in keywords.items()}
     with np.errstate(invalid="ignore"):  # the mean of a column without values
@@ -289,10 +289,10 @@ def cross_fit(
     parallel: Any, fits: Mapping[str, Callable[[Rows], Any]], rows: Rows, splits: list[Fold]
 ) -> dict[str, Floats]:
     """Return the scores of held-out rows by each member; NaN for rows that no fold holds out."""
-    runs = [(name, train, test) for name in fits for train, test in splits]
-    held_out = parallel(delayed(_fit_and_score)(fits[run[0]], rows, *run) for run in runs)
+    tasks = [(name, train, test) for name in fits for train, test in splits]
+    held_out = parallel(delayed(_fit_and_score)(fits[run[0]], rows, *run) for run in tasks)
     scores = {name: np.full(len(rows.y), np.nan) for name in fits}
-    for (name, _, test), values in zip(runs, held_out, strict=True):
+    for (name, _, test), values in zip(tasks, held_out, strict=True):
         scores[name][test] = values
     return scores
 

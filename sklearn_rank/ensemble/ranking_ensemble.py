@@ -31,7 +31,7 @@ from sklearn_rank._core.validation import (
     is_data_frame,
 )
 from sklearn_rank.base import BaseRanker
-from sklearn_rank.ensemble.contributions import background_of, quick_parts, sampled_parts
+from sklearn_rank.ensemble.contributions import background_of, exact_shapley, sampled_shapley
 from sklearn_rank.ensemble.members import (
     FrameRows,
     auto_members,
@@ -56,12 +56,12 @@ def _are_members(value: Any) -> bool:
         names, members = zip(*value, strict=True)
     except (TypeError, ValueError):
         return False
-    kept = [member for member in members if not (isinstance(member, str) and member == "drop")]
+    active = [member for member in members if not (isinstance(member, str) and member == "drop")]
     is_named = all(isinstance(name, str) and name and "__" not in name for name in names)
     reserved = RankingEnsemble._get_param_names()
     is_unique = len({*names, *reserved}) == len(names) + len(reserved)
-    can_fit = all(hasattr(member, "fit") and not isinstance(member, type) for member in kept)
-    return is_named and is_unique and can_fit and bool(kept)
+    can_fit = all(hasattr(member, "fit") and not isinstance(member, type) for member in active)
+    return is_named and is_unique and can_fit and bool(active)
 
 
 class _NamedMembers(BaseRanker):
@@ -75,7 +75,7 @@ class _NamedMembers(BaseRanker):
         return [] if self._is_auto or not _are_members(self.estimators) else [*self.estimators]
 
     @property
-    def _kept(self) -> dict[str, Any]:
+    def _active(self) -> dict[str, Any]:
         """The members of the parameter that are not dropped."""
         return {name: member for name, member in self._named if not isinstance(member, str)}
 
@@ -131,14 +131,14 @@ class _NamedMembers(BaseRanker):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(**self._kept, method_mapping=mapping) if self._kept else router
+        return router.add(**self._active, method_mapping=mapping) if self._active else router
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's description, the input tags being those that all members have."""
         tags = super().__sklearn_tags__()
-        inputs = [get_tags(member).input_tags for member in self._kept.values()]
-        tags.input_tags.sparse = all(member.sparse for member in inputs)
-        tags.input_tags.allow_nan = all(member.allow_nan for member in inputs)
+        input_tags = [get_tags(member).input_tags for member in self._active.values()]
+        tags.input_tags.sparse = all(member.sparse for member in input_tags)
+        tags.input_tags.allow_nan = all(member.allow_nan for member in input_tags)
         return tags
 
 
@@ -357,7 +357,7 @@ class RankingEnsemble(_NamedMembers):
         """
         if self._is_auto:
             raise ValueError("fit_selected needs estimators=[(name, estimator), ...]. Got 'auto'.")
-        scores = {name: check_floats(out_of_fold[name], name) for name in self._kept}
+        scores = {name: check_floats(out_of_fold[name], name) for name in self._active}
         fold = check_floats(fold, "fold")
         check_lengths(y=check_column(y, "y"), fold=fold, **scores)
         fit = partial(self._fit, scores=scores, cv=PredefinedSplit(fold))
@@ -365,13 +365,13 @@ class RankingEnsemble(_NamedMembers):
 
     def _fit(self, data: Rows, scores: Any = None, cv: Any = None) -> dict[str, Any]:
         """Learn; where scores of held-out rows exist already, without the fits of the folds."""
-        random = check_random_state(self.random_state)
-        seeds = [int(random.randint(2**31 - 1)) for _ in range(4)]
+        rng = check_random_state(self.random_state)
+        seeds = [int(rng.randint(2**31 - 1)) for _ in range(4)]
         # 1) Score held-out rows by each member; seeds of members, folds, selection, background.
-        members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._kept
+        members = auto_members(data, seeds[0], self.relevance) if self._is_auto else self._active
         # The members of "auto" request no metadata: they are fitted without routing.
-        routes = get_config()["enable_metadata_routing"] and not self._is_auto
-        context = config_context(enable_metadata_routing=routes)
+        is_routed = get_config()["enable_metadata_routing"] and not self._is_auto
+        context = config_context(enable_metadata_routing=is_routed)
         with Parallel(n_jobs=self.n_jobs, verbose=self.verbose) as parallel, context:
             fits = self._fits(members, data)
             rows, splits, fold = make_folds(type(self).__name__, data, cv or self.cv, seeds[1])
@@ -381,11 +381,11 @@ class RankingEnsemble(_NamedMembers):
                 scores = {name: values[data.position] for name, values in scores.items()}
             # 2, 3) Learn the maps m_j and select the weights w_j on rows that a fold held out.
             methods = {name: scoring_method(member) for name, member in members.items()}
-            scored = np.flatnonzero(fold >= 0)
-            held_out = rows.take(scored)
+            scored_rows = np.flatnonzero(fold >= 0)
+            held_out = rows.take(scored_rows)
             selection = select_members(
-                {name: check_finite(values[scored], name) for name, values in scores.items()},
-                HeldOutLabels(held_out.y, fold[scored], held_out.weight, held_out.qid),
+                {name: check_finite(values[scored_rows], name) for name, values in scores.items()},
+                HeldOutLabels(held_out.y, fold[scored_rows], held_out.weight, held_out.qid),
                 of_probability={name: kind == "predict_proba" for name, kind in methods.items()},
                 scoring=self.scoring,
                 n_steps=self.n_steps,
@@ -394,10 +394,10 @@ class RankingEnsemble(_NamedMembers):
                 fitted_to=rows_fitted_to(splits, fold),
             )
             # 4) Fit the members of positive weight to all rows.
-            chosen = [name for name, weight in selection.weights.items() if weight > 0]
-            models = parallel(delayed(fits[name])(data) for name in chosen)
+            chosen_names = [name for name, weight in selection.weights.items() if weight > 0]
+            models = parallel(delayed(fits[name])(data) for name in chosen_names)
         attributes = {
-            "estimators_": dict(zip(chosen, models, strict=True)),
+            "estimators_": dict(zip(chosen_names, models, strict=True)),
             "weights_": selection.weights,
             "maps_": selection.maps,
             "member_scores_": selection.member_scores,
@@ -406,9 +406,9 @@ class RankingEnsemble(_NamedMembers):
             **background_of(models, data, seeds[3]),
         }
         if self.relevance == "binary":
-            pairs = held_out.preferences
-            ranked, positive = selection.scores[pairs.order], held_out.y[pairs.order]
-            attributes["offset_"] = -error_cut(ranked, positive, pairs.weight, pairs)
+            preferences = held_out.preferences
+            scores_, positive = selection.scores[preferences.order], held_out.y[preferences.order]
+            attributes["offset_"] = -error_cut(scores_, positive, preferences.weight, preferences)
         return attributes
 
     def _fits(self, members: Mapping[str, Any], data: Rows) -> dict[str, partial[Any]]:
@@ -435,10 +435,10 @@ class RankingEnsemble(_NamedMembers):
 
     def score_rows(self, X: Any) -> Floats:
         """Return scores, without offset, of checked rows."""
-        total = np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0])
         for name, member in self.estimators_.items():
-            total += self.weights_[name] * self.maps_[name](member_scores(name, member, X))
-        return total
+            scores += self.weights_[name] * self.maps_[name](member_scores(name, member, X))
+        return scores
 
     def contributions(self, X: Any) -> Floats:
         r"""Return the contribution of each feature to the score of each row.
@@ -485,20 +485,20 @@ class RankingEnsemble(_NamedMembers):
         return super().contributions(X)
 
     def _divide_scores(self, X: Any) -> tuple[Floats, float]:
-        contributions, total = np.zeros(X.shape), 0.0
+        contributions, mean_score = np.zeros(X.shape), 0.0
         background = getattr(self, "background_", ())
         for name, member in self.estimators_.items():
-            scores, phi = member_scores(name, member, X), quick_parts(member, X)
+            scores, phi = member_scores(name, member, X), exact_shapley(member, X)
             if phi is None:
-                phi, constant = sampled_parts(name, member, X, background)
+                phi, constant = sampled_shapley(name, member, X, background)
             else:  # rows sum to the score, so that a row tells the constant
                 constant = float(scores[0] - phi[0].sum())
             weight, score_map = self.weights_[name], self.maps_[name]
             # Secants end at the scores: sums of contributions may miss a probability of exactly 1.
             slopes = score_map.secant(constant, scores)
             contributions += weight * slopes[:, np.newaxis] * phi
-            total += weight * float(score_map(constant))
-        return contributions, total
+            mean_score += weight * float(score_map(constant))
+        return contributions, mean_score
 
     # Rows ------------------------------------------------------------------------------
 

@@ -27,10 +27,10 @@ def log_odds(probability: Floats) -> Floats:
     Beyond 37 they grow by the logarithm of the excess, so that no probability below 1e-16 is an
     outlier.
     """
-    odds = logit(probability)
-    size = np.minimum(np.abs(odds), BEYOND_FLOATS)
+    logits = logit(probability)
+    size = np.minimum(np.abs(logits), BEYOND_FLOATS)
     excess = np.log1p(np.maximum(size - LONG, 0.0))
-    return np.asarray(np.copysign(np.minimum(size, LONG) + excess, odds))
+    return np.asarray(np.copysign(np.minimum(size, LONG) + excess, logits))
 
 
 def normal_scores(scores: Floats, fold: Indices, weight: Floats) -> Floats:
@@ -189,13 +189,13 @@ class ScoreMap:
         """
         scores = np.asarray(scores, dtype=np.float64)
         scores = log_odds(scores) if self.of_probability else scores
-        start, length, low, rise, bottom, high = self.pieces
+        start, length, start_value, rise, lowest, highest = self.pieces
         piece = np.searchsorted(self.score, scores, side="right")
         with np.errstate(over="ignore"):
             # Halves, so that the distance of the largest floats is finite.
-            share = (scores / 2 - start[piece]) / length[piece]
-            value = low[piece] + share * rise[piece]
-        return np.clip(value, bottom[piece], high[piece])
+            fraction = (scores / 2 - start[piece]) / length[piece]
+            value = start_value[piece] + fraction * rise[piece]
+        return np.clip(value, lowest[piece], highest[piece])
 
     def secant(self, constant: float, scores: Any) -> Floats:
         r"""Return the slope of the map between a constant and scores.
@@ -225,16 +225,16 @@ class ScoreMap:
         >>> half.secant(1.0, [5.0, 1.0])
         array([0.5, 0.5])
         """
-        scores, mapped, inner = np.asarray(scores, dtype=np.float64), np.asarray(constant), 1.0
+        scores, point, d_logit = np.asarray(scores, dtype=np.float64), np.asarray(constant), 1.0
         if self.of_probability:  # the chain rule: d log-odds / dp = 1 / (p (1 - p))
             # At 0 and 1, where log-odds have no slope, the slope of the next float.
-            share = np.clip(mapped, np.finfo(float).eps, 1 - np.finfo(float).eps)
-            mapped, inner = log_odds(share), 1 / (share * (1 - share))
+            probability = np.clip(point, np.finfo(float).eps, 1 - np.finfo(float).eps)
+            point, d_logit = log_odds(probability), 1 / (probability * (1 - probability))
         _, length, _, rise, _, _ = self.pieces
-        piece = np.searchsorted(self.score, mapped, side="right")
-        limit = np.full(scores.shape, inner * rise[piece] / (2 * length[piece]))
+        piece = np.searchsorted(self.score, point, side="right")
+        derivative = np.full(scores.shape, d_logit * rise[piece] / (2 * length[piece]))
         half = scores / 2 - constant / 2  # the distance of the largest floats is infinite
-        return np.divide((self(scores) - self(constant)) / 2, half, out=limit, where=half != 0)
+        return np.divide((self(scores) - self(constant)) / 2, half, out=derivative, where=half != 0)
 
     @property
     def pieces(self) -> tuple[Floats, ...]:
@@ -244,10 +244,10 @@ class ScoreMap:
         """
         half, value, last = self.score / 2, self.value, len(self.score) - 1
         level = ndtri(_OUTER)
-        low_end = int(np.clip(np.searchsorted(value, level), 1, last))
-        high_end = int(np.clip(np.searchsorted(value, -level, "right") - 1, 0, last - 1))
-        first, second = [0, *range(last), high_end], [low_end, *range(1, last + 1), last]
-        length, rise = (x[second] - x[first] for x in (half, value))
+        tail_low = int(np.clip(np.searchsorted(value, level), 1, last))
+        tail_high = int(np.clip(np.searchsorted(value, -level, "right") - 1, 0, last - 1))
+        left, right = [0, *range(last), tail_high], [tail_low, *range(1, last + 1), last]
+        length, rise = (x[right] - x[left] for x in (half, value))
         start, largest = [0, *range(last + 1)], np.finfo(np.float64).max
         limits = np.append(-largest, value), np.append(value, largest)
         return half[start], length, value[start], rise, *limits
@@ -256,25 +256,25 @@ class ScoreMap:
 def _mean_quantiles(scores: Floats, fold: Indices, weight: Floats) -> tuple[Floats, Floats]:
     """Return the points of a map of one list."""
     folds = [_levels(scores[fold == k], weight[fold == k])[:2] for k in np.unique(fold)]
-    varied = [(distinct, level) for distinct, level in folds if len(distinct) > 1]
-    if not varied:
-        middle = 2 * float(np.mean([distinct[0] / 2 for distinct, _ in folds]))
-        return np.array([middle, middle + max(1.0, abs(middle) / 8)]), np.array([0.0, 1.0])
+    varying = [(distinct, level) for distinct, level in folds if len(distinct) > 1]
+    if not varying:
+        centre = 2 * float(np.mean([distinct[0] / 2 for distinct, _ in folds]))
+        return np.array([centre, centre + max(1.0, abs(centre) / 8)]), np.array([0.0, 1.0])
     # The lowest level is below 1/2 and the highest above, in every fold.
-    lowest = max(level[0] for _, level in varied)
-    highest = min(level[-1] for _, level in varied)
+    lowest = max(level[0] for _, level in varying)
+    highest = min(level[-1] for _, level in varying)
     levels = np.unique(np.clip(_LEVELS, lowest, highest))
-    points = sum(np.interp(levels, level, distinct / len(varied)) for distinct, level in varied)
+    points = sum(np.interp(levels, level, distinct / len(varying)) for distinct, level in varying)
     # Rounding of a long piece may bring a point above the next one.
-    score, first = np.unique(np.maximum.accumulate(points), return_index=True)
-    return score, ndtri(levels)[first]
+    score, first_index = np.unique(np.maximum.accumulate(points), return_index=True)
+    return score, ndtri(levels)[first_index]
 
 
 def _deviation(scores: Floats, qid: Indices, weight: Floats) -> tuple[Floats, Floats]:
     """Return the points of a map that divides by the standard deviation within queries."""
-    size = float(np.abs(scores).max(initial=0.0)) or 1.0
-    scores = scores / size  # so that squares neither underflow nor overflow
+    largest = float(np.abs(scores).max(initial=0.0)) or 1.0
+    scores = scores / largest  # so that squares neither underflow nor overflow
     mean = np.bincount(qid, weight * scores) / np.maximum(np.bincount(qid, weight), 1e-300)
     deviation = np.sqrt(weight @ (scores - mean[qid]) ** 2 / weight.sum())
-    scale = float(deviation) * size
-    return np.array([0.0, scale if scale > 1e-12 * size else size]), np.array([0.0, 1.0])
+    scale = float(deviation) * largest
+    return np.array([0.0, scale if scale > 1e-12 * largest else largest]), np.array([0.0, 1.0])

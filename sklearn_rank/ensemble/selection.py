@@ -157,8 +157,8 @@ class HeldOutLabels:
         if self._has_ndcg:
             return lambda scores: float(ndcg_score(self.y, scores, k=10, qid=self.lists))
         if self.is_graded or self.qid is not None:
-            lists: dict[str, Any] = {"qid": self.lists, "sample_weight": self.weight}
-            return lambda scores: float(auc_score(self.y, scores, average="queries", **lists))
+            options: dict[str, Any] = {"qid": self.lists, "sample_weight": self.weight}
+            return lambda scores: float(auc_score(self.y, scores, average="queries", **options))
         folds = self._folds_of_both_classes()
 
         def gain(scores: Floats) -> float:
@@ -217,15 +217,15 @@ class HeldOutLabels:
         A few folds say little about the variance between folds: the interval of a mean over two or
         three of them is wide.
         """
-        lists: dict[str, Any] = {"qid": self.lists, "average": None}
+        options: dict[str, Any] = {"qid": self.lists, "average": None}
         if self.qid is None and not self.is_graded:
             rates = {"auc": 1.0, "pauc@0.05": _HEAD}
             figures = {name: self._top_area(scores, rate) for name, rate in rates.items()}
         else:
-            areas = auc_score(self.y, scores, sample_weight=self.weight, **lists)
+            areas = auc_score(self.y, scores, sample_weight=self.weight, **options)
             figures = {"auc": _mean_of(areas)}
         if self._has_ndcg:
-            figures["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **lists))
+            figures["ndcg@10"] = _mean_of(ndcg_score(self.y, scores, k=10, **options))
         # A function of the same name is another metric.
         if scoring is not None and (scorer := as_scorer(scoring)).name not in figures:
             figures[scorer.label] = _mean_of(self._values(scorer, scores))
@@ -253,8 +253,8 @@ class HeldOutLabels:
 def _variance_of_mean(values: Floats, weight: Floats) -> float:
     """Return the estimated variance of a weighted mean; NaN for a single row."""
     share, n_rows = weight / weight.sum(), effective_rows(weight)
-    squares = float(share @ (values - share @ values) ** 2)
-    return squares / (n_rows - 1) if n_rows > 1 else float("nan")
+    sum_squares = float(share @ (values - share @ values) ** 2)
+    return sum_squares / (n_rows - 1) if n_rows > 1 else float("nan")
 
 
 def _mean_of(values: Any) -> Estimate:
@@ -321,27 +321,27 @@ def greedy_weights(
     array([0.5, 0.5, 0. ])
     """
     scores = np.asarray(scores, dtype=np.float64)
-    n_members, random = len(scores), check_random_state(random_state)
-    weights, size = np.zeros(n_members), (n_members + 1) // 2 if n_bags > 1 else n_members
+    n_members, rng = len(scores), check_random_state(random_state)
+    weights, bag_size = np.zeros(n_members), (n_members + 1) // 2 if n_bags > 1 else n_members
     for _ in range(n_bags):
-        members = np.sort(random.permutation(n_members)[:size])
+        members = np.sort(rng.permutation(n_members)[:bag_size])
         weights[members] += _select(scores[members], gain, n_steps) / n_bags
     return weights
 
 
 def _select(scores: Floats, gain: Callable[[Floats], float], n_steps: int) -> Floats:
     """Return the weights of one selection."""
-    counts, total = np.zeros(len(scores)), np.zeros(scores.shape[1])
-    best, best_counts = -np.inf, counts
+    counts, score_sum = np.zeros(len(scores)), np.zeros(scores.shape[1])
+    best_gain, best_counts = -np.inf, counts
     for step in range(1, n_steps + 1):
-        gains = np.array([gain((total + member) / step) for member in scores])
+        gains = np.array([gain((score_sum + member) / step) for member in scores])
         # The first of equal gains: simple members come first.
-        least = gains - GAIN_TIE * np.abs(gains)
-        chosen = int(np.argmax(gains >= least.max()))
+        lower_bound = gains - GAIN_TIE * np.abs(gains)
+        chosen = int(np.argmax(gains >= lower_bound.max()))
         counts[chosen] += 1
-        total += scores[chosen]
-        if least[chosen] > best:
-            best, best_counts = gains[chosen], counts.copy()
+        score_sum += scores[chosen]
+        if lower_bound[chosen] > best_gain:
+            best_gain, best_counts = gains[chosen], counts.copy()
     return best_counts / best_counts.sum()
 
 
@@ -473,19 +473,19 @@ def select_members(
         options = {"n_steps": n_steps, "n_bags": n_bags, "random_state": seed}
         return greedy_weights(ranked[:, chosen], gain, **options)
 
-    weights, honest = weights_on(slice(None)), np.empty(len(rows.y))
+    weights, honest_scores = weights_on(slice(None)), np.empty(len(rows.y))
     for k in folds:
         held_out = rows.fold == k
-        others = _rows_with_pairs(rows, ~held_out if fitted_to is None else fitted_to[k])
-        fold_weights = weights_on(others) if len(others) else np.full(len(maps), 1 / len(maps))
-        honest[held_out] = fold_weights @ ranked[:, held_out]
+        train = _rows_with_pairs(rows, ~held_out if fitted_to is None else fitted_to[k])
+        fold_weights = weights_on(train) if len(train) else np.full(len(maps), 1 / len(maps))
+        honest_scores[held_out] = fold_weights @ ranked[:, held_out]
     return Selection(
         dict(zip(maps, weights.tolist(), strict=True)),
         maps,
         weights @ mapped,
-        honest,
+        honest_scores,
         {name: rows.estimates(x, scoring) for name, x in zip(maps, ranked, strict=True)},
-        rows.estimates(honest, scoring),
+        rows.estimates(honest_scores, scoring),
     )
 
 
@@ -495,5 +495,5 @@ def _rows_with_pairs(rows: HeldOutLabels, mask: Mask) -> Indices:
     It may reduce a fold to rows of one class, for which metrics are not defined.
     """
     folds = [np.flatnonzero(mask & (rows.fold == k)) for k in np.unique(rows.fold[mask])]
-    paired = [fold for fold in folds if have_pair(rows.y[fold], rows.lists[fold])]
-    return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *paired]))
+    paired_folds = [fold for fold in folds if have_pair(rows.y[fold], rows.lists[fold])]
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.intp), *paired_folds]))

@@ -55,8 +55,8 @@ class TreeProblem:
 
         Rows of a query come in the order in which they were shown, or else as they were passed.
         """
-        if data.shown is not None:
-            data = data.take(np.argsort(data.shown, kind="stable"))
+        if data.shown_at is not None:
+            data = data.take(np.argsort(data.shown_at, kind="stable"))
         rows = Queries.from_codes(data.qid, len(data.y))
         if rows.order is not None:
             data = data.take(rows.order)
@@ -105,7 +105,7 @@ class TreeProblem:
             weight = data.weight / self.share
             return TreeData(data.X, data, held_out=held_out, start=booster, weight=weight)
         relevance = data.y.astype(np.float64)
-        queries = self.query_sizes, self.query_weight, data.shown
+        queries = self.query_sizes, self.query_weight, data.shown_at
         return TreeData(data.X, None, relevance, *queries, held_out, booster)
 
     def sample(self) -> Indices:

@@ -267,4 +267,4 @@ class TreeParameters(RoundsRanker):
                 f"engine_params={{'{UNBIASED}': True}}."
             )
         positions = check_positions(name, position, data.n_passed)
-        return replace(data, shown=positions[data.position])
+        return replace(data, shown_at=positions[data.position])

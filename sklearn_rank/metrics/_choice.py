@@ -147,14 +147,14 @@ class RankingChoice:
         check_parameters("RankingChoice", {"confidence": confidence, "of": of}, _ALLOWED)
         values: Floats = getattr(self, of)
         samples = np.arange(len(values))
-        excess = values[samples, self.chosen] - values[0, self.chosen]  # e_b
+        optimism = values[samples, self.chosen] - values[0, self.chosen]  # e_b
         estimate = float(values[0, self.chosen[0]])
         if rivals is not None:
-            excess -= values[samples, rivals] - values[0, rivals]
+            optimism -= values[samples, rivals] - values[0, rivals]
             estimate -= float(values[0, rivals[0]])
         levels = (1 - confidence) / 2, (1 + confidence) / 2
-        low, high = np.quantile(excess[1:], levels).tolist()
-        mean = estimate - float(excess[1:].mean())
+        low, high = np.quantile(optimism[1:], levels).tolist()
+        mean = estimate - float(optimism[1:].mean())
         return MetricInterval(mean, estimate - high, estimate - low, self.n_drawn)
 
 
@@ -269,11 +269,11 @@ def choose_ranking(
     metric_weights = criterion_weights if metric is None else {metric: 1.0}
     # 1) Criterion and metric of each ranking in all rows, with influence values. The last ranking
     # has equal scores: random order.
-    rows = y, qid, check_qid(fold, n_rows, "fold"), group
+    arrays = y, qid, check_qid(fold, n_rows, "fold"), group
     rankings = [*scores.values(), np.zeros(n_rows)]
-    values, influences = _weighted_sums([criterion_weights, metric_weights], rankings, rows)
+    values, influences = _weighted_sums([criterion_weights, metric_weights], rankings, arrays)
     # 2) Their values in bootstrap samples, below those in all rows.
-    stratum, rng = strata(*rows), check_random_state(random_state)
+    stratum, rng = strata(*arrays), check_random_state(random_state)
     changes = changes_in_samples(influences.reshape(-1, len(stratum)), stratum, n_resamples, rng)
     samples = np.swapaxes(changes.reshape(n_resamples, *values.shape) + values, 0, 1)
     criteria, metrics = np.concatenate([values[:, np.newaxis], samples], axis=1)[..., :-1]
@@ -301,10 +301,10 @@ def _weighted_sums(
         of_rankings = (influence(metric, score, *rows) for score in rankings)
         values[metric], influences[metric] = map(np.array, zip(*of_rankings, strict=True))
 
-    def weighted(arrays: Mapping[Any, Floats]) -> Floats:
+    def weighted_sum(arrays: Mapping[Any, Floats]) -> Floats:
         return np.array([sum(w * arrays[name] for name, w in terms.items()) for terms in sums])
 
-    return weighted(values), weighted(influences)
+    return weighted_sum(values), weighted_sum(influences)
 
 
 def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices:
@@ -312,9 +312,9 @@ def _choose(criterion: Floats, preferred: list[int], is_single: bool) -> Indices
     chosen = criterion.argmax(axis=1) if not preferred else np.full(len(criterion), preferred[-1])
     # From the last to the first: the first column that no other leads wins.
     for column in reversed(preferred):
-        ahead = criterion - criterion[:, [column]]
+        difference = criterion - criterion[:, [column]]
         # The standard error of the difference is its standard deviation over the samples.
-        is_ahead = ahead > ahead[1:].std(axis=0)
+        is_ahead = difference > difference[1:].std(axis=0)
         if is_single:
             chosen = np.where(is_ahead, criterion, -np.inf).argmax(axis=1)
         chosen = np.where(is_ahead.any(axis=1), chosen, column)
@@ -330,8 +330,8 @@ def strata(y: Values, qid: Indices | None, fold: Indices, group: Indices | None)
         return np.zeros(int(group.max()) + 1, dtype=np.intp)
     if qid is not None:
         return fold_of_queries(fold, qid)
-    level = np.unique(y, return_inverse=True)[1]
-    return fold * (int(level.max()) + 1) + level
+    class_code = np.unique(y, return_inverse=True)[1]
+    return fold * (int(class_code.max()) + 1) + class_code
 
 
 def influence(
@@ -347,10 +347,10 @@ def influence(
         has_value = ~np.isnan(values)
         of_draws = np.where(has_value, values - value, 0.0) / has_value.sum()
     else:
-        scorer, (kind, _, rate) = ranking_scorer(name), str(name).partition("@")
-        if kind not in ("pauc", "tpr"):  # nor is a function's name
+        scorer, (metric, _, rate) = ranking_scorer(name), str(name).partition("@")
+        if metric not in ("pauc", "tpr"):  # nor is a function's name
             raise ValueError(f"choose_ranking: {scorer.label} of one list can't be resampled.")
         value, score = scorer.measure(y, score, qid=fold), check_floats(score, "scores")
-        of_draws = curve_influence(kind, float(rate), y > 0, score, fold)
+        of_draws = curve_influence(metric, float(rate), y > 0, score, fold)
     # A group counts as one draw: its influence is the sum of those of its rows.
     return value, of_draws if group is None else np.asarray(np.bincount(group, of_draws), float)

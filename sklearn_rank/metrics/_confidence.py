@@ -119,8 +119,8 @@ def _bootstrap(values: Floats, confidence: float, settings: dict[str, Any]) -> t
     if np.ptp(values) <= METRIC_ROUNDING * np.abs(values).max():
         return float(values.mean()), float(values.mean())
     use_bca = settings["n_resamples"] >= _ENOUGH and len(values) <= MANY_VALUES
-    method = {"confidence_level": confidence, "method": "BCa" if use_bca else "percentile"}
-    interval = stats.bootstrap((values,), np.mean, **method, **settings).confidence_interval
+    options = {"confidence_level": confidence, "method": "BCa" if use_bca else "percentile"}
+    interval = stats.bootstrap((values,), np.mean, **options, **settings).confidence_interval
     return float(interval.low), float(interval.high)
 
 
@@ -190,8 +190,8 @@ def compare_rankings(
     low, high = _bootstrap(difference, confidence, settings)
     p_value = 1.0
     if difference.any():  # the test flips the sign of each difference
-        flips: dict[str, Any] = {"permutation_type": "samples", "vectorized": True, **settings}
-        p_value = float(stats.permutation_test((difference,), np.mean, **flips).pvalue)
+        options: dict[str, Any] = {"permutation_type": "samples", "vectorized": True, **settings}
+        p_value = float(stats.permutation_test((difference,), np.mean, **options).pvalue)
     return RankingComparison(float(difference.mean()), low, high, p_value, len(difference))
 
 
@@ -353,16 +353,16 @@ def interval_within_unit(estimate: Influence, confidence: float = 0.95) -> Metri
     # At 0 and 1 the logit is infinite, and no row contributes to the variance.
     if error > 0 and 0 < value < 1:
         logit_error = error / (value * (1 - value))  # delta method
-        ends = around(special.logit(value), logit_error, estimate.distribution(), confidence)[:2]
-        low, high = map(float, special.expit(ends))
+        limits = around(special.logit(value), logit_error, estimate.distribution(), confidence)[:2]
+        low, high = map(float, special.expit(limits))
     return MetricInterval(value, low, high, estimate.n_queries)
 
 
 def comparison(estimate: Influence, confidence: float = 0.95) -> RankingComparison:
     """Return an estimated difference with its interval and p-value."""
     difference = estimate.value if abs(estimate.value) > METRIC_ROUNDING else 0.0
-    ends = around(difference, estimate.standard_error(), estimate.distribution(), confidence)
-    return RankingComparison(difference, *ends, estimate.n_queries)
+    limits = around(difference, estimate.standard_error(), estimate.distribution(), confidence)
+    return RankingComparison(difference, *limits, estimate.n_queries)
 
 
 # The true positive rate at a false positive rate --------------------------------
@@ -514,14 +514,14 @@ def _tpr_influence(
         fold_of_queries(folds, rows.query)  # raises an error where a query is in several folds
         values = np.asarray(tpr(qid=rows.query, average=None))
         has_value = ~np.isnan(values)
-        n = has_value.sum()
+        n_queries = has_value.sum()
         _check_enough(values[has_value])
         mean = float(values[has_value].mean())
-        of_queries = np.where(has_value, values - mean, 0.0) / n
-        return Influence(mean, of_queries, np.where(has_value, 0, -1), float(n - 1))
+        of_queries = np.where(has_value, values - mean, 0.0) / n_queries
+        return Influence(mean, of_queries, np.where(has_value, 0, -1), float(n_queries - 1))
     is_relevant, stratum = rows.y > 0, np.full(len(folds), -1)
-    for members in with_both_classes(is_relevant, folds):
-        stratum[members] = 2 * folds[members] + is_relevant[members]
+    for rows_ in with_both_classes(is_relevant, folds):
+        stratum[rows_] = 2 * folds[rows_] + is_relevant[rows_]
     if (stratum < 0).all():
         raise ValueError("No fold holds both relevant and other rows: the rate is undefined.")
     of_rows = curve_influence("tpr", max_fpr, is_relevant, rows.score, folds)

@@ -102,9 +102,9 @@ def ndcg_score(
     gains = (_named_gains if is_named else _user_gains)(ranked.relevance, gain)
     gains = gains / (gains.max() or 1.0)  # so that sums can't overflow
     # At most 1: rounding may put the DCG of a best order above the maximum.
-    best = _best_dcg(ranked, gains, discounts)
-    values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best), 1.0)
-    return query_mean.of(values, (ranked.n_relevant > 0) & (is_named | (best > 0)))
+    best_dcg = _best_dcg(ranked, gains, discounts)
+    values = np.minimum(divide(_expected_dcg(ranked, gains, discounts), best_dcg), 1.0)
+    return query_mean.of(values, (ranked.n_relevant > 0) & (is_named | (best_dcg > 0)))
 
 
 def _named_gains(relevance: Floats, gain: str) -> Floats:
@@ -141,17 +141,17 @@ def _expected_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Flo
     """Sum the mean gain of each tie group times the sum of the discounts of its ranks."""
     k, ties = len(discount), ranked.ties
     in_top = ranked.before < k
-    n, before = ties.length[in_top], ranked.before[in_top]
+    size, before = ties.length[in_top], ranked.before[in_top]
     # Most tie groups are single rows, which need no mean and no cumulated discounts.
     mean_gain, discounts = gains[ties.start[in_top]], discount[before]
-    is_tied = n > 1
+    is_tied = size > 1
     if is_tied.any():
-        upto_rank = np.concatenate([[0.0], np.cumsum(discount)])
-        last = np.minimum(before + n, k)[is_tied]
-        discounts[is_tied] = upto_rank[last] - upto_rank[before[is_tied]]
+        discount_sums = np.concatenate([[0.0], np.cumsum(discount)])
+        last = np.minimum(before + size, k)[is_tied]
+        discounts[is_tied] = discount_sums[last] - discount_sums[before[is_tied]]
         mean_gain[is_tied] = (ties.reduce(np.add, gains) / ties.length)[in_top][is_tied]
-    first = np.searchsorted(np.flatnonzero(in_top), ranked.queries.start)
-    return Groups(first, len(n)).reduce(np.add, mean_gain * discounts)
+    query_start = np.searchsorted(np.flatnonzero(in_top), ranked.queries.start)
+    return Groups(query_start, len(size)).reduce(np.add, mean_gain * discounts)
 
 
 def _best_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
@@ -159,6 +159,6 @@ def _best_dcg(ranked: RankedQueries, gains: Floats, discount: Floats) -> Floats:
     query = ranked.query_rows.spread(np.arange(ranked.query_rows.n_groups))
     gains = gains[order_by_score(gains, query)]
     rank = ranked.query_rows.positions  # from 0
-    top = np.flatnonzero(rank < len(discount))
-    first = np.searchsorted(top, ranked.query_rows.start)
-    return Groups(first, len(top)).reduce(np.add, gains[top] * discount[rank[top]])
+    top_rows = np.flatnonzero(rank < len(discount))
+    start = np.searchsorted(top_rows, ranked.query_rows.start)
+    return Groups(start, len(top_rows)).reduce(np.add, gains[top_rows] * discount[rank[top_rows]])

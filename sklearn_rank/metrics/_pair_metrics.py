@@ -95,10 +95,10 @@ def auc_score(
     wrong = counts.outscored + counts.tied / 2
     if is_pooled:
         return 1.0 - float(weight @ wrong) / counts.pair_weight(weight)
-    pairs = np.bincount(rows.query, weight * counts.total, rows.n_queries)
-    has_pair, values = pairs > 0, np.full(rows.n_queries, np.nan)
+    pair_weight = np.bincount(rows.query, weight * counts.total, rows.n_queries)
+    has_pair, values = pair_weight > 0, np.full(rows.n_queries, np.nan)
     wrong_pairs = np.bincount(rows.query, weight * wrong, rows.n_queries)
-    values[has_pair] = 1.0 - np.minimum(wrong_pairs[has_pair] / pairs[has_pair], 1.0)
+    values[has_pair] = 1.0 - np.minimum(wrong_pairs[has_pair] / pair_weight[has_pair], 1.0)
     if average is None:
         return values
     if not has_pair.any():
@@ -185,8 +185,8 @@ def p_norm_push_loss(
     >>> p_norm_push_loss([0, 0, 1, 1], [1, 3, 2, 4], p=2, loss="hinge", normalize=False)
     4.0
     """
-    values = {"p": p, "loss": loss, "margin": margin, "normalize": normalize}
-    check_parameters("p_norm_push_loss", values, _PARAMETERS)
+    parameters = {"p": p, "loss": loss, "margin": margin, "normalize": normalize}
+    check_parameters("p_norm_push_loss", parameters, _PARAMETERS)
     if not normalize and np.isinf(p):
         raise ValueError(
             "p_norm_push_loss: the raw sum (normalize=False) has no limit at p=inf. "
@@ -194,8 +194,8 @@ def p_norm_push_loss(
         )
     rows = ScoredRows.with_relevance(y_true, y_score, qid, sample_weight)
     with np.errstate(over="ignore", invalid="ignore"):
-        widest = rows.score.max() - rows.score.min()
-    if loss != "zero_one" and not np.isfinite(widest):
+        score_range = rows.score.max() - rows.score.min()
+    if loss != "zero_one" and not np.isfinite(score_range):
         raise ValueError(
             f"y_score contains infinity, or scores too far apart: the {loss!r} loss of "
             "p_norm_push_loss needs finite scores and differences."
@@ -294,9 +294,9 @@ def reverse_heights(
 def _heights(rows: ScoredRows) -> Floats:
     """Return the height of each of the caller's rows; NaN without a pair."""
     counts = count_pairs(rows)
-    result = np.full(len(rows.is_kept), np.nan)
-    result[rows.is_kept] = np.where(counts.total > 0, counts.outscored + counts.tied, np.nan)
-    return result
+    row_heights = np.full(len(rows.is_kept), np.nan)
+    row_heights[rows.is_kept] = np.where(counts.total > 0, counts.outscored + counts.tied, np.nan)
+    return row_heights
 
 
 def max_height_loss(
@@ -528,10 +528,10 @@ class PushSums:
 
     def power_sum(self, p: float) -> float:
         """Return ``sum_k w_k sum_k^p``; infinite where it overflows."""
-        positive = self.weight > 0  # 0 times infinity is NaN
+        has_weight = self.weight > 0  # 0 times infinity is NaN
         with np.errstate(over="ignore"):
-            total = float(self.weight[positive] @ self.wrong[positive] ** p)
-        return total * self._scale(p) if total else 0.0
+            power_sum = float(self.weight[has_weight] @ self.wrong[has_weight] ** p)
+        return power_sum * self._scale(p) if power_sum else 0.0
 
     def _scale(self, p: float) -> float:
         with np.errstate(over="ignore"):
@@ -551,8 +551,8 @@ def _zero_one_sums(rows: ScoredRows, margin: float) -> PushSums:
     y, scores = rows.y, rows.score
     low, high = y.min(), y.max()
     is_high = y == high
-    is_plain = rows.qid is None and low < high and bool(np.all(rows.weight == 1))
-    if is_plain and np.count_nonzero(y == low) + np.count_nonzero(is_high) == len(y):
+    is_unweighted = rows.qid is None and low < high and bool(np.all(rows.weight == 1))
+    if is_unweighted and np.count_nonzero(y == low) + np.count_nonzero(is_high) == len(y):
         # Indices select faster than a mask with short runs.
         above, below = scores[np.flatnonzero(is_high)], scores[np.flatnonzero(~is_high)]
         return _bipartite_sums(above, below + margin if margin else below)
@@ -570,10 +570,10 @@ def _bipartite_sums(above: Floats, below: Floats) -> PushSums:
     """
     above, below = np.sort(above), np.sort(below)
     if len(above) <= len(below):
-        lower = np.searchsorted(below, above, side="left")
+        n_lower = np.searchsorted(below, above, side="left")
         weight = np.empty(len(above) + 1)
-        np.subtract(lower[1:], lower[:-1], out=weight[1:-1])
-        weight[0], weight[-1] = lower[0], len(below) - lower[-1]
+        np.subtract(n_lower[1:], n_lower[:-1], out=weight[1:-1])
+        weight[0], weight[-1] = n_lower[0], len(below) - n_lower[-1]
         n_sums = len(weight) - int(np.argmax(weight[::-1] > 0))  # up to the largest that occurs
         wrong, weight = np.arange(float(n_sums)), weight[:n_sums]
     else:

@@ -201,12 +201,12 @@ def _measure(
     is_relevant, weight = ranked.relevance > 0, ranked.rows.weight[ranked.order]
     relevant = ranked.ties.reduce(np.add, np.where(is_relevant, weight, 0.0))
     other = ranked.ties.reduce(np.add, np.where(is_relevant, 0.0, weight))
-    value, largest = measure(ranked.queries, relevant, other, float(max_fpr))
-    share = np.minimum(divide(value, largest), 1.0)
+    measured, maximum = measure(ranked.queries, relevant, other, float(max_fpr))
+    share = np.minimum(divide(measured, maximum), 1.0)
     values = np.full(ranked.rows.n_queries, np.nan)
     # A query whose rows all have weight zero is absent: `empty` does not apply to it.
-    present = ranked.rows.query[ranked.order[ranked.query_rows.start]]
-    values[present] = replace(query_mean, average=None).of(share, largest > 0)
+    query_codes = ranked.rows.query[ranked.order[ranked.query_rows.start]]
+    values[query_codes] = replace(query_mean, average=None).of(share, maximum > 0)
     return replace(query_mean, empty="skip").of(values, ~np.isnan(values))
 
 
@@ -215,8 +215,8 @@ def _height_at(
 ) -> tuple[Floats, Floats]:
     """Return the height of the curve of each query at `max_fpr`, and at its end."""
     n_relevant, n_other = queries.reduce(np.add, relevant), queries.reduce(np.add, other)
-    room = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
-    fraction = fraction_before(room, other, queries.spread(n_other))
+    remaining = queries.spread(max_fpr * n_other) - queries.shift(queries.cumsum(other), 0.0)
+    fraction = fraction_before(remaining, other, queries.spread(n_other))
     return queries.reduce(np.add, relevant * fraction), np.where(n_other > 0, n_relevant, 0.0)
 
 

@@ -278,8 +278,8 @@ def average_precision(
     check_parameters("average_precision", {"divide_by": divide_by}, allowed)
     query_mean, ranked = rank_queries("average_precision", y_true, y_score, k, **over)
     ties, r = ranked.ties, ranked.relevant
-    running = np.cumsum(r) - r
-    relevant_before = running - ranked.queries.spread(running[ranked.queries.start])  # R_N
+    cumulative = np.cumsum(r) - r
+    relevant_before = cumulative - ranked.queries.spread(cumulative[ranked.queries.start])  # R_N
     t = ties.positions  # t - 1 of the formula: 0, 1, ... in each tie group
     # The numerator R_N + 1 + (t - 1) (r - 1) / (n - 1), then the other factors, in place.
     precision: Floats = ties.spread((r - 1) / np.maximum(ties.length - 1, 1)) * t
@@ -291,8 +291,8 @@ def average_precision(
     if k is not None:
         precision[rank > k] = 0.0
         n_relevant = np.minimum(n_relevant, k) if divide_by == "attainable" else n_relevant
-    total = ranked.query_rows.reduce(np.add, precision)
-    values = np.minimum(divide(total, n_relevant), 1.0)
+    precision_sum = ranked.query_rows.reduce(np.add, precision)
+    values = np.minimum(divide(precision_sum, n_relevant), 1.0)
     return query_mean.of(values, ranked.n_relevant > 0)
 
 
@@ -477,8 +477,8 @@ def _expected_reciprocal_stop(ranked: RankedQueries, unsatisfied: Floats, k: int
         term[groups] = stops.sum(axis=0)
     # 2) The probability of reaching the group.
     none_satisfies = ranked.ties.reduce(np.multiply, unsatisfied)
-    reached = ranked.queries.scan(np.multiply, none_satisfies, 1.0)
-    return ranked.queries.reduce(np.add, reached * term)
+    p_reached = ranked.queries.scan(np.multiply, none_satisfies, 1.0)
+    return ranked.queries.reduce(np.add, p_reached * term)
 
 
 def _symmetric_means(values: Floats, degree: int) -> Floats:

@@ -115,8 +115,8 @@ def order_by_score(scores: Floats, query: Indices | None) -> Indices:
     if query is None:
         return order
     # NumPy sorts short integers by counting, in linear time.
-    short = query.astype(np.uint16) if query.max() < 1 << 16 else query
-    return order[np.argsort(short[order], kind="stable")]
+    query_code = query.astype(np.uint16) if query.max() < 1 << 16 else query
+    return order[np.argsort(query_code[order], kind="stable")]
 
 
 def rank_queries(
@@ -196,27 +196,27 @@ class QueryMean:
         values = np.where(has_value, values, np.nan if self.empty == "skip" else float(self.empty))
         if self.average is None:
             return values
-        present, weight = ~np.isnan(values), self.weight
+        is_counted, weight = ~np.isnan(values), self.weight
         if weight is not None:
-            present &= weight > 0
-        if not present.any():
-            single = "All rows are one query, and y_true has rows of one kind only. "
+            is_counted &= weight > 0
+        if not is_counted.any():
+            hint = "All rows are one query, and y_true has rows of one kind only. "
             raise ValueError(
-                f"{single if len(values) == 1 else ''}There is no query to average over: none has "
+                f"{hint if len(values) == 1 else ''}There is no query to average over: none has "
                 "both a relevant row (relevance above 0) and what the metric compares it with"
                 f"{'' if weight is None else ', and a weight'}."
             )
         if weight is None:
-            return float(values[present].mean())
-        heaviest = weight[present].max()
-        return float(np.average(values[present], weights=weight[present] / heaviest))
+            return float(values[is_counted].mean())
+        max_weight = weight[is_counted].max()
+        return float(np.average(values[is_counted], weights=weight[is_counted] / max_weight))
 
 
 def divide(numerator: Floats, denominator: Floats | Indices) -> Floats:
     """Divide where the denominator is positive, and return 0 elsewhere."""
-    result = np.zeros(len(numerator))
-    np.divide(numerator, denominator, out=result, where=np.asarray(denominator) > 0)
-    return result
+    quotient = np.zeros(len(numerator))
+    np.divide(numerator, denominator, out=quotient, where=np.asarray(denominator) > 0)
+    return quotient
 
 
 class OverQueries(TypedDict, total=False):
@@ -231,8 +231,8 @@ class OverQueries(TypedDict, total=False):
 def over_queries(metric: Metric) -> Metric:
     """Show the names and defaults of `OverQueries` in the signature of a metric."""
     signature = inspect.signature(metric)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    common = inspect.signature(QueryMean.checked).parameters
-    parameters = [*own, *(common[name] for name in OverQueries.__annotations__)]
+    own_parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    shared_params = inspect.signature(QueryMean.checked).parameters
+    parameters = [*own_parameters, *(shared_params[name] for name in OverQueries.__annotations__)]
     vars(metric)["__signature__"] = signature.replace(parameters=parameters)
     return metric

@@ -70,19 +70,19 @@ def have_pair(y: Values, qid: Indices | None) -> bool:
 def _in_folds(name: str, rows: Labels, scores: Floats) -> list[float]:
     """Return a metric in each fold, or of all rows without folds; NaN where it is not defined."""
     values, fold = [], np.zeros(len(rows.y)) if rows.fold is None else rows.fold
-    for mask in (fold == k for k in np.unique(fold)):
-        qid = None if rows.qid is None else rows.qid[mask]
+    for in_fold in (fold == k for k in np.unique(fold)):
+        qid = None if rows.qid is None else rows.qid[in_fold]
         values.append(float("nan"))
         with suppress(ValueError):  # no pair, no relevant row, or NDCG of a negative grade
-            values[-1] = ranking_scorer(name).measure(rows.y[mask], scores[mask], qid=qid)
+            values[-1] = ranking_scorer(name).measure(rows.y[in_fold], scores[in_fold], qid=qid)
     return values
 
 
 def measure(name: str, rows: Labels, scores: Floats) -> Measured:
     """Return a metric, its values in folds, and its interval; NaN if not defined."""
     folds = _in_folds(name, rows, scores)
-    defined = [value for value in folds if not np.isnan(value)] or [np.nan]
-    measured = Measured(float(np.mean(defined)), None, folds if rows.fold is not None else [])
+    valid = [value for value in folds if not np.isnan(value)] or [np.nan]
+    measured = Measured(float(np.mean(valid)), None, folds if rows.fold is not None else [])
     with suppress(ValueError):  # fewer than two queries with a pair in a fold, or NaN
         interval = estimate(name, rows, scores)
         counts = np.unique(rows.y, return_counts=True)[1]  # of each class or grade
@@ -96,15 +96,15 @@ def compare_with_best(names: list[str], rows: Labels, scores: Mapping[str, Float
     """Measure rankings, and compare each with the best by each metric, if all have intervals."""
     table = {}
     for name in names:
-        column = table[name] = {model: measure(name, rows, scores[model]) for model in scores}
-        best = max(column, key=lambda model: column[model].mean)
-        if all(measured.interval for measured in column.values()):
-            for model in column.keys() - {best}:
-                gap = estimate(name, rows, scores[best], scores[model])
+        by_model = table[name] = {model: measure(name, rows, scores[model]) for model in scores}
+        best = max(by_model, key=lambda model: by_model[model].mean)
+        if all(measured.interval for measured in by_model.values()):
+            for model in by_model.keys() - {best}:
+                lead = estimate(name, rows, scores[best], scores[model])
                 # The best is chosen from the same data. Dividing the error rate by the number of
                 # the others still bounds the probability that the true best is starred (Hsu1981).
-                is_worse = gap.p_value < 0.05 / (len(column) - 1)
-                column[model] = replace(column[model], below_best=gap, is_worse=is_worse)
+                is_worse = lead.p_value < 0.05 / (len(by_model) - 1)
+                by_model[model] = replace(by_model[model], below_best=lead, is_worse=is_worse)
     return table
 
 
@@ -124,17 +124,17 @@ def estimate(name: str, rows: Labels, *scores: Floats) -> Any:
         return interval_within_unit(drawn[0]) if is_interval else comparison(drawn[0] - drawn[1])
     # 3) Rows, or queries, are the draws.
     if name == "auc":
-        of_auc = metrics.auc_interval if is_interval else metrics.compare_auc
-        return of_auc(rows.y, *scores, qid=rows.qid, fold=rows.fold)
+        auc_function = metrics.auc_interval if is_interval else metrics.compare_auc
+        return auc_function(rows.y, *scores, qid=rows.qid, fold=rows.fold)
     if rows.qid is not None:
         values = [ranking_scorer(name).of_queries(rows.y, score, qid=rows.qid) for score in scores]
-        of_queries = metrics.bootstrap_interval if is_interval else metrics.compare_rankings
-        return of_queries(*values, **_RESAMPLING)
+        query_function = metrics.bootstrap_interval if is_interval else metrics.compare_rankings
+        return query_function(*values, **_RESAMPLING)
     kind, _, rate = name.partition("@")
     if kind != "tpr":
         raise ValueError(f"{name} of one list has no interval")
-    of_tpr = metrics.tpr_at_fpr_interval if is_interval else metrics.compare_tpr_at_fpr
-    return of_tpr(rows.y, *scores, max_fpr=float(rate), fold=rows.fold)
+    tpr_function = metrics.tpr_at_fpr_interval if is_interval else metrics.compare_tpr_at_fpr
+    return tpr_function(rows.y, *scores, max_fpr=float(rate), fold=rows.fold)
 
 
 def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
@@ -144,9 +144,9 @@ def _over_folds(name: str, rows: Labels, *scores: Floats) -> RankingComparison:
     an unknown one: NaN.
     """
     values = np.array([_in_folds(name, rows, score) for score in scores])
-    of_folds = values[0] - (values[1] if len(values) > 1 else 0)
-    low, high, p_value = over_folds(of_folds, float(rows.ratio or 0))
-    mean = float(of_folds.mean())
+    fold_values = values[0] - (values[1] if len(values) > 1 else 0)
+    low, high, p_value = over_folds(fold_values, float(rows.ratio or 0))
+    mean = float(fold_values.mean())
     if len(values) == 1:
         low, high = np.clip(np.nan_to_num([low, high], nan=mean), 0.0, 1.0).tolist()
     n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))

@@ -122,16 +122,16 @@ class Influence:
         """Return the standard error; ValueError for a stratum of one draw."""
         is_drawn = self.stratum >= 0
         stratum = self.stratum[is_drawn]
-        n = np.bincount(stratum)[stratum]
-        if (n == 1).any():
-            draws = (
+        n_draws = np.bincount(stratum)[stratum]
+        if (n_draws == 1).any():
+            requirement = (
                 "queries with rows of different relevance are needed, in every fold that has one"
             )
             if self.freedom is None:
-                draws = "rows of each class are needed, in every fold that has both"
-            raise ValueError(f"At least two {draws}, to estimate their variance. Got one.")
+                requirement = "rows of each class are needed, in every fold that has both"
+            raise ValueError(f"At least two {requirement}, to estimate their variance. Got one.")
         # A sum of squares around the mean of n draws is too small by (n - 1) / n.
-        deviation = self.of_draws[is_drawn] * np.sqrt(n / (n - 1))
+        deviation = self.of_draws[is_drawn] * np.sqrt(n_draws / (n_draws - 1))
         error = float(np.sqrt(deviation @ deviation))
         return error if error > METRIC_ROUNDING else 0.0
 
@@ -158,16 +158,16 @@ def _auc_by_row(rows: ScoredRows, folds: Indices) -> Influence:
     The strata are the two classes of each fold, or a whole graded fold: there a row may be above
     some rows and below others. Folds without a pair have no AUC and do not count.
     """
-    in_fold = replace(rows, qid=folds)  # rows of different folds are not compared
-    below, above = count_pairs(in_fold), count_pairs(in_fold.reversed())
+    by_fold = replace(rows, qid=folds)  # rows of different folds are not compared
+    below, above = count_pairs(by_fold), count_pairs(by_fold.reversed())
     below.require_pairs()
     wrong_below, wrong_above = below.outscored + below.tied / 2, above.outscored + above.tied / 2
-    pairs = np.bincount(folds, below.total)
-    has_auc = pairs > 0
-    wrong = np.bincount(folds, wrong_below) / np.maximum(pairs, 1)  # 1 - AUC of each fold
+    n_pairs = np.bincount(folds, below.total)
+    has_auc = n_pairs > 0
+    wrong = np.bincount(folds, wrong_below) / np.maximum(n_pairs, 1)  # 1 - AUC of each fold
     # The pairs of a row have fewer errors than as many pairs of its fold: by this excess.
-    excess = wrong[folds] * (below.total + above.total) - wrong_below - wrong_above
-    of_rows = excess / np.maximum(pairs * has_auc.sum(), 1)[folds]
+    error_excess = wrong[folds] * (below.total + above.total) - wrong_below - wrong_above
+    of_rows = error_excess / np.maximum(n_pairs * has_auc.sum(), 1)[folds]
     is_below, is_above = below.total > 0, above.total > 0
     is_graded = np.bincount(folds, is_above & is_below) > 0
     stratum = np.where(has_auc[folds], 2 * folds + (is_below & ~is_graded[folds]), -1)
@@ -184,20 +184,20 @@ def _auc_by_query(rows: ScoredRows, folds: Indices) -> Influence:
     below = count_pairs(rows)
     below.require_pairs()
     pairs = np.bincount(rows.query, below.total, rows.n_queries)
-    wrong = np.bincount(rows.query, below.outscored + below.tied / 2, rows.n_queries)
+    errors = np.bincount(rows.query, below.outscored + below.tied / 2, rows.n_queries)
     paired = np.flatnonzero(pairs)  # queries
-    pairs, wrong, fold = pairs[paired], wrong[paired], fold_of_queries(folds, rows.query)[paired]
+    pairs, errors, fold = pairs[paired], errors[paired], fold_of_queries(folds, rows.query)[paired]
     fold = np.unique(fold, return_inverse=True)[1].ravel()
-    n, all_pairs, all_wrong = (np.bincount(fold, counts) for counts in (None, pairs, wrong))
-    error = all_wrong / all_pairs  # 1 - AUC of each fold
+    n, fold_pairs, fold_errors = (np.bincount(fold, counts) for counts in (None, pairs, errors))
+    error = fold_errors / fold_pairs  # 1 - AUC of each fold
     # The only query of a fold leaves no pair; its influence is zero, because n - 1 is.
-    without = (all_wrong[fold] - wrong) / np.maximum(all_pairs[fold] - pairs, 1)
+    left_out_error = (fold_errors[fold] - errors) / np.maximum(fold_pairs[fold] - pairs, 1)
     of_queries, stratum = np.zeros(rows.n_queries), np.full(rows.n_queries, -1)
-    of_queries[paired] = (1 - 1 / n[fold]) * (without - error[fold]) / len(n)
+    of_queries[paired] = (1 - 1 / n[fold]) * (left_out_error - error[fold]) / len(n)
     stratum[paired] = fold
     # Kish's effective number of queries of each fold.
-    n_equal = 1 / np.bincount(fold, (pairs / all_pairs[fold]) ** 2)
-    freedom = max(1.0, float((n_equal - 1).sum()))
+    n_effective = 1 / np.bincount(fold, (pairs / fold_pairs[fold]) ** 2)
+    freedom = max(1.0, float((n_effective - 1).sum()))
     return Influence(1 - float(error.mean()), of_queries, stratum, freedom)
 
 
@@ -214,12 +214,12 @@ def fold_of_queries(folds: Indices, query: Indices) -> Indices:
     return fold
 
 
-def fraction_before(room: Floats, other: Floats, total: Floats | float) -> Floats:
+def fraction_before(remaining: Floats, other: Floats, total: Floats | float) -> Floats:
     """Return the fraction of each step of an ROC curve to the left of a false positive rate.
 
     Parameters
     ----------
-    room : ndarray
+    remaining : ndarray
         Number of other rows that the rate allows, minus those above the step.
     other : ndarray
         Other rows of the step, joined with its relevant rows by a straight line.
@@ -231,9 +231,9 @@ def fraction_before(room: Floats, other: Floats, total: Floats | float) -> Float
     ndarray
         Fractions from 0 to 1. A vertical step at the rate itself counts as to its left.
     """
-    # Not `room >= 0`: a product such as 0.29 * 100 may be rounded below the whole number.
-    fraction = np.asarray(room >= -METRIC_ROUNDING * total, dtype=np.float64)
-    return np.divide(np.clip(room, 0.0, other), other, out=fraction, where=other > 0)
+    # Not `remaining >= 0`: a product such as 0.29 * 100 may be rounded below the whole number.
+    fraction = np.asarray(remaining >= -METRIC_ROUNDING * total, dtype=np.float64)
+    return np.divide(np.clip(remaining, 0.0, other), other, out=fraction, where=other > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,9 +384,9 @@ def around(
     is_zero = abs(value) <= METRIC_ROUNDING
     if error <= METRIC_ROUNDING and not is_zero:
         return np.nan, np.nan, np.nan
-    half = error * float(distribution.ppf((1 + confidence) / 2))
+    half_width = error * float(distribution.ppf((1 + confidence) / 2))
     p_value = 1.0 if is_zero else 2 * float(distribution.sf(abs(value) / error))
-    return value - half, value + half, p_value
+    return value - half_width, value + half_width, p_value
 
 
 def changes_in_samples(
@@ -398,11 +398,11 @@ def changes_in_samples(
         draws = np.flatnonzero(strata == stratum)
         n, batch = len(draws), max(1, BATCH_VALUES // len(draws))
         for start in range(0, n_resamples, batch):
-            size = min(batch, n_resamples - start)
+            n_samples = min(batch, n_resamples - start)
             # Draw n of n in each sample of the batch, and count by (sample, draw).
-            cells = np.repeat(np.arange(size), n) * n + rng.randint(n, size=size * n)
-            counts = np.bincount(cells, minlength=size * n).reshape(size, n)
-            changes[start : start + size] += (counts - 1) @ influences[:, draws].T
+            cell = np.repeat(np.arange(n_samples), n) * n + rng.randint(n, size=n_samples * n)
+            counts = np.bincount(cell, minlength=n_samples * n).reshape(n_samples, n)
+            changes[start : start + n_samples] += (counts - 1) @ influences[:, draws].T
     return changes
 
 
@@ -410,9 +410,9 @@ def wilson(share: Floats | float, n: Floats | int, confidence: float) -> tuple[F
     """Return Wilson's score interval of a share of n rows; NaN for no rows."""
     z = float(stats.norm.ppf((1 + confidence) / 2))
     n = np.where(np.asarray(n) > 0, n, np.nan)
-    middle = (share * n + z * z / 2) / (n + z * z)
-    half = z * np.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
-    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+    centre = (share * n + z * z / 2) / (n + z * z)
+    half_width = z * np.sqrt(share * (1 - share) * n + z * z / 4) / (n + z * z)
+    return np.clip(centre - half_width, 0.0, share), np.clip(centre + half_width, share, 1.0)
 
 
 def over_folds(

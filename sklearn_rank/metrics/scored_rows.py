@@ -73,11 +73,11 @@ class ScoredRows:
         weight = check_weight(sample_weight, len(y))
         codes = None if qid is None else check_qid(qid, len(y))
         n_queries = 1 if codes is None else int(codes.max()) + 1
-        kept = weight > 0
-        if not kept.all():
-            y, score, weight = y[kept], score[kept], weight[kept]
-            codes = None if codes is None else codes[kept]
-        return cls(y, score, codes, weight, kept, n_queries)
+        is_kept = weight > 0
+        if not is_kept.all():
+            y, score, weight = y[is_kept], score[is_kept], weight[is_kept]
+            codes = None if codes is None else codes[is_kept]
+        return cls(y, score, codes, weight, is_kept, n_queries)
 
     @classmethod
     def with_relevance(
@@ -98,8 +98,8 @@ class ScoredRows:
         For measures of ratios of weights: very small or large weights are scaled by a power of
         two that makes the largest weight of a row in a pair about one.
         """
-        heaviest = float(self.weight[self._is_paired].max(initial=0.0)) or self.weight.max()
-        exponent = int(np.frexp(heaviest)[1])
+        max_weight = float(self.weight[self._is_paired].max(initial=0.0)) or self.weight.max()
+        exponent = int(np.frexp(max_weight)[1])
         if abs(exponent) <= _MODERATE and self.weight.max() < 2.0**_MODERATE:
             return self
         with np.errstate(over="ignore", under="ignore"):
@@ -109,9 +109,9 @@ class ScoredRows:
 
     def with_moderate_weights_in(self, group: Indices) -> ScoredRows:
         """Scale the weights in each group, for measures of ratios of weights within groups."""
-        heaviest = np.zeros(int(group.max()) + 1)
-        np.maximum.at(heaviest, group, self.weight)
-        exponent = np.frexp(heaviest)[1]
+        max_weight = np.zeros(int(group.max()) + 1)
+        np.maximum.at(max_weight, group, self.weight)
+        exponent = np.frexp(max_weight)[1]
         if (np.abs(exponent) <= _MODERATE).all():
             return self
         with np.errstate(under="ignore"):
@@ -178,16 +178,16 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
     level = np.unique(rows.y, return_inverse=True)[1].ravel()
     if level.max() == 1 and rows.query.max() == 0 and np.all(rows.weight == 1):
         return _of_two_classes(rows.score, level == 1, margin)
-    by_key = np.argsort(rows.score, kind="stable")
+    key_order = np.argsort(rows.score, kind="stable")
     n_digits = max(1, int(level.max()).bit_length())
     for digit in range(n_digits):
         # 2) Groups of rows that agree in all higher digits, each in ascending order of scores.
         is_above, key = (level >> digit) & 1, rows.score
         if margin:
             key = np.where(is_above == 1, rows.score, rows.score + margin)
-            by_key = np.argsort(key, kind="stable")
+            key_order = np.argsort(key, kind="stable")
         group = (rows.query << (n_digits - digit - 1)) + (level >> (digit + 1))
-        order = by_key[np.argsort(group[by_key], kind="stable")]
+        order = key_order[np.argsort(group[key_order], kind="stable")]
         above = is_above[order]
         ties, groups = nested_runs(group[order], key[order])
         # 3) The weight of ones with a score up to that of each tie group. Sums over tie groups come
@@ -196,20 +196,20 @@ def count_pairs(rows: ScoredRows, margin: float = 0.0) -> PairCounts:
         not_higher = groups.cumsum(tied)
         total = groups.spread(not_higher[groups.end - 1])
         # 4) Each zero counts the ones of its group.
-        below = np.flatnonzero(above == 0)
-        row, tie = order[below], ties.spread(np.arange(ties.n_groups))[below]
-        counts.total[row] += total[tie]
-        counts.outscored[row] += groups.shift(not_higher, 0.0)[tie]
-        counts.tied[row] += tied[tie]
+        zeros = np.flatnonzero(above == 0)
+        row, tie_group = order[zeros], ties.spread(np.arange(ties.n_groups))[zeros]
+        counts.total[row] += total[tie_group]
+        counts.outscored[row] += groups.shift(not_higher, 0.0)[tie_group]
+        counts.tied[row] += tied[tie_group]
     return counts
 
 
 def _of_two_classes(score: Floats, is_above: Mask, margin: float) -> PairCounts:
     """Return the counts of one unweighted list of two classes, faster: by a sort of each class."""
-    below = np.flatnonzero(~is_above)
-    below = below[np.argsort(score[below])]
-    above = np.sort(score[is_above])
+    lower_rows = np.flatnonzero(~is_above)
+    lower_rows = lower_rows[np.argsort(score[lower_rows])]
+    upper_scores = np.sort(score[is_above])
     outscored, not_higher = np.zeros((2, len(score)))
-    outscored[below] = np.searchsorted(above, score[below] + margin, side="left")
-    not_higher[below] = np.searchsorted(above, score[below] + margin, side="right")
-    return PairCounts(np.where(is_above, 0.0, len(above)), outscored, not_higher - outscored)
+    outscored[lower_rows] = np.searchsorted(upper_scores, score[lower_rows] + margin, side="left")
+    not_higher[lower_rows] = np.searchsorted(upper_scores, score[lower_rows] + margin, side="right")
+    return PairCounts(np.where(is_above, 0.0, len(upper_scores)), outscored, not_higher - outscored)

@@ -80,12 +80,12 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
     try:
         if match is None:
             raise ValueError
-        metric, text = _METRICS[match[1]], match[2]
-        if text is None and not metric.required:
+        metric, argument = _METRICS[match[1]], match[2]
+        if argument is None and not metric.required:
             return metric.function, {}
-        _, allowed = _PARAMETERS[metric.parameter]
-        value = (int if allowed.integer else float)(text or "")
-        if not allowed.allows(value):
+        _, constraint = _PARAMETERS[metric.parameter]
+        value = (int if constraint.integer else float)(argument or "")
+        if not constraint.allows(value):
             raise ValueError
         return metric.function, {metric.parameter: value}
     except (KeyError, ValueError):
@@ -96,12 +96,12 @@ def _parse(name: str | Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
 
 def _names() -> str:
     """Return the allowed names, for an error."""
-    forms = []
+    names = []
     for name, metric in _METRICS.items():
-        forms += [] if metric.required else [name]
-        forms += [f"{name}@{_PARAMETERS[metric.parameter][0]}"] if metric.parameter else []
+        names += [] if metric.required else [name]
+        names += [f"{name}@{_PARAMETERS[metric.parameter][0]}"] if metric.parameter else []
     k, p, a = (str(rule).replace(" in ", f" {name} in ") for name, rule in _PARAMETERS.values())
-    return f"one of {', '.join(forms)}, with {k}, {p} and {a}, or a function"
+    return f"one of {', '.join(names)}, with {k}, {p} and {a}, or a function"
 
 
 def scoring_method(estimator: Any) -> str:
@@ -127,9 +127,9 @@ def requested(estimator: Any, method: str, qid: Any, alias: Any = None) -> dict[
 def routed_scores(owner: str, estimator: Any, X: Any, qid: Any, alias: Any = None) -> Floats:
     """Return one score for each row; steps that request qid, under its alias if any, get it."""
     # The wrapper routes no metadata, so that its inner estimator scores rows that need qid.
-    method, wrapped = scoring_method(estimator), _without_wrapper(estimator)
-    metadata = requested(wrapped, method, qid, alias)
-    scores = scores_of(wrapped if metadata else estimator, X, **metadata)
+    method, unwrapped = scoring_method(estimator), _without_wrapper(estimator)
+    metadata = requested(unwrapped, method, qid, alias)
+    scores = scores_of(unwrapped if metadata else estimator, X, **metadata)
     if scores.ndim != 1:
         raise ValueError(
             f"{owner} needs one score for each row. {method} of "
@@ -239,8 +239,8 @@ def _without_wrapper(estimator: Any) -> Any:
     """Return the estimator inside a search or a frozen estimator, which route no qid."""
     if isinstance(estimator, FrozenEstimator):
         return _without_wrapper(estimator.estimator)
-    best = getattr(estimator, "best_estimator_", None)
-    return estimator if best is None else _without_wrapper(best)
+    best_estimator = getattr(estimator, "best_estimator_", None)
+    return estimator if best_estimator is None else _without_wrapper(best_estimator)
 
 
 def last_step(estimator: Any) -> Any:

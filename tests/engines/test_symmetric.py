@@ -16,7 +16,7 @@ from sklearn_rank._core import parallel
 from sklearn_rank.engines import _symmetric, _symmetric_leaves, _symmetric_splits
 from sklearn_rank.engines.symmetric_trees import SymmetricTrees
 
-FEW = {"HEAVY": 0.07, "SINGLE_LEVELS": 10}
+FEW = {"HEAVY_SHARE": 0.07, "SINGLE_LEVELS": 10}
 """Limits for few rows: the share of a row that is always drawn, and of levels split singly."""
 
 

@@ -5,13 +5,13 @@ from math import comb, sqrt
 
 import numpy as np
 
-PRIOR_ROWS, SINGLE_LEVELS, HEAVY = 3.0, 64, 0.01
+PRIOR_ROWS, SINGLE_LEVELS, HEAVY_SHARE = 3.0, 64, 0.01
 STEPS, HALVINGS, SWEEPS = 5, 10, 20
 
 
 def multiples(weight, uniform, share):
     """By how much each row counts in the choice of splits: those not drawn do not."""
-    is_heavy = weight > HEAVY * sum(weight)
+    is_heavy = weight > HEAVY_SHARE * sum(weight)
     return np.where(is_heavy, 1.0, np.where(uniform < share, 1 / share, 0.0))
 
 

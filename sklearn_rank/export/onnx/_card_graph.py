@@ -96,31 +96,31 @@ def to_onnx(card: Card | Scorecard, *, name: str = "score") -> Any:
 
 def _bins(graph: GraphBuilder, variable: Variable, values: str) -> str:
     """Return the bins of a variable, from values of shape (n_rows, 1)."""
-    other, kind = variable.n_bins - 1, variable.kind
+    other_bin, kind = variable.n_bins - 1, variable.kind
     bin_of = [(value, index) for index, b in enumerate(variable.listed()) for value in b.values]
     if kind == "number":
         is_above = graph.node("Greater", values, np.array(variable.thresholds, dtype=np.float64))
         bins = _sum_where(graph, is_above, [1] * len(variable.thresholds), 0)
-        flat = graph.node("Squeeze", values, [1])
+        values_1d = graph.node("Squeeze", values, [1])
         for code, index in bin_of:
-            is_code = graph.node("Equal", flat, [float(code)])
+            is_code = graph.node("Equal", values_1d, [float(code)])
             bins = graph.node("Where", is_code, [index], bins)
     elif kind == "str":
         # An empty string is missing, unless it is a category.
         bins_of = {"": variable.missing, **dict(bin_of)}
-        return graph.look_up(graph.node("Squeeze", values, [1]), bins_of, other)
+        return graph.look_up(graph.node("Squeeze", values, [1]), bins_of, other_bin)
     else:
         categories = np.array([value for value, _ in bin_of], dtype=_TYPES.get(kind, np.float64))
         is_equal = graph.node("Equal", values, categories)
-        bins = _sum_where(graph, is_equal, [index - other for _, index in bin_of], other)
+        bins = _sum_where(graph, is_equal, [index - other_bin for _, index in bin_of], other_bin)
         if kind != "float":
             return bins
-        flat = graph.node("Squeeze", values, [1])
-    return graph.node("Where", graph.node("IsNaN", flat), [variable.missing], bins)
+        values_1d = graph.node("Squeeze", values, [1])
+    return graph.node("Where", graph.node("IsNaN", values_1d), [variable.missing], bins)
 
 
 def _sum_where(graph: GraphBuilder, is_true: str, gains: list[int], start: int) -> str:
     """Return start plus the gains where a condition of shape (n_rows, n_gains) holds."""
-    added = graph.node("Where", is_true, np.array(gains, dtype=np.int64), [0])
-    total = graph.node("ReduceSum", added, [1], keepdims=0)
+    selected = graph.node("Where", is_true, np.array(gains, dtype=np.int64), [0])
+    total = graph.node("ReduceSum", selected, [1], keepdims=0)
     return graph.node("Add", total, [start])

@@ -19,24 +19,24 @@ def columns_of(graph: OperatorGraph, inputs: Sequence[GraphInput], codes: Any) -
     n_columns = 0
     for block in inputs:
         features = range(len(position), len(position) + block.n_columns)
-        coded = [j for j in features if j in code_of]
-        if block.is_text and len(coded) < block.n_columns:
+        coded_features = [j for j in features if j in code_of]
+        if block.is_text and len(coded_features) < block.n_columns:
             raise ValueError(
                 f"{graph.owner} takes strings only for categorical features. Input {block.name!r}, "
                 f"of features {features[0]} to {features[-1]}, has strings."
             )
         position += range(n_columns, n_columns + block.n_columns)
-        name = block.name if block.is_text else graph.cast(block.name, np.float64)
+        table = block.name if block.is_text else graph.cast(block.name, np.float64)
         if not block.is_text:
-            columns.append(name)
+            columns.append(table)
             n_columns += block.n_columns
-        for j in coded:
-            x = graph.node("Gather", name, [j - features[0]], axis=1)
-            columns.append(_codes(graph, x, code_of[j], block.is_text))
+        for j in coded_features:
+            column = graph.node("Gather", table, [j - features[0]], axis=1)
+            columns.append(_codes(graph, column, code_of[j], block.is_text))
             position[j] = n_columns
             n_columns += 1
-    name = columns[0] if len(columns) == 1 else graph.node("Concat", *columns, axis=1)
-    return graph.node("Gather", name, position, axis=1) if code_of else name
+    table = columns[0] if len(columns) == 1 else graph.node("Concat", *columns, axis=1)
+    return graph.node("Gather", table, position, axis=1) if code_of else table
 
 
 def _learned_codes(codes: Any) -> dict[int, dict[Any, int]]:
@@ -51,7 +51,7 @@ def _learned_codes(codes: Any) -> dict[int, dict[Any, int]]:
     }
 
 
-def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -> str:
+def _codes(graph: OperatorGraph, column: str, codes: dict[Any, int], is_text: bool) -> str:
     """Return the codes of a column of shape (n_rows, 1), NaN where there is none."""
     if any(isinstance(category, str) != is_text for category in codes):
         raise ValueError(
@@ -59,11 +59,11 @@ def _codes(graph: OperatorGraph, x: str, codes: dict[Any, int], is_text: bool) -
             f"and the input of this feature has {'strings' if is_text else 'numbers'}."
         )
     if is_text:
-        code = graph.cast(graph.look_up(x, codes or {"": -1}, -1), np.float64)
+        code = graph.cast(graph.look_up(column, codes or {"": -1}, -1), np.float64)
     else:
         categories = np.array([list(codes)], dtype=np.float64)
-        is_equal = graph.cast(graph.node("Equal", x, categories), np.float64)
+        is_equal = graph.cast(graph.node("Equal", column, categories), np.float64)
         # Codes plus one, so that -1 is left where the value is no category.
-        counted = np.array([*codes.values()], dtype=np.float64)[:, np.newaxis] + 1.0
-        code = graph.node("Sub", graph.node("MatMul", is_equal, counted), 1.0)
+        codes_plus_1 = np.array([*codes.values()], dtype=np.float64)[:, np.newaxis] + 1.0
+        code = graph.node("Sub", graph.node("MatMul", is_equal, codes_plus_1), 1.0)
     return graph.node("Where", graph.node("Less", code, 0.0), np.nan, code)

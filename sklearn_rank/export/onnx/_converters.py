@@ -133,9 +133,9 @@ def _set_types(operator: Any) -> None:
     """Set the types of the outputs, again where skl2onnx has changed them."""
     types = import_onnx("to_onnx", "skl2onnx.common.data_types")
     if len(operator.outputs) == 2:
-        kinds = {"b": "Boolean", "i": "Int64", "f": "Double"}
-        kind = kinds.get(_classes(operator.raw_operator).dtype.kind, "String")
-        operator.outputs[0].type = getattr(types, f"{kind}TensorType")([None])
+        type_names = {"b": "Boolean", "i": "Int64", "f": "Double"}
+        type_name = type_names.get(_classes(operator.raw_operator).dtype.kind, "String")
+        operator.outputs[0].type = getattr(types, f"{type_name}TensorType")([None])
     operator.outputs[-1].type = types.DoubleTensorType([None])
 
 
@@ -193,10 +193,10 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
         )
     graph = OperatorGraph(scope, container, "SimpleImputer")
     rows = columns_of(graph, graph_inputs(operator), None)
-    filling = imputer.statistics_.astype(np.float64)
+    fill_values = imputer.statistics_.astype(np.float64)
     is_nan = graph.node("IsNaN", rows)
-    filled = graph.node("Where", is_nan, filling, rows)
-    columns = [graph.node("Gather", filled, np.flatnonzero(~np.isnan(filling)), axis=1)]
+    filled = graph.node("Where", is_nan, fill_values, rows)
+    columns = [graph.node("Gather", filled, np.flatnonzero(~np.isnan(fill_values)), axis=1)]
     if imputer.add_indicator:
         was_nan = graph.node("Gather", is_nan, imputer.indicator_.features_, axis=1)
         columns.append(graph.cast(was_nan, np.float64))
@@ -238,14 +238,14 @@ def _of_estimators(graph: OperatorGraph, X: str, ranker: Any) -> str:
     if rules.estimators and all(hasattr(e, "tree_") for e in rules.estimators):
         trees = [tree_of_sklearn(estimator) for estimator in rules.estimators]
         # These trees compare single precision with double thresholds.
-        single = graph.cast(graph.cast(X, np.float32), np.float64)
-        leaves = leaf_values(graph, single, n_columns, trees, "BRANCH_LEQ")
+        single_X = graph.cast(graph.cast(X, np.float32), np.float64)
+        leaves = leaf_values(graph, single_X, n_columns, trees, "BRANCH_LEQ")
         return graph.node("Add", total, linear_scores(graph, leaves, factors))
     for estimator, factor in zip(rules.estimators, factors.tolist(), strict=True):
-        about = f"weak_ranker={type(estimator).__name__}(...)"
-        prediction, *_ = graph.converted(X, n_columns, estimator, about)
-        values = graph.cast(prediction, np.float64)
-        weighted = graph.node("Mul", graph.node("Reshape", values, [-1]), factor)
+        description = f"weak_ranker={type(estimator).__name__}(...)"
+        prediction, *_ = graph.converted(X, n_columns, estimator, description)
+        column = graph.cast(prediction, np.float64)
+        weighted = graph.node("Mul", graph.node("Reshape", column, [-1]), factor)
         total = graph.node("Add", total, weighted)
     return total
 
@@ -280,8 +280,8 @@ def _of_trees(graph: OperatorGraph, X: str, ranker: Any) -> str:
     leaves = leaf_values(graph, X, ranker.n_features_in_, trees, comparison)
     # One after the other, so that sums in single precision are those of the engine.
     sums = graph.node("CumSum", leaves, 1)
-    last = graph.node("Gather", sums, len(trees) - 1, axis=1)
-    return graph.cast(last, np.float64)
+    final_sum = graph.node("Gather", sums, len(trees) - 1, axis=1)
+    return graph.cast(final_sum, np.float64)
 
 
 def _of_ensemble(graph: OperatorGraph, X: str, ensemble: RankingEnsemble) -> str:
@@ -296,15 +296,15 @@ def _of_ensemble(graph: OperatorGraph, X: str, ensemble: RankingEnsemble) -> str
 def _of_member(graph: OperatorGraph, X: str, member: Any, name: str) -> str:
     """Return the scores of a member; of a pipeline or a search those of its last step."""
     *steps, model = steps_of(member)
-    n_columns, about = member.n_features_in_, f"member {name!r}, {type(model).__name__}(...),"
+    n_columns, description = member.n_features_in_, f"member {name!r}, {type(model).__name__}(...),"
     for step in steps:
         if step not in (None, "passthrough"):
-            X, *_ = graph.converted(X, n_columns, step, about)
+            X, *_ = graph.converted(X, n_columns, step, description)
             X, n_columns = graph.cast(X, np.float64), None
     if type(model) in _SCORES:
         return _scores(graph, [GraphInput(X, model.n_features_in_)], model)
     is_raw = scoring_method(model) == "decision_function"
-    *_, values = graph.converted(X, n_columns, model, about, is_raw)
+    *_, values = graph.converted(X, n_columns, model, description, is_raw)
     values = graph.cast(values, np.float64)
     if is_classifier(model):
         values = graph.node("Gather", values, [-1], axis=1)

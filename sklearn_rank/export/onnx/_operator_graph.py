@@ -46,7 +46,7 @@ def steps_of(model: Any) -> list[Any]:
     if hasattr(model, "best_estimator_"):
         return steps_of(model.best_estimator_)
     if hasattr(model, "steps"):
-        return [inner for _, step in model.steps for inner in steps_of(step)]
+        return [inner_step for _, step in model.steps for inner_step in steps_of(step)]
     return [model]
 
 

@@ -58,23 +58,23 @@ def step_scores(graph: GraphBuilder, X: str, steps: Sequence[StepFunction]) -> s
 def _gains(step: StepFunction) -> tuple[float, dict[str, tuple[Floats, Floats]]]:
     """Return a constant, and values and gains by the kind of the comparison."""
     bins, values = step.bins, step.values
-    ordinary = np.append(values[: bins.n_values], values[-1])
+    bin_values = np.append(values[: bins.n_values], values[-1])
     if bins.categories is None:
-        start, thresholds, codes = ordinary[0], bins.thresholds, np.zeros(0)
+        base, thresholds, codes = bin_values[0], bins.thresholds, np.zeros(0)
     else:  # a code without a bin, and one that is no category, are missing
-        start, thresholds = values[-1], np.zeros(0)
+        base, thresholds = values[-1], np.zeros(0)
         codes = np.flatnonzero(bins.categories >= 0).astype(np.float64)
-    plain = StepFunction(
-        step.feature, FeatureBins(bins.thresholds, categories=bins.categories), ordinary
+    regular = StepFunction(
+        step.feature, FeatureBins(bins.thresholds, categories=bins.categories), bin_values
     )
-    equal = np.concatenate([codes, bins.special])
-    gain = np.concatenate([plain(codes) - start, step(bins.special) - plain(bins.special)])
-    rises = np.diff(ordinary[:-1]) if bins.categories is None else np.zeros(0)
-    missing = np.array([values[-1] - start])
-    return float(start), {
-        "Greater": (thresholds, rises),
-        "Equal": (equal, gain),
-        "IsNaN": (np.zeros(1), missing),
+    code_values = np.concatenate([codes, bins.special])
+    gain = np.concatenate([regular(codes) - base, step(bins.special) - regular(bins.special)])
+    increments = np.diff(bin_values[:-1]) if bins.categories is None else np.zeros(0)
+    missing_gain = np.array([values[-1] - base])
+    return float(base), {
+        "Greater": (thresholds, increments),
+        "Equal": (code_values, gain),
+        "IsNaN": (np.zeros(1), missing_gain),
     }
 
 
@@ -116,11 +116,11 @@ def _sigmoid(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
 
 
 def _cosine(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
-    length = graph.node("Sqrt", _sum_last(graph, graph.node("Mul", X, X), keepdims=1))
-    is_short = graph.node("Less", length, _SHORT)
-    X = graph.node("Div", X, graph.node("Where", is_short, 1.0, length))
-    lengths = np.sqrt((rows**2).sum(axis=1, keepdims=True))
-    return graph.node("MatMul", X, (rows / np.where(lengths < _SHORT, 1.0, lengths)).T)
+    norm = graph.node("Sqrt", _sum_last(graph, graph.node("Mul", X, X), keepdims=1))
+    is_short = graph.node("Less", norm, _SHORT)
+    X = graph.node("Div", X, graph.node("Where", is_short, 1.0, norm))
+    row_norms = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    return graph.node("MatMul", X, (rows / np.where(row_norms < _SHORT, 1.0, row_norms)).T)
 
 
 def _laplacian(graph: GraphBuilder, X: str, rows: Floats, ranker: Any) -> str:
@@ -170,12 +170,12 @@ def mapped_scores(graph: GraphBuilder, scores: str, score_map: ScoreMap) -> str:
     column = graph.node("Unsqueeze", scores, [1])
     is_reached = graph.node("GreaterOrEqual", column, score_map.score)
     piece = graph.node("ReduceSum", graph.cast(is_reached, np.int64), [-1], keepdims=0)
-    start, length, low, rise, bottom, high = (
+    start, length, start_value, rise, lowest, highest = (
         graph.node("Gather", table, piece) for table in score_map.pieces
     )
-    share = graph.node("Div", graph.node("Sub", graph.node("Mul", scores, 0.5), start), length)
-    value = graph.node("Add", low, graph.node("Mul", share, rise))
-    return graph.node("Max", graph.node("Min", value, high), bottom)
+    fraction = graph.node("Div", graph.node("Sub", graph.node("Mul", scores, 0.5), start), length)
+    value = graph.node("Add", start_value, graph.node("Mul", fraction, rise))
+    return graph.node("Max", graph.node("Min", value, highest), lowest)
 
 
 def _log_odds(graph: GraphBuilder, probability: str) -> str:
@@ -184,6 +184,6 @@ def _log_odds(graph: GraphBuilder, probability: str) -> str:
     odds = graph.node("Sub", graph.node("Log", probability), log_complement)
     size = graph.node("Min", graph.node("Abs", odds), BEYOND_FLOATS)
     excess = graph.node("Max", graph.node("Sub", size, LONG), 0.0)
-    slow = graph.node("Log", graph.node("Add", excess, 1.0))
-    size = graph.node("Add", graph.node("Min", size, LONG), slow)
+    log_excess = graph.node("Log", graph.node("Add", excess, 1.0))
+    size = graph.node("Add", graph.node("Min", size, LONG), log_excess)
     return graph.node("Mul", graph.node("Sign", odds), size)

@@ -46,8 +46,8 @@ def leaf_values(
     counts = np.array([len(tree.value) for tree in trees])
     if counts.max() >= 2**24:  # single precision has no larger odd numbers
         raise ValueError("A tree of more than 16 million nodes can't be written as an ONNX graph.")
-    numbered = [replace(tree, value=np.arange(float(len(tree.value)))) for tree in trees]
-    leaf = graph.cast(_ensemble(graph, X, numbered, comparison), np.int64)
+    numbered_trees = [replace(tree, value=np.arange(float(len(tree.value)))) for tree in trees]
+    leaf = graph.cast(_ensemble(graph, X, numbered_trees, comparison), np.int64)
     position = graph.node("Add", leaf, np.cumsum(counts) - counts)
     return graph.node("Gather", np.concatenate([tree.value for tree in trees]), position)
 
@@ -55,36 +55,36 @@ def leaf_values(
 def _ensemble(graph: GraphBuilder, X: str, trees: Sequence[TreeArrays], comparison: str) -> str:
     """Return the value of the leaf of each row in each tree, in single precision."""
 
-    def all_nodes(name: str) -> Values:
+    def concat(name: str) -> Values:
         return np.concatenate([getattr(tree, name) for tree in trees])
 
-    def of_splits(name: str) -> Values:
-        return np.where(is_leaf, 0, all_nodes(name))
+    def split_values(name: str) -> Values:
+        return np.where(is_leaf, 0, concat(name))
 
     tree_id = np.repeat(np.arange(len(trees)), [len(tree.value) for tree in trees])
     node = np.concatenate([np.arange(len(tree.value)) for tree in trees])
-    is_leaf, value = all_nodes("feature") < 0, all_nodes("value")
-    threshold = of_splits("threshold")
+    is_leaf, value = concat("feature") < 0, concat("value")
+    threshold = split_values("threshold")
     threshold[threshold.astype(np.float64) >= _INFINITE] = np.inf
     options: dict[str, Any] = {
         "nodes_modes": ["LEAF" if leaf else comparison for leaf in is_leaf],
         "nodes_treeids": tree_id.tolist(),
         "nodes_nodeids": node.tolist(),
-        "nodes_featureids": of_splits("feature").tolist(),
-        "nodes_truenodeids": of_splits("left").tolist(),
-        "nodes_falsenodeids": of_splits("right").tolist(),
-        "nodes_missing_value_tracks_true": of_splits("missing_left").tolist(),
+        "nodes_featureids": split_values("feature").tolist(),
+        "nodes_truenodeids": split_values("left").tolist(),
+        "nodes_falsenodeids": split_values("right").tolist(),
+        "nodes_missing_value_tracks_true": split_values("missing_left").tolist(),
         "target_treeids": tree_id[is_leaf].tolist(),
         "target_nodeids": node[is_leaf].tolist(),
         "target_ids": tree_id[is_leaf].tolist(),
         "aggregate_function": "SUM",
         "post_transform": "NONE",
     }
-    reals = {"nodes_values": threshold.astype(value.dtype), "target_weights": value[is_leaf]}
+    floats = {"nodes_values": threshold.astype(value.dtype), "target_weights": value[is_leaf]}
     if value.dtype == np.float64:  # attributes of their own, since ai.onnx.ml 3
-        options |= {f"{name}_as_tensor": graph.tensor(x) for name, x in reals.items()}
+        options |= {f"{name}_as_tensor": graph.tensor(x) for name, x in floats.items()}
     else:
-        options |= {name: x.tolist() for name, x in reals.items()}
+        options |= {name: x.tolist() for name, x in floats.items()}
     return graph.node(
         "TreeEnsembleRegressor", X, domain="ai.onnx.ml", n_targets=len(trees), **options
     )
@@ -97,12 +97,12 @@ def _with_category_columns(
 
     A new column is NaN where the category is missing.
     """
-    distinct = {
+    category_splits = {
         (int(tree.feature[node]), codes)
         for tree in trees
         for node, codes in tree.categories.items()
     }
-    splits = sorted(distinct)
+    splits = sorted(category_splits)
     if not splits:
         return X, trees
     columns, dtype = [X], trees[0].threshold.dtype
@@ -121,8 +121,8 @@ def _category_columns(graph: GraphBuilder, X: str, feature: int, goes_right: Val
     """Return the row of a table at the code of each row of X; NaN where it is missing."""
     code = graph.node("Gather", X, [feature], axis=1)
     is_missing = graph.node("IsNaN", code)
-    last = goes_right.dtype.type(len(goes_right) - 1)
-    index = graph.node("Where", is_missing, last, graph.node("Min", code, last))
+    other_code = goes_right.dtype.type(len(goes_right) - 1)
+    index = graph.node("Where", is_missing, other_code, graph.node("Min", code, other_code))
     index = graph.node("Squeeze", graph.cast(index, np.int64), [1])
     columns = graph.node("Gather", goes_right, index, axis=0)
     return graph.node("Where", is_missing, goes_right.dtype.type(np.nan), columns)

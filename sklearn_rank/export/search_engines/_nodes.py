@@ -60,8 +60,8 @@ def limits_of(tree: TreeArrays, engine: str) -> Floats:
         return limit
     # LightGBM takes numbers of this size for zero, before it compares them.
     limit = np.where((threshold >= 0) & (limit < LARGEST_ZERO), LARGEST_ZERO, limit)
-    before = -next_single(LARGEST_ZERO)  # below all that count as zero
-    return np.where((threshold < 0) & (limit > before), before, limit)
+    below_zero = -next_single(LARGEST_ZERO)  # below all that count as zero
+    return np.where((threshold < 0) & (limit > below_zero), below_zero, limit)
 
 
 def tree_node(tree: TreeArrays, engine: str) -> Node:
@@ -86,8 +86,8 @@ def step_node(step: StepFunction) -> Node:
     """Return a step function of a feature as one balanced tree."""
     single = largest_single(step.bins.special)
     codes = single[single == step.bins.special]  # a value of single precision equals no other
-    before = np.nextafter(codes.astype(np.float32), np.float32(-np.inf)).astype(np.float64)
-    cuts = np.unique(np.concatenate([largest_single(step.bins.thresholds), codes, before]))
+    previous = np.nextafter(codes.astype(np.float32), np.float32(-np.inf)).astype(np.float64)
+    cuts = np.unique(np.concatenate([largest_single(step.bins.thresholds), codes, previous]))
     cuts = cuts[(cuts >= -LARGEST) & (cuts < LARGEST)]
     # Above a cut and up to the next, all numbers have the value of the last of them.
     values = step(np.append(cuts, LARGEST))

@@ -52,7 +52,7 @@ def exported(model: Any) -> tuple[str, Score, float]:
     score = score_of(ranker, owner)
     constant = float(ranker.offset_) if ranker.relevance == "binary" else 0.0
     for name, step in reversed(steps[:-1]):
-        score, shift = _before(name, step, score, owner)
+        score, shift = _fold_in(name, step, score, owner)
         constant += shift
     return owner, score, constant
 
@@ -103,8 +103,8 @@ def _of_boosting(ranker: Any, owner: str) -> Score:
     for step in steps:
         missing, zero = step(np.array([np.nan, 0.0])).tolist()
         # A value of 0: no chosen stump is 1 where the feature is missing.
-        differs = not step.is_neutral and missing not in (0.0, zero)
-        _refuse(owner, step.feature, step.bins.categories is not None, differs)
+        missing_differs = not step.is_neutral and missing not in (0.0, zero)
+        _refuse(owner, step.feature, step.bins.categories is not None, missing_differs)
     return [step_node(step) for step in steps]
 
 
@@ -112,12 +112,12 @@ def _of_trees(ranker: Any, owner: str) -> Score:
     trees = trees_of(ranker)
     for tree in trees:
         zero_left = limits_of(tree, ranker.engine_) >= 0
-        differs = tree.missing_left != zero_left
+        is_unlike = tree.missing_left != zero_left
         if ranker.engine_ == "xgboost":  # right is its default where training had none
-            differs = tree.missing_left & ~zero_left
-        differs = differs & np.logical_not(tree.is_neutral)
+            is_unlike = tree.missing_left & ~zero_left
+        is_unlike = is_unlike & np.logical_not(tree.is_neutral)
         for node in np.flatnonzero(tree.feature >= 0).tolist():
-            _refuse(owner, int(tree.feature[node]), node in tree.categories, bool(differs[node]))
+            _refuse(owner, int(tree.feature[node]), node in tree.categories, bool(is_unlike[node]))
     return [tree_node(tree, ranker.engine_) for tree in trees]
 
 
@@ -155,7 +155,7 @@ _FOLDED = (
 )
 
 
-def _before(name: str, step: Any, score: Score, owner: str) -> tuple[Score, float]:
+def _fold_in(name: str, step: Any, score: Score, owner: str) -> tuple[Score, float]:
     """Return the score as a function of a step's input, not its output, and a constant."""
     columns = _passed_on(step)
     if columns is not None:
@@ -164,13 +164,13 @@ def _before(name: str, step: Any, score: Score, owner: str) -> tuple[Score, floa
         return np.bincount(columns, score, step.n_features_in_).astype(np.float64), 0.0
     if _is_identity(step):
         return score, 0.0
-    scale = _affine(step)
-    if scale is None or isinstance(score, list):
+    affine = _affine(step)
+    if affine is None or isinstance(score, list):
         raise ValueError(
             f"The step {name!r}, {type(step).__name__}, before {owner} can't be written for a "
             f"search engine. Only {_FOLDED}. Compute it as a feature there, or leave it out."
         )
-    factor, shift = scale
+    factor, shift = affine
     return score * factor, float(np.sum(score * shift))
 
 

@@ -124,7 +124,7 @@ def _tree_of_lightgbm(root: dict[str, Any]) -> TreeArrays:
     left, right = np.array(children).T
     return TreeArrays(
         np.array([node.get("split_feature", _LEAF) for node in nodes]),
-        np.array([0.0 if c else node.get("threshold", 0.0) for node, c in columns]),
+        np.array([0.0 if is_set else node.get("threshold", 0.0) for node, is_set in columns]),
         left,
         right,
         np.array([_missing_goes_left(node) for node in nodes]),
@@ -158,20 +158,20 @@ def _complete_tree(tree: SymmetricTrees) -> TreeArrays:
     level = np.repeat(np.arange(n_levels), 1 << np.arange(n_levels))  # of each split
     is_category = np.isnan(threshold)
     codes = [tuple(np.flatnonzero(~right).tolist()) for right in tree.goes_right[0]]
-    child = 2 * np.arange(len(level)) + 1
+    left_child = 2 * np.arange(len(level)) + 1
 
-    def of_nodes(by_level: Any, leaves: Any) -> Any:
+    def node_values(by_level: Any, leaves: Any) -> Any:
         return np.append(by_level[level], np.broadcast_to(leaves, n_leaves))
 
     return TreeArrays(
-        of_nodes(feature, _LEAF),
-        of_nodes(np.where(is_category, 0.0, threshold), 0.0),
-        np.pad(child, (0, n_leaves)),
-        np.pad(child + 1, (0, n_leaves)),
-        of_nodes(~tree.missing_right[0], False),
-        of_nodes(np.zeros(len(feature)), tree.value[0, :: tree.value.shape[1] // n_leaves]),
+        node_values(feature, _LEAF),
+        node_values(np.where(is_category, 0.0, threshold), 0.0),
+        np.pad(left_child, (0, n_leaves)),
+        np.pad(left_child + 1, (0, n_leaves)),
+        node_values(~tree.missing_right[0], False),
+        node_values(np.zeros(len(feature)), tree.value[0, :: tree.value.shape[1] // n_leaves]),
         {node: codes[j] for node, j in enumerate(level.tolist()) if is_category[j]},
-        of_nodes(tree.is_neutral[0], False),
+        node_values(tree.is_neutral[0], False),
     )
 
 

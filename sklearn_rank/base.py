@@ -326,7 +326,7 @@ class CheckedInput(Predictor):
             raise ValueError(
                 f"{type(self).__name__} found no comparable pair: "
                 f"{'in every query ' * (data.qid is not None)}all rows have the same relevance, "
-                "so that no order is better than another."
+                "so no order is better than another."
             )
 
     def _check_arrays(self, *arrays: Any) -> Rows:
@@ -430,7 +430,7 @@ def has_contributions(ranker: Any) -> bool:
     if not setting:
         return True
     raise AttributeError(
-        f"{type(ranker).__name__} has contributions only where its score is a sum of functions "
+        f"{type(ranker).__name__} has contributions only if its score is a sum of functions "
         f"of single features: {setting}."
     )
 
@@ -635,8 +635,8 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
             scores = self.score_rows(X)
         if not np.isfinite(scores).all():
             raise ValueError(
-                f"The scores of {type(self).__name__} overflow: X must hold values of the size of "
-                f"those of the training rows. Got values as large as {largest_size(X):.0e}."
+                f"The scores of {type(self).__name__} overflow: X must have the order of "
+                f"magnitude of the training rows. Got values as large as {largest_size(X):.0e}."
             )
         if self.relevance == "binary":
             scores += self.offset_  # in place: a copy of a million scores costs a tenth more

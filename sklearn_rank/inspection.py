@@ -364,7 +364,7 @@ def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> li
             how = top, level, f"is other than {_cell(X, name, j, row)}"
             text = _filled_for_one(other, *how) or _filled_for_one(other & filled, *how)
         if text:
-            advice = "leave it out unless it is known when rows are to be ranked"
+            advice = "leave it out unless it is known when rows are ranked"
             text = f"column {name!r} {text}: likely a leak of the target; {advice}"
             notes.append(ColumnNote(kind, (name,), text))
     return notes

@@ -253,7 +253,7 @@ class QueryMinMaxScaler(
             had, has = ("with", "without") if self._has_qid_ else ("without", "with")
             raise ValueError(
                 f"This QueryMinMaxScaler was fitted {had} qid and can't transform {has} it. Pass "
-                "qid to both or to neither. Inside a Pipeline, switch routing on with "
+                "qid to both or to neither. Inside a Pipeline, enable routing with "
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid once to fit, "
                 "predict and score."
             )

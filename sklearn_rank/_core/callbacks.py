@@ -313,7 +313,7 @@ class InconsistentRankerVersionWarning(InconsistentVersionWarning):
         return (
             f"This {self.estimator_name} was stored by sklearn_rank "
             f"{self.original_sklearn_version} and loaded by {self.current_sklearn_version}: "
-            "check that it still gives the same scores, or train it anew."
+            "check that it still gives the same scores, or retrain it."
         )
 
 

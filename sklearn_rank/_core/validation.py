@@ -330,7 +330,7 @@ def check_weight(sample_weight: Table, n_samples: int, name: str = "sample_weigh
     """
     weight = check_some_weights(sample_weight, n_samples, name)
     if sample_weight is not None and not weight.any():
-        raise ValueError(f"{name}: all weights are zero, so that no row counts.")
+        raise ValueError(f"{name}: all weights are zero, so no row counts.")
     return weight
 
 
@@ -553,7 +553,7 @@ def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table
         raise ValueError(
             f"This {type(ranker).__name__} was fitted with qid and can't be scored without it: "
             f"rows of different queries are not comparable. Pass qid to {user}. Inside "
-            "GridSearchCV, cross_validate or a Pipeline, switch routing on with "
+            "GridSearchCV, cross_validate or a Pipeline, enable routing with "
             "sklearn.set_config(enable_metadata_routing=True) and pass qid once; "
             "error_score='raise' shows this message instead of NaN."
         )
@@ -565,7 +565,7 @@ def check_qid_given(ranker: Estimator, qid: Table, user: str = "score", y: Table
     if shared_ids := set(trained_trace[0].tolist()).intersection(scored_trace[0].tolist()):
         warn(
             f"{len(shared_ids)} of the {len(scored_trace[0])} queries scored have ids that "
-            f"{type(ranker).__name__} learned from. A split that divides queries gives too good "
-            "scores: use cv=QueryKFold(...) of sklearn_rank.model_selection. Other queries need "
-            "other ids."
+            f"{type(ranker).__name__} was fitted to. Splits that divide queries give optimistic "
+            "scores: use cv=QueryKFold(...) of sklearn_rank.model_selection. Different queries "
+            "need different ids."
         )

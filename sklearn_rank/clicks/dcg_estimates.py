@@ -253,7 +253,7 @@ def _draws(rng: np.random.RandomState, n_queries: int, n_bootstrap: int) -> Indi
     """Return the counts of the queries: once each in the log, then in each bootstrap sample."""
     if n_bootstrap and n_queries < 2:
         raise ValueError(
-            f"{_OWNER} needs two queries for an interval; n_bootstrap=0 goes without. Got 1."
+            f"{_OWNER} needs two queries for an interval. Got 1. Use n_bootstrap=0 for none."
         )
     drawn = [
         np.bincount(rng.randint(n_queries, size=n_queries), minlength=n_queries)
@@ -354,8 +354,8 @@ def _overlap(log: _ClickCounts, min_overlap: float) -> float:
     if not overlap or overlap < min_overlap:
         raise ValueError(
             f"The log does not determine the DCG of this ranker: it shows rows with {overlap:.0%} "
-            f"of the discounts, below min_overlap={min_overlap:.0%} of {_OWNER}. Show the other "
-            "rows by another ranker or by swaps."
+            f"of the discounts, below min_overlap={min_overlap:.0%} of {_OWNER}. Let another "
+            "ranker, or random swaps, show the other rows."
         )
     return overlap
 

@@ -93,8 +93,8 @@ class ClusterFit:
                 n_rounds = self.n_rounds
                 if n_failures >= _MOST_FAILURES:
                     raise RuntimeError(
-                        f"The fit was given up: {n_failures} times in a row workers were lost "
-                        f"before a round was finished; {self.n_rounds} rounds are in "
+                        f"The fit was abandoned: {n_failures} times in a row, workers were lost "
+                        f"before a round finished; {self.n_rounds} rounds are in "
                         f"partial_estimator_. {error}"
                     ) from error
             self._wait_for_workers(n_workers)

@@ -133,7 +133,7 @@ def run_in_thread(
         while not wait(futures, _LOOK).done:
             box.check()
             if time.monotonic() > deadline and not has_joined.is_set():
-                raise PeerLostError(f"The workers have not joined the fit in {TIMEOUT} s.")
+                raise PeerLostError(f"The workers did not join the fit within {TIMEOUT} s.")
     except BaseException:
         box.is_stopped = True
         rows.clear()

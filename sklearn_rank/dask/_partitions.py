@@ -98,9 +98,7 @@ class RowChecks:
             options = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "X"}
             X = check_array(X, ensure_all_finite=finite, **options)
         if X.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {self.n_features} features by its description. Got {X.shape[1]}."
-            )
+            raise ValueError(f"X has {self.n_features} features by its metadata. Got {X.shape[1]}.")
         y = check_relevance(y) if self.graded else check_column(y, "y")
         ids = None if qid is None else check_names(qid, "qid")
         if ids is not None:

@@ -23,8 +23,8 @@ _RANKERS = (
 
 _ALLOWED = {
     "n_iter_no_change": (None, "no rows are held out there"),
-    "warm_start": (False, "a fit on a cluster starts anew"),
-    "batch_size": (None, "every step there is taken on all rows"),
+    "warm_start": (False, "a fit on a cluster starts from scratch"),
+    "batch_size": (None, "each step there uses all rows"),
     "n_bags": (1, "rows are not resampled there"),
     "kernel": ("linear", "its matrix needs all pairs of rows; use 'linear'"),
     "engine": ("xgboost", "only XGBoost trains trees there; use 'xgboost'"),
@@ -61,7 +61,7 @@ def _refusals(ranker: Any, has_queries: bool) -> Iterator[tuple[str, str]]:
         if params.get(name, allowed) != allowed:
             yield f"{name}={params[name]!r}", reason
     if params.get("p") == np.inf:
-        yield "p=inf", "its fit takes one power after the other; use a finite p"
+        yield "p=inf", "it is fitted for a sequence of powers; use a finite p"
     if hasattr(ranker, "solver") and not ranker.solver_in_use.traits.on_cluster:
         yield f"solver={params['solver']!r}", "its steps are not sums over rows"
     if "weak_ranker" in params and as_model(ranker.weak_ranker).name not in ("stump", "feature"):

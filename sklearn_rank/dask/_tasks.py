@@ -119,7 +119,7 @@ def wait_for_tasks(client: Any, futures: list[Any], patience: float = _PATIENCE)
         if time.monotonic() - last_seen > patience:
             raise RuntimeError(
                 f"The rows can't be read: for {patience:g} seconds the cluster has had no workers, "
-                "or none that takes work. Workers pause when they are short of memory."
+                "or none that accepts work. Workers pause when they run out of memory."
             )
 
 

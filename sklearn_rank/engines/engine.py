@@ -255,7 +255,7 @@ class Engine(ABC):
             raise ValueError(
                 f"Sparse X of {owner} is too large for engine={self.name!r}, which would need "
                 f"{n_bytes / 1e9:.2g} GB for its {X.shape[0]} rows x {X.shape[1]} features: it "
-                "takes values that are not stored for missing ones, so that their bins are made "
+                "treats values that are not stored as missing, so their bins must be "
                 f"dense. The limit is {_MOST_BYTES >> 20} MiB, or twice the size of X. Use "
                 "engine='lightgbm', which keeps zeros sparse, or ListNetLinear or "
                 "KernelPairwiseSGDRanker, or select features."

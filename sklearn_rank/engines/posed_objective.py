@@ -177,7 +177,7 @@ def _pose_pairs(
     preferences = rows.preferences
     if query_weight is not None:
         if push == "ir":
-            raise ValueError("push='ir' can't take weights of queries: give weights of rows.")
+            raise ValueError("push='ir' does not support query weights: use row weights.")
         # A term of a query is of this degree in the weights of its rows.
         degree = 1 + p if push == "crucial_pairs" else 2
         preferences = replace(rows, weight=rows.weight * query_weight ** (1 / degree)).preferences

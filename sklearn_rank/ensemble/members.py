@@ -249,7 +249,7 @@ def _limited_folds(owner: str, n_folds: int, n_units: int, unit: str) -> int:
     if n_units < 2:
         raise ValueError(f"{owner} needs at least two {unit} per class or grade. Got {n_units}.")
     if n_units < n_folds:
-        reason = f"the rarer class has only so many {unit}"
+        reason = f"the rarer class has only that many {unit}"
         warn(f"{owner} uses {n_units} folds, not cv={n_folds}: {reason}.", UserWarning)
     return min(n_folds, n_units)
 

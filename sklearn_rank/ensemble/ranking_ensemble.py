@@ -277,7 +277,7 @@ class RankingEnsemble(_NamedMembers):
         **BaseRanker._allowed,
         "estimators": Described(
             "'auto' or a list of (name, estimator) pairs, at least one of them not 'drop', with "
-            "different names that are no parameters and have no '__'",
+            "unique names that are not parameters and do not contain '__'",
             _are_members,
         ),
         "scoring": SCORING,
@@ -423,8 +423,8 @@ class RankingEnsemble(_NamedMembers):
         for name, member in members.items():
             if is_weighted and not has_fit_parameter(last_step(clone(member)), "sample_weight"):
                 raise ValueError(
-                    f"Member {name!r} of {type(self).__name__} has no sample_weight, and the rows "
-                    f"have different weights: leave it out, set_params({name}='drop')."
+                    f"Member {name!r} of {type(self).__name__} does not support sample_weight, but "
+                    f"the rows have different weights: drop it with set_params({name}='drop')."
                 )
         return {
             name: partial(fit_member, member, fit_keywords(member, data.metadata))

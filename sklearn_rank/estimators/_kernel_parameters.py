@@ -145,7 +145,7 @@ class KernelParameters(StreamRanker):
         if solver.traits.has_steps and loss.factorises and self.eta0 == "auto":
             raise ValueError(
                 "KernelPairwiseSGDRanker with loss='exponential' and gradient descent needs a "
-                "number as eta0: the largest step that is certain to converge is too small to be "
+                "number as eta0: the largest step guaranteed to converge is too small to be "
                 "useful. Got eta0='auto'."
             )
         for setting, is_set in self._descent_settings.items():

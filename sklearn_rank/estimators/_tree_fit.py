@@ -315,8 +315,8 @@ def check_own_objective(owner: str, engine_params: Mapping[str, Any], data: Rows
     weight, query_start = queries.sort(data.weight), queries.queries.start
     if (np.maximum.reduceat(weight, query_start) > np.minimum.reduceat(weight, query_start)).any():
         raise ValueError(
-            f"loss='ndcg' of {owner} has one weight for each query: in the engines' own objective "
-            "a row of weight 2 is not the row twice. Got sample_weight that differs within a query."
+            f"loss='ndcg' of {owner} needs one weight per query: in the engines' own objective a "
+            "row of weight 2 is not two rows. Got sample_weight that differs within a query."
         )
     # With gains of the user's own the engine says which relevance it takes.
     has_gains = "label_gain" in engine_params or not is_on(engine_params, "ndcg_exp_gain", True)
@@ -325,5 +325,5 @@ def check_own_objective(owner: str, engine_params: Mapping[str, Any], data: Rows
         raise ValueError(
             f"loss='ndcg' of {owner} needs relevance that is a whole number from 0 to "
             f"{HIGHEST_GRADE}. Got values from {low:g} to {high:g}. engine_params with a list "
-            "'label_gain' (LightGBM) or 'ndcg_exp_gain': False (XGBoost) takes other gains."
+            "'label_gain' (LightGBM) or 'ndcg_exp_gain': False (XGBoost) allows other gains."
         )

@@ -263,7 +263,7 @@ class TreeParameters(RoundsRanker):
         is_xgboost = self.engine_in_use.name == "xgboost"
         if is_xgboost and not is_on(self.engine_params or {}, UNBIASED):
             raise ValueError(
-                f"position of {name} has a meaning for engine='xgboost' only with "
+                f"position of {name} has an effect with engine='xgboost' only with "
                 f"engine_params={{'{UNBIASED}': True}}."
             )
         positions = check_positions(name, position, data.n_passed)

@@ -287,7 +287,7 @@ class KernelPairwiseSGDRanker(KernelParameters):
         if self.eta0 > bound:
             warn(
                 f"eta0={self.eta0:g} of KernelPairwiseSGDRanker is above {bound:g}, the longest "
-                "first step that is sure to converge (eta0='auto').",
+                "first step that is guaranteed to converge (eta0='auto').",
                 UserWarning,
             )
         return float(self.eta0)
@@ -297,10 +297,10 @@ class KernelPairwiseSGDRanker(KernelParameters):
         other_solver = ", or use solver='lbfgs'" if self.solver_in_use.traits.has_steps else ""
         advice = {
             OUT_OF_ITERATIONS: f"raise max_iter{other_solver}",
-            DIVERGED: "the last function with finite values is kept; take a smaller eta0, 'auto' "
-            "where the loss allows it, or solver='lbfgs'",
+            DIVERGED: "the last function with finite values is kept; use a smaller eta0, 'auto' "
+            "if the loss allows it, or solver='lbfgs'",
             NO_STEP: "scale the features, as StandardScaler does",
-            INDEFINITE: "the function before that is kept; take another kernel",
+            INDEFINITE: "the function before that is kept; use another kernel",
         }
         if reason not in ("", STOPPED):
             warn(

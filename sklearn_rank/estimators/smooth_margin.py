@@ -220,8 +220,8 @@ class SmoothMarginRanker(BoostingRanker):
         if not (fitted["smooth_margin_curve_"] > 0).any():
             warn(
                 f"The smooth margin stayed negative for {fitted['n_iter_']} rounds, so "
-                "that every step was RankBoost's: the weak rankers can't order the "
-                "training pairs without error, or need more rounds (n_estimators) to.",
+                "every step was RankBoost's: the weak rankers can't order the "
+                "training pairs without error, or need more rounds (n_estimators).",
                 ConvergenceWarning,
             )
         return fitted

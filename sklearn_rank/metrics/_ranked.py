@@ -143,8 +143,8 @@ def rank_queries(
             f"and 0 means none. Got {lowest:g}."
         )
     if not has_gains and 0 < lowest < highest:
-        reason = f"To {owner} every row is relevant: y_true is above 0 throughout"
-        warn(f"{reason}, so that all orders have the same value. Subtract its least value.")
+        reason = f"For {owner} every row is relevant: y_true is above 0 everywhere"
+        warn(f"{reason}, so all orders have the same value. Subtract its minimum.")
     return query_mean, rank_rows(rows)
 
 

@@ -23,7 +23,7 @@ _MODERATE = 100
 
 NO_PAIR = (
     "There is no comparable pair: y_true has one value only, or with qid one in each query, so "
-    "that no order is better than another."
+    "no order is better than another."
 )
 
 TOO_LIGHT = (

@@ -134,8 +134,8 @@ class RollingOriginSplit(BaseCrossValidator):
         """
         if time is None:
             raise ValueError(
-                "RollingOriginSplit needs time, the moment of each row: split(X, y, time=time). "
-                "GridSearchCV, cross_validate and the like take cv=list(splitter.split(X, y, "
+                "RollingOriginSplit needs the time of each row: split(X, y, time=time). "
+                "GridSearchCV, cross_validate and similar tools take cv=list(splitter.split(X, y, "
                 "time=time)), or time itself, as search.fit(X, y, time=time) or params={'time': "
                 "time}, after sklearn.set_config(enable_metadata_routing=True)."
             )
@@ -206,7 +206,7 @@ class RollingOriginSplit(BaseCrossValidator):
         moments = np.flatnonzero(n_rows)
         if len(moments) <= self.n_splits:
             raise ValueError(
-                f"RollingOriginSplit needs at least {self.n_splits + 1} different moments for "
+                f"RollingOriginSplit needs at least {self.n_splits + 1} distinct times for "
                 f"n_splits={self.n_splits}, one more to train on. Got {len(moments)}."
             )
         before = (np.cumsum(n_rows) - n_rows)[moments]

@@ -119,7 +119,7 @@ class _QuerySplitter(BaseCrossValidator):
             raise ValueError(
                 f"{name} needs qid, the query of each row, to keep queries whole; groups would "
                 "reach only the splitter. Call split(X, y, qid=qid). In GridSearchCV, "
-                "cross_validate and the like, switch routing on with sklearn.set_config("
+                "cross_validate and similar tools, enable routing with sklearn.set_config("
                 "enable_metadata_routing=True) and pass qid once: search.fit(X, y, qid=qid) or "
                 "cross_validate(..., params={'qid': qid})."
             )

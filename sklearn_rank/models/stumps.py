@@ -51,7 +51,7 @@ def _are_features(value: Any) -> bool:
 
 
 CATEGORICAL = Described(
-    "'from_dtype', None, or an array of indices, names or True and False of features", _are_features
+    "'from_dtype', None, or an array of indices, names or booleans of features", _are_features
 )
 """What ``categorical_features`` may be, as in scikit-learn's HistGradientBoosting."""
 

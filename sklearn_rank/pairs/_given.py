@@ -257,7 +257,7 @@ def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, 
         index = indices_of(names, items)
         if (index < 0).any():
             name = names.tolist()[np.argmin(index)]
-            raise ValueError(f"items of duel_pairs must hold every name. Got no {name!r}.")
+            raise ValueError(f"items of duel_pairs must have every name. {name!r} is missing.")
     return items, index[: len(first)], index[len(first) :]
 
 

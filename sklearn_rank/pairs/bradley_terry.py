@@ -142,9 +142,9 @@ class BradleyTerry(BaseEstimator):
         scores, n_iter = _logistic_scores(pairs, weight, self.alpha, self.max_iter, self.tol)
         if not is_connected and self.alpha == 0:
             warn(
-                "BradleyTerry has no finite scores of maximum likelihood: some items have never "
-                "lost to any of the others, directly or by way of further items, or have never "
-                "met them. Set alpha > 0, or leave such items out.",
+                "BradleyTerry has no finite maximum-likelihood scores: some items have never "
+                "lost to any of the others, directly or through further items, or have never "
+                "met them. Set alpha > 0, or remove such items.",
                 ConvergenceWarning,
             )
         elif n_iter >= self.max_iter:

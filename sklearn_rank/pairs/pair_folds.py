@@ -92,7 +92,7 @@ class PairKFold(BaseCrossValidator):
             if not (len(train) and len(test)):
                 raise ValueError(
                     f"PairKFold with n_splits={self.n_splits} and keep={self.keep!r} leaves split "
-                    f"{fold} without pairs in one of its parts: take fewer splits."
+                    f"{fold} without pairs on one side: use fewer splits."
                 )
             splits.append((train, test))
         return iter(splits)

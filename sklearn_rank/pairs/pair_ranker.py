@@ -233,7 +233,7 @@ def _check_supported(ranker: Any) -> None:
         raise ValueError(
             f"PairRanker can't fit {type(ranker).__name__} with "
             f"{', '.join(f'{name}={values[name]!r}' for name in refused)}: pairs have no list and "
-            "no grades, and each fit starts anew on all of them."
+            "no grades, and each fit starts from scratch on all of them."
         )
 
 

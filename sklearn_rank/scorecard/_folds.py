@@ -95,7 +95,7 @@ def held_out_totals(
     if not folds:
         warn(
             "cv of Scorecard gives no fold with comparable rows both for training and for test: "
-            "the probabilities are those of the training rows."
+            "the probabilities are computed on the training rows."
         )
         return None
     totals = Parallel(n_jobs=n_jobs)(

@@ -221,7 +221,7 @@ def scaled_points(
     if not leaves_points and sum(ranges) < np.log(2):
         warn(
             "scaling of Scorecard leaves no points: the ranker orders held-out rows hardly better "
-            "than chance, so that the odds are the same everywhere.",
+            "than chance, so the odds are the same everywhere.",
             ConvergenceWarning,
         )
     elif not leaves_points:

@@ -190,7 +190,7 @@ def minimise(
     is_end = (settled and bounds is not None) or not _is_early(result, trace.flat, may_restart)
     is_last = result.status == 0 or (result.status == _NO_STEP and is_end)
     converged = is_last if residual is None else trace.is_converged
-    reason = "it falls without bound" if trace.is_unbounded else str(result.message)
+    reason = "it is unbounded below" if trace.is_unbounded else str(result.message)
     message = "" if converged else STOPPED if trace.is_stopped else reason
     values = trace.values or [trace.value]
     return Solution(trace.x, values, len(trace.values), message, credit=trace.credit)

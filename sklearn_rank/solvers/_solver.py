@@ -13,7 +13,7 @@ from sklearn_rank._core.arrays import Floats, Indices, Values
 from sklearn_rank._core.preferences import Preferences
 from sklearn_rank._core.protocols import Candidate, Gain, Objective, ObjectiveState, WeakRankers
 
-OUT_OF_ITERATIONS = "max_iter came before tol"
+OUT_OF_ITERATIONS = "max_iter was reached before tol"
 DIVERGED = "the steps diverge"
 INDEFINITE = "the kernel is not positive semi-definite"
 NO_STEP = "no step lowers the objective"

@@ -227,7 +227,7 @@ def safe_step(loss: Loss, kappa: float, alpha: float) -> float:
     if math.isinf(divisor):
         raise ValueError(
             f"The 'alpha' parameter of safe_step must be larger with loss={loss!r} and "
-            f"kappa={kappa!r}: the Lipschitz constant is too large for a float, so that no step "
+            f"kappa={kappa!r}: the Lipschitz constant is too large for a float, so no step "
             f"is safe. Got {alpha!r} instead."
         )
     return 1 / divisor

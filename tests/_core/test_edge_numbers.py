@@ -397,7 +397,7 @@ def test_metrics_are_finite_or_refuse(metric, case):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:To .* every row is relevant")
+@pytest.mark.filterwarnings("ignore:For .* every row is relevant")
 @pytest.mark.parametrize("metric", METRICS)
 def test_metrics_of_every_case_are_finite_or_refuse(metric):
     check = partial(assert_metrics_are_finite_or_refuse, METRICS[metric])

@@ -474,7 +474,7 @@ def test_what_is_kept_is_on_one_side(case, keep, seed):
     try:
         splits = list(folds.split(pairs))
     except ValueError as error:
-        assume("take fewer splits" not in str(error) and "needs at least" not in str(error))
+        assume("use fewer splits" not in str(error) and "needs at least" not in str(error))
         raise
     kept = {
         "pairs": [{frozenset(pair)} for pair in pairs.tolist()],
@@ -495,7 +495,7 @@ def test_what_is_kept_is_on_one_side(case, keep, seed):
 def test_splits_that_can_not_be_are_a_sentence():
     with pytest.raises(ValueError, match=r"at least n_splits=99 of them\. Got 60"):
         PairKFold(99, keep="items").split(PAIRS)
-    with pytest.raises(ValueError, match="take fewer splits"):
+    with pytest.raises(ValueError, match="use fewer splits"):
         PairKFold(30, keep="items").split(PAIRS)
 
 

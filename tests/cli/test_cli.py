@@ -135,7 +135,7 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
         "note: column 'many' has 100 different texts, and is read by their letters; --drop many "
         "leaves it out",
         "note: column 'grade' alone orders the rows with an AUC of 1.0000: likely a leak of the "
-        "target; --drop grade unless it is known when rows are to be ranked",
+        "target; --drop grade unless it is known when rows are ranked",
     ]
 
 

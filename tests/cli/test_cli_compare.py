@@ -92,7 +92,7 @@ def test_intervals_over_queries_are_those_of_their_values():
 def test_a_note_where_all_rows_are_relevant(folder, capsys):
     """Also of `evaluate`; once, and no warning."""
     folder.assign(grade=folder["grade"] + 1).to_csv("rows.csv", index=False)
-    shown, note = ["--metrics", "map,auc"], "note: To average_precision every row is relevant"
+    shown, note = ["--metrics", "map,auc"], "note: For average_precision every row is relevant"
     run(["compare", *GRADED, "--rankers=RankBoost", "--cv=2", *shown, *FAST])
     run(["train", *GRADED, "--ranker=RankBoost", "-o", "m.skops", *FAST])
     compared = capsys.readouterr().err

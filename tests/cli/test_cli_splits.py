@@ -131,7 +131,7 @@ def test_the_next_command_has_the_same_words():
         ("--embargo 3", "--embargo needs --time"),
         ("--time day --embargo 400", "no row is left to train on for period 1, from 2024"),
         ("--time dya", "no column 'dya' for --time; did you mean 'day'?"),
-        ("--time few --cv 2", "--cv 2: RollingOriginSplit needs at least 3 different moments"),
+        ("--time few --cv 2", "--cv 2: RollingOriginSplit needs at least 3 distinct times"),
         ("--time note", "'note' must hold a date or a number in every row for --time"),
         ("--time gap", "'gap' must hold a date or a number in every row for --time"),
         ("--time late_from", "--cv 5 leaves rows of one value in a fold; lower it"),

@@ -63,7 +63,7 @@ def attempts_of(monkeypatch, rounds):
 def test_a_fit_is_given_up_after_three_attempts_without_a_round(monkeypatch):
     message = attempts_of(monkeypatch, [0, 0, 0])
     assert message == (
-        "The fit was given up: 3 times in a row workers were lost before a round was finished; "
+        "The fit was abandoned: 3 times in a row, workers were lost before a round finished; "
         "0 rounds are in partial_estimator_. One was lost."
     )
     assert "; 9 rounds are in" in attempts_of(monkeypatch, [5, 5, 9, 9, 9])

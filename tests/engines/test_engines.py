@@ -319,7 +319,7 @@ def test_grades_at_which_gains_overflow():
 
 def test_weights_of_queries_are_refused_where_they_have_no_meaning():
     objective = RankingObjective("exponential", push="ir")
-    with pytest.raises(ValueError, match="push='ir' can't take weights of queries"):
+    with pytest.raises(ValueError, match="push='ir' does not support query weights"):
         objective(GRADES, SCORES, np.ones(4), SIZES)
 
 

@@ -433,7 +433,7 @@ def test_parameters_that_are_not_allowed(parameters, message):
 def test_a_member_without_weights_is_an_error_where_they_differ():
     model = made([("near", KNeighborsClassifier()), *MEMBERS])
     model.fit(X, Y, sample_weight=np.full(len(X), 2.0))
-    with pytest.raises(ValueError, match=r"Member 'near' .* has no sample_weight"):
+    with pytest.raises(ValueError, match=r"Member 'near' .* does not support sample_weight"):
         model.fit(X, Y, sample_weight=1.0 + Y)
 
 

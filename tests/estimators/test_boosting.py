@@ -333,7 +333,7 @@ def test_a_warm_start_on_other_rows_is_refused():
     ranker.set_params(n_estimators=6)
     few = np.round(X), y  # has fewer stumps
     for other in ((rng.normal(size=(30, 2)), y), few):
-        with pytest.raises(ValueError, match="continues on the same data: the weak rankers of the"):
+        with pytest.raises(ValueError, match="needs the same data as before: these rows do not"):
             ranker.fit(*other)
         np.testing.assert_array_equal(ranker.decision_function(X), before)
     assert ranker.fit(X, y).n_iter_ == 6

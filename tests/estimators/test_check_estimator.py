@@ -115,7 +115,7 @@ ENSEMBLES += [
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:RankingEnsemble uses . folds:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.* does not stop early:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* runs all rounds, without early stopping:UserWarning"),
 ]
 
 

@@ -267,7 +267,7 @@ def test_what_is_no_sum_of_functions_of_single_features(ranker, words):
     with pytest.raises(AttributeError, match="contributions") as caught:
         ranker.contributions(X)
     message = str(caught.value.__cause__)
-    for word in ["has contributions only where its score is a sum of functions of", *words]:
+    for word in ["has contributions only if its score is a sum of functions of", *words]:
         assert word in message
 
 

@@ -265,7 +265,9 @@ def test_too_few_rows_stop_nothing(ranker):
     few = np.flatnonzero(Y)[: 3 * MIN_ROWS]
     rows = np.concatenate([few, np.flatnonzero(~Y)[:200]])
     model = make(ranker, n_estimators=8)
-    with pytest.warns(UserWarning, match=r"does not stop early .* at least 10 .* There are 9: "):
+    with pytest.warns(
+        UserWarning, match=r"runs all rounds, without early .* at least 10 .* There are 9: "
+    ):
         model.fit(X[rows], Y[rows])
     plain = make(ranker, n_estimators=8, n_iter_no_change=None).fit(X[rows], Y[rows])
     np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))

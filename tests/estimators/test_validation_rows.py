@@ -216,7 +216,7 @@ BAD = {
         r"needs both X_val and y_val .*Got y_val and qid_val without X",
     ),
     "X_val alone": ({"y_val": None}, r"Got X_val and qid_val without y_val"),
-    "columns": ({"X_val": X_VAL[:, :3]}, r"X_val of \w+ must be like X. X has 3 features"),
+    "columns": ({"X_val": X_VAL[:, :3]}, r"X_val of \w+ must match X. X has 3 features"),
     "rows": ({"X_val": X_VAL[:9]}, r"X_val has 9, y_val has 60"),
     "classes": ({"y_val": np.full(60, "great")}, r"y_val has labels .*\['great'\].*'no', 'yes'"),
     "no qid": ({"qid": None}, r"Got qid_val without qid\."),
@@ -243,6 +243,8 @@ def test_what_has_no_rounds_refuses_them():
 
 
 def test_a_metric_without_weights_refuses_weights():
-    with pytest.raises(ValueError, match=r"scoring='ndcg' of RankBoost can't measure these rows"):
+    with pytest.raises(
+        ValueError, match=r"scoring='ndcg' of RankBoost can't be computed for early"
+    ):
         fit(make(scoring="ndcg"), sample_weight_val=WEIGHT_VAL)
     fit(make(scoring="ndcg"), sample_weight=2 + np.arange(len(QID)) % 2)

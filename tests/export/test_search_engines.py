@@ -217,7 +217,7 @@ def test_learned_branches_of_missing_values_are_refused(name, write):
     x[(random.random(300) < 0.3) & (y > 0)] = np.nan
     table = pd.DataFrame({"a": -x if name == "xgboost" else x, "b": random.normal(size=300)})
     model = fitted(FORESTS[name], table, y)
-    message = r"learned from missing values of column 0.* fit the ranker to rows with 0 in place"
+    message = r"learned from missing values of column 0.* fit the ranker to rows with 0 instead"
     with pytest.raises(ValueError, match=message):
         write(model)
 
@@ -346,8 +346,8 @@ def test_linear_models_are_no_trees_nor_trees_linear():
         (None, ValueError, "3 features without names. Pass feature_names"),
         (["a", "b"], ValueError, "each of the 3 features of ListNetLinear once"),
         (["a", "b", "b"], ValueError, "once"),
-        (["a", "b", 3], ValueError, "texts"),
-        (["a", "b", ""], ValueError, "texts that are not empty"),
+        (["a", "b", 3], ValueError, "strings"),
+        (["a", "b", ""], ValueError, "non-empty strings"),
         ("abc", ValueError, "Got 'abc'"),
     ],
 )

@@ -21,7 +21,7 @@ from strategies import bipartite, one_list, problems
 
 from sklearn_rank import metrics
 
-pytestmark = pytest.mark.filterwarnings("ignore:To .* every row is relevant")  # in a few rows
+pytestmark = pytest.mark.filterwarnings("ignore:For .* every row is relevant")  # in a few rows
 LOSSES = list(naive.LOSSES)
 
 

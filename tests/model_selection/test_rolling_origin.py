@@ -84,7 +84,7 @@ def test_queries_are_whole_and_groups_are_not_on_both_sides(data, draw):
         try:
             splits = split(time, n_splits, **{name: ids})
         except ValueError as error:
-            assert "moments" in str(error) or "no row is left" in str(error)
+            assert "distinct times" in str(error) or "no row is left" in str(error)
             continue
         for train, test in splits:
             assert time[train].max() < time[test].min()
@@ -183,7 +183,7 @@ def test_long_integers_stay_apart(dtype):
 @pytest.mark.parametrize(
     ("time", "given", "message"),
     [
-        (None, {}, r"needs time.*cv=list\(splitter\.split"),
+        (None, {}, r"needs the time.*cv=list\(splitter\.split"),
         (list("abcdef"), {}, "must hold numbers or dates.*<U1"),
         (DATES.tz_localize("UTC").to_pydatetime(), {}, "dates with zones"),
         ([0, 1, np.nan, 3, 4, np.inf], {}, "missing values. Row 2 has nan"),
@@ -191,7 +191,7 @@ def test_long_integers_stay_apart(dtype):
         ([*DATES[:5], pd.NaT], {}, "Row 5 has NaT"),
         (pd.Series([pd.NaT, *DATES.date[1:]], dtype=object), {}, "Row 0 has NaT"),
         (range(5), {}, "X has 6, time has 5"),
-        ([0, 0, 0, 1, 1, 1], {}, "at least 3 different moments.*Got 2"),
+        ([0, 0, 0, 1, 1, 1], {}, "at least 3 distinct times.*Got 2"),
         (range(6), {"embargo": 3}, r"no row is left to train on for period 1, from 2 on.*=3, n_s"),
     ],
 )
@@ -226,7 +226,7 @@ def test_time_is_passed_once_in_searches():
         search = GridSearchCV(model, {"C": [1.0]}, cv=splitter).fit(X, y, time=time)
     np.testing.assert_array_equal(routed["test_score"], by_hand)
     assert search.cv_results_["mean_test_score"] == [by_hand.mean()]
-    with pytest.raises(ValueError, match="needs time"):
+    with pytest.raises(ValueError, match="needs the time"):
         cross_validate(model, X, y, cv=splitter)
 
 

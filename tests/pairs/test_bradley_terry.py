@@ -73,7 +73,9 @@ def test_duels_that_are_not_strongly_connected_are_noticed(case):
     if is_connected:
         BradleyTerry().fit(pairs, sample_weight=weight)
     else:
-        with pytest.warns(ConvergenceWarning, match=r"no finite scores .* Set alpha > 0"):
+        with pytest.warns(
+            ConvergenceWarning, match=r"no finite maximum-likelihood scores: .* Set alpha > 0"
+        ):
             model = BradleyTerry().fit(pairs, sample_weight=weight)
         assert np.isfinite(model.scores_).all()
         assert not model.is_connected_
@@ -210,7 +212,7 @@ def test_duels_become_pairs():
         ((["1", "2"], [2, 3]), {}, "Items need names of one kind"),
         ((["1", "2"], [2, 3]), {"items": ["1", "2", "3"]}, "Items need names of one kind"),
         (([b"1"], ["2"]), {}, "Items need names of one kind"),
-        ((["a"], ["b"]), {"items": ["a"]}, "must hold every name. Got no 'b'"),
+        ((["a"], ["b"]), {"items": ["a"]}, "must have every name. 'b' is missing"),
         ((["a"], ["b"]), {"items": ["a", "b", "a"]}, "must have each name once"),
         ((["a"], ["b"]), {"sample_weight": [-1]}, "must not be negative"),
     ],

@@ -226,7 +226,7 @@ def test_auto_ridge_needs_a_second_derivative():
 
 def test_separable_data_without_ridge_warn():
     X, y = np.arange(10.0)[:, None], np.arange(10) > 4
-    with pytest.warns(ConvergenceWarning, match="falls without bound.* need alpha > 0"):
+    with pytest.warns(ConvergenceWarning, match="is unbounded below.* need alpha > 0"):
         ranker = PNormPushRanker(solver="lbfgs", alpha=0).fit(X, y)
     assert np.isfinite(ranker.decision_function(X)).all()
     assert ranker.score(X, y) == 1.0

@@ -262,7 +262,7 @@ class BoostingRanker(WeakRankerChecks):
         n_bags = getattr(self, "n_bags", 1)
         if n_bags > 1 and data.held_out is not None:
             raise ValueError(
-                f"n_bags={n_bags} of {type(self).__name__} is the mean of several fits, which "
+                f"n_bags={n_bags} of {type(self).__name__} is the mean of several fits and "
                 "has no rounds: it can't be used with X_val."
             )
         if not self._is_continued:
@@ -299,8 +299,8 @@ class BoostingRanker(WeakRankerChecks):
             is_equal = False
         if not is_equal:
             raise ValueError(
-                f"{type(self).__name__} with warm_start=True continues on the same data: the "
-                "weak rankers of the last fit are not among those of this one."
+                f"{type(self).__name__} with warm_start=True needs the same data as before: these "
+                "rows do not have the weak rankers of the last fit."
             )
 
     def _warn_if_empty(self, weak_rankers: Sequence[float]) -> None:
@@ -331,6 +331,6 @@ class BoostingRanker(WeakRankerChecks):
             if is_set:
                 raise ValueError(
                     f"n_bags={self.n_bags} of {type(self).__name__} is the mean of fits to "
-                    "bootstrap samples, each of any number of stumps that are chosen one by one: "
+                    "bootstrap samples, each with any number of stumps, chosen one by one: "
                     f"it can't be used with {setting}."
                 )

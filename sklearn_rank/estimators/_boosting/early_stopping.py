@@ -37,9 +37,9 @@ def has_enough(ranker: Any, held_out: Rows) -> bool:
     n_rows = n_of_rarer_class(held_out)
     if n_rows < MIN_ROWS:
         warn(
-            f"{type(ranker).__name__} does not stop early and runs all rounds: "
+            f"{type(ranker).__name__} runs all rounds, without early stopping: "
             f"n_iter_no_change={ranker.n_iter_no_change} needs at least {MIN_ROWS} held-out rows "
-            f"of the rarer class, to tell more than chance. There are {n_rows:.4g}: hold out more "
+            f"of the rarer class, for more than chance. There are {n_rows:.4g}: hold out more "
             "(validation_fraction), or pass n_iter_no_change=None. Weights that are not whole "
             "numbers count by their effective number."
         )
@@ -219,8 +219,7 @@ def metric_of_rows(owner: str, scoring: object, rows: Rows) -> Metric:
             return scorer.measure(rows.y, scores, qid=rows.qid, sample_weight=weight)
         except ValueError as error:
             raise ValueError(
-                f"scoring={scorer.label!r} of {owner} can't measure these rows for early "
-                f"stopping. {error}"
+                f"scoring={scorer.label!r} of {owner} can't be computed for early stopping. {error}"
             ) from error
 
     return metric

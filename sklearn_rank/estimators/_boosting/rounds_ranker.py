@@ -293,12 +293,12 @@ class RoundsRanker(BaseRanker):
             X = self.check_rows(X_val)
             self._check_features(X)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"X_val of {name} must be like X. {error}") from error
+            raise ValueError(f"X_val of {name} must match X. {error}") from error
         held_out = self._rows_of(X, y_val, qid_val, sample_weight_val, data.classes, "_val")
         if not held_out.preferences.is_paired.any():
             raise ValueError(
                 f"X_val and y_val of {name} have no comparable pair: in every query all rows "
-                "have the same relevance, so that no order is better than another."
+                "have the same relevance, so no order is better than another."
             )
         return held_out.with_moderate_weights()
 

@@ -189,7 +189,7 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
     if not is_missing(imputer.missing_values):
         raise ValueError(
             f"SimpleImputer with missing_values={imputer.missing_values!r} can't be written as an "
-            "ONNX graph: only NaN can be filled."
+            "ONNX graph: only NaN can be imputed."
         )
     graph = OperatorGraph(scope, container, "SimpleImputer")
     rows = columns_of(graph, graph_inputs(operator), None)

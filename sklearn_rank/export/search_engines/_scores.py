@@ -72,8 +72,8 @@ def names_of(model: Any, feature_names: Sequence[str] | None) -> list[str]:
     are_names = not isinstance(names, str) and all(isinstance(n, str) and n for n in names)
     if not are_names or len({*names}) != n_features or len(names) != n_features:
         raise ValueError(
-            f"feature_names must name each of the {n_features} features of {owner} once, by texts "
-            f"that are not empty. Got {names!r}."
+            f"feature_names must name each of the {n_features} features of {owner} once, by "
+            f"non-empty strings. Got {names!r}."
         )
     return list(map(str, names))
 
@@ -85,7 +85,7 @@ def _of_linear(ranker: Any, owner: str) -> Score:
     if getattr(ranker, "kernel", "linear") != "linear":
         raise ValueError(
             f"{owner} with kernel={ranker.kernel!r} can't be written for a search engine: only "
-            "kernel='linear' has a form there."
+            "kernel='linear' can."
         )
     return np.array(ranker.coef_, dtype=np.float64)
 
@@ -132,7 +132,7 @@ def _refuse(owner: str, feature: int, is_categorical: bool, missing_differs: boo
         raise ValueError(
             f"{owner} has learned from missing values of column {feature}, and scores them unlike "
             "0. This can't be written for a search engine, where a feature without a value is 0: "
-            "fit the ranker to rows with 0 in place of NaN."
+            "fit the ranker to rows with 0 instead of NaN."
         )
 
 

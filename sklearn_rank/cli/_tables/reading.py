@@ -50,7 +50,6 @@ _NAMED = {"tab": "\t", "\\t": "\t", "space": " ", "blank": " "}
 _HEAD, _CHUNK, _START, _LEAST = 2**16, 20_000, 1000, 3
 _OBJECTS = "JSON of one object a line, nor a list of objects"
 _MOST_DIGITS = 308  # characters of integers that are floats as well
-_MAX_CELLS = 2**28  # of a sparse file: 2 GiB of floats
 _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*", re.I)
 _SEP = re.compile(r'"?sep=(.?)"?', re.I)
 _MOST = 0.9  # share of amounts from which on a column is one of amounts
@@ -133,11 +132,6 @@ def _marked_encoding(start: bytes) -> str | None:
     return next((name for mark, name in _BOMS if start.startswith(mark)), None)
 
 
-def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns without names as c1, c2, and so on."""
-    return frame.set_axis([f"c{j + 1}" for j in range(frame.shape[1])], axis=1)
-
-
 def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     import_extra("openpyxl")
     with zipfile.ZipFile(path) as archive:
@@ -154,12 +148,11 @@ def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
     others = [repr(name) for name in sheets if name != sheet]
     if others:
         notes.append(f"{path}: sheet {sheet!r} is read, not {listing(others, 5)}")
-    lines, cells = sheets[sheet].index, sheets[sheet].reset_index(drop=True)
-    if options.no_header:
-        rows = _numbered(cells)
-    else:
-        rows = cells.iloc[1:].set_axis(cells.iloc[0].fillna("").astype(str), axis=1)
-        rows = _only_rows(rows, options, lambda i: f"{path}, row {lines[i + 1] + 1}", notes)
+    cells = sheets[sheet].rename(index=lambda row: row + 1)
+    names: list[str] = []
+    if not options.no_header:
+        names, cells = cells.iloc[0].fillna("").astype(str).tolist(), cells.iloc[1:]
+    rows = _with_names(cells, names, options, "row", notes)
     return Table(_inferred(rows), str(path), SHEET)
 
 
@@ -234,15 +227,12 @@ def _read_letor(path: Path, options: TableOptions, notes: list[str]) -> Table:
     from sklearn_rank.datasets import load_letor
 
     bunch = load_letor(path, return_comments=True, zero_based=options.zero_based)
-    dense, n_rows = bunch.data, len(bunch.target)
+    dense = bunch.data
     columns: Sequence[int] = range(dense.shape[1])
     if not hasattr(dense, "tolist"):  # sparse: a column that is never written is zero
         written, places = np.unique(dense.indices, return_inverse=True)
         columns = written.tolist()
-        if n_rows * len(columns) > _MAX_CELLS:
-            size = f"{n_rows} rows x {len(columns)} columns"
-            raise InputError(f"{path}: {size} are too many for a table")
-        shape = (n_rows, len(columns))  # an index may be too large to select columns by it
+        shape = dense.shape[0], len(columns)  # an index may be too large to select columns by it
         dense = type(dense)((dense.data, places, dense.indptr), shape=shape).toarray()
     frame, target = pd.DataFrame(dense, columns=[f"f{j + 1}" for j in columns]), bunch.target
     whole = ((target == target.round()) & (np.abs(target) < NOT_WHOLE)).all()
@@ -264,18 +254,15 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
     layout = _layout(lines, options.sep or sep or ("tab" if ".tsv" in path.suffixes else ""))
     layout = (*layout[:2], None) if options.no_header else layout
 
-    def rows_of(notes: list[str]) -> Iterator[tuple[int, list[str]]]:
-        with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
-            yield from _rows(path, text, layout, notes)
-
-    def line(row: int) -> str:
-        return f"{path}, line {next(islice(rows_of([]), row + 1, None))[0]}"
-
+    names: list[str] = []
+    frames = []
     try:
-        rows = rows_of(notes)
-        names = [] if options.no_header else [cell.strip() for cell in next(rows, (0, []))[1]]
-        chunks = iter(lambda: [cells for _, cells in islice(rows, _CHUNK)], [])
-        frames = [pd.DataFrame(chunk, dtype=str) for chunk in chunks]
+        with open_binary(path) as file, io.TextIOWrapper(file, encoding, newline="") as text:
+            rows = _rows(path, text, layout, notes)
+            if not options.no_header:
+                names = [cell.strip() for cell in next(rows, (0, []))[1]]
+            while chunk := dict(islice(rows, _CHUNK)):
+                frames.append(pd.DataFrame.from_dict(chunk, orient="index", dtype=str))
     except UnicodeDecodeError as error:
         byte, name = error.object[error.start], encoding.removesuffix("-sig").upper()
         what = f"is not {name} text (it has the byte 0x{byte:02x})"
@@ -283,7 +270,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
         raise InputError(f"{path}: {what}; {hint}") from error
     if not frames:
         raise InputError(f"{path}: holds no rows")
-    frame = pd.concat(frames, ignore_index=True)
+    frame = pd.concat(frames)
     if names:
         head = frame.iloc[:_START]
         head = head[(head != names).any(axis=1)]  # files put together have the names again
@@ -294,18 +281,20 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
             raise InputError(f"{path}: {what} calls them c1, c2")
         if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
             names, frame = names[:-1], frame.iloc[:, :-1]
-        frame = _only_rows(frame.set_axis(names, axis=1), options, line, notes)
-    return Table(frame if names else _numbered(frame), str(path), TEXT)
+    return Table(_with_names(frame, names, options, "line", notes), str(path), TEXT)
 
 
-def _only_rows(
-    frame: Any, options: TableOptions, name: Callable[[int], str], notes: list[str]
+def _with_names(
+    frame: Any, names: list[str], options: TableOptions, unit: str, notes: list[str]
 ) -> Any:
-    """Return the rows, without names that are repeated; `name` names the row of a place.
+    """Return the rows with names, or c1, c2, ...; without rows that repeat the names.
 
-    Names that are a title, a row of units or types below them and one of totals are errors.
+    The index of the frame numbers them, in lines or rows, the unit. Names that are a title, a row
+    of units or types below them and one of totals are errors.
     """
-    names, frame = list(frame.columns), frame.reset_index(drop=True)
+    if not names:
+        names = [f"c{j + 1}" for j in range(frame.shape[1])]
+        return frame.set_axis(names, axis=1).reset_index(drop=True)
     if len(names) > 1 and list(filter(None, names)) == names[:1]:
         what = f"the first line ({names[0]}) looks like a title above the names of the columns"
         raise InputError(f"{options.data}: {what}; remove it")
@@ -314,8 +303,9 @@ def _only_rows(
     if len(again):
         frame = frame.drop(index=again)
         notes.append(f"{options.data}: dropped {count(len(again), 'repeated header line')}")
+    named = frame.set_axis(names, axis=1).reset_index(drop=True)
     if len(frame) < _LEAST:
-        return frame.reset_index(drop=True)
+        return named
     missing = MISSING | {text.casefold() for text in options.missing}
 
     def texts(j: int, rows: slice) -> list[str]:
@@ -332,13 +322,13 @@ def _only_rows(
         shares = [np.mean([*map(bool, map(_AMOUNT.match, cells))]) for cells in odd]
         if max(shares, default=0) >= _MOST and all(first[j] not in below[j] for j in first):
             what = f"({listing(first.values(), 4)}) looks like a second line of names (or units)"
-            raise InputError(f"{name(frame.index[0])} {what}; remove it")
+            raise InputError(f"{options.data}, {unit} {frame.index[0]} {what}; remove it")
     for j, cell in last.items():
         are_sums = all(i == j or _AMOUNT.match(other) for i, other in last.items())
         if are_sums and _TOTAL.fullmatch(cell) and cell not in texts(j, slice(len(frame) - 1)):
             what = f"({listing(last.values(), 4)}) looks like a line of totals; remove it"
-            raise InputError(f"{name(frame.index[-1])} {what}")
-    return frame.reset_index(drop=True)
+            raise InputError(f"{options.data}, {unit} {frame.index[-1]} {what}")
+    return named
 
 
 def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]:
@@ -417,16 +407,7 @@ def _rows(
                 what = f"has {count(len(cells), 'cell')}, "
                 what += f"the header has {width}" if width else f"most lines have {usual}"
                 hint = f"cells are separated by {sep!r} (--sep MARK changes it)"
-                if len(cells) > width:
-                    hint += "; a title above the names must begin with #"
-                later = islice(filter(any, reader), _LEAST)
-                if (
-                    n_rows > 1
-                    and len(cells) < width
-                    and all(len(other) != width for other in later)
-                ):
-                    hint = "it looks like a footer, or is cut off; remove it"
-                raise InputError(f"{path}, line {line}: {what}; {hint}")
+                raise InputError(f"{path}, line {line}: {what}; {hint}; remove titles and footers")
             else:
                 if is_unnamed and not n_rows:
                     cells.insert(0, "")

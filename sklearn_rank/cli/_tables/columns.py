@@ -308,10 +308,6 @@ class Column:
             self.note(f": {texts[example]!r} is read as {days[best][example]:%d %B %Y}{way}")
         return best
 
-    def in_unit(self, mark: str) -> str:
-        """Return the form of numbers with a decimal mark, in the unit of the column."""
-        return self.parsed.amount_form(mark) if self.is_text else ""
-
     def values(self, kind: str, form: str, when: str = ",") -> Any:
         """Return floats, or dates without zone; errors say `when` they must be of the kind."""
         cells = self.cells
@@ -356,17 +352,18 @@ class Column:
         What can only mean a category of training is written like it.
         """
         texts = [text.casefold() for text in self.texts[0]] if kind == BOOLEAN else self.texts[0]
-        return self._spread(pd.Series(_matched(texts, trained), dtype="category"))
+        return self._spread(pd.Series(matched(texts, trained), dtype="category"))
 
 
-def _matched(texts: list[str], trained: Sequence[str]) -> list[str]:
-    """Return texts as those of training that they can only mean: 1 for 1.0, true for TRUE or 1.
+def matched(texts: list[str], trained: Sequence[str]) -> list[str]:
+    """Return texts as those of training that they can only mean: 1 for 1.0, True for TRUE or 1.
 
     01 is 1 where neither file has two texts that differ by such zeros.
     """
-    plain, kept = {text: _plain(text) for text in (*trained, *texts)}, frozenset(trained)
-    if {plain[text] for text in trained} & {"0", "1", "false", "true"} == {"false", "true"}:
-        truth = {"0": "false", "1": "true"}
+    plain, kept = {text: plain_text(text) for text in (*trained, *texts)}, frozenset(trained)
+    truth = {"0": "False", "1": "True"}
+    known = {plain[text] for text in trained} & {*truth, *truth.values()}
+    if known in ({*truth}, {*truth.values()}):
         plain = {text: truth.get(form, form) for text, form in plain.items()}
     for zeros in ("", "0*"):
         forms = {text: re.sub(rf"^{zeros}(?=\d+$)", "", form) for text, form in plain.items()}
@@ -378,11 +375,11 @@ def _matched(texts: list[str], trained: Sequence[str]) -> list[str]:
     return texts
 
 
-def _plain(text: str) -> str:
-    """Return a text with single blanks, true in small letters, and 1 without the point of 1.0."""
+def plain_text(text: str) -> str:
+    """Return a text with single blanks, True for TRUE, and 1 without the point of 1.0."""
     text = " ".join(text.split())
     if text.casefold() in {"true", "false"}:
-        return text.casefold()
+        return text.capitalize()
     return re.sub(r"^([+-]?\d+)(\.0*|,00?)$", r"\1", text)
 
 

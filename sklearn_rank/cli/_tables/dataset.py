@@ -18,6 +18,7 @@ from sklearn_rank.cli._tables.inputs import InputError, count, listing, noting
 from sklearn_rank.cli._tables.options import TableOptions
 from sklearn_rank.cli._tables.reading import LETOR, Table, read_table
 from sklearn_rank.inspection import column_notes, column_summaries, drift_notes
+from sklearn_rank.metrics.held_out import have_pair
 
 _CLEARLY_ON_TOP = frozenset(
     {"yes", "y", "true", "t", "1", "positive", "pos", "success", "relevant"}
@@ -94,8 +95,8 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
     categories = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
     learned: Any = {"categories": categories, "summaries": column_summaries(X)}
     schema = replace(schema, zero_based=table.zero_based, **learned)
-    weight, time = _weights(table, schema), _times(table, options, schema)
-    of_rows = weight, time, _codes(table, options.group)
+    weight = _numbers(table, options.weight, decimal, " from 0 on to be --weight,", 0)
+    of_rows = weight, _times(table, options, schema), _codes(table, options.group)
     return Dataset(X, y, qid, schema, table, *of_rows, options.embargo, options.seed)
 
 
@@ -197,17 +198,15 @@ def _codes(table: Table, name: str | None) -> Indices | None:
     return codes
 
 
-def _weights(table: Table, schema: Schema) -> Floats | None:
-    """Return the numbers of --weight; None without a column."""
-    if schema.weight is None:
+def _numbers(
+    table: Table, name: str | None, mark: str, when: str, least: float = -np.inf
+) -> Floats | None:
+    """Return the numbers of a column with a role, none of them missing; None without a column."""
+    if name is None:
         return None
-    return _numbers(table, schema.weight, schema.decimal, " from 0 on to be --weight,", 0)
-
-
-def _numbers(table: Table, name: str, mark: str, when: str, least: float = -np.inf) -> Floats:
-    """Return the numbers of a column with a role, of which none may be missing."""
     column = Column(table, name)
-    values: Floats = column.values(NUMBER, column.in_unit(mark), when)
+    form = column.parsed.amount_form(mark) if column.is_text else ""
+    values: Floats = column.values(NUMBER, form, when)
     if not (values >= least).all():
         column.refuse(f"must hold numbers{when}", int(np.argmin(values >= least)))
     return values
@@ -218,9 +217,8 @@ def _times(table: Table, roles: TableOptions, schema: Schema) -> Values | None:
     name = roles.time
     if name is None:
         return None
-    own = replace(table, notes=[]) if name in roles.keep else table  # noted as a feature
-    kinds, formats, _ = columns.choose_kinds(own, [name], replace(roles, keep=[name]))
-    times = feature_frame(own, replace(schema, kinds=kinds, formats=formats))[name]
+    kinds, formats, _ = columns.choose_kinds(table, [name], replace(roles, keep=[name]))
+    times = feature_frame(table, replace(schema, kinds=kinds, formats=formats))[name]
     if kinds[name] not in (NUMBER, columns.DATE) or times.isna().any():
         raise table.error(name, "must hold a date or a number in every row for --time")
     values: Values = np.asarray(times)
@@ -244,10 +242,10 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
     """
     target, positive = schema.target, schema.positive
     if positive is None:
-        y = _numbers(table, target, schema.decimal, " for --relevance graded,")
+        y: Any = _numbers(table, target, schema.decimal, " for --relevance graded,")
     else:
         texts, codes, _ = Column(table, target, _AS_GIVEN).texts
-        classes = _classes_of(texts, positive)
+        classes = columns.matched(texts, schema.classes or [positive])
         if positive not in classes:
             top = f"the class {positive!r} that the model puts on top"
             what = f"no row of column {target!r} is of {top}"
@@ -258,23 +256,10 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
             what += f"; all but {positive!r} count as not on top"
             table.notes.append(f"column {target!r}: {what}")
         y = np.array([name == positive for name in classes], dtype=np.int64)[codes]
-    lists = np.zeros(len(y), dtype=np.intp) if qid is None else qid
-    if pd.Series(y).groupby(lists).nunique().max() < 2:
+    if not have_pair(y, qid):
         where = "" if qid is None else f" within each query of {schema.qid!r}"
         raise table.error(target, f"has only one distinct value{where}: nothing to rank")
     return y
-
-
-def _classes_of(texts: list[str], positive: str | None = None) -> list[str]:
-    """Return classes in the form of training, in which True may be 1: 1.0 is 1, TRUE is True."""
-    names = {"true": "True", "false": "False"}
-    if positive in {"0", "1"}:
-        names = {"true": "1", "false": "0"}
-    elif positive in names.values():
-        names |= {"1": "True", "0": "False"}
-    values = zip(texts, notation.numbers(texts, "."), strict=True)
-    plain = [text if np.isnan(value) else notation.written(value) for text, value in values]
-    return [names.get(name.casefold(), name) for name in plain]
 
 
 def _choose_classes(
@@ -286,14 +271,16 @@ def _choose_classes(
         if positive is not None:
             raise InputError("--positive belongs to --relevance binary; graded uses the numbers")
         return None, None
-    classes = list(dict.fromkeys(_classes_of(Column(table, target, _AS_GIVEN).texts[0])))
-    is_text = bool(np.isnan(notation.numbers(classes, ".")).any())
-    classes.sort(key=str.casefold if is_text else float)
+    texts = Column(table, target, _AS_GIVEN).texts[0]
+    classes = list(dict.fromkeys(map(columns.plain_text, texts)))
+    numbers = dict(zip(classes, notation.numbers(classes, "."), strict=True))
+    is_text = any(map(np.isnan, numbers.values()))
+    classes.sort(key=str.casefold if is_text else numbers.__getitem__)
     if len(classes) == 1:
         raise table.error(target, f"has one class only ({classes[0]}); two are needed to rank")
     if positive is not None:
-        top = _classes_of([positive.strip()])[0]
-        alike = [name for name in classes if name.casefold() == top.casefold()]
+        top = columns.matched([positive], classes)[0]
+        alike = [name for name in classes if name.casefold() == top.strip().casefold()]
         if top not in classes and len(alike) != 1:
             what = f"has no class of --positive {positive}; the classes are {listing(classes, 10)}"
             raise table.error(target, what)
@@ -348,9 +335,7 @@ def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
     for name in schema.kinds:
         column, categories = X[name].dropna(), schema.categories.get(name, [])
         new, n_missing = column[~column.isin(categories)], len(X) - len(column)
-        if not len(column):
-            table.notes.append(f"column {name!r} is missing in every row")
-        elif categories and len(new) == len(column) >= _SOME_ROWS:
+        if categories and len(new) == len(column) >= _SOME_ROWS:
             what = f"no row of column {name!r} has a value that occurred in training; it holds"
             what += f" {new.iloc[0]!r}, in training {listing(map(repr, categories), 5)}"
             raise InputError(f"{table.path}: {what}")
@@ -360,10 +345,9 @@ def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
             what += f" ({values}; it saw {listing(map(repr, categories), 3)})"
             table.notes.append(f"column {name!r}: {what}")
         summary = schema.summaries.get(name, {"counts": [len(X)]})  # the last: missing cells
-        if len(column) and n_missing and summary["counts"][-1] == 0:
-            rows = count(n_missing, "row")
-            table.notes.append(f"column {name!r} is missing in {rows}, in training in none")
+        was_complete = summary["counts"][-1] == 0
+        if n_missing and (was_complete or not len(column)):
+            where = ", in training in none" if was_complete else ", which are all"
+            table.notes.append(f"column {name!r} is missing in {count(n_missing, 'row')}{where}")
     if schema.qid is None:  # rows of a query are no independent draws
-        filled = [name for name in schema.summaries if X[name].notna().any()]
-        summaries = {name: schema.summaries[name] for name in filled}
-        table.notes.extend(map(str, drift_notes(summaries, X)))
+        table.notes.extend(map(str, drift_notes(schema.summaries, X)))

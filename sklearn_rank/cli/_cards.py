@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn_rank.cli._contest import Fold, make_folds
 from sklearn_rank.cli._output import Output, show_notes, write_content
 from sklearn_rank.cli._tables.cards import card_of_table, in_all_forms
-from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema, check_schema
+from sklearn_rank.cli._tables.columns import CATEGORY, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset, training_data
 from sklearn_rank.cli._tables.inputs import InputError, listing, noting
 from sklearn_rank.cli._tables.options import TableOptions
@@ -181,7 +181,6 @@ def load_card(name: str) -> tuple[Pipeline, str, Schema]:
             if isinstance(value, dict):
                 table[key] = {name: value[name] for name in kinds if name in value}
         schema = Schema(**table)
-        check_schema(schema)
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"{name}: the details {_TABLE!r} of the card are damaged") from error
 

@@ -14,7 +14,6 @@ import sklearn_rank
 from sklearn_rank.cli import _contest, _rankers
 from sklearn_rank.cli._contest import ENSEMBLE, RANK_SCORE, Contest, choose_metrics
 from sklearn_rank.cli._output import Output, print_table, show_notes, write_json
-from sklearn_rank.cli._rankers import BASELINES
 from sklearn_rank.cli._store import StoredModel, load_model, model_scores, save_model
 from sklearn_rank.cli._tables.dataset import Dataset, model_data, training_data
 from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
@@ -158,8 +157,8 @@ def _sentence(contest: Contest) -> str:
         chance = choice.random_order["metric"]
         ends = f"95 % interval {_ends(choice.interval())}, {allowed}"
         return f"No better than chance, {heading} {chance:.3f}. {start} ({ends})."
-    is_baseline = first in BASELINES
-    rivals = {name for name in order if (name in BASELINES) != is_baseline} - {ENSEMBLE}
+    is_baseline = first in _rankers.BASELINES
+    rivals = {name for name in order if (name in _rankers.BASELINES) != is_baseline} - {ENSEMBLE}
     rival, lead = choice.lead(rivals or {*order[1:]})
     who = f"{rival}, the best {'ranker' if is_baseline else 'baseline'}"
     ends = f"95 % interval of the difference: {_ends(lead)}, {allowed}"
@@ -211,7 +210,7 @@ def _drawn(contest: Contest, figure: Any) -> Any:
     panels = drawn.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axes, name in zip(panels, shown, strict=True):
         for place, model in enumerate(order):
-            measured, is_baseline = table[name][model], model in BASELINES
+            measured, is_baseline = table[name][model], model in _rankers.BASELINES
             interval = measured.interval or ()
             axes.plot(interval, [place] * len(interval), color="0.6")
             axes.plot(measured.mean, place, "o", color=COLOURS[is_baseline])
@@ -228,10 +227,9 @@ def _next_command(data: str | None, output: Output | None, plot: Output | None =
     if data is None:
         return "sklearn-rank compare YOUR.csv --target COLUMN"
     own = ("--force", "-o", "--output", "--plot")
+    files = [file.path for file in (output, plot) if file]
     words = click.get_current_context().find_root().obj[1:]
-    kept = [word for word in words if word not in own]
-    for name, file in (("--output=", output), ("--plot=", plot)):
-        kept = [word for word in kept if not file or Path(word.removeprefix(name)) != file.path]
+    kept = [w for w in words if w.partition("=")[0] not in own and Path(w) not in files]
     kept += ["--best", str(output)] if output else ["--best"]
     model = f"{Path(data).name.partition('.')[0] or 'model'}.skops"
     return f"sklearn-rank train {' '.join(map(quote, kept))} -o {quote(model)}"

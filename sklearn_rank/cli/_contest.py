@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
@@ -112,10 +112,8 @@ def make_folds(data: Dataset, n_folds: int, seed: int) -> list[Fold]:
         splitter, metadata = PredefinedSplit(distinct.folds(n_folds, seed)[1]), {}
     elif data.qid is not None and len(np.unique([data.qid, ids], axis=1).T) > data.qid.max() + 1:
         raise InputError("--group: a query lies in several groups; both can't be kept whole")
-    try:
+    with noting([], f"--cv {n_folds}"):
         folds = list(splitter.split(data.X, data.y, **metadata))
-    except ValueError as error:
-        raise InputError(f"--cv {n_folds}: {error}") from error
     sides = [data.y[rows] for fold in folds for rows in fold]
     is_poor = len(folds) < n_folds or any(len(np.unique(side)) < 2 for side in sides)
     if data.qid is None and is_poor:
@@ -272,7 +270,7 @@ def _choose(
 ) -> RankingChoice | None:
     rows = results.rows
     group = rows.drawn_with if data.group is None else data.group[results.place]
-    if group is not None and (rows.qid is not None or data.time is not None):
+    if group is not None and data.time is not None:
         return None
     how: dict[str, Any] = {"qid": rows.qid, "fold": rows.fold, "group": group, "random_state": 0}
     how |= {"criterion": scoring, "preferred": tied}
@@ -296,11 +294,10 @@ def fit_first(contest: Contest, notes: list[str]) -> Pipeline:
         # Rows that no fold held out have the fold -1.
         rows = pd.DataFrame({"fold": results.rows.fold, **results.scores}, index=results.place)
         rows = rows.reindex(range(len(data.y)), fill_value=-1)
-        columns = {column: values.to_numpy() for column, values in rows.items()}
-        fold, scores = columns.pop("fold"), {name: columns[name] for name in pipelines}
+        scores = {name: rows[name].to_numpy() for name in pipelines}
         how: dict[str, Any] = {"scoring": contest.scoring, "relevance": data.schema.relevance}
         ensemble = RankingEnsemble([*pipelines.items()], random_state=data.seed, **how)
-        metadata = {"qid": data.qid, "sample_weight": data.weight, "fold": fold}
+        metadata = {"qid": data.qid, "sample_weight": data.weight, "fold": rows["fold"].to_numpy()}
         ensemble.fit_selected(data.X, data.y, out_of_fold=scores, **metadata)
     return Pipeline([("ranker", ensemble)])
 
@@ -310,13 +307,12 @@ def fit_first(contest: Contest, notes: list[str]) -> Pipeline:
 
 def _key(folds: Folds, data: Dataset) -> dict[str, str]:
     """Return hashes of the rows, and of the options that the results depend on."""
-    rows = hashlib.sha256(repr(data.schema).encode())
-    for column in (_hashes(data), data.y, data.qid, data.weight, data.time, data.group):
-        rows.update(b"-" if column is None else np.ascontiguousarray(column).tobytes())
+    of_rows = _hashes(data), data.y, data.qid, data.weight, data.time, data.group
     options = {"rankers": folds.rankers, "param": folds.param, "cv": folds.cv}
     options |= {"seed": data.seed, "embargo": data.embargo}
     key = {option: json.dumps(value, default=str) for option, value in options.items()}
-    return {"rows": rows.hexdigest(), "version": sklearn_rank.__version__, **key}
+    rows = joblib.hash([repr(data.schema), *of_rows])
+    return {"rows": rows, "version": sklearn_rank.__version__, **key}
 
 
 def record(contest: Contest) -> dict[str, Any]:

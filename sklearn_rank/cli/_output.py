@@ -38,8 +38,7 @@ class Output:
             temporary.touch(exist_ok=False)
             yield temporary
             if self.path.exists() and not self.force:
-                what = "was created in the meantime; use --force to overwrite it"
-                raise InputError(f"{self}: {what}")
+                raise InputError(f"{self}: was created in the meantime; --force overwrites it")
             temporary.replace(self.path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -16,6 +16,12 @@ _MAY_DATA = click.Argument(["data"], required=False)
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", "-")
 _RUN = option("-o --output", "RUN", "Write all results (.json); train --best reads compare's.")
 _PLOT = option("--plot", "FILE", f"Draw the intervals ({', '.join(PICTURES)}).")
+_RANKER = option("--ranker", "NAME", f"One of {RANKERS}, or another model listed by compare.")
+_BEST = option("--best", "[RUN]", "Fit the model compare ranks first; reuse RUN (of compare -o).")
+_FITTED = option("-o --output", "MODEL", "Model file (.skops).", required=True)
+_TOP = option("--top", "N", "Write the first N rows of each list only.", type=click.IntRange(1))
+_REASONS = option("--explain", "", "Add reason_1 to reason_3: the features that contribute most.")
+_RANKED = option("-o --output", "OUT", "Table (.csv, .tsv, .parquet), or - for CSV.", required=True)
 
 
 def run(words: list[str]) -> None:
@@ -53,16 +59,7 @@ def _compare() -> None:
     """
 
 
-@command(
-    "train",
-    "_compare",
-    (".skops",),
-    DATA,
-    *(*TABLE, *FOLDS.values()),
-    option("--ranker", "NAME", f"One of {RANKERS}, or another model listed by compare."),
-    option("--best", "[RUN]", "Fit the model compare ranks first; RUN (of compare -o) is reused."),
-    option("-o --output", "MODEL", "Model file (.skops).", required=True),
-)
+@command("train", "_compare", (".skops",), DATA, *TABLE, *FOLDS.values(), _RANKER, _BEST, _FITTED)
 def _train() -> None:
     """Fit a ranker to all rows and store it; default: PNormPushRanker.
 
@@ -70,17 +67,7 @@ def _train() -> None:
     """
 
 
-@command(
-    "rank",
-    "_rank",
-    _TABLES,
-    MODEL,
-    DATA,
-    *READING,
-    option("--top", "N", "Write the first N rows of each list only.", type=click.IntRange(1)),
-    option("--explain", "", "Add reason_1 to reason_3: the features that contribute most."),
-    option("-o --output", "OUT", "Table (.csv, .tsv, .parquet), or - for CSV.", required=True),
-)
+@command("rank", "_rank", _TABLES, MODEL, DATA, *READING, _TOP, _REASONS, _RANKED)
 def _rank() -> None:
     """Order the rows of a table, best first within each query.
 

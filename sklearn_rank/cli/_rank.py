@@ -78,8 +78,7 @@ def _ranked(data: Dataset, scores: Floats, explain: Any, top: int | None) -> Any
     frame = data.table.frame
     taken = [name for name in ("score", *added, "rank") if name in frame.columns]
     if taken:
-        what = f"already has a column {taken[0]!r}, which the result needs; rename it"
-        raise InputError(f"{data.table.path}: {what}")
+        raise InputError(f"{data.table.path}: already has a column {taken[0]!r}; rename it")
     # The text of the user's cells is kept: 007 and 1.50 stay as they are.
     return frame.iloc[order].assign(score=scores[order], rank=rank[order], **added)
 
@@ -95,12 +94,11 @@ def _reasons(model: StoredModel, name: str, X: Any) -> dict[str, Any]:
     if explain is None:
         what = "can't be divided among columns; those of stumps, trees, ensembles and cards can"
         raise InputError(f"--explain: scores of {model.ranker} {what}")
-    what = f"{name}: can't explain the scores"
-    with noting([], what, (Exception,)):  # its arrays may be anything
+    # Arrays of a damaged model may be anything.
+    with noting([], f"{name}: can't explain the scores", (Exception,)):
         rows = model.pipeline[:-1].transform(X) if len(model.pipeline) > 1 else X
         names = ranker.variables_ if is_card else X.columns
-        before = [] if is_card else model.pipeline.steps[:-1]
-        columns = columns_of_features(before, np.arange(len(names), dtype=np.intp))
+        columns = columns_of_features(model.pipeline.steps[:-1], np.arange(len(names)))
         of_features, contributions = explain(rows), np.zeros((len(names), len(X)))
         # The last column is the score of the mean row.
         np.add.at(contributions, columns, of_features[:, : len(columns)].T)

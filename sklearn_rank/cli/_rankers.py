@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 import sklearn_rank
 from sklearn_rank.cli._tables.columns import BOOLEAN, CATEGORY, DATE, FEW_VALUES, NUMBER, Schema
 from sklearn_rank.cli._tables.dataset import Dataset
-from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing
+from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
 from sklearn_rank.cli._tables.options import Folds, TableOptions
 from sklearn_rank.ensemble.members import NumberScaler
 from sklearn_rank.models import Stumps
@@ -62,20 +62,18 @@ def rankers_of(table: TableOptions, folds: Folds, named: Sequence[str]) -> dict[
     names = [forms[_form(name)] for name in named] or sklearn_rank.__all__
     rankers = {name: _unfitted(name, table) for name in names}
     params = {name: ranker.get_params().keys() for name, ranker in rankers.items()}
-    allowed = dict.fromkeys(param for name in names for param in params[name])
+    own = (param for name in names for param in params[name] if param != "relevance")
+    allowed = list(dict.fromkeys(own))
     for param in folds.param:
-        if param not in allowed or param == "relevance":
-            which = listing((name for name in allowed if name != "relevance"), 99)
-            what = f"no parameter {param!r} of {listing(names, 3)}; they have {which}"
-            raise InputError(f"--param {param}: {what}")
+        if param not in allowed:
+            what = f"no parameter {param!r} of {listing(names, 3)}; they have"
+            raise InputError(f"--param {param}: {what} {listing(allowed, 99)}")
     values = {"relevance": table.relevance, "random_state": table.seed, **folds.param}
     for name, ranker in rankers.items():
         ranker.set_params(**{param: values[param] for param in values.keys() & params[name]})
     if TREES in rankers:
-        try:
+        with noting([], refused=(ImportError, ValueError)):
             _ = rankers[TREES].engine_in_use
-        except (ImportError, ValueError) as error:
-            raise InputError(str(error)) from error
     return rankers
 
 
@@ -100,15 +98,14 @@ def _unfitted(name: str, table: TableOptions | Schema) -> Any:
 
 def leave_out(rankers: dict[str, Any], notes: list[str], folds: Folds, data: Dataset) -> None:
     """Remove the rankers that are compared only when asked for; notes say why if they must."""
-    left_out = {"SmoothMarginRanker": ""} | ({} if data.has_grades else {"ListNetLinear": ""})
+    left_out = ["SmoothMarginRanker", *([] if data.has_grades else ["ListNetLinear"])]
     n_rows = len(data.y) * (folds.cv - 1) // folds.cv
     if n_rows > MAX_QUADRATIC_ROWS and folds.param.get("kernel") != "linear":
+        left_out.append("KernelPairwiseSGDRanker")
         slow = f"slow above {MAX_QUADRATIC_ROWS} training rows (--rankers names what to run)"
-        left_out["KernelPairwiseSGDRanker"] = slow
-    for name, reason in left_out.items():
+        notes.append(f"no {left_out[-1]}: {slow}")
+    for name in left_out:
         del rankers[name]
-        if reason:
-            notes.append(f"no {name}: {reason}")
 
 
 def baselines(data: Dataset, notes: list[str]) -> dict[str, Any]:
@@ -135,37 +132,29 @@ def pipeline_for(model: Any, schema: Schema) -> Pipeline:
     LightGBM (which take missing values) as 0/1 columns, and linear and kernel models imputed and
     scaled numbers beside such columns.
     """
-    kind, categories = type(model).__name__, None
-    if kind.startswith((TREES, HISTOGRAMS)):
-        categories = "passthrough"
-    elif kind.startswith(CATBOOST):
-        categories = SimpleImputer(strategy="constant", fill_value="nan")
-    encoder = _encoder(schema, categories)
-    if kind.startswith(CATBOOST):  # it copies lists, so that scikit-learn couldn't clone it
-        names = tuple(f"category__{name}" for name in encoder.transformers[1][2])
-        model.set_params(cat_features=names)
-    steps: list[tuple[str, Any]] = [("columns", encoder)]
-    if not get_tags(model).input_tags.allow_nan or kind.startswith(EXTRA_TREES):
-        fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
-        scaler = NumberScaler() if schema.columns_of(BOOLEAN, CATEGORY) else StandardScaler()
-        steps += [("fill", fill), ("scale", scaler)]
-    return Pipeline([*steps, ("ranker", model)])
-
-
-def _encoder(schema: Schema, kept: Any) -> ColumnTransformer:
-    """Return what encodes columns, categories by a transformer or, with None, as 0/1 columns."""
-    categories = schema.columns_of(BOOLEAN, CATEGORY)
+    kind, categories = type(model).__name__, schema.columns_of(BOOLEAN, CATEGORY)
     few = [name for name in categories if len(schema.categories[name]) <= FEW_VALUES]
     texts, dates = [name for name in categories if name not in few], schema.columns_of(DATE)
-    steps: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    steps.append(("category", kept or one_hot, few))
+    encode: Any = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    if kind.startswith((TREES, HISTOGRAMS)):
+        encode = "passthrough"
+    elif kind.startswith(CATBOOST):
+        encode = SimpleImputer(strategy="constant", fill_value="nan")
+        # Not a list, which CatBoost copies, so that scikit-learn couldn't clone it.
+        model.set_params(cat_features=tuple(f"category__{name}" for name in few))
+    parts: list[tuple[str, Any, Any]] = [("number", "passthrough", schema.columns_of(NUMBER))]
+    parts.append(("category", encode, few))
     if texts or dates:
         skrub = import_extra("skrub")  # takes seconds, so only where it is needed
         letters = skrub.StringEncoder(random_state=0)
-        steps += [(f"text {i}", letters, name) for i, name in enumerate(texts)]
-        parts = skrub.DatetimeEncoder(resolution="second", add_weekday=True)
-        steps += [(f"date {i}", parts, name) for i, name in enumerate(dates)]
-    # Only a data frame keeps categories, which arrays are faster without.
-    encoder = ColumnTransformer(steps)
-    return encoder.set_output(transform="pandas") if kept else encoder
+        parts += [(f"text {i}", letters, name) for i, name in enumerate(texts)]
+        of_dates = skrub.DatetimeEncoder(resolution="second", add_weekday=True)
+        parts += [(f"date {i}", of_dates, name) for i, name in enumerate(dates)]
+    steps: list[tuple[str, Any]] = [("columns", ColumnTransformer(parts))]
+    if not isinstance(encode, OneHotEncoder):  # only a data frame keeps categories; slower
+        steps[0][1].set_output(transform="pandas")
+    if not get_tags(model).input_tags.allow_nan or kind.startswith(EXTRA_TREES):
+        fill = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        scaler = NumberScaler() if categories else StandardScaler()
+        steps += [("fill", fill), ("scale", scaler)]
+    return Pipeline([*steps, ("ranker", model)])

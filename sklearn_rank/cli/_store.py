@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 import sklearn_rank
 from sklearn_rank._core.protocols import Floats
 from sklearn_rank.cli._output import Output
-from sklearn_rank.cli._tables.columns import Schema, check_schema
+from sklearn_rank.cli._tables.columns import Schema
 from sklearn_rank.cli._tables.inputs import InputError, import_extra, listing, noting
 from sklearn_rank.metrics.scorers import scores_of
 
@@ -81,10 +81,8 @@ def load_model(name: str, notes: list[str]) -> StoredModel:
         if content.get("format_version") != _FORMAT_VERSION:
             version = content.get("version")
             raise InputError(f"{path}: was written by sklearn-rank {version}; train again")
-        model = StoredModel(
-            content["pipeline"], str(content["ranker"]), Schema(**content["schema"])
-        )
-        check_schema(model.schema)
+        schema = Schema(**content["schema"])
+        model = StoredModel(content["pipeline"], str(content["ranker"]), schema)
         getattr(model.pipeline.steps[-1][1], "booster_", None)  # trees are read by their engine
     return model
 

@@ -87,20 +87,19 @@ class Schema:
     formats: Mapping[str, str] = field(default_factory=dict)
     zero_based: bool | str = "auto"  # whether indices of a LETOR file, of no other, started at 0
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
+        for mapping in (self.kinds, self.categories, self.summaries, self.formats):
+            if not isinstance(mapping, Mapping) or not all(isinstance(k, str) for k in mapping):
+                raise ValueError("parts of its table must map the names of columns")
+        kinds, forms = set(self.kinds.values()), [*self.formats.values(), self.decimal]
+        is_read = all(map(notation.is_form, forms)) and self.decimal in (".", ",")
+        if not kinds or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} or not is_read:
+            raise ValueError("the columns of its table are unknown")
+
     def columns_of(self, *kinds: str) -> list[str]:
         """Return the feature columns of some kinds."""
         return [name for name, kind in self.kinds.items() if kind in kinds]
-
-
-def check_schema(schema: Schema) -> None:
-    """Raise ValueError for a schema that no training gives; one of a file can hold anything."""
-    for mapping in (schema.kinds, schema.categories, schema.summaries, schema.formats):
-        if not isinstance(mapping, Mapping) or not all(isinstance(name, str) for name in mapping):
-            raise ValueError("parts of its table must map the names of columns")
-    kinds, forms = set(schema.kinds.values()), [*schema.formats.values(), schema.decimal]
-    is_read = all(map(notation.is_form, forms)) and schema.decimal in (".", ",")
-    if not kinds or not kinds <= {NUMBER, BOOLEAN, CATEGORY, DATE} or not is_read:
-        raise ValueError("the columns of its table are unknown")
 
 
 def check_columns(table: Table, names: Sequence[str], role: str) -> None:
@@ -111,8 +110,6 @@ def check_columns(table: Table, names: Sequence[str], role: str) -> None:
         by_form = {column.strip().casefold(): column for column in columns}
         close = difflib.get_close_matches(missing[0].strip().casefold(), by_form, n=1)
         guess = f"did you mean {by_form[close[0]]!r}? " if close else ""
-        if len(columns) == 1:
-            guess = "what separates cells was not found (--sep MARK says it): "
         what = f"no column {listing(map(repr, missing), 5)} for {role}"
         raise InputError(f"{table.path}: {what}; {guess}the columns are {listing(columns)}")
 
@@ -236,8 +233,8 @@ class Column:
         either = np.any([self.parsed.read(form).notna() for form in (*amounts, *days)], axis=0)
         if (len(good) > 1 and good.mean() >= _MOST) or either.all():
             hint = ": correct it, or use --missing, --drop or --category"
-            what = "dates" if best in days else "numbers"
-            what = "durations" if best == notation.SECONDS else what
+            names = {notation.SECONDS: "durations"} | dict.fromkeys(days, "dates")
+            what = names.get(best, "numbers")
             self._refuse_text(f"holds {what} in {good.sum()} of {len(good)} values,", ~good, hint)
 
     def _check_patterns(self, best: str) -> None:

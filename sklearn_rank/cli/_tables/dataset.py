@@ -29,7 +29,6 @@ _CLEARLY_ON_TOP = frozenset(
 
 _AS_GIVEN = notation.PANDAS_MISSING  # in columns that are no features ? and - are values
 _FEW = 0.1  # share of numbers that are no dates, up to which those of --time are meant as dates
-_SOME_ROWS = 20  # from which on it is an error if no category of a column occurred in training
 _STORY = "three kinds of bad payers, of whom only those who never pay can be found at the top"
 
 
@@ -90,8 +89,7 @@ def training_data(options: TableOptions, notes: list[str]) -> Dataset:
         raise InputError(f"{table.path}: nothing to rank by: each column holds one value only")
     y = _relevance(table, schema, qid)
     for note in column_notes(X, y, qid=qid):
-        hint = f"--drop {quote(str(note.columns[0]))}"
-        notes.append(str(note).replace("leave it out", hint))
+        notes.append(str(note).replace("leave it out", f"--drop {quote(str(note.columns[0]))}"))
     categories = {name: list(X[name].cat.categories) for name in X.select_dtypes("category")}
     learned: Any = {"categories": categories, "summaries": column_summaries(X)}
     schema = replace(schema, zero_based=table.zero_based, **learned)
@@ -247,13 +245,11 @@ def _relevance(table: Table, schema: Schema, qid: Indices | None) -> Any:
         texts, codes, _ = Column(table, target, _AS_GIVEN).texts
         classes = columns.matched(texts, schema.classes or [positive])
         if positive not in classes:
-            top = f"the class {positive!r} that the model puts on top"
-            what = f"no row of column {target!r} is of {top}"
+            what = f"no row of column {target!r} is of the class {positive!r}, the one on top"
             raise InputError(f"{table.path}: {what}; the classes are {listing({*classes}, 10)}")
         new = [name for name in {*classes} if schema.classes and name not in schema.classes]
         if new:
-            what = f"the model never saw {listing(map(repr, new), 5)}"
-            what += f"; all but {positive!r} count as not on top"
+            what = f"the model never saw {listing(map(repr, new), 5)}; they count as not on top"
             table.notes.append(f"column {target!r}: {what}")
         y = np.array([name == positive for name in classes], dtype=np.int64)[codes]
     if not have_pair(y, qid):
@@ -306,9 +302,7 @@ def feature_frame(table: Table, schema: Schema, when: str = ",") -> Any:
     if lost and table.kind == LETOR and schema.zero_based != "auto":  # as that of training
         table.notes.append(f"features that never occur and count as 0: {listing(lost, 10)}")
         table = replace(table, frame=table.frame.assign(**dict.fromkeys(lost, 0.0)))
-    elif lost:
-        what = f"lacks {len(lost)} of the columns that the model needs: {listing(lost, 10)}"
-        raise InputError(f"{table.path}: {what}")
+    check_columns(table, list(schema.kinds), "the model")
     X = {}
     for name, kind in schema.kinds.items():
         form = schema.formats.get(name, "")
@@ -328,18 +322,11 @@ def feature_frame(table: Table, schema: Schema, when: str = ",") -> Any:
 
 
 def _compare_with_training(X: Any, table: Table, schema: Schema) -> None:
-    """Note what training did not have: missing cells, categories, another distribution.
-
-    If no row has a category of training, raise InputError.
-    """
+    """Note what training did not have: missing cells, categories, another distribution."""
     for name in schema.kinds:
         column, categories = X[name].dropna(), schema.categories.get(name, [])
         new, n_missing = column[~column.isin(categories)], len(X) - len(column)
-        if categories and len(new) == len(column) >= _SOME_ROWS:
-            what = f"no row of column {name!r} has a value that occurred in training; it holds"
-            what += f" {new.iloc[0]!r}, in training {listing(map(repr, categories), 5)}"
-            raise InputError(f"{table.path}: {what}")
-        elif categories and len(new):
+        if categories and len(new):
             what = f"{count(len(new), 'row')} with values that training never saw"
             values = listing(map(repr, new.unique()), 3)
             what += f" ({values}; it saw {listing(map(repr, categories), 3)})"

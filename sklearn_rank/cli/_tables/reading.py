@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_rank._core.files import open_binary
-from sklearn_rank.cli._tables.inputs import InputError, count, import_extra, listing
+from sklearn_rank.cli._tables.inputs import InputError, count, import_extra, listing, noting
 from sklearn_rank.cli._tables.notation import MISSING, NOT_WHOLE
 from sklearn_rank.cli._tables.options import TableOptions
 
@@ -100,8 +100,7 @@ def read_table(options: TableOptions, notes: list[str]) -> Table:
         nested = cells.map(pd.api.types.is_list_like)
         if nested.any():
             row = int(nested.argmax())
-            what = f"holds nested values (row {row + 1}: {str(cells[row])[:40]})"
-            raise table.error(column, what)
+            raise table.error(column, f"holds nested values (row {row + 1}: {cells[row]!s:.40})")
     return replace(table, missing=frozenset(options.missing), notes=notes)
 
 
@@ -212,14 +211,12 @@ def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _read_parquet(path: Path, options: TableOptions, notes: list[str]) -> Table:
     pyarrow, parquet = map(import_extra, ("pyarrow", "pyarrow.parquet"))
-    try:
+    with noting([], f"{path}: is not a Parquet file", (pyarrow.ArrowException, OSError)):
         table = parquet.read_table(path)
         table.validate(full=True)
         # Floats, which integers beside missing cells would be, do not hold ids of 64 bits. Without
         # pandas's own notes what was an index is a column; one without a name says nothing.
         frame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
-    except (pyarrow.ArrowException, OSError) as error:  # not always a ValueError
-        raise ValueError(str(error)) from error
     return Table(frame.loc[:, ~frame.columns.str.match(r"__index_level_\d+__$")], str(path))
 
 
@@ -268,9 +265,7 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
         what = f"is not {name} text (it has the byte 0x{byte:02x})"
         hint = "save it as UTF-8, or try --encoding cp1252, or latin-1"
         raise InputError(f"{path}: {what}; {hint}") from error
-    if not frames:
-        raise InputError(f"{path}: holds no rows")
-    frame = pd.concat(frames)
+    frame = pd.concat(frames or [pd.DataFrame(columns=range(len(names)))])
     if names:
         head = frame.iloc[:_START]
         head = head[(head != names).any(axis=1)]  # files put together have the names again

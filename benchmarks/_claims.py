@@ -1,4 +1,4 @@
-"""What the scripts that try a claim of a paper share: options and figures."""
+"""Options and figures shared by the scripts that test claims of the papers."""
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What `clicks.py` measures: a log of two production rankers, and who learns from it.
+"""What `clicks.py` measures: a log of two production rankers, and the rankers that learn from it.
 
 A cell is a data set, a bias of positions, a number of impressions and one of five parts, whose
 queries test. The production rankers are linear ListNet on the true grades of 1 % of the training

@@ -1,8 +1,7 @@
-"""What `lists.py` fits to one split: every system as it comes, and ensembles on queries.
+"""What `lists.py` fits to one split: every system with its defaults, and ensembles on queries.
 
-Each system takes one thread, but for AutoGluon, which takes two and its seconds whatever the rows.
-A system whose package is missing is left out, so that CatBoost and AutoGluon may live in
-environments of their own.
+Each system uses one thread, except AutoGluon, which uses two threads and a fixed time. A system
+whose package is missing is skipped, so CatBoost and AutoGluon may be in separate environments.
 """
 
 import os

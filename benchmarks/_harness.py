@@ -1,4 +1,4 @@
-"""What every benchmark needs: clocks, memory, processes of their own, and the machine described.
+"""What every benchmark needs: clocks, memory, separate processes, and a description of the machine.
 
 Nothing large is imported here. On Linux a child's high-water mark of memory starts at its parent's,
 so a parent that imports little does not hide what a child's fit takes.

@@ -1,4 +1,4 @@
-"""Ten real and made tables with two classes, their splits, and paired differences over splits.
+"""Ten real and generated tables with two classes, their splits, and paired differences over splits.
 
 The seven rare tables lie in `rare/NAME.csv.gz` of the data folder: CSV with a header, the last
 column `target` (1 belongs on top), empty cells are missing. All are from the UCI Machine Learning

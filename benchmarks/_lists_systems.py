@@ -1,6 +1,6 @@
-"""Who ranks one list of two classes: our rankers and what a user would pick instead.
+"""Systems that rank one list of two classes: our rankers and what a user would pick instead.
 
-Boosting takes the same rounds, bins and threads everywhere, and each library's own learning rate
+Boosting uses the same rounds, bins and threads everywhere, and each library's own learning rate
 unless one is given. Linear and kernel models standardise the features first, inside their fit.
 """
 

@@ -1,6 +1,6 @@
-"""Rankers of queries, each chosen on the validation queries of a fold; test queries are used once.
+"""Rankers of queries, each tuned on the validation queries of a fold; test queries are used once.
 
-Every search has a process of its own, in which `choose` runs.
+Every search runs in its own process, in `choose`.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Real data of the benchmarks: from a folder, the three two-class sets else from OpenML.
 
-None of it is part of this repository. The folder, `--data DIR` or SKLEARN_RANK_DATA, holds
+None of these data are part of this repository. The folder, `--data DIR` or SKLEARN_RANK_DATA, holds
 
     magic_gamma/magic04.data.gz        UCI 159, as published: 10 features and the class, by commas
     ionosphere/ionosphere.data         UCI 52, as published: 34 features and the class, by commas

@@ -1,4 +1,4 @@
-"""What every benchmark leaves behind: tables, targets with their verdicts, and the machine.
+"""The report of every benchmark: tables, targets with their verdicts, and the machine.
 
 A report prints itself for a terminal, and goes to a JSON file from which `make_page.py` makes a
 page of the documentation.

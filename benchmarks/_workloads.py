@@ -1,7 +1,7 @@
-"""What this package computes, at any number of rows: each estimator, pair sum and metric.
+"""Everything this package computes, at any number of rows: each estimator, pair sum and metric.
 
-The lists are made from the package's own registries, so that a new estimator, loss or metric is in
-the benchmarks without a line here. A workload is prepared once for a number of rows, then called.
+The lists come from the package's registries, so new estimators, losses and metrics are included
+automatically. A workload is prepared once for a number of rows, then called.
 """
 
 import inspect

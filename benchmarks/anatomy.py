@@ -3,10 +3,10 @@
     python benchmarks/anatomy.py             # lines by subject, files of fits, modules of `compare`
     python benchmarks/anatomy.py --lines     # the lines only
 
-It counts, and measures no time, so that a busy machine changes nothing. Lines of code are neither
-blank nor a comment nor part of a string that is a statement, such as a docstring. Files of a fit
-are those in which a function of this package runs in `Ranker().fit(X, y)`, after a first fit that
-loads what is loaded once.
+It counts and does not measure time, so the load of the machine does not matter. Lines of code are
+neither blank, nor comments, nor part of a string statement such as a docstring. Files of a fit are
+those in which a function of this package runs in `Ranker().fit(X, y)`, after a first fit that loads
+what is loaded once.
 """
 
 import argparse

@@ -12,9 +12,8 @@ Each part has a process of its own, in which whole fits of 100 rounds take turns
   the rows and at all of them;
 - ``few``, ``wide``: one list of a hundredth of the rows, and one of all rows with 100 features.
 
-Ours have a learning rate of 1 and tol=0, so that all rounds are made. Each of the others has its
-own default rate, so the AUC and the NDCG@10 on fresh rows, of the first model, say how far each
-got, not which method is better.
+Ours have a learning rate of 1 and tol=0, so all rounds are run. The others have their own default
+rates, so AUC and NDCG@10 on new rows say how far each got, not which method is better.
 """
 
 import argparse

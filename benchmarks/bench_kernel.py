@@ -7,8 +7,8 @@ python benchmarks/bench_kernel.py --quick
 Each part has a process of its own:
 
 - ``dense``, ``correlated``, ``sparse``: linear rankers beside logistic regression on the same
-  features. Everybody minimises an objective of its own, a mean loss plus the same ridge, at the
-  loosest of a ladder of tolerances whose objective is within a millionth of its own minimum;
+  features. Each minimises its own objective, a mean loss plus the same ridge penalty, at the
+  loosest of several tolerances that comes within a millionth of its own minimum;
 - ``step``: a gradient step of a kernel ranker, beside one product with the kernel matrix;
 - ``kernel``: a kernel matrix several times larger than the memory it may take;
 - ``nystroem``: a linear ranker after an approximation of the kernel.

@@ -10,9 +10,9 @@ Each part has a process of its own, in which the things compared take turns:
 - ``error``: the logistic sums beside the same sums taken pair by pair;
 - ``scores``: the logistic sums for scores of different distributions;
 - ``independent``, ``correlated``: as many listed pairs as rows, of a tenth as many items with 50
-  features. Everybody minimises the mean logistic loss of the pairs with one ridge, to within 1e-6
-  of the lowest that anybody finds, at the loosest of a ladder of tolerances;
-  `LogisticRegression` gets the matrix of differences ready made, and its memory is compared.
+  features. All minimise the mean logistic loss of the pairs with the same ridge penalty, to within
+  1e-6 of the lowest value found, at the loosest of several tolerances; `LogisticRegression` gets
+  the matrix of differences ready made, and its memory is compared.
 """
 
 import argparse

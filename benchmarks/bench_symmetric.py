@@ -1,10 +1,9 @@
-"""Symmetric trees of our own beside CatBoost's: whole fits to a million rows and to a tenth.
+"""Our symmetric trees beside CatBoost's: whole fits to a million rows and to a tenth.
 
     python benchmarks/bench_symmetric.py                  # in an environment with CatBoost
 
-300 trees, in turns in one process, of depth 6 but for those of LightGBM, which have 31 leaves and
-the objective of the symmetric trees. CatBoost has its defaults otherwise, among them its own
-learning rate.
+300 trees of depth 6, in turns in one process, except for LightGBM's, which have 31 leaves and the
+objective of the symmetric trees. CatBoost otherwise has its defaults, including its learning rate.
 """
 
 from argparse import Namespace

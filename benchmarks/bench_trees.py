@@ -11,7 +11,7 @@ Parts:
 - ``lists``: AUC and the top of the list after the same search, and what p does;
 - ``queries``: NDCG@10 after the same search, beside LightGBM's lambdarank and XGBoost's rank:ndcg.
 
-Targets are printed beside what was measured, reached or not.
+Targets are printed beside the measured values, reached or not.
 """
 
 from collections.abc import Iterator

@@ -3,13 +3,13 @@
     python benchmarks/cards.py --data DIR --store FILE
     python benchmarks/cards.py --quick                                # breast cancer only
 
-The size of a card is its number of steps: the lines of its table with points other than zero if
-one bin of each variable has none. FasterRisk chooses among 0/1 columns: steps at the nine deciles
-of each variable, each category, and "missing"; on the two large tables it takes too long.
-optbinning's card has the variables of greatest information value, as many as five bins each allow;
-its points are not rounded. FasterRisk 0.1.10 asks for packages of 2022 and runs with those of
-today, but for NumPy, which has to be below 2.3: `pip install --no-deps fasterrisk`. What is not
-installed is left out.
+The size of a card is its number of steps: the lines of its table with points other than zero if one
+bin of each variable has none. FasterRisk chooses among 0/1 columns: steps at the nine deciles of
+each variable, each category, and "missing"; on the two large tables it takes too long. optbinning's
+card has the variables of greatest information value, as many as five bins each allow; its points
+are not rounded. FasterRisk 0.1.10 requires packages of 2022 but runs with current ones, except that
+NumPy must be below 2.3: `pip install --no-deps fasterrisk`. Systems that are not installed are
+skipped.
 """
 
 from functools import partial

@@ -3,10 +3,10 @@
     python benchmarks/claim_adaboost.py --data DIR --plot adaboost.png
     python benchmarks/claim_adaboost.py --quick
 
-Both boost the same stumps, one for each feature, at its median, so that hardly any list can be
-ranked without error and both have a finite minimum. The claim is about AdaBoost with the constant
-among its weak classifiers, and about training rows; AdaBoost without the constant and new rows
-stand beside it.
+Both boost the same stumps, one per feature, at its median, so hardly any list can be ranked without
+error and both have a finite minimum. The claim is about AdaBoost with the constant among its weak
+classifiers, and about training rows; AdaBoost without the constant, and new rows, are shown for
+comparison.
 """
 
 from collections.abc import Iterator

@@ -3,9 +3,9 @@
     python benchmarks/claim_lists.py --plot lists.png
     python benchmarks/claim_lists.py --quick
 
-Rows lie on the unit sphere. Two ways to grade a list, both with a linear utility: each row has a
-grade of its own, the rounded utility plus noise; or one row alone is relevant, drawn by the softmax
-of the utilities. A longer list has more grades, but never more than one choice.
+Rows lie on the unit sphere. Two ways to grade a list, both with a linear utility: each row has its
+own grade, the rounded utility plus noise; or a single row is relevant, drawn by the softmax of the
+utilities. A longer list has more grades, but never more than one choice.
 """
 
 from functools import partial

@@ -3,7 +3,7 @@
     python benchmarks/claim_rich_classes.py --data DIR --plot rich_classes.png
     python benchmarks/claim_rich_classes.py --quick
 
-From one coefficient a feature to trees of depth 6, the models can rank the training rows better and
+From one coefficient per feature to trees of depth 6, the models rank the training rows better and
 better. `limited_classes.py` has the numbers of stumps in between.
 """
 

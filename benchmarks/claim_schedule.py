@@ -3,9 +3,10 @@
     python benchmarks/claim_schedule.py --plot schedule.png
     python benchmarks/claim_schedule.py --quick
 
-Both classes live on 40 points of [0, 1]: the expected risk of a function, its minimum over all
-functions and the minimiser with a penalty are sums and linear systems. A sample is drawn as counts
-of the points, and `KernelPairwiseSGDRanker` is fitted to the points with the counts as weights.
+Both classes are distributions on 40 points of [0, 1]: the expected risk of a function, its minimum
+over all functions and the minimiser with a penalty are sums and linear systems. A sample is drawn
+as counts of the points, and `KernelPairwiseSGDRanker` is fitted to the points with the counts as
+weights.
 """
 
 from functools import partial

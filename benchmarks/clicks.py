@@ -1,14 +1,14 @@
-"""Rankers that learn from clicks: raw, with weights of estimated propensities; and from grades.
+"""Rankers that learn from clicks, raw or weighted by estimated propensities, and from grades.
 
     python benchmarks/clicks.py --data DIR --store clicks.jsonl
     python benchmarks/clicks.py --data DIR --impressions 5000    # a quick look
 
 MQ2008 and LightGBM's example, five parts whose queries test, one seed of the simulator each. Users
 look at position k with the chance 1 / k or its square root, and click on a tenth of the rows of
-grade 0 that they see. A large log has 100,000 impressions of two production rankers, each of 1 %
-of the training queries as in Joachims et al. (2017), ten rows a list; a small one has 5,000. A
-pilot with production rankers of 5 % of the queries came before: there raw clicks were level with
-true grades, which leaves nothing to correct.
+grade 0 that they see. A large log has 100,000 impressions of two production rankers, each of 1 % of
+the training queries as in Joachims et al. (2017), ten rows a list; a small one has 5,000. In a
+pilot with production rankers of 5 % of the queries, raw clicks did as well as true grades, which
+leaves nothing to correct.
 """
 
 import argparse

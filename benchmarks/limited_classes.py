@@ -1,4 +1,4 @@
-"""What p does to small and to large models: the top of the list against the number of stumps.
+"""The effect of p on small and large models: the top of the list against the number of stumps.
 
     python benchmarks/limited_classes.py --data DIR
     python benchmarks/limited_classes.py --quick                      # half a minute

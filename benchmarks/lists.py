@@ -1,4 +1,4 @@
-"""The list that a stranger gets: what comes without tuning, on ten tables and on queries.
+"""Ranking without tuning: every system with its defaults, on ten tables and on queries.
 
     python benchmarks/lists.py --data DIR --store FILE
     python benchmarks/lists.py --quick                                # breast cancer, two splits

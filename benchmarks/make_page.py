@@ -1,10 +1,10 @@
-"""Make the pages of the benchmarks of the reports that the scripts have written with --json.
+"""Generate the benchmark pages from the reports that the scripts have written with --json.
 
     python benchmarks/make_page.py            # of the reports in docs/benchmarks/
     python benchmarks/make_page.py --draw     # and their figures, where no script draws them
 
 The folder holds a JSON file, a page and pictures for each report, and tables that other pages take;
-docs/benchmarks.md has a line for each page. What they say in words is in `pages.toml`.
+docs/benchmarks.md has a line for each page. Their text is in `pages.toml`.
 """
 
 import argparse

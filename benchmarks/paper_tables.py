@@ -4,16 +4,16 @@
     python benchmarks/paper_tables.py --data DIR --json tables.json --figures pictures
     python benchmarks/paper_tables.py --data DIR --runs 10 --others 0 --tables 3    # a look
 
-DIR (or SKLEARN_RANK_DATA) is described in _real_data.py; a set that is not there comes from OpenML.
+DIR (or SKLEARN_RANK_DATA) is described in _real_data.py; a missing set comes from OpenML.
 
 What the text says: all features normalised to [0, 1], 100 rounds, largest derivative in absolute
 value, IR minimised fully, one random sample of 1000 rows of MAGIC, three folds of the other sets
 with means over them, ties as errors, natural logarithms, sums and not means over the positives.
-What it leaves open is tried by runs of readings that differ in one thing (`--others`). It calls
-"good" radar returns positive; the printed DCG is below that of any order with so many positives on
-top, and only "bad" fits. A cell of the paper is one run, so the standard deviation beside it is
-that of our single runs; with MAGIC the test rows of two runs are nearly the same. With random folds
-R_8 and R_16 spread too widely to test anything, hence the tables with stratified folds.
+What it leaves open is explored by runs that vary one interpretation (`--others`). It calls "good"
+radar returns positive; the printed DCG is below that of any order with so many positives on top,
+and only "bad" fits. A cell of the paper is one run, so the standard deviation beside it is that of
+our single runs; with MAGIC the test rows of two runs are nearly the same. With random folds R_8 and
+R_16 spread too widely to test anything, hence the tables with stratified folds.
 """
 
 import math

@@ -6,8 +6,8 @@ Parts:
 - ``search``: AUC at equal rounds, each system with the same search of its parameters;
 - ``queries``: query data, each system with the same number of configurations.
 
-Every timed fit has a process of its own, and the systems take turns. Targets are printed beside
-what was measured, reached or not.
+Every timed fit has a process of its own, and the systems take turns. Targets are printed beside the
+measured values, reached or not.
 
     python benchmarks/peers.py --data DIR
     python benchmarks/peers.py --quick               # a few minutes

@@ -1,4 +1,4 @@
-"""A quick check that nothing has become slow or greedy: ratios only, with generous limits.
+"""A quick check that nothing has become slow or memory-hungry: ratios only, with generous limits.
 
     python benchmarks/smoke.py                    # a minute; fails with what is beyond its limit
     python benchmarks/smoke.py --only growth      # some of the checks

@@ -29,7 +29,7 @@ MOST_ROWS = 1 << 17
 
 
 def rows_for_thresholds(rows: Rows) -> tuple[Indices | slice, Floats]:
-    r"""Return the rows for the quantiles of every feature, and their weights in place of all rows.
+    r"""Return the rows for the quantiles of every feature, and their weights instead of all rows.
 
     These are all rows, or of more than 2^17 distinct rows the m = 2^17 with the smallest hashes,
     which are the same in any order and on several processes. For equal weights the share of the

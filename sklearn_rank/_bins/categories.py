@@ -71,7 +71,7 @@ class CategoryCodes:
         return {j: encoder.categories_[0] for j, encoder in encoders}
 
     def encode(self, X: Any) -> Any:
-        """Return the rows with codes in place of categories, NaN where there is none."""
+        """Return the rows with codes instead of categories, NaN where there is none."""
         codes: dict[int, Floats] = {}
         for j, encoder, is_learned in zip(
             self.positions, self.encoders, self.is_learned, strict=True

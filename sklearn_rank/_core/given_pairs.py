@@ -1,4 +1,4 @@
-"""Pairs of rows that are listed one by one, in place of relevance and queries."""
+"""Pairs of rows that are listed one by one, instead of relevance and queries."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sklearn_rank._core.sums import shared_property
 class GivenPairs(Preferences):
     r"""Comparable pairs that are a list: row ``above[j]`` belongs above row ``below[j]``.
 
-    A row weighs what its pairs weigh together, as it would if each pair were a query of its own
-    two rows and the rows of all these queries were added up.
+    The weight of a row is the total weight of its pairs, as if each pair were its own query of two
+    rows and these rows were added up.
 
     Attributes
     ----------

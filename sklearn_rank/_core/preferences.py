@@ -36,12 +36,11 @@ _WIDEST = 600.0
 class Preferences(Sums):
     r"""Rows grouped by query and relevance, with their weights.
 
-    Row i is *above* row k when both belong to one query and ``y_i > y_k``. The rows are
-    kept in *preference order*: by query, and inside a query by falling relevance. A
-    *segment* is a maximal run of rows of one query with one relevance (a *level*), so
-    that every row of a segment has the same rows above it and the same rows below it,
-    and sums over all pairs become sums over rows followed by scans over the segments of
-    each query.
+    Row i is *above* row k when both belong to one query and ``y_i > y_k``. The rows are kept in
+    *preference order*: by query, and within a query by decreasing relevance. A *segment* is a
+    maximal run of rows of one query with one relevance (a *level*), so all rows of a segment have
+    the same rows above and below them, and sums over all pairs become sums over rows followed by
+    scans over the segments of each query.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ SCORE_PRECISION = 1e-9
 """Differences of scores, relative to their range, that solvers leave between equal rows."""
 
 ZERO_SCORE = 1e-9
-"""Size, absolute, of a score (log-odds) that a solver leaves in place of zero."""
+"""Size, absolute, of a score (log-odds) that a solver leaves instead of zero."""
 
 METRIC_ROUNDING = 1e-12
 """Rounding of estimates, standard errors and differences of metrics, most of them in [0, 1]."""

@@ -50,9 +50,9 @@ def loss_has(method: str) -> Callable[[Any], bool]:
 class Push(ABC):
     """A convex objective over the comparable pairs.
 
-    A subclass defines `value_and_gradient`; its value and its slope follow, unless it has
-    a shorter way to either. Rows of several processes need an attribute `preferences`: the value
-    is then that of all processes, and the gradient that of the rows here.
+    A subclass defines `value_and_gradient`; value and slope follow from it, unless the subclass has
+    a faster way. Rows of several processes need an attribute `preferences`: the value is then that
+    of all processes, and the gradient that of the rows here.
 
     Examples
     --------
@@ -100,29 +100,28 @@ class PairLoss(Push):
     - i is above k when :math:`y_i > y_k` in one query;
     - :math:`\phi` is one of ``MARGIN_LOSSES``, or your own `MarginLoss`.
 
-    No pair is stored. Small blocks of pairs are visited, many at a time; for large ones
-    the sum over n rows costs O(n) (exponential, least squares, logistic) or
-    O(n log n) (hinge, squared hinge), times the logarithm of the number of levels. Many
-    queries cost O(n) with the logistic loss, too. The methods agree to 1e-10 of the total
-    pair weight.
+    No pair is stored. Small blocks of pairs are visited, many at a time; for large ones the sum
+    over n rows costs O(n) (exponential, least squares, logistic) or O(n log n) (hinge, squared
+    hinge), times the logarithm of the number of levels. Many queries also cost O(n) with the
+    logistic loss. The methods agree to 1e-10 of the total pair weight.
 
     Parameters
     ----------
     preferences : Preferences
         The comparable pairs.
     loss : str or MarginLoss, default="logistic"
-        The loss of a margin: a name in ``MARGIN_LOSSES``, or one of your own, which is
-        summed pair by pair.
+        The loss of a margin: a name in ``MARGIN_LOSSES``, or your own loss, which is summed pair by
+        pair.
     method : {"auto", "dense", "fast"}, default="auto"
-        "dense" visits every pair and "fast" none, where the loss allows it; "auto" takes
-        what costs less for each block.
+        "dense" visits every pair, "fast" none if the loss allows it; "auto" takes the cheaper
+        method for each block.
     mean : bool, default=False
         Whether to divide by the total pair weight.
 
     Raises
     ------
     ValueError
-        If a parameter is not one of these.
+        If a parameter is invalid.
 
     References
     ----------
@@ -264,19 +263,19 @@ def pair_loss_and_gradient(
 
     .. math:: L(f) = \sum_{i \text{ above } k} w_i w_k \, \phi(f_i - f_k)
 
-    where f are the scores, w the sample weights, :math:`\phi` the loss, and i above k
-    the pairs of rows with :math:`y_i > y_k` in one query. Use it to train a learner of your own on
-    all pairs: a million rows, with up to 2.5e11 pairs, take 0.04 s.
+    where f are the scores, w the sample weights, :math:`\phi` the loss, and i above k the pairs of
+    rows with :math:`y_i > y_k` in one query. Use it to train your own learner on all pairs: a
+    million rows, with up to 2.5e11 pairs, take 0.04 s.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Relevance: numbers or booleans, greater is better. Two values or many.
     y_score : array-like of shape (n_samples,)
-        Scores, finite. Of a tensor of PyTorch pass ``scores.detach().cpu().numpy()``.
+        Scores, finite. For a PyTorch tensor, pass ``scores.detach().cpu().numpy()``.
     loss : str or MarginLoss, default="logistic"
         The loss of a margin: "exponential", "least_squares", "hinge", "squared_hinge" or
-        "logistic"; or one of your own, which is summed pair by pair.
+        "logistic"; or your own loss, which is summed pair by pair.
     qid : array-like of shape (n_samples,), default=None
         Query of each row; None means one list.
     sample_weight : float or array-like of shape (n_samples,), default=None

@@ -119,7 +119,7 @@ def squared_hinge_heights(sides: SortedSides, a: Floats) -> Floats:
 def rounded_hinge_sums(
     width: float, f: Floats, a: Floats, g: Floats, b: Floats, with_second: bool = False
 ) -> PairSums:
-    r"""Return the sums of the hinge loss with a parabola over `width` in place of the kink.
+    r"""Return the sums of the hinge loss with a parabola over `width` instead of the kink.
 
     .. math:: \phi(m) = \frac{(1 - m)_+^2 - (1 - d - m)_+^2}{2 d}, \qquad
         (1 - d - m)_+^2 = (1 - d)^2 \Bigl(1 - \frac{m}{1 - d}\Bigr)_+^2

@@ -95,7 +95,7 @@ class ListedPairLoss(Push):
         return value, self._sums(slope, -1), self._sums(second, 1)
 
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        """Return L, its gradient, and the absolute slopes in place of the curvature.
+        """Return L, its gradient, and the absolute slopes instead of the curvature.
 
         They are multiplied by p. For a loss without second derivatives: the exponential loss, whose
         second derivative is minus its first, has this curvature.

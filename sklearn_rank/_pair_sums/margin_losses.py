@@ -44,8 +44,8 @@ from sklearn_rank._pair_sums.group_sums import (
 class MarginLoss(ABC):
     r"""Base class of pairwise losses: a convex loss phi of the margin of a pair.
 
-    A loss of your own is a subclass with `value_and_derivative`. Sums over pairs are then computed
-    pair by pair. Further methods are optional:
+    To define your own loss, write a subclass with `value_and_derivative`. Sums over pairs are then
+    computed pair by pair. Further methods are optional:
 
     - ``second_derivative(margin)``: :math:`\phi''`, or the bound on it that the class states, for
       second-order boosting;
@@ -65,9 +65,9 @@ class MarginLoss(ABC):
     - ``self_bound``: a number :math:`\kappa` with :math:`\phi'^2 \le \kappa \phi \phi''`,
       which bounds the second derivatives of a push of a loss that rises somewhere.
 
-    All of these, and the attributes below, belong to one phi. A class that replaces the
-    `value_and_derivative` of its parent would inherit wrong ones and is refused: derive it from
-    `MarginLoss` itself, and set those that hold for it.
+    All of these, and the attributes below, belong to a specific phi. A class that replaces the
+    `value_and_derivative` of its parent would inherit wrong ones and raises an error: derive it
+    from `MarginLoss` itself, and set those that apply.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Hinge(MarginLoss):
         return np.maximum(1.0 - margin, 0.0), np.where(margin <= 1.0, -1.0, 0.0)
 
     def rounded(self, width: float) -> MarginLoss:
-        """Return the loss with a parabola in place of the kink."""
+        """Return the loss with a parabola instead of the kink."""
         return RoundedHinge(width)
 
     def local_lipschitz(self, radius: float) -> float:
@@ -269,7 +269,7 @@ class SquaredHinge(MarginLoss):
 
 
 class RoundedHinge(MarginLoss):
-    r"""Hinge loss with a parabola in place of the kink, :math:`((1-m)_+^2 - (1-d-m)_+^2) / (2d)`.
+    r"""Hinge loss with a parabola instead of the kink, :math:`((1-m)_+^2 - (1-d-m)_+^2) / (2d)`.
 
     Here d is `width`, in (0, 1): the parabola lies over margins from 1 - d to 1. The loss
     is at most d / 2 below the hinge loss.

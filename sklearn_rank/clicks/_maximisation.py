@@ -14,7 +14,7 @@ from sklearn_rank._core.protocols import Floats, Indices, Mask
 from sklearn_rank._core.warnings import warn
 
 _NO_IMPRESSIONS = 1e-300
-"""Divisor in place of zero impressions."""
+"""Divisor instead of zero impressions."""
 
 
 @dataclass(frozen=True, eq=False)

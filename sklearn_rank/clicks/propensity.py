@@ -123,7 +123,7 @@ class PositionPropensity(BaseEstimator):
     References
     ----------
     AgarwalHarvest2019 (interventional sets, AllPairs); WangEM2018 (expectation
-    maximisation with a regression; expected labels as weights in place of labels drawn at random.
+    maximisation with a regression; expected labels as weights instead of labels drawn at random.
     One parameter a group is defined here). The weight of a group is defined here; the paper's is
     the number of times that rankers were deployed.
 

@@ -109,7 +109,7 @@ def find_in_sample(binning: Binning, sample: Sample) -> list[FeatureBins]:
 
 
 def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
-    """Return a partition with its bins, of shape (n_features, n_rows), in place of X."""
+    """Return a partition with its bins, of shape (n_features, n_rows), instead of X."""
     most_bins = max(feature_bins.n_bins for feature_bins in bins)
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(most_bins))
     for block in blocks(rows.n_rows, SMALL_BLOCK):

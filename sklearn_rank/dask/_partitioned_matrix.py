@@ -93,7 +93,7 @@ class PartitionedMatrix:
 
 
 class BinnedX:
-    """The bins of features, in place of X where no process holds its values.
+    """The bins of features, instead of X where no process holds its values.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ _MOST_LABELS = 100
 """Labels of a partition sent to the client; more than two are an error, which shows a few."""
 
 _COLUMNS = ["y", "qid", "weight"]
-"""The columns of a shuffled data frame that are no features."""
+"""The columns of a shuffled data frame that are not features."""
 
 
 @dataclass(frozen=True, eq=False)

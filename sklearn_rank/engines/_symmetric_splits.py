@@ -189,7 +189,7 @@ class FeatureBlock:
         `sign` is the constraint of each feature: children in the wrong order are pooled.
         """
         assert self._sums is not None
-        # Sums of drawn rows with a smaller prior, in place of larger sums: a quotient is the same.
+        # Sums of drawn rows with a smaller prior, instead of larger sums: a quotient is the same.
         prior = PRIOR_ROWS * level.share
         sums = self._sums[:, level.is_divisible]
         total = sums[:, :, : self.start[1]].sum(axis=2, keepdims=True)

@@ -129,7 +129,7 @@ class Descent(Protocol):
         """Return the objective, gradient and curvature at other scores, rounded alike."""
 
     def after_round(self, view: RoundView) -> bool:
-        """Take note of a round; return True to end the fit there."""
+        """Process a round; return True to end the fit there."""
 
 
 class Engine(ABC):

@@ -139,7 +139,7 @@ def _scaled(X: Any, model: Any) -> Any:
 
 
 class NumberScaler(StandardScaler):
-    """A `StandardScaler` that leaves columns of 0 and 1 as they are.
+    """A `StandardScaler` that leaves columns of 0 and 1 unchanged.
 
     Divided by its standard deviation, the column of a rare category would have large values in a
     few rows: a penalty of coefficients would hardly shrink it, and a kernel would depend on little

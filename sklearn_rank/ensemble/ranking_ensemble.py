@@ -337,8 +337,8 @@ class RankingEnsemble(_NamedMembers):
             else its probability of the greater class, else its prediction.
         fold : array-like of int of shape (n_samples,)
             Fold that held out each row, -1 for rows that no fold held out; their scores are not
-            used. `score_estimate_` takes the weights of a fold from all other folds, of periods
-            from later ones, too: for others see `select_members`.
+            used. `score_estimate_` takes the weights of a fold from all other folds, including
+            later periods; for other choices, see `select_members`.
         qid : array-like of shape (n_samples,), default=None
             Query of each row; a query lies in one fold.
         sample_weight : float or array-like of shape (n_samples,), default=None

@@ -139,9 +139,9 @@ def p_norm_push_loss(
     loss : str or MarginLoss, default="zero_one"
         "zero_one", :math:`1[m \le 0]`, or a loss of `PNormPushRanker`: "exponential",
         :math:`e^{-m}`; "logistic", :math:`\ln(1 + e^{-m})`; "hinge", :math:`\max(0, 1 - m)`;
-        "squared_hinge"; "least_squares"; or one of your own.
-        The logistic loss has the natural logarithm, as in the paper's Tables 1 and 2 and in
-        the objectives; to bound the zero-one loss (Theorem 1) divide it by ln 2 (sec. 3.1).
+        "squared_hinge"; "least_squares"; or your own loss. The logistic loss has the natural
+        logarithm, as in the paper's Tables 1 and 2 and in the objectives; to bound the zero-one
+        loss (Theorem 1) divide it by ln 2 (sec. 3.1).
     margin : float, default=0.0
         The required margin :math:`\theta`. With the zero-one loss a pair is an error
         when :math:`f_i \le f_k + \theta`.

@@ -83,5 +83,5 @@ def _levels_of_entries(
 
 
 def _is_list(value: Any) -> bool:
-    """Whether a value has entries, and is no text."""
+    """Whether a value has entries and is not a string."""
     return bool(np.iterable(value)) and not isinstance(value, (str, bytes))

@@ -42,7 +42,7 @@ class EstimatorModel:
 
 
 class FittedClones:
-    """Weak rankers that are learned anew each round, from the signs of the gradient.
+    """Weak rankers that are refitted in each round to the signs of the gradient.
 
     Parameters
     ----------

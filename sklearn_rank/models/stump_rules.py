@@ -34,8 +34,8 @@ class StumpRules:
     - ``1[x is missing]`` or ``1[x == code]``, a single bin;
     - ``1[x in S]`` with S a subset of the categories.
 
-    If training has too few missing values of a feature for a stump to tell them from others, h of a
-    missing value is its mean over the other training rows: it changes no score on average.
+    If training has too few missing values of a feature for a stump to separate them, h of a missing
+    value is its mean over the other training rows: it changes no score on average.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class StumpRules:
     bins : dict of int to FeatureBins
         The bins of each column, at least of those in `feature`.
     neutral : ndarray of shape (n_rules,)
-        h where x is missing, if no stump can tell that; NaN if some can.
+        h where x is missing, if no stump separates missing values; otherwise NaN.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def _with_steps(bins: FeatureBins, first: Indices) -> FeatureBins:
 
 @dataclass(frozen=True, eq=False)
 class StepFunction:
-    """The addition to the score of each bin of a feature.
+    """What each bin of a feature adds to the score.
 
     Attributes
     ----------

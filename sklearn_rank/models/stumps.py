@@ -435,7 +435,7 @@ WEAK_RANKERS: dict[str, Model] = {"stump": Stumps(), "feature": Features()}
 
 
 def as_model(weak_ranker: Any) -> Model:
-    """Return the model of a name or of an estimator; other models as they are."""
+    """Return the model for a name or an estimator; return other models unchanged."""
     if isinstance(weak_ranker, str):
         return WEAK_RANKERS[weak_ranker]
     return weak_ranker if hasattr(weak_ranker, "on_rows") else EstimatorModel(weak_ranker)

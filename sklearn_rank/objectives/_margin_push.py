@@ -234,7 +234,7 @@ class MarginPush(Push):
         return value, gradient, np.maximum(curvature, 0.0)
 
     def value_gradient_slopes(self, scores: Floats) -> tuple[float, Floats, Floats]:
-        r"""Return J_p, its gradient, and the slopes of its pairs in place of the curvature.
+        r"""Return J_p, its gradient, and the slopes of its pairs instead of the curvature.
 
         .. math:: c_n = \text{inner}_n + p \, \text{outer}_n
 

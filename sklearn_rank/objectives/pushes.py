@@ -1,4 +1,4 @@
-r"""Objectives made of the exponentials of the margins of all pairs, at the cost of the rows.
+r"""Objectives of the exponentials of all pairs' margins, at a cost that grows with the rows.
 
 Each is a function of the scores alone, with the methods of `Push`. Second derivatives and
 closed-form steps are methods of those that have them. ``PUSHES`` lists the pushes by the name that

@@ -120,7 +120,7 @@ class PairTable:
     Raises
     ------
     ValueError
-        If `pairs` are not as described.
+        If `pairs` are invalid.
 
     See Also -------- PairKFold : Splits pairs so that two items, or an item, stay on one side.
 

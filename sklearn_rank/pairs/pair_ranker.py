@@ -152,7 +152,7 @@ class PairRanker(BaseEstimator):
         pairs, weight = check_weighted_pairs("PairRanker", pairs, X.shape[0], sample_weight)
         items = PairedItems.from_pairs(X, pairs, weight)
         items = replace(items, has_heights=getattr(ranker, "p", 1) > 1)
-        # 3. What the ranker's own `fit` does, with these pairs in place of those of relevance.
+        # 3. What the ranker's own `fit` does, with these pairs instead of those of relevance.
         ranker.check_training(items)
         ranker.set_fitted(ranker.fit_rows(items))
         for name in ("n_features_in_", "feature_names_in_"):
@@ -239,7 +239,7 @@ def _check_supported(ranker: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PairedItems(Rows):
-    """Rows to learn from that pairs compare, in place of relevance.
+    """Rows to learn from that pairs compare, instead of relevance.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A card made of a fitted ranker."""
+"""Build a card from a fitted ranker."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def with_neutral_points(
 ) -> Card:
     r"""Return the card with neutral points in the bins that training has not seen.
 
-    If all training rows had them in place of their own points of the variable, the mean risk
+    If all training rows had them instead of their own points of the variable, the mean risk
     would stay:
 
     .. math:: \sum_i w_i \, r(T_i - s_i + v) = \sum_i w_i \, r(T_i)
@@ -154,7 +154,7 @@ def with_neutral_points(
 def _neutral(
     curve: RiskCurve, others: Floats, weight: Floats, own: Indices, mean_risk: float
 ) -> float:
-    """Return the points in place of those of a variable that keep the mean risk, by bisection."""
+    """Return the points instead of those of a variable that keep the mean risk, by bisection."""
     totals, index = np.unique(others, return_inverse=True)  # equal totals have one risk
     share = np.bincount(index.ravel(), weight) / weight.sum()
     low, high = float(own.min()), float(own.max())

@@ -281,7 +281,7 @@ def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: boo
 
 
 def moments(values: Floats, weight: Floats) -> tuple[float, float]:
-    """Return the weighted mean and standard deviation; 1 in place of a deviation of 0."""
+    """Return the weighted mean and standard deviation; 1 instead of a deviation of 0."""
     total = float(weight.sum())
     mean = float((values * weight).sum()) / total
     variance = float(((values - mean) ** 2 * weight).sum()) / total

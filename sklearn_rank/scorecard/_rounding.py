@@ -138,7 +138,7 @@ class BinnedTraining:
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """Tables in place of step functions.
+    """Tables instead of step functions.
 
     Attributes
     ----------

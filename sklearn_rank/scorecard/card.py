@@ -206,7 +206,7 @@ class Variable:
 
 
 def plain(value: Any) -> Any:
-    """Return a Python object in place of a scalar of NumPy."""
+    """Return a Python object instead of a scalar of NumPy."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -330,7 +330,7 @@ class Scorecard(CardExports, Predictor):
         return ranker.set_params(weak_ranker=stumps, monotonic_cst=signs)
 
     def _check_ranker(self, ranker: Any) -> None:
-        """Raise ValueError for a ranker that no card can be made of."""
+        """Raise ValueError if no card can be made from the ranker."""
         name, weak_ranker = type(self).__name__, getattr(ranker, "weak_ranker", None)
         if not (weak_ranker == "stump" or isinstance(weak_ranker, Stumps)):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Solvers: optimisers of functions of coefficients, which know no estimator."""
+"""Solvers: optimisers of functions of coefficients, independent of estimators."""
 
 from sklearn_rank._core.validation import KindChoice
 from sklearn_rank.solvers._lbfgs import LBFGS

@@ -267,7 +267,7 @@ def stochastic_descent(
 ) -> Solution:
     r"""Take steps along the mean gradient of the `batch_size` pairs that are drawn for each.
 
-    These are the steps of Chen2012, eq. 1.5, with m drawn pairs (i_j above k_j) in place of all,
+    These are the steps of Chen2012, eq. 1.5, with m sampled pairs (i_j above k_j) instead of all,
 
     .. math:: f_{t+1} = (1 - \eta_t \alpha) f_t - \frac{\eta_t}{m} \sum_j
         \phi'(f_t(x_{i_j}) - f_t(x_{k_j})) \, (K_{x_{i_j}} - K_{x_{k_j}})

@@ -342,7 +342,7 @@ class RegularisedProblem:
 
         Rounding hides the decrease of the objective, on which a line search depends, long before
         it hides the gradient. These steps make the coefficients as exact as the gradient: another
-        order of the rows, or copies in place of weights, changes them by rounding only.
+        order of the rows, or copies instead of weights, changes them by rounding only.
         """
         for _ in range(_NEWTON_STEPS):
             free = np.flatnonzero(self.curvature if len(point.x) <= _NEWTON_FEATURES else point.x)

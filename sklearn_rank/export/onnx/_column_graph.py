@@ -1,4 +1,4 @@
-"""The inputs of a graph as one table of numbers, with codes in place of categories."""
+"""The inputs of a graph as one table of numbers, with codes instead of categories."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class OperatorGraph(GraphBuilder):
     ) -> list[str]:
         """Return the outputs of an estimator, by its own converter; messages call it `about`.
 
-        With `raw_scores` the second output is `decision_function`, in place of probabilities.
+        With `raw_scores` the second output is `decision_function`, instead of probabilities.
         """
         has_option = partial(self.container.has_options, estimator)
         if raw_scores and not has_option("raw_scores"):

@@ -351,7 +351,7 @@ def test_contributions_sum_to_scores(rows, engine, relevance):
     ("parameters", "y", "weight", "message"),
     [
         ({"p": 2}, GRADES, None, r"loss='ndcg' .* needs p=1 and push='top'. Got p=2"),
-        ({}, GRADES, WEIGHT + 1, "loss='ndcg' of BoostedTreesRanker has one weight for each"),
+        ({}, GRADES, WEIGHT + 1, "loss='ndcg' of BoostedTreesRanker needs one weight per query"),
         ({}, GRADES / 2, None, "whole number from 0 to 31"),
         ({}, GRADES + 31, None, "whole number from 0 to 31"),
     ],

@@ -305,7 +305,9 @@ def test_a_warning_where_queries_are_divided(scoring):
         model = RankBoost(relevance="graded", n_estimators=2)
         cross_validate(model, data.data, data.target, **how, **by_query)
         for halves in ([(np.arange(0, 72, 2), np.arange(1, 72, 2))], 5):
-            with pytest.warns(UserWarning, match=r"queries scored have ids that RankBoost learned"):
+            with pytest.warns(
+                UserWarning, match=r"queries scored have ids that RankBoost was fitted"
+            ):
                 cross_validate(model, data.data, data.target, cv=halves, **how)
         model.fit(data.data, data.target, qid=ids)
         assert model.score(data.data, data.target, qid=ids) > 0.5  # the very same rows

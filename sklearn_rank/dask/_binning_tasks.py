@@ -86,16 +86,16 @@ def merge_samples(samples: list[Sample]) -> Sample:
     last_hashes = [sample.code[-1] for sample in (*samples, merged) if not sample.is_all]
     if not last_hashes:
         return merged
-    n = int(np.searchsorted(merged.code, min(last_hashes), side="right"))
-    return Sample(merged.code[:n], merged.X[:n], merged.weight[:n], False)
+    n_kept = int(np.searchsorted(merged.code, min(last_hashes), side="right"))
+    return Sample(merged.code[:n_kept], merged.X[:n_kept], merged.weight[:n_kept], False)
 
 
-def _sampled(code: Codes, X: Floats, weight: Floats, size: int) -> Sample:
+def _sampled(code: Codes, X: Floats, weight: Floats, max_rows: int) -> Sample:
     """Return the distinct rows with the smallest codes."""
-    smallest = smallest_codes(code, size + 1)
-    sampled = np.flatnonzero(code <= smallest[:size].max(initial=0))
+    smallest = smallest_codes(code, max_rows + 1)
+    sampled = np.flatnonzero(code <= smallest[:max_rows].max(initial=0))
     rows, code, weight = merge_equal_rows(sampled, code, weight)
-    return Sample(code, X[rows], weight, len(smallest) <= size)
+    return Sample(code, X[rows], weight, len(smallest) <= max_rows)
 
 
 def is_enough(sample: Sample) -> bool:
@@ -114,8 +114,8 @@ def bin_partition(rows: Partition, bins: list[FeatureBins]) -> Partition:
     codes = np.empty(rows.X.shape[::-1], dtype=np.min_scalar_type(most_bins))
     for block in blocks(rows.n_rows, SMALL_BLOCK):
         columns = np.ascontiguousarray(rows.X[block].T)
-        for feature_bins, column, code in zip(bins, columns, codes[:, block], strict=True):
-            code[:] = feature_bins.encode(column)
+        for feature_bins, column, column_codes in zip(bins, columns, codes[:, block], strict=True):
+            column_codes[:] = feature_bins.encode(column)
     # Equal weights take no memory.
     weight = rows.weight if (rows.weight != 1).any() else np.broadcast_to(1.0, rows.n_rows)
     return replace(rows, X=codes, weight=weight)

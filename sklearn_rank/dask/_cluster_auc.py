@@ -115,19 +115,19 @@ def score_pieces(
 
 def count_range(pieces: list[pd.DataFrame]) -> CountedPairs:
     """Count the pairs of a range of scores."""
-    sums = count_pairs_of(pd.concat(pieces))
-    if len(sums.levels) > _MOST_LEVELS:
+    counts = count_pairs_of(pd.concat(pieces))
+    if len(counts.levels) > _MOST_LEVELS:
         raise ValueError(
             f"score on a cluster counts the pairs of at most {_MOST_LEVELS} levels of relevance "
             "in one list; pass qid where there are queries. Got more."
         )
-    return sums
+    return counts
 
 
 def count_queries(rows: Partition, estimator: Any, heaviest: float) -> CountedPairs:
     """Count the pairs of the queries of a partition: none has rows in another."""
-    sums = count_pairs_of(scored(rows, estimator, heaviest))
-    return sums._replace(levels=sums.levels[:0])
+    counts = count_pairs_of(scored(rows, estimator, heaviest))
+    return counts._replace(levels=counts.levels[:0])
 
 
 def count_pairs_of(frame: pd.DataFrame) -> CountedPairs:
@@ -148,13 +148,13 @@ def pooled_auc(ranges: list[CountedPairs]) -> float:
     """Return the AUC of rows in ranges of scores, in increasing order."""
     levels = [counts.levels for counts in ranges]
     weight = pd.concat(levels, axis=1).sort_index().fillna(0.0).to_numpy()  # levels x ranges
-    below = np.cumsum(weight, axis=1) - weight  # weight of lower scores, by level
+    lower_weight = np.cumsum(weight, axis=1) - weight  # weight of lower scores, by level
     # Of those lower scores, the weight of lower levels (right order) and of higher ones (wrong).
-    lower = np.cumsum(below, axis=0) - below
-    higher = below.sum(axis=0) - below - lower
-    crossed = float((weight * higher).sum())
-    wrong = crossed + sum(counts.wrong for counts in ranges)
-    total = crossed + float((weight * lower).sum()) + sum(counts.total for counts in ranges)
+    lower = np.cumsum(lower_weight, axis=0) - lower_weight
+    wrong_order = lower_weight.sum(axis=0) - lower_weight - lower
+    wrong_between = float((weight * wrong_order).sum())
+    wrong = wrong_between + sum(counts.wrong for counts in ranges)
+    total = wrong_between + float((weight * lower).sum()) + sum(counts.total for counts in ranges)
     if not total > 0:
         raise ValueError(NO_PAIR)
     return 1.0 - wrong / total

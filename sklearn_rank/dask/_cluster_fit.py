@@ -101,7 +101,7 @@ class ClusterFit:
 
     def _attempt(self) -> dict[str, Any]:
         """Run the fit once, from the last checkpoint."""
-        plan = replace(self.plan, fit=uuid4().hex, earlier_rules=self.attributes)
+        plan = replace(self.plan, fit=uuid4().hex, last_attributes=self.attributes)
         tasks: list[Any] = []
         try:
             # Two fits at once would wait for each other's workers.
@@ -116,8 +116,8 @@ class ClusterFit:
             # 3) One long task on each; lost workers end it, as Dask must not run it elsewhere.
             for rank, (address, partitions) in enumerate(by_worker.items()):
                 key = f"fit_{type(plan.estimator).__name__}-{plan.fit}-{rank}"
-                options = {"workers": [address], "retries": 0, "pure": False, "key": key}
-                tasks.append(self.client.submit(run_fit, plan, rank, *partitions, **options))
+                kwargs = {"workers": [address], "retries": 0, "pure": False, "key": key}
+                tasks.append(self.client.submit(run_fit, plan, rank, *partitions, **kwargs))
             self._follow(plan, tasks, list(by_worker))
             return self._model_of(tasks)
         finally:
@@ -127,14 +127,14 @@ class ClusterFit:
 
     def _follow(self, plan: FitPlan, tasks: list[Any], addresses: list[str]) -> None:
         """Observe rounds until every task has ended, or one has failed."""
-        n_received, ends = 0, False
+        n_received, should_stop = 0, False
         while not all(task.status == "finished" for task in tasks):
             if any(task.status in ("error", "lost", "cancelled") for task in tasks):
                 return
             if not set(addresses) <= set(self.client.nthreads()):
                 raise LostWorkersError("A worker of the fit has left the cluster.")
-            for message in self._exchange(plan, n_received, ends, addresses[0]):
-                n_received, ends = message.round, self._take(message) or ends
+            for message in self._exchange(plan, n_received, should_stop, addresses[0]):
+                n_received, should_stop = message.round, self._take(message) or should_stop
 
     def _take(self, message: RoundMessage) -> bool:
         """Keep a checkpoint and call the observer; return whether the fit ends."""
@@ -146,14 +146,14 @@ class ClusterFit:
         return self.observe(message.round, message.objective)
 
     def _exchange(
-        self, plan: FitPlan, n_received: int, ends: bool, address: str
+        self, plan: FitPlan, n_received: int, should_stop: bool, address: str
     ) -> list[RoundMessage]:
         """Answer the first worker and return its messages; none if the call does not reach it."""
         with suppress(OSError, ValueError):  # the connection is closed
             pause = 0.0 if plan.waits else _PAUSE
-            arguments = plan.fit, n_received, ends, _PATIENCE, pause
-            replies = self.client.run(exchange, *arguments, workers=[address], on_error="ignore")
-            return list(replies.get(address) or ())
+            arguments = plan.fit, n_received, should_stop, _PATIENCE, pause
+            messages = self.client.run(exchange, *arguments, workers=[address], on_error="ignore")
+            return list(messages.get(address) or ())
         time.sleep(_PATIENCE / 10)
         return []
 
@@ -252,13 +252,13 @@ def assign_workers(
         All workers.
     """
     n_rows = dict.fromkeys(workers, 0)
-    most = _FAIR * sum(sizes) / len(workers)
+    max_rows = _FAIR * sum(sizes) / len(workers)
     assigned = [""] * len(sizes)
     # The largest partitions first: small ones then fill the gaps.
     for j in sorted(range(len(sizes)), key=lambda j: -sizes[j]):
         near = [holder for holder in holders[j] if holder in n_rows]
         near = [
-            holder for holder in near if not n_rows[holder] or n_rows[holder] + sizes[j] <= most
+            holder for holder in near if not n_rows[holder] or n_rows[holder] + sizes[j] <= max_rows
         ]
         assigned[j] = min(near or workers, key=n_rows.__getitem__)
         n_rows[assigned[j]] += sizes[j]

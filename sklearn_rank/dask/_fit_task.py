@@ -65,7 +65,7 @@ class FitPlan:
         Name of the fit.
     tracker : dict
         Address of XGBoost's tracker.
-    earlier_rules : dict or None
+    last_attributes : dict or None
         Fitted attributes that the fit continues.
     """
 
@@ -76,7 +76,7 @@ class FitPlan:
     is_whole: bool
     fit: str = ""
     tracker: dict[str, Any] = field(default_factory=dict)
-    earlier_rules: Attributes | None = None
+    last_attributes: Attributes | None = None
 
 
 Outcome = tuple[Attributes | None, str, list[RoundMessage], list[Any]]
@@ -116,13 +116,13 @@ def run_in_thread(
         joined, with its rows.
     """
     # Lists, so that this thread can drop its references.
-    rows, has_joined, futures = [partitions], Event(), [Future[Result]()]
+    rows_left, has_joined, futures = [partitions], Event(), [Future[Result]()]
 
     def run() -> None:
         try:
             with joined(tracker, rank):
                 has_joined.set()
-                result = fit(rows.pop(), rank)
+                result = fit(rows_left.pop(), rank)
             futures[0].set_result(result)
         except BaseException as error:  # raised again in the thread of the task
             futures[0].set_exception(error)
@@ -136,7 +136,7 @@ def run_in_thread(
                 raise PeerLostError(f"The workers did not join the fit within {TIMEOUT} s.")
     except BaseException:
         box.is_stopped = True
-        rows.clear()
+        rows_left.clear()
         if has_joined.is_set():
             wait(futures, _GRACE)
         raise
@@ -158,7 +158,7 @@ def _fit(
     warnings: dict[Any, bool] = {}  # without repeats, in order; of this thread, and so this fit
     IS_MUTED.set(lambda *warning: warnings.setdefault(warning, True))
     with peer_lost_in_trees():
-        attributes = fit_rows(estimator, rows, collective, box, plan.earlier_rules)
+        attributes = fit_rows(estimator, rows, collective, box, plan.last_attributes)
     return attributes if rank == 0 else None, digest_of(attributes), box.pending(), [*warnings]
 
 
@@ -175,10 +175,10 @@ def release_unused_memory() -> None:
 
 def estimator_on(estimator: Any, n_threads: int) -> Any:
     """Return a copy of the ranker for a worker; ``n_jobs=None`` becomes its number of threads."""
-    copy = deepcopy(estimator)
-    if getattr(copy, "n_jobs", 1) is None:
-        copy.n_jobs = n_threads
-    return copy
+    ranker = deepcopy(estimator)
+    if getattr(ranker, "n_jobs", 1) is None:
+        ranker.n_jobs = n_threads
+    return ranker
 
 
 def worker_rows(partitions: Sequence[Partition], plan: FitPlan) -> Rows:
@@ -222,7 +222,7 @@ def fit_rows(
     rows: Rows,
     collective: Collective,
     observer: Any = None,
-    earlier: Attributes | None = None,
+    last_attributes: Attributes | None = None,
 ) -> Attributes:
     """Fit a ranker to the rows of all processes and return its fitted attributes.
 
@@ -237,13 +237,13 @@ def fit_rows(
     observer : Observer or None
         Called after each round in every process; it returns the same in all. Its method `begin`
         gets a function that returns the fitted attributes so far, which all processes call at once.
-    earlier : dict or None
+    last_attributes : dict or None
         Fitted attributes of an interrupted fit to the same rows, which this one continues.
     """
     data = replace(rows, collective=collective if collective.size > 1 else None)
     estimator.n_features_in_ = rows.X.shape[1]
-    if earlier is not None:
-        estimator.set_fitted(dict(earlier))
+    if last_attributes is not None:
+        estimator.set_fitted(dict(last_attributes))
         # Trees start anew: further ones would have other bins.
         estimator.warm_start = not isinstance(estimator, BoostedTreesRanker)
     with observed(estimator, observer):

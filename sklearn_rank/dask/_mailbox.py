@@ -79,7 +79,7 @@ class Mailbox:
         self._attributes: Callable[[], dict[str, Any]] = dict
         self._messages: deque[RoundMessage] = deque(maxlen=_MOST_MESSAGES)
         self._n_received = 0
-        self._ends = self.is_stopped = False
+        self._should_stop = self.is_stopped = False
         self._next_checkpoint = 0.0
         self._last_call = time.monotonic()
         self._changed = threading.Condition()
@@ -90,19 +90,19 @@ class Mailbox:
         """Take the function that returns the fitted attributes so far."""
         self._attributes = attributes
 
-    def __call__(self, number: int, objective: float, validation: float | None = None) -> bool:
+    def __call__(self, iteration: int, objective: float, val_score: float | None = None) -> bool:
         """Report a round to the client; return whether the fit ends, the same on all workers."""
-        begin = time.monotonic()
-        is_checkpoint = self._waits or begin >= self._next_checkpoint
-        is_checkpoint, ends = self.agree((is_checkpoint, self._ends))
+        start_time = time.monotonic()
+        is_checkpoint = self._waits or start_time >= self._next_checkpoint
+        is_checkpoint, should_stop = self.agree((is_checkpoint, self._should_stop))
         attributes = None
         if is_checkpoint:  # on all workers: attributes may need sums over all rows
-            attributes, end = self._attributes(), time.monotonic()
-            pause = max(_BETWEEN_CHECKPOINTS, (end - begin) / _CHECKPOINT_SHARE)
-            self._next_checkpoint = end + pause
+            attributes, end_time = self._attributes(), time.monotonic()
+            pause = max(_BETWEEN_CHECKPOINTS, (end_time - start_time) / _CHECKPOINT_SHARE)
+            self._next_checkpoint = end_time + pause
         if self._rank == 0:
-            self._send(RoundMessage(number, objective, attributes))
-        return bool(self.agree(self._ends) if self._waits else ends)
+            self._send(RoundMessage(iteration, objective, attributes))
+        return bool(self.agree(self._should_stop) if self._waits else should_stop)
 
     def check(self) -> None:
         """Raise an error if the worker must leave the fit."""
@@ -116,8 +116,8 @@ class Mailbox:
         """Add a message, and wait for the answer if rounds do."""
         with self._changed:
             if message.attributes is not None:  # only the last checkpoint counts
-                kept = [replace(earlier, attributes=None) for earlier in self._messages]
-                self._messages = deque(kept, _MOST_MESSAGES)
+                messages = [replace(old, attributes=None) for old in self._messages]
+                self._messages = deque(messages, _MOST_MESSAGES)
             self._messages.append(message)
         is_received = False
         while self._waits and not is_received:
@@ -127,12 +127,12 @@ class Mailbox:
 
     # Called for the client -------------------------------------------------------------------
 
-    def acknowledge(self, n_received: int, ends: bool) -> None:
+    def acknowledge(self, n_received: int, should_stop: bool) -> None:
         """Take an answer: the last round that the client has, and whether the fit ends."""
         with self._changed:
             self._last_call = time.monotonic()
             self._n_received = max(self._n_received, n_received)
-            self._ends |= ends
+            self._should_stop |= should_stop
             while self._messages and self._messages[0].round <= self._n_received:
                 self._messages.popleft()
             self._changed.notify_all()

@@ -50,13 +50,13 @@ class PartitionedMatrix:
         for start, part in zip(self._start[:-1].tolist(), self.parts, strict=True):
             yield slice(start, start + len(part)), part
 
-    def __matmul__(self, other: Floats) -> Floats:
+    def __matmul__(self, vector: Floats) -> Floats:
         """Return the product with coefficients."""
-        return np.concatenate([part @ other for part in self.parts])
+        return np.concatenate([part @ vector for part in self.parts])
 
-    def __rmatmul__(self, other: Any) -> Floats:
+    def __rmatmul__(self, vector: Any) -> Floats:
         """Return the product of values of the rows with the matrix."""
-        total = sum(other[..., rows] @ part for rows, part in self._slices())
+        total = sum(vector[..., rows] @ part for rows, part in self._slices())
         return np.asarray(total)
 
     def __getitem__(self, key: Any) -> Values:
@@ -79,8 +79,8 @@ class PartitionedMatrix:
         part_of_row = np.searchsorted(self._start, rows, side="right") - 1
         values = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         for j in np.unique(part_of_row).tolist():
-            is_here = part_of_row == j
-            values[is_here] = self.parts[j][rows[is_here] - self._start[j]]
+            in_part = part_of_row == j
+            values[in_part] = self.parts[j][rows[in_part] - self._start[j]]
         return values
 
     def min(self, axis: int | None = None) -> Any:

@@ -94,9 +94,9 @@ class RowChecks:
             X = self.codes.encode(as_table(X)) if len(X) else np.zeros((0, X.shape[1]))
         # `check_array` sums the values first, and a sum of the largest floats overflows.
         with np.errstate(over="ignore", invalid="ignore"):
-            finite: Any = "allow-nan" if self.allow_nan else True
-            options = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "X"}
-            X = check_array(X, ensure_all_finite=finite, **options)
+            finiteness: Any = "allow-nan" if self.allow_nan else True
+            kwargs = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "X"}
+            X = check_array(X, ensure_all_finite=finiteness, **kwargs)
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {self.n_features} features by its metadata. Got {X.shape[1]}.")
         y = check_relevance(y) if self.graded else check_column(y, "y")
@@ -111,8 +111,8 @@ class RowChecks:
         if not weight.all():
             rows = rows.take(weight > 0)
         if self.only_paired and rows.qid is not None and rows.n_rows:
-            code = np.unique(rows.qid, return_inverse=True)[1].ravel()
-            rows = rows.take(Rows(None, rows.y, code, rows.weight).paired_rows())
+            query_code = np.unique(rows.qid, return_inverse=True)[1].ravel()
+            rows = rows.take(Rows(None, rows.y, query_code, rows.weight).paired_rows())
         return rows
 
     def _by_class(self, y: Values, weight: Floats) -> Values:
@@ -130,8 +130,8 @@ class RowChecks:
 def _check_equal(counts: dict[str, int], requirement: str) -> None:
     """Raise ValueError for different counts."""
     if len(set(counts.values())) > 1:
-        got = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise ValueError(f"{requirement}: {got}.")
+        counts_text = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise ValueError(f"{requirement}: {counts_text}.")
 
 
 def on_rows(
@@ -198,15 +198,15 @@ def divide(owner: str, X: Any, y: Any, qid: Any, weight: Any, checks: RowChecks)
     ValueError
         Where partitions don't line up.
     """
-    by_name = {"X": _delayed(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)}
+    chunks_by_name = {"X": _delayed(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)}
     for name, column in {"y": y, "qid": qid, "sample_weight": weight}.items():
         if column is None or (name == "sample_weight" and np.isscalar(column)):
-            by_name[name] = [column] * len(by_name["X"])
+            chunks_by_name[name] = [column] * len(chunks_by_name["X"])
         else:
-            by_name[name] = _chunks_of(owner, name, column)
-    n_chunks = {name: len(chunks) for name, chunks in by_name.items()}
+            chunks_by_name[name] = _chunks_of(owner, name, column)
+    n_chunks = {name: len(chunks) for name, chunks in chunks_by_name.items()}
     _check_equal(n_chunks, f"The partitions of {owner}'s rows must line up")
-    return Partitions(list(zip(*by_name.values(), strict=True)), checks)
+    return Partitions(list(zip(*chunks_by_name.values(), strict=True)), checks)
 
 
 def n_features_of(X: Any, owner: str) -> int:

@@ -87,9 +87,9 @@ def merge_queries(groups: list[Queries]) -> Queries:
     """Return the queries of several groups of partitions, and a split one."""
     # Ids of empty partitions may have another type, which would decide that of all.
     groups = [group for group in groups if len(group[0])] or groups[:1]
-    ids, count = np.unique(np.concatenate([ids for ids, _ in groups]), return_counts=True)
-    split = [query for _, queries in groups for query in queries] + ids[count > 1].tolist()
-    return ids, split[:1]
+    ids, counts = np.unique(np.concatenate([ids for ids, _ in groups]), return_counts=True)
+    split_queries = [query for _, queries in groups for query in queries] + ids[counts > 1].tolist()
+    return ids, split_queries[:1]
 
 
 def with_whole_queries(

@@ -102,14 +102,14 @@ def check_workers(client: Any) -> None:
     reports = client.get_versions(packages=[*_PACKAGES, "xgboost-cpu"])
     if not reports["workers"]:
         raise RuntimeError("The cluster of DaskRanker has no workers.")
-    own = _versions(reports["client"])
+    client_versions = _versions(reports["client"])
     # The scheduler too: XGBoost's tracker runs beside it.
     for machine, report in {"the scheduler": reports["scheduler"], **reports["workers"]}.items():
-        versions = _versions(report) if report else own
+        versions = _versions(report) if report else client_versions
         different = [
-            f"{name} {versions[name] or 'missing'} (client: {own[name]})"
+            f"{name} {versions[name] or 'missing'} (client: {client_versions[name]})"
             for name in _PACKAGES
-            if versions[name] != own[name]
+            if versions[name] != client_versions[name]
         ]
         if different:
             raise RuntimeError(

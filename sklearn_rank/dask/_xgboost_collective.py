@@ -72,10 +72,10 @@ class XGBoostCollective:
         lengths = message[:, 0].astype(np.intp)
         if lengths.max() <= _FIRST_VALUES:
             return [row[1 : 1 + n] for row, n in zip(message, lengths, strict=True)]
-        end = np.cumsum(lengths)
-        gathered = np.zeros(end[-1])
-        gathered[end[self.rank] - len(values) : end[self.rank]] = values
-        return np.split(self.reduce(np.add, gathered), end[:-1])
+        ends = np.cumsum(lengths)
+        gathered = np.zeros(ends[-1])
+        gathered[ends[self.rank] - len(values) : ends[self.rank]] = values
+        return np.split(self.reduce(np.add, gathered), ends[:-1])
 
     def agree(self, value: Value) -> Value:
         """Return the value of the first process."""

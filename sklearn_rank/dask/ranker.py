@@ -214,8 +214,8 @@ def _blockwise(estimator: Any, method: str, X: Any) -> Any:
     is_label = method == "predict" and estimator.relevance == "binary"
     empty = np.zeros(0, dtype=estimator.classes_.dtype if is_label else np.float64)
     if isinstance(X, da.Array):
-        options = {"drop_axis": 1, "dtype": empty.dtype, "meta": empty}
-        return X.rechunk({1: -1}).map_blocks(_predict_block, estimator, method, empty, **options)
+        kwargs = {"drop_axis": 1, "dtype": empty.dtype, "meta": empty}
+        return X.rechunk({1: -1}).map_blocks(_predict_block, estimator, method, empty, **kwargs)
     if isinstance(X, dd.DataFrame):
         meta = pd.Series(empty)
         return X.map_partitions(_predict_block, estimator, method, empty, meta=meta)

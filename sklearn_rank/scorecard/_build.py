@@ -73,8 +73,8 @@ def build_card(
     tables = with_mean_points(training, tables)
     totals = training.totals(tables) + intercept
     # The ratio of the summed ranges of points is near that of the multipliers.
-    before, after = (float(sum(map(np.ptp, by_bin))) for by_bin in (rounded.tables, tables))
-    start = rounded.multiplier * (before / after if before and after else 1.0)
+    old_range, new_range = (float(sum(map(np.ptp, by_bin))) for by_bin in (rounded.tables, tables))
+    start = rounded.multiplier * (old_range / new_range if old_range and new_range else 1.0)
     loss = training.best_multiplier(totals, start)[1]
     # 3) Find the probability at each total; with odds on the scale it is the one they are on.
     if curve is None:
@@ -136,14 +136,14 @@ def with_neutral_points(
     variables = list(card.variables)
     mean_risk = float(np.average(curve.chance(totals), weights=weight))
     remainder = 0.0
-    spans = [-int(np.ptp(points[variable.column])) for variable in variables]
-    for index in np.argsort(spans, kind="stable"):
+    neg_ranges = [-int(np.ptp(points[variable.column])) for variable in variables]
+    for index in np.argsort(neg_ranges, kind="stable"):
         variable = variables[index]
         unseen = variable.unseen_bins()
         if unseen:
-            own = points[variable.column]
-            exact = _neutral(curve, totals - own, weight, own, mean_risk)
-            rounded = int(np.clip(nearest(exact + remainder), own.min(), own.max()))
+            own_points = points[variable.column]
+            exact = _neutral(curve, totals - own_points, weight, own_points, mean_risk)
+            rounded = int(np.clip(nearest(exact + remainder), own_points.min(), own_points.max()))
             remainder += exact - rounded
             table = np.array(variable.points)
             table[unseen] = rounded
@@ -152,20 +152,20 @@ def with_neutral_points(
 
 
 def _neutral(
-    curve: RiskCurve, others: Floats, weight: Floats, own: Indices, mean_risk: float
+    curve: RiskCurve, other_totals: Floats, weight: Floats, own_points: Indices, mean_risk: float
 ) -> float:
     """Return the points instead of those of a variable that keep the mean risk, by bisection."""
-    totals, index = np.unique(others, return_inverse=True)  # equal totals have one risk
+    totals, index = np.unique(other_totals, return_inverse=True)  # equal totals have one risk
     share = np.bincount(index.ravel(), weight) / weight.sum()
-    low, high = float(own.min()), float(own.max())
-    middle = float(np.average(own, weights=weight))
+    lowest, highest = float(own_points.min()), float(own_points.max())
+    midpoint = float(np.average(own_points, weights=weight))
     for _ in range(_HALVINGS):
-        excess = float(share @ curve.chance(totals + middle)) - mean_risk
+        excess = float(share @ curve.chance(totals + midpoint)) - mean_risk
         if abs(excess) <= 1e-12:  # rounding errors of the mean
             break
-        low, high = (low, middle) if excess > 0 else (middle, high)
-        middle = (low + high) / 2
-    return middle
+        lowest, highest = (lowest, midpoint) if excess > 0 else (midpoint, highest)
+        midpoint = (lowest + highest) / 2
+    return midpoint
 
 
 def _curve(
@@ -180,12 +180,12 @@ def _curve(
     if held_out is None:
         rows, weight = training.data, training.weight
         z, is_upper = (totals - mean) / deviation, rows.y[rows.preferences.order]
-        total = float(weight.sum())
+        weight_sum = float(weight.sum())
     else:
         z, is_upper, weight = held_out.X[:, 0], held_out.y, held_out.weight
-        total = float(data.weight.sum())
+        weight_sum = float(data.weight.sum())
     # Weights below one say nothing about the number of rows.
-    weight = weight * (number_of_rows(data.weight) / total)
+    weight = weight * (number_of_rows(data.weight) / weight_sum)
     return RiskCurve.fit(z, is_upper, weight, mean, deviation, n_slopes)
 
 
@@ -206,16 +206,16 @@ def make_variables(ranker: Any, data: Rows, tables: Sequence[Indices]) -> tuple[
         j = int(step.feature)
         if not table.any():
             continue
-        describe = _numeric_bins if step.bins.categories is None else _categorical_bins
-        fields, bins = describe(ranker, step, table, data.X[:, j])
-        upper = data.weight * np.asarray(data.y, dtype=bool)
+        make_bins = _numeric_bins if step.bins.categories is None else _categorical_bins
+        fields, bins = make_bins(ranker, step, table, data.X[:, j])
+        event_weight = data.weight * np.asarray(data.y, dtype=bool)
         n_bins = len(fields["points"])
         variables.append(
             Variable(
                 name=_feature_name(ranker, j),
                 column=j,
                 counts=tuple(np.bincount(bins, data.weight, n_bins).tolist()),
-                events=tuple(np.bincount(bins, upper, n_bins).tolist()),
+                events=tuple(np.bincount(bins, event_weight, n_bins).tolist()),
                 **fields,
             )
         )
@@ -240,9 +240,9 @@ def _numeric_bins(
     thresholds = bins.thresholds[is_step]
     if int(step.feature) not in ranker.stump_settings()["thresholds"]:
         thresholds = short_thresholds(thresholds, x[~np.isin(x, bins.special)])
-    kept = np.concatenate([[True], is_step, np.ones(bins.n_bins - bins.n_values, dtype=bool)])
+    is_kept = np.concatenate([[True], is_step, np.ones(bins.n_bins - bins.n_values, dtype=bool)])
     fields = {
-        "points": tuple(table[kept].tolist()),
+        "points": tuple(table[is_kept].tolist()),
         "thresholds": tuple(thresholds.tolist()),
         "special": tuple(bins.special.tolist()),
     }
@@ -264,14 +264,14 @@ def _categorical_bins(
     codes, code_of_row = np.unique(x[is_present].astype(np.intp), return_inverse=True)
     bin_of_code = np.where(bins.categories < 0, bins.missing, bins.categories)[codes]
     if bins.ordered:
-        run = np.cumsum(np.concatenate([[True], np.diff(table) != 0]))
-        _, first, group = np.unique(run[bin_of_code], return_index=True, return_inverse=True)
+        run_index = np.cumsum(np.concatenate([[True], np.diff(table) != 0]))
+        _, first, group = np.unique(run_index[bin_of_code], return_index=True, return_inverse=True)
         points = table[bin_of_code[first]]
     else:
         points, group = np.unique(table[bin_of_code], return_inverse=True)
     group = group.ravel()
-    rank = ranker.stump_settings()["category_order"].get(j)
-    order = np.argsort(codes if rank is None else np.asarray(rank)[codes], kind="stable")
+    code_rank = ranker.stump_settings()["category_order"].get(j)
+    order = np.argsort(codes if code_rank is None else np.asarray(code_rank)[codes], kind="stable")
     values = ranker.category_codes_.categories[j].tolist()
     groups: list[list[Any]] = [[] for _ in points]
     for code, group_of_code in zip(codes[order], group[order], strict=True):
@@ -289,11 +289,11 @@ def shortest_decimal(low: float, high: float) -> float:
     It is the multiple of a power of ten nearest to the middle, for the greatest power that has a
     multiple between them. If no float is between them it is `low`.
     """
-    ends = [Decimal(repr(low)), Decimal(repr(high))]
-    middle = _EXACT.divide(_EXACT.add(*ends), Decimal(2))
-    last = int(middle.as_tuple().exponent)
-    for exponent in range(max(end.adjusted() for end in ends) + 1, last - 1, -1):
-        rounded = float(middle.quantize(Decimal(1).scaleb(exponent), context=_EXACT))
+    decimals = [Decimal(repr(low)), Decimal(repr(high))]
+    midpoint = _EXACT.divide(_EXACT.add(*decimals), Decimal(2))
+    last = int(midpoint.as_tuple().exponent)
+    for exponent in range(max(decimal.adjusted() for decimal in decimals) + 1, last - 1, -1):
+        rounded = float(midpoint.quantize(Decimal(1).scaleb(exponent), context=_EXACT))
         if low < rounded < high:
             return rounded + 0.0  # 0 for -0
     return low + 0.0
@@ -305,21 +305,21 @@ def short_thresholds(thresholds: Floats, values: Floats) -> Floats:
     If all values are integers, each is the greatest value below the threshold; else a number of
     few digits between its neighbours.
     """
-    present = np.unique(values[~np.isnan(values)])
-    above = np.searchsorted(present, thresholds, side="right")
-    lower, upper = present[above - 1], present[above]
-    if np.array_equal(present, np.floor(present)):
+    distinct = np.unique(values[~np.isnan(values)])
+    upper_index = np.searchsorted(distinct, thresholds, side="right")
+    lower, upper = distinct[upper_index - 1], distinct[upper_index]
+    if np.array_equal(distinct, np.floor(distinct)):
         return lower
-    ends = zip(lower.tolist(), upper.tolist(), strict=True)
-    return np.array([shortest_decimal(low, high) for low, high in ends], dtype=np.float64)
+    intervals = zip(lower.tolist(), upper.tolist(), strict=True)
+    return np.array([shortest_decimal(low, high) for low, high in intervals], dtype=np.float64)
 
 
 def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict[str, Any]:
     """Return the settings of the fit, for the details of the card."""
     low, high = points or (None, None)
     signs = ranker.stump_settings()["monotonic_cst"]
-    words = {1: "rising", -1: "falling"}
-    monotone = [f"{_feature_name(ranker, j)} {words[sign]}" for j, sign in signs.items()]
+    directions = {1: "rising", -1: "falling"}
+    monotone = [f"{_feature_name(ranker, j)} {directions[sign]}" for j, sign in signs.items()]
     stumps: Any = as_model(ranker.weak_ranker)
     alpha = getattr(ranker, "alpha", None)
     odds = scaling if isinstance(scaling, dict) else {}
@@ -341,19 +341,19 @@ def _settings(ranker: Any, points: tuple[int, int] | None, scaling: Any) -> dict
 
 def _rows(data: Rows, held_out: Rows | None) -> dict[str, Any]:
     """Return the numbers of rows and the held-out AUC, for the details of the card."""
-    figures = {}
+    metrics = {}
     if held_out is not None and held_out.qid is None and len(np.unique(held_out.y)) == 2:
         y, totals = held_out.y, held_out.X[:, 0]
         auc = partial(roc_auc_score, y, totals, sample_weight=held_out.weight)
         # Undo the standardisation of McClish: 1/2 for chance, the lowest area, and 1 for the best.
         lowest, highest = _TOP**2 / 2, _TOP
         area = lowest + (highest - lowest) * (2 * auc(max_fpr=_TOP) - 1)
-        figures = {"held_out_auc": float(auc()), "held_out_pauc_5": float(area / _TOP)}
+        metrics = {"held_out_auc": float(auc()), "held_out_pauc_5": float(area / _TOP)}
     return {
         "training_rows": float(data.weight.sum()),
         "training_rows_of_the_upper_class": float(data.weight[data.y].sum()),
         "base_rate": float(data.weight[data.y].sum() / data.weight.sum()),
         "queries": data.qid is not None,
         "risk_rows": "training rows" if held_out is None else "held-out rows",
-        **figures,
+        **metrics,
     }

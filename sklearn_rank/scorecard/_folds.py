@@ -60,9 +60,9 @@ def split_rows(data: Rows, cv: Any, y: Any, qid: Any) -> list[Fold]:
     y = check_column(y, "y")
     if hasattr(cv, "split"):
         cv = list(split_queries(cv, np.zeros((len(y), 1)), y, qid=qid, groups=qid))
-    position = np.full(len(y), -1)  # in `data`, by the index in y; -1 for weight zero
-    position[data.position] = np.arange(len(data.position))
-    folds = checked_folds("Scorecard", cv, position)
+    row_index = np.full(len(y), -1)  # in `data`, by the index in y; -1 for weight zero
+    row_index[data.position] = np.arange(len(data.position))
+    folds = checked_folds("Scorecard", cv, row_index)
     return [fold for fold in folds if _has_pairs(data, *fold)]
 
 
@@ -109,11 +109,11 @@ def _totals_of_fold(
     ranker: Any, data: Rows, train: Indices, test: Indices, points: tuple[int, int] | None
 ) -> Floats:
     """Return standardised totals of test rows, by the card of a ranker fitted to others."""
-    rows, fitted = data.take(train).with_moderate_weights(), copy(ranker)
+    rows, model = data.take(train).with_moderate_weights(), copy(ranker)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted.set_fitted(fitted.fit_rows(rows))
-    training = BinnedTraining.of(fitted, rows)
+        model.set_fitted(model.fit_rows(rows))
+    training = BinnedTraining.of(model, rows)
     tables = training.centred if points is None else round_steps(training, points).tables
     tables = with_mean_points(training, tables)
 

@@ -87,13 +87,13 @@ def _template() -> Any:
     """Return the template; all values are escaped."""
     import jinja2
 
-    def shown(value: Any) -> Any:
+    def printable(value: Any) -> Any:
         return value if hasattr(value, "__html__") else _text.printable(str(value))
 
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=shown,
+        finalize=printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )

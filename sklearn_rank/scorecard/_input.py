@@ -50,15 +50,15 @@ def _takes_by_name(card: Card, X: Any) -> bool:
     """
     if card.feature_names is None or not is_data_frame(X):
         return False
-    count = Counter(X.columns)
+    n_columns = Counter(X.columns)
     training, names = list(card.feature_names), list(X.columns)
     is_shuffled = names != training and sorted(map(str, names)) == sorted(training)
     card_names = [variable.name for variable in card.variables]
-    repeated = [name for name in card_names if count[name] > 1]
+    repeated = [name for name in card_names if n_columns[name] > 1]
     if repeated:
         raise ValueError(f"A scorecard needs unique column names. X has {repeated} more than once.")
-    has_all = all(count[name] for name in card_names)
-    return has_all and not is_shuffled and not count.keys().isdisjoint(training)
+    has_all = all(n_columns[name] for name in card_names)
+    return has_all and not is_shuffled and not n_columns.keys().isdisjoint(training)
 
 
 def _check_names(scorecard: Any, X: Any) -> None:

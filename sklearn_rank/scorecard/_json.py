@@ -91,7 +91,7 @@ def card_from_json(text: str | bytes) -> Card:
             f"The scorecard must be JSON as a string or bytes. Got {type(text).__name__}."
         )
     try:
-        hooks: Any = {"parse_constant": _refused, "parse_int": _integer_of}
+        hooks: Any = {"parse_constant": _refuse_constant, "parse_int": _integer_of}
         return _card_of(json.loads(text, object_pairs_hook=_unique, **hooks))
     except json.JSONDecodeError as error:
         raise ValueError(f"The scorecard is not valid JSON: {error}.") from error
@@ -121,7 +121,7 @@ def _card_of(document: Any) -> Card:
     if isinstance(version, bool) or version != _VERSION:
         raise _fail(
             f"the document must be of version {_VERSION}, which this release reads. "
-            f"Got version {_shown(version)}"
+            f"Got version {_shortened(version)}"
         )
     try:
         json.dumps(document, ensure_ascii=False).encode("utf-8")
@@ -136,8 +136,8 @@ def _card_of(document: Any) -> Card:
     checked["variables"] = tuple(Variable(**fields) for fields in checked["variables"])
     checked["risk"] = tuple(tuple(row.values()) for row in checked["risk"])
     card = Card(**checked)
-    for holds, sentence in chain(_rules(card), _rules_of_risk(card)):
-        if not holds:
+    for is_met, sentence in chain(_rules(card), _rules_of_risk(card)):
+        if not is_met:
             raise _fail(sentence)
     return card
 
@@ -149,7 +149,7 @@ def _fail(sentence: str) -> ValueError:
     return ValueError(f"The scorecard is not valid: {sentence}.")
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     """Return a value for a message, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -157,12 +157,12 @@ def _shown(value: Any) -> str:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; a key that stands in it twice is an error."""
-    for key in _repeated(key for key, _ in pairs):
+    for key in _duplicates(key for key, _ in pairs):
         raise _fail(f"the document has the key {key!r} twice in one object")
     return dict(pairs)
 
 
-def _refused(constant: str) -> Any:
+def _refuse_constant(constant: str) -> Any:
     raise _fail(f"the document must have finite numbers only. Got {constant}")
 
 
@@ -181,7 +181,7 @@ def _check(
 
     def check(value: Any, path: str) -> Any:
         if not is_valid(value):
-            raise _fail(f"{path} must be {wanted}. Got {_shown(value)}")
+            raise _fail(f"{path} must be {wanted}. Got {_shortened(value)}")
         return convert(value)
 
     return check
@@ -235,9 +235,9 @@ def _is_scalar(value: Any) -> bool:
     return _is_finite(value) and (isinstance(value, float) or -(2**63) <= value < 2**63)
 
 
-def _integer(least: int = -LARGEST_TOTAL) -> Check:
-    allowed = Number(least, LARGEST_TOTAL, integer=True)
-    return _check(allowed.allows, f"an integer from {least} to {LARGEST_TOTAL}", int)
+def _integer(minimum: int = -LARGEST_TOTAL) -> Check:
+    allowed = Number(minimum, LARGEST_TOTAL, integer=True)
+    return _check(allowed.allows, f"an integer from {minimum} to {LARGEST_TOTAL}", int)
 
 
 def _decoded(value: Any, path: str = "a detail") -> Any:
@@ -290,17 +290,17 @@ Rules = Iterator[tuple[bool, str]]
 """Whether a rule holds, and the error where it does not."""
 
 
-def _repeated(values: Iterable[Any]) -> list[Any]:
+def _duplicates(values: Iterable[Any]) -> list[Any]:
     """Return the values that occur more than once."""
     return [value for value, count in Counter(values).items() if count > 1]
 
 
 def _distinct(values: Iterable[Any], path: str) -> Rules:
-    for value in _repeated(values):
-        yield False, f"{path} must be distinct. {_shown(value)} is there twice"
+    for value in _duplicates(values):
+        yield False, f"{path} must be distinct. {_shortened(value)} is there twice"
 
 
-def _increase(values: Sequence[float]) -> bool:
+def _is_increasing(values: Sequence[float]) -> bool:
     return all(low < high for low, high in pairwise(values))
 
 
@@ -310,8 +310,8 @@ def _rules(card: Card) -> Rules:
     yield len(card.classes) == 2, f"classes must be two. Got {len(card.classes)}"
     yield from _distinct(card.classes, "classes")
     if names is not None:
-        wanted = f"feature_names must be {n_features}, n_features"
-        yield len(names) == n_features, f"{wanted}. Got {len(names)}"
+        message = f"feature_names must be {n_features}, n_features"
+        yield len(names) == n_features, f"{message}. Got {len(names)}"
         yield from _distinct(names, "feature_names")
     for variable in card.variables:
         yield from _rules_of_variable(variable, card)
@@ -319,8 +319,8 @@ def _rules(card: Card) -> Rules:
     yield from _distinct((variable.name for variable in card.variables), "names of variables")
     # A bound on the absolute totals and all their partial sums.
     points = [variable.points for variable in card.variables]
-    largest = abs(card.intercept) + sum(max(map(abs, table)) for table in points)
-    yield largest <= LARGEST_TOTAL, f"the sum of the largest points must not exceed {LARGEST_TOTAL}"
+    bound = abs(card.intercept) + sum(max(map(abs, table)) for table in points)
+    yield bound <= LARGEST_TOTAL, f"the sum of the largest points must not exceed {LARGEST_TOTAL}"
 
 
 def _rules_of_variable(variable: Variable, card: Card) -> Rules:
@@ -328,44 +328,44 @@ def _rules_of_variable(variable: Variable, card: Card) -> Rules:
     name, column, n_features = repr(variable.name), variable.column, card.n_features
     yield column < n_features, f"the column of {name} must be below {n_features}. Got {column}"
     expected = variable.name if card.feature_names is None else card.feature_names[column]
-    wanted = f"column {column} is {expected!r} in feature_names, not {name}"
-    yield expected == variable.name, wanted
+    message = f"column {column} is {expected!r} in feature_names, not {name}"
+    yield expected == variable.name, message
     thresholds, groups = variable.thresholds, variable.groups
-    wanted = f"thresholds of {name} must increase. Got {_shown(list(thresholds))}"
-    yield _increase(thresholds), wanted
+    message = f"thresholds of {name} must increase. Got {_shortened(list(thresholds))}"
+    yield _is_increasing(thresholds), message
     has_one_kind = variable.kind == "number" or not thresholds
     yield has_one_kind, f"{name} must have thresholds or groups of categories, not both"
     yield all(groups or ()), f"a group of {name} must have a category"
     values = [*variable.special, *chain(*(groups or ()))]
     yield from _distinct(values, f"special codes and categories of {name}")
     n_bins, n_points = variable.n_bins, len(variable.points)
-    wanted = (
+    message = (
         f"{n_bins}: {variable.n_values} of bins of values, {len(variable.special)} of special "
         f"codes, 1 of missing values{'' if groups is None else ' and 1 of any other category'}"
     )
-    yield n_points == n_bins, f"points of {name} must be {wanted}. Got {n_points}"
+    yield n_points == n_bins, f"points of {name} must be {message}. Got {n_points}"
     for key, weights in (("counts", variable.counts), ("events", variable.events)):
-        least, has_none = min(weights, default=0), not variable.counts and not variable.events
+        smallest, has_none = min(weights, default=0), not variable.counts and not variable.events
         is_complete = len(weights) == n_bins or has_none
         yield is_complete, f"{key} of {name} must be {n_bins} or none. Got {len(weights)}"
-        yield least >= 0, f"{key} of {name} must not be negative. Got {least}"
+        yield smallest >= 0, f"{key} of {name} must not be negative. Got {smallest}"
     for count, events in zip(variable.counts, variable.events, strict=True):
-        wanted = f"events of {name} must not exceed counts"
-        yield events <= count * (1 + 1e-9), f"{wanted}. Got {events} of {count}"
+        message = f"events of {name} must not exceed counts"
+        yield events <= count * (1 + 1e-9), f"{message}. Got {events} of {count}"
 
 
 def _rules_of_risk(card: Card) -> Rules:
     """Yield what must hold of the risk table."""
-    own = card.fingerprint()
-    yield _increase([total for total, *_ in card.risk]), "the totals of risk must increase"
+    fingerprint = card.fingerprint()
+    yield _is_increasing([total for total, *_ in card.risk]), "the totals of risk must increase"
     for total, risk, low, high in card.risk:
-        wanted = f"the row of risk of the total {total} must have numbers from 0 to 1"
-        yield min(risk, low, high) >= 0 and max(risk, low, high) <= 1, wanted
-        wanted = f"the probability of the total {total} must be from low to high"
-        yield low <= risk <= high, f"{wanted}. Got {risk}, {low} and {high}"
-    for (_, before, *_), (total, risk, *_) in pairwise(card.risk):
-        wanted = f"the probability of the total {total} must not be below that of the total before"
-        yield before <= risk, f"{wanted}. Got {risk} after {before}"
-    is_same = not card.risk or card.details.get(MADE_FOR, own) == own
-    wanted = "the risk table was made for other points or bins than the card has now"
-    yield is_same, f'{wanted}. Set "risk" to [] to use the card without probabilities'
+        message = f"the row of risk of the total {total} must have numbers from 0 to 1"
+        yield min(risk, low, high) >= 0 and max(risk, low, high) <= 1, message
+        message = f"the probability of the total {total} must be from low to high"
+        yield low <= risk <= high, f"{message}. Got {risk}, {low} and {high}"
+    for (_, last_risk, *_), (total, risk, *_) in pairwise(card.risk):
+        message = f"the probability of the total {total} must not be below that of the total before"
+        yield last_risk <= risk, f"{message}. Got {risk} after {last_risk}"
+    is_same = not card.risk or card.details.get(MADE_FOR, fingerprint) == fingerprint
+    message = "the risk table was made for other points or bins than the card has now"
+    yield is_same, f'{message}. Set "risk" to [] to use the card without probabilities'

@@ -38,12 +38,12 @@ def basis_of(z: Floats, n_slopes: int) -> Floats:
     knots, constant = KNOTS[n_slopes], np.ones(len(z))
     if not knots:
         return np.column_stack([constant, z])
-    sharp = SHARP if n_slopes > 2 else 1.0
-    above = [np.logaddexp(0, sharp * (z - knot)) / sharp for knot in knots]
+    sharpness = SHARP if n_slopes > 2 else 1.0
+    ramps = [np.logaddexp(0, sharpness * (z - knot)) / sharpness for knot in knots]
     # The columns of b_1, b_2, ..., b_K in the equation of `RiskCurve`.
-    below = -np.logaddexp(0, -sharp * (z - knots[0])) / sharp
-    between = [ramp - next_ramp for ramp, next_ramp in pairwise(above)]
-    return np.column_stack([constant, below, *between, above[-1]])
+    first_column = -np.logaddexp(0, -sharpness * (z - knots[0])) / sharpness
+    middle_columns = [ramp - next_ramp for ramp, next_ramp in pairwise(ramps)]
+    return np.column_stack([constant, first_column, *middle_columns, ramps[-1]])
 
 
 def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
@@ -54,26 +54,26 @@ def targets(events: Floats, others: Floats) -> tuple[Floats, Floats]:
     events, others : ndarray of shape (n_weightings, n_points)
         Weight of the rows of the upper class and of the lower class.
     """
-    above, below = events.sum(axis=1, keepdims=True), others.sum(axis=1, keepdims=True)
-    return events * ((above + 1) / (above + 2)) + others / (below + 2), events + others
+    n_events, n_others = events.sum(axis=1, keepdims=True), others.sum(axis=1, keepdims=True)
+    return events * ((n_events + 1) / (n_events + 2)) + others / (n_others + 2), events + others
 
 
 def fit_increasing(
-    basis: Floats, wanted: Floats, weight: Floats, start: Floats | None = None
+    basis: Floats, target: Floats, weight: Floats, start: Floats | None = None
 ) -> Floats:
     r"""Return the maximum likelihood coefficients with non-negative slopes.
 
     .. math:: \max_{c: c_j \ge 0, j \ge 1} \; \sum_i a_i L_i - w_i \log(1 + e^{L_i}),
         \qquad L = B c
 
-    where a is `wanted` and w `weight`. The likelihood is concave. It is maximised by projected
+    where a is `target` and w `weight`. The likelihood is concave. It is maximised by projected
     Newton steps: slopes that would become negative are 0.
 
     Parameters
     ----------
     basis : ndarray of shape (n_points, n_coefficients)
         B; the first column is constant.
-    wanted, weight : ndarray of shape (n_weightings, n_points)
+    target, weight : ndarray of shape (n_weightings, n_points)
         As `targets` returns them.
     start : ndarray of shape (n_coefficients,), default=None
         Where to start; None: a constant.
@@ -90,40 +90,40 @@ def fit_increasing(
     """
     coefficients = np.zeros((len(weight), basis.shape[1]))
     if start is None:
-        share = wanted.sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300)
+        share = target.sum(axis=1) / np.maximum(weight.sum(axis=1), 1e-300)
         coefficients[:, 0] = logit(share.clip(1e-9, 1 - 1e-9))
     else:
         coefficients[:] = start
-    value = _likelihood(basis, wanted, weight, coefficients)
+    value = _likelihood(basis, target, weight, coefficients)
     active = np.arange(len(weight))  # weightings that have not converged
     for _ in range(_MOST_STEPS):
         if not len(active):
             break
-        data = basis, wanted[active], weight[active]
+        data = basis, target[active], weight[active]
         step = _newton_step(*data, coefficients[active])
-        after, value[active] = _halved(*data, coefficients[active], step, value[active])
-        change = np.abs(after - coefficients[active]).max(axis=1)
-        coefficients[active] = after
+        updated, value[active] = _halved(*data, coefficients[active], step, value[active])
+        change = np.abs(updated - coefficients[active]).max(axis=1)
+        coefficients[active] = updated
         active = active[change > _PRECISION]
     return coefficients
 
 
-def _likelihood(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
+def _likelihood(basis: Floats, target: Floats, weight: Floats, coefficients: Floats) -> Floats:
     log_odds = coefficients @ basis.T
-    return np.asarray((wanted * log_odds - weight * np.logaddexp(0, log_odds)).sum(axis=1))
+    return np.asarray((target * log_odds - weight * np.logaddexp(0, log_odds)).sum(axis=1))
 
 
-def _newton_step(basis: Floats, wanted: Floats, weight: Floats, coefficients: Floats) -> Floats:
+def _newton_step(basis: Floats, target: Floats, weight: Floats, coefficients: Floats) -> Floats:
     """Return the Newton step of each weighting, at most 3 long.
 
     A slope near 0 with a negative derivative takes a step of its own, and the others the Newton
     step without it: else a step cut off at 0 may lower the likelihood (Bertsekas, section 2).
     """
     size = basis.shape[1]
-    chance = expit(coefficients @ basis.T)
-    gradient = (wanted - weight * chance) @ basis
+    probability = expit(coefficients @ basis.T)
+    gradient = (target - weight * probability) @ basis
     products = (basis[:, :, np.newaxis] * basis[:, np.newaxis, :]).reshape(len(basis), -1)
-    curvature = ((weight * chance * (1 - chance)) @ products).reshape(-1, size, size)
+    curvature = ((weight * probability * (1 - probability)) @ products).reshape(-1, size, size)
     # The ridge makes the matrix regular where columns of the basis agree at all points.
     trace = np.trace(curvature, axis1=1, axis2=2)
     ridge = (1e-12 if size <= 3 else 1e-9) * trace + 1e-300
@@ -138,27 +138,27 @@ def _newton_step(basis: Floats, wanted: Floats, weight: Floats, coefficients: Fl
 
 def _halved(
     basis: Floats,
-    wanted: Floats,
+    target: Floats,
     weight: Floats,
     coefficients: Floats,
     step: Floats,
-    before: Floats,
+    likelihoods: Floats,
 ) -> tuple[Floats, Floats]:
     """Return the coefficients after steps, halved until the likelihood does not fall, and it.
 
     Slopes that a step would make negative become 0.
     """
-    after, value = coefficients.copy(), before.copy()
+    updated, value = coefficients.copy(), likelihoods.copy()
     active: Indices = np.arange(len(step))
     for halvings in range(_MOST_HALVINGS):
         candidate = coefficients[active] + step[active] / 2**halvings
         candidate[:, 1:] = np.maximum(candidate[:, 1:], 0)
-        likelihood = _likelihood(basis, wanted[active], weight[active], candidate)
+        likelihood = _likelihood(basis, target[active], weight[active], candidate)
         # At the maximum rounding errors may lower the likelihood of an exact step.
-        is_good = likelihood >= before[active] - 1e-12 * np.abs(before[active])
-        improved = active[is_good]
-        after[improved], value[improved] = candidate[is_good], likelihood[is_good]
-        active = active[~is_good]
+        is_improved = likelihood >= likelihoods[active] - 1e-12 * np.abs(likelihoods[active])
+        improved = active[is_improved]
+        updated[improved], value[improved] = candidate[is_improved], likelihood[is_improved]
+        active = active[~is_improved]
         if not len(active):
             break
-    return after, value
+    return updated, value

@@ -127,8 +127,8 @@ class RiskCurve:
         """Fit the curve to totals in units of z, with some number of slopes or the best one."""
         by_class = (weight * positive)[np.newaxis], (weight * ~positive)[np.newaxis]
         # 1) Fit curves with two slopes, and with more if each class has ten rows for each slope.
-        rows = min(float(events.sum()) for events in by_class) * (1 + 1e-9)  # rounding errors
-        numbers = [n for n in CANDIDATES if n == CANDIDATES[0] or _ROWS_OF_A_SLOPE * n <= rows]
+        n_rarer = min(float(events.sum()) for events in by_class) * (1 + 1e-9)  # rounding errors
+        numbers = [n for n in CANDIDATES if n == CANDIDATES[0] or _ROWS_OF_A_SLOPE * n <= n_rarer]
         candidates = [
             fit_increasing(basis_of(standardised, n), *targets(*by_class))[0]
             for n in (numbers if n_slopes is None else (n_slopes,))
@@ -204,36 +204,36 @@ class _Nodes:
     @classmethod
     def of(cls, z: Floats, positive: Mask, weight: Floats) -> _Nodes:
         node = np.unique(np.round(_NODES * z), return_inverse=True)[1].ravel()
-        size, moment, events = (
+        weights, weighted_z, events = (
             np.bincount(node, values) for values in (weight, weight * z, weight * positive)
         )
-        others: Floats = np.maximum(size - events, 0)
-        return cls(moment / size, events.astype(np.float64), others)
+        others: Floats = np.maximum(weights - events, 0)
+        return cls(weighted_z / weights, events.astype(np.float64), others)
 
     def changes(self, coefficients: Floats) -> Floats:
         """Return the coefficients of bootstrap samples less those of the rows themselves."""
-        random, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
+        rng, shape = np.random.RandomState(_SEED), (N_REDRAWN, len(self.z))
         samples = []
-        for size in (self.events, self.others):
-            drawn = random.poisson(np.minimum(size, _MOST_DRAWN), shape)
+        for weights in (self.events, self.others):
+            counts = rng.poisson(np.minimum(weights, _MOST_DRAWN), shape)
             # Larger sizes stay as they are: their relative deviation is below 1e-7.
-            samples.append(np.vstack([size, np.where(size > _MOST_DRAWN, size, drawn)]))
+            samples.append(np.vstack([weights, np.where(weights > _MOST_DRAWN, weights, counts)]))
         basis = basis_of(self.z, len(coefficients) - 1)
         fitted = fit_increasing(basis, *targets(*samples), start=coefficients)
         return fitted[1:] - fitted[0]
 
-    def scatter(self, chance: Floats) -> float:
+    def scatter(self, risk: Floats) -> float:
         """Return the deviation of the log odds of groups from those of the curve."""
-        size = self.events + self.others
+        weights = self.events + self.others
         # O, E and V of each node, summed by group.
-        moments_of_nodes = self.events, size * chance, size * chance * (1 - chance)
+        moments_of_nodes = self.events, weights * risk, weights * risk * (1 - risk)
         group = _groups(moments_of_nodes[2])
         observed, expected, variance = (np.bincount(group, sums) for sums in moments_of_nodes)
         residual = (observed - expected) / variance
-        total = _SCATTERS[:, np.newaxis] ** 2 + 1 / variance
-        likelihood = -0.5 * (np.log(total) + residual**2 / total).sum(axis=1)
-        chance = np.exp(likelihood - likelihood.max())
-        return float(np.sqrt((chance * _SCATTERS**2).sum() / chance.sum()))
+        total_variance = _SCATTERS[:, np.newaxis] ** 2 + 1 / variance
+        likelihood = -0.5 * (np.log(total_variance) + residual**2 / total_variance).sum(axis=1)
+        density = np.exp(likelihood - likelihood.max())
+        return float(np.sqrt((density * _SCATTERS**2).sum() / density.sum()))
 
 
 def _groups(variance: Floats) -> Indices:
@@ -264,8 +264,8 @@ def with_risk(card: Card, curve: RiskCurve, totals: Floats, *, keeps_points: boo
         False: the intercept is such that the cut is 0.
     """
     points = [variable.points for variable in card.variables]
-    ends = [card.intercept + sum(map(end, points)) for end in (min, max)]
-    risk = curve.table(np.union1d(totals, np.array(ends, dtype=np.float64)))
+    extremes = [card.intercept + sum(map(end, points)) for end in (min, max)]
+    risk = curve.table(np.union1d(totals, np.array(extremes, dtype=np.float64)))
     cut = cut_of(risk)
     if not keeps_points:
         curve = replace(curve, mean=curve.mean - cut)
@@ -294,14 +294,14 @@ def cut_of(risk: Sequence[tuple[float, float, float, float]]) -> int:
     Between the totals of the table, the risk is interpolated. If all risks are above one half, it
     is the integer below the first total; if none is, the last total.
     """
-    totals, chance = np.array(risk, dtype=np.float64).T[:2]
-    likely = np.flatnonzero(chance > 0.5)
-    if not len(likely):
+    totals, probability = np.array(risk, dtype=np.float64).T[:2]
+    above_half = np.flatnonzero(probability > 0.5)
+    if not len(above_half):
         return int(totals[-1])
-    last = int(likely[0]) - 1
+    last = int(above_half[0]) - 1
     if last < 0:
         return int(totals[0]) - 1
-    rise, run = chance[last + 1] - chance[last], totals[last + 1] - totals[last]
+    rise, run = probability[last + 1] - probability[last], totals[last + 1] - totals[last]
     # Rounding errors may move the crossing by one integer: check its neighbours.
-    integers = np.floor(totals[last] + (0.5 - chance[last]) / rise * run) + np.arange(-1, 2)
-    return int(integers[np.interp(integers, totals, chance) <= 0.5].max())
+    integers = np.floor(totals[last] + (0.5 - probability[last]) / rise * run) + np.arange(-1, 2)
+    return int(integers[np.interp(integers, totals, probability) <= 0.5].max())

@@ -72,8 +72,8 @@ class BinnedTraining:
         bins = np.zeros((len(data.y), len(steps)))
         for column, step in enumerate(steps):
             bins[:, column] = step.bins_of_rows(data.X)
-        summed = replace(data, X=bins).distinct().with_moderate_weights()
-        return cls(ranker, replace(summed, X=summed.X.astype(np.intp)))
+        merged = replace(data, X=bins).distinct().with_moderate_weights()
+        return cls(ranker, replace(merged, X=merged.X.astype(np.intp)))
 
     @cached_property
     def steps(self) -> list[StepFunction]:
@@ -172,12 +172,12 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
         Least and greatest points of a bin.
     """
     # 1) Choose scales c: up to the one at which the widest variable fills the range, and beyond.
-    span = max((float(np.ptp(step.values)) for step in training.steps), default=0.0)
+    widest = max((float(np.ptp(step.values)) for step in training.steps), default=0.0)
     scales = np.ones(1)
-    if span > 0:
+    if widest > 0:
         factors = np.linspace(1, 0.25, _N_SCALES), np.linspace(1.05, 1.5, _N_CLIPPED)
         # 0.49 more than the range still rounds into it.
-        scales = np.concatenate(factors) * ((points[1] - points[0] + 0.49) / span)
+        scales = np.concatenate(factors) * ((points[1] - points[0] + 0.49) / widest)
     # 2) Round c (v_b - v_r) at each scale, and evaluate J(T / c).
     candidates = []
     for scale in scales:
@@ -185,8 +185,8 @@ def round_steps(training: BinnedTraining, points: tuple[int, int]) -> Rounded:
         loss = training.objective(training.totals(tables), 1 / scale)
         candidates.append(Rounded(tables, 1 / scale, loss))
     # 3) Take the first scale whose loss exceeds the least by no more than rounding errors.
-    least = min(candidate.loss for candidate in candidates)
-    limit = least + _TOLERANCE * max(1.0, abs(least))
+    min_loss = min(candidate.loss for candidate in candidates)
+    limit = min_loss + _TOLERANCE * max(1.0, abs(min_loss))
     return next(candidate for candidate in candidates if candidate.loss <= limit)
 
 
@@ -216,7 +216,7 @@ def scaled_points(
     constant, slope = line
     factor = scaling["pdo"] / np.log(2)
     ranges = [slope * float(np.ptp(table)) for table in tables]
-    leaves_points = any(nearest(factor * span) for span in ranges)
+    leaves_points = any(nearest(factor * width) for width in ranges)
     # If the odds do not double over the whole range of totals, the cause is not pdo.
     if not leaves_points and sum(ranges) < np.log(2):
         warn(
@@ -233,9 +233,9 @@ def scaled_points(
     offset = scaling["score"] + factor * (constant - np.log(scaling["odds"]))
     points, intercept = [nearest(factor * slope * table) for table in tables], nearest(offset)
     # Points that all bins of a variable share move to the intercept.
-    common = [int(table[0]) if np.ptp(table) == 0 else 0 for table in points]
-    points = [table - shift for table, shift in zip(points, common, strict=True)]
-    return points, int(intercept) + sum(common)
+    shared = [int(table[0]) if np.ptp(table) == 0 else 0 for table in points]
+    points = [table - shift for table, shift in zip(points, shared, strict=True)]
+    return points, int(intercept) + sum(shared)
 
 
 def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
@@ -244,17 +244,17 @@ def minmax_points(tables: Sequence[Floats | Indices]) -> list[Indices]:
     The least points of each variable are 0. Its greatest are its share of the sum of all
     ranges, rounded so that they sum to 100 (by the method of largest remainders).
     """
-    spans = np.array([float(np.ptp(table)) for table in tables])
-    if not spans.any():
+    widths = np.array([float(np.ptp(table)) for table in tables])
+    if not widths.any():
         return [np.zeros(len(table), dtype=np.intp) for table in tables]
     # The variables with the largest remainders get the points that rounding down leaves over.
-    exact = spans / spans.sum() * _LARGEST
-    largest = np.floor(exact + _TOLERANCE)
-    order = np.argsort(-np.round(exact - largest, 9), kind="stable")
-    largest[order[: _LARGEST - int(largest.sum())]] += 1
+    exact_ranges = widths / widths.sum() * _LARGEST
+    int_ranges = np.floor(exact_ranges + _TOLERANCE)
+    order = np.argsort(-np.round(exact_ranges - int_ranges, 9), kind="stable")
+    int_ranges[order[: _LARGEST - int(int_ranges.sum())]] += 1
     return [
-        nearest(int(highest) * (table - table.min()) / (span or 1.0))
-        for table, span, highest in zip(tables, spans, largest, strict=True)
+        nearest(int(int_range) * (table - table.min()) / (width or 1.0))
+        for table, width, int_range in zip(tables, widths, int_ranges, strict=True)
     ]
 
 

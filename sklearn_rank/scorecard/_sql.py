@@ -90,20 +90,20 @@ default="sqlite"
     sql = DIALECTS[dialect]
     cases = [_points_of(sql, card, variable) for variable in card.variables]
     expression = "(\n  " + "\n  + ".join([str(int(card.intercept)), *cases]) + "\n)"
-    kept = [keep] if isinstance(keep, str) else list(keep)
+    kept_columns = [keep] if isinstance(keep, str) else list(keep)
     if table is None:
-        if kept or risk:
+        if kept_columns or risk:
             raise ValueError(
                 "to_sql with keep or risk writes a query: it needs the name of the table."
             )
         return expression
-    names = [*kept, name, *(["risk"] if risk else [])]
+    names = [*kept_columns, name, *(["risk"] if risk else [])]
     if len({str(column).casefold() for column in names}) < len(names):
         raise ValueError(
             f"to_sql has the columns {names}, which must differ, whatever the case. Pass another "
             "name, or keep other columns."
         )
-    columns = [_quoted(sql, column) for column in kept]
+    columns = [_quoted(sql, column) for column in kept_columns]
     total = _quoted(sql, name)
     path = [table] if isinstance(table, str) or not np.iterable(table) else list(table)
     if not path:
@@ -130,11 +130,11 @@ def _risk(sql: Sqlite, card: Card, total: str) -> str:
     """Return the probability of a total: that of the table, interpolated as NumPy does."""
     rows = card.risk_table()[:, :2].tolist()
     lines = [f"WHEN {total} <= {sql.number(rows[0][0])} THEN {sql.double(rows[0][1])}"]
-    for (low, start), (high, end) in pairwise(rows):
+    for (low, low_risk), (high, end) in pairwise(rows):
         if math.floor(low) + 1 < high:
-            slope, rest = (end - start) / (high - low), f"({total} - {sql.number(low)})"
-            between = f"{sql.double(slope)} * {rest} + {sql.double(start)}"
-            lines.append(f"WHEN {total} < {sql.number(high)} THEN {between}")
+            slope, distance = (end - low_risk) / (high - low), f"({total} - {sql.number(low)})"
+            interpolated = f"{sql.double(slope)} * {distance} + {sql.double(low_risk)}"
+            lines.append(f"WHEN {total} < {sql.number(high)} THEN {interpolated}")
         lines.append(f"WHEN {total} <= {sql.number(high)} THEN {sql.double(end)}")
     return "CASE " + "\n    ".join([*lines, f"ELSE {sql.double(rows[-1][1])} END"])
 
@@ -145,31 +145,31 @@ def _points_of(sql: Sqlite, card: Card, variable: Variable) -> str:
     if len(set(points)) == 1:
         return str(int(points[0]))
     column, kind = _quoted(sql, card.column_name(variable)), variable.kind
-    compared = sql.exact_text(column) if kind == "str" else column
+    operand = sql.exact_text(column) if kind == "str" else column
     # ELSE is the bin for which no condition holds: the last range, or any other category.
-    last = variable.n_values - 1 if kind == "number" else variable.n_bins - 1
+    default_bin = variable.n_values - 1 if kind == "number" else variable.n_bins - 1
     missing, cases = points[variable.missing], []
-    if kind == "number" or missing != points[last]:
+    if kind == "number" or missing != points[default_bin]:
         has_nan = kind in ("number", "float")
         is_missing = sql.is_missing(column) if has_nan else f"{column} IS NULL"
         cases.append((is_missing, missing))
     for line in lines:
-        listed = [_literal(sql, value, kind, variable.name) for value in line.values]
-        if listed:
-            cases.append((_is_in(compared, listed, kind), line.points))
-    for line in lines[:last] if kind == "number" else ():
-        end = _literal(sql, line.up_to, kind, variable.name)
-        cases.append((f"{compared} <= {end}", line.points))
+        literals = [_literal(sql, value, kind, variable.name) for value in line.values]
+        if literals:
+            cases.append((_is_in(operand, literals, kind), line.points))
+    for line in lines[:default_bin] if kind == "number" else ():
+        upper_bound = _literal(sql, line.up_to, kind, variable.name)
+        cases.append((f"{operand} <= {upper_bound}", line.points))
     whens = [f"WHEN {condition} THEN {int(value)}" for condition, value in cases]
-    return "CASE " + "\n         ".join([*whens, f"ELSE {int(points[last])} END"])
+    return "CASE " + "\n         ".join([*whens, f"ELSE {int(points[default_bin])} END"])
 
 
-def _is_in(column: str, listed: list[str], kind: str) -> str:
+def _is_in(column: str, literals: list[str], kind: str) -> str:
     """Return the condition that a value is one of a list."""
     if kind == "number":
-        return f"{column} = {listed[0]}"
-    starts = range(0, len(listed), _MOST_VALUES)
-    chunks = [", ".join(listed[start : start + _MOST_VALUES]) for start in starts]
+        return f"{column} = {literals[0]}"
+    starts = range(0, len(literals), _MOST_VALUES)
+    chunks = [", ".join(literals[start : start + _MOST_VALUES]) for start in starts]
     return " OR ".join(f"{column} IN ({chunk})" for chunk in chunks)
 
 

@@ -168,18 +168,18 @@ def detail_text(value: Any) -> str:
     return printable(str(value))
 
 
-def thinned(rows: Sequence[Any], most: int) -> list[Any]:
-    """Return at most `most` rows, evenly spaced, with the first and the last one."""
-    if len(rows) <= most:
+def thinned(rows: Sequence[Any], max_rows: int) -> list[Any]:
+    """Return at most `max_rows` rows, evenly spaced, with the first and the last one."""
+    if len(rows) <= max_rows:
         return list(rows)
-    return [rows[round(index * (len(rows) - 1) / (most - 1))] for index in range(most)]
+    return [rows[round(index * (len(rows) - 1) / (max_rows - 1))] for index in range(max_rows)]
 
 
 # The parts of the text ------------------------------------------------------------------------
 
 
-def _wrapped(text: str, width: int, rest: str = "") -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=rest, break_on_hyphens=False)
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _head(card: Card, width: int) -> list[str]:
@@ -201,26 +201,26 @@ def _points(card: Card, width: int) -> Iterator[str]:
     blocks = card.lines()
     bins = [line for _, lines in blocks for line in lines]
     has_counts = not all(math.isnan(line.count) for line in bins)
-    heads = ("Points", "Count", "Event rate") if has_counts else ("Points", "", "")
-    widths = [max(map(len, column)) for column in zip(heads, *map(_cells, bins), strict=True)]
-    right = sum(2 + size for size in widths[1:] if size)
+    headings = ("Points", "Count", "Event rate") if has_counts else ("Points", "", "")
+    widths = [max(map(len, column)) for column in zip(headings, *map(_cells, bins), strict=True)]
+    right_width = sum(2 + size for size in widths[1:] if size)
     longest = max(len(_label(line)) for line in bins)
-    room = min(width - widths[0] - 2 - right, max(longest, 12), _LONGEST_LABEL)
+    label_width = min(width - widths[0] - 2 - right_width, max(longest, 12), _LONGEST_LABEL)
 
     def line_of(points: str, label: str, *numbers: str) -> str:
         cells = [text.rjust(size) for text, size in zip(numbers, widths[1:], strict=True) if size]
-        return "  ".join([points.rjust(widths[0]), label.ljust(room), *cells])
+        return "  ".join([points.rjust(widths[0]), label.ljust(label_width), *cells])
 
-    yield line_of(heads[0], "Bin", *heads[1:])
+    yield line_of(headings[0], "Bin", *headings[1:])
     for name, lines in blocks:
         if lines[0].kind != "intercept":
             yield ""
             yield from _wrapped(printable(name), width)
         for line in lines:
             points, *numbers = _cells(line)
-            label, *more = _wrapped(_label(line), room) or [""]
+            label, *wrapped = _wrapped(_label(line), label_width) or [""]
             yield line_of(points, label, *numbers)
-            yield from (line_of("", part, "", "") for part in more)
+            yield from (line_of("", part, "", "") for part in wrapped)
 
 
 def _cells(line: Bin) -> tuple[str, str, str]:

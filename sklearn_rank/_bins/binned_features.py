@@ -60,9 +60,9 @@ class SortedValues:
     def of(cls, x: Floats, weight: Floats, sums: Sums = ALL_HERE) -> SortedValues:
         """Sort a feature of the rows of all processes, leaving missing values out."""
         x, weight = sums.concat(x), sums.concat(weight)
-        missing = np.isnan(x)
-        if missing.any():
-            x, weight = x[~missing], weight[~missing]
+        is_nan = np.isnan(x)
+        if is_nan.any():
+            x, weight = x[~is_nan], weight[~is_nan]
         if np.all(weight == weight[:1]):
             return cls(np.sort(x), None)
         order = np.argsort(x)
@@ -81,11 +81,11 @@ class SortedValues:
         there are at most `max_bins`, else weighted quantiles by the inverted distribution
         function. A monotone map of a feature changes no score of these rows.
         """
-        lower = self._quantiles(max_bins)
-        upper = self.values[np.searchsorted(self.values, lower, side="right")]
+        lower_values = self._quantiles(max_bins)
+        next_values = self.values[np.searchsorted(self.values, lower_values, side="right")]
         with np.errstate(invalid="ignore"):  # infinite in single precision: no middle
-            middle = lower / 2 + upper / 2
-        return np.where(middle < upper, middle, lower)
+            midpoint = lower_values / 2 + next_values / 2
+        return np.where(midpoint < next_values, midpoint, lower_values)
 
     def _quantiles(self, max_bins: int) -> Floats:
         """Return the values below the thresholds."""
@@ -268,16 +268,16 @@ class Binning:
 
 def encode(X: Floats, order: Indices, bins: Sequence[FeatureBins], threads: ThreadPool) -> Indices:
     """Return the bin of each value of ``X[order]``, shape (n_features, n_rows)."""
-    largest = max(feature.n_bins for feature in bins)
-    codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(largest))
+    max_bins = max(feature.n_bins for feature in bins)
+    codes = np.empty((len(bins), len(order)), dtype=np.min_scalar_type(max_bins))
 
     def fill(block: int) -> None:
         chunk = slice(block * SMALL_BLOCK, (block + 1) * SMALL_BLOCK)
         rows = order[chunk]
         columns = np.empty((len(bins), len(rows)), dtype=X.dtype)
         for start in range(0, len(rows), _GATHERED):
-            gathered = slice(start, start + _GATHERED)
-            columns[:, gathered] = X[rows[gathered]].T
+            batch = slice(start, start + _GATHERED)
+            columns[:, batch] = X[rows[batch]].T
         for feature, x, code in zip(bins, columns, codes[:, chunk], strict=True):
             code[:] = feature.encode(x)
 
@@ -339,13 +339,13 @@ class BinSizes:
         sums = sums[:, : bins.n_values]
         group = self._neighbours(sums) if bins.has_order else self._categories(sums)
         if bins.categories is None:
-            last = np.flatnonzero(np.diff(group))  # bins with a threshold above them
-            merged = FeatureBins(bins.thresholds[last], bins.special)
+            last_bins = np.flatnonzero(np.diff(group))  # bins with a threshold above them
+            merged = FeatureBins(bins.thresholds[last_bins], bins.special)
         else:
             merged = replace(bins, categories=np.append(group, -1)[bins.categories])
             group = np.where(group < 0, merged.missing, group)
-        special = merged.n_values + np.arange(bins.n_bins - bins.n_values)
-        return merged, np.concatenate([group, special])
+        other_bins = merged.n_values + np.arange(bins.n_bins - bins.n_values)
+        return merged, np.concatenate([group, other_bins])
 
     def _neighbours(self, sums: Floats) -> Indices:
         """Return the new bin of each bin of values, merged from below.
@@ -355,13 +355,13 @@ class BinSizes:
         if self.are_any:
             return np.arange(sums.shape[1])
         group = np.zeros(sums.shape[1], dtype=np.intp)
-        total, n_complete = np.zeros(2), 0
+        group_sums, n_groups = np.zeros(2), 0
         for index, weight_and_events in enumerate(sums.T):
-            group[index] = n_complete
-            total = total + weight_and_events
-            if self.are_enough(total):
-                total, n_complete = np.zeros(2), n_complete + 1
-        return np.minimum(group, max(0, n_complete - 1))
+            group[index] = n_groups
+            group_sums = group_sums + weight_and_events
+            if self.are_enough(group_sums):
+                group_sums, n_groups = np.zeros(2), n_groups + 1
+        return np.minimum(group, max(0, n_groups - 1))
 
     def _categories(self, sums: Floats) -> Indices:
         """Return the new bin of each category: its own, that of all rare ones, or -1.
@@ -369,12 +369,12 @@ class BinSizes:
         Rare categories have no bins of their own: the best set of many fits their noise.
         """
         occurs = sums[0] > 0
-        least = self.least_level * (np.count_nonzero(occurs) if self.least_weight > 0 else 1)
-        is_large = self.are_enough(sums) & (sums[0] >= least) & occurs
+        min_weight = self.least_level * (np.count_nonzero(occurs) if self.least_weight > 0 else 1)
+        is_large = self.are_enough(sums) & (sums[0] >= min_weight) & occurs
         group = np.where(is_large, np.cumsum(is_large) - 1, -1)
         is_rare = occurs & ~is_large
-        pooled = sums[:, is_rare].sum(axis=1)
-        if is_rare.any() and self.are_enough(pooled) and self.is_large_remainder(pooled[0]):
+        rare_sums = sums[:, is_rare].sum(axis=1)
+        if is_rare.any() and self.are_enough(rare_sums) and self.is_large_remainder(rare_sums[0]):
             group[is_rare] = np.count_nonzero(is_large)
         return group
 
@@ -407,11 +407,11 @@ class BinnedFeatures:
         missing_weight = [sums[j, 0, feature.missing] for j, feature in enumerate(bins)]
         if not sizes.are_any or any(feature.categories is not None for feature in bins):
             merged = [sizes.merge(*pair) for pair in zip(bins, sums, strict=True)]
-            former_sums, sums = sums, np.zeros_like(sums)
+            old_sums, sums = sums, np.zeros_like(sums)
             for j, (_, new_bin) in enumerate(merged):
                 codes[j] = new_bin.astype(codes.dtype).take(codes[j])
-                for row, former in zip(sums[j], former_sums[j], strict=True):
-                    row[:] = np.bincount(new_bin, former[: len(new_bin)], n_bins)
+                for row, old in zip(sums[j], old_sums[j], strict=True):
+                    row[:] = np.bincount(new_bin, old[: len(new_bin)], n_bins)
             bins = [feature for feature, _ in merged]
         # The tables of sums need no column for missing values that do not occur.
         depth = max(f.n_bins - (sums[j, 0, f.missing] == 0) for j, f in enumerate(bins))

@@ -86,8 +86,8 @@ class CategoryCodes:
         """Return encoded rows with their categories; all codes must be learned ones."""
         rows = X.astype(object)
         for j, categories in self.categories.items():
-            coded = ~np.isnan(X[:, j])
-            rows[coded, j] = categories[X[coded, j].astype(np.intp)]
+            has_code = ~np.isnan(X[:, j])
+            rows[has_code, j] = categories[X[has_code, j].astype(np.intp)]
         return rows
 
     def learn(self, X: Floats) -> None:
@@ -99,13 +99,13 @@ class CategoryCodes:
         """Give codes to the categories of encoded rows alone; return the rows with these codes."""
         X = X.copy()
         for index, j in enumerate(self.positions):
-            coded = np.flatnonzero(~np.isnan(X[:, j]))
-            used, code = np.unique(X[coded, j], return_inverse=True)
-            if not len(used):  # an encoder has one category at least
+            rows = np.flatnonzero(~np.isnan(X[:, j]))
+            used_codes, code = np.unique(X[rows, j], return_inverse=True)
+            if not len(used_codes):  # an encoder has one category at least
                 self.is_learned[index][:] = False
                 continue
-            X[coded, j] = code.ravel()
-            categories = self.encoders[index].categories_[0][used.astype(np.intp)]
+            X[rows, j] = code.ravel()
+            categories = self.encoders[index].categories_[0][used_codes.astype(np.intp)]
             self.encoders[index] = _encoder_of(categories[:, np.newaxis], j)
             self.is_learned[index] = np.ones(len(categories), dtype=np.bool_)
         return X

@@ -58,12 +58,12 @@ class Digitizer:
         slot = self._slot(x)
         code = np.asarray(self._before.take(slot))
         code += (x > self._inside.take(slot)).view(np.uint8)
-        for crowded_slot, (before, finer) in self._finer.items():
-            inside = np.flatnonzero(slot == crowded_slot)
-            code[inside] = finer._search(x[inside]).astype(self.dtype) + before
+        for crowded_slot, (n_below, finer) in self._finer.items():
+            in_slot = np.flatnonzero(slot == crowded_slot)
+            code[in_slot] = finer._search(x[in_slot]).astype(self.dtype) + n_below
         if self._is_crowded:
-            searched = np.flatnonzero(code == self._unknown)
-            code[searched] = np.searchsorted(self.thresholds, x[searched])
+            unknown_rows = np.flatnonzero(code == self._unknown)
+            code[unknown_rows] = np.searchsorted(self.thresholds, x[unknown_rows])
         return code
 
     def _slot(self, x: Floats) -> Indices:
@@ -79,13 +79,13 @@ class Digitizer:
 
     def _build(self) -> None:
         slot = self._slot(self.thresholds)
-        count = np.bincount(slot, minlength=_SLOTS + 2)
-        self._before = (np.cumsum(count) - count).astype(self.dtype)
+        counts = np.bincount(slot, minlength=_SLOTS + 2)
+        self._before = (np.cumsum(counts) - counts).astype(self.dtype)
         self._inside = np.full(_SLOTS + 2, np.inf)
         self._inside[slot[::-1]] = self.thresholds[::-1]
-        is_crowded = count > 1
+        is_crowded = counts > 1
         self._finer = {}
-        for crowded_slot in np.flatnonzero(count >= max(4, len(slot) // 8)):
+        for crowded_slot in np.flatnonzero(counts >= max(4, len(slot) // 8)):
             finer = Digitizer(self.thresholds[slot == crowded_slot])
             self._finer[int(crowded_slot)] = self._before[crowded_slot], finer
         is_crowded[list(self._finer)] = False

@@ -55,12 +55,12 @@ def bin_starts(data: Rows, max_bins: int, categorical: tuple[int, ...]) -> Float
         if not len(sample.values):
             columns.append(np.zeros(1))
             continue
-        ends = sample.thresholds(max_bins)
-        upper = np.searchsorted(sample.values, ends, side="right")
+        thresholds = sample.thresholds(max_bins)
+        stops = np.searchsorted(sample.values, thresholds, side="right")
         # A bin begins between two values, or at the upper one where no number is between them.
-        later = np.where(ends > sample.values[upper - 1], ends, sample.values[upper])
+        later = np.where(thresholds > sample.values[stops - 1], thresholds, sample.values[stops])
         columns.append(np.append(sample.values[0], later))
     starts = np.full((max(map(len, columns)), len(columns)), np.nan, dtype=np.float32)
-    for j, first in enumerate(columns):
-        starts[: len(first), j] = first
+    for j, column_starts in enumerate(columns):
+        starts[: len(column_starts), j] = column_starts
     return starts

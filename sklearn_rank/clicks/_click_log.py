@@ -13,9 +13,9 @@ from sklearn_rank._core.validation import check_finite, check_floats
 def check_clicks(owner: str, clicks: Any) -> Mask:
     """Return the mask of clicked rows; ValueError for values other than 0, 1 and booleans."""
     values = check_floats(clicks, "clicks")
-    is_wrong = ~np.isin(values, (0.0, 1.0))
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
+    is_invalid = ~np.isin(values, (0.0, 1.0))
+    if is_invalid.any():
+        row = int(np.argmax(is_invalid))
         raise ValueError(
             f"clicks of {owner} must be 0 or 1 in each row, one row for each shown item. Got "
             f"{values[row]:g} in row {row}."
@@ -26,9 +26,9 @@ def check_clicks(owner: str, clicks: Any) -> Mask:
 def check_rows(rows: Any, allowed: str, end: int = 2**53, name: str = "row") -> Indices:
     """Return whole numbers from 0 to before `end`; errors say `allowed` after the name."""
     values = check_floats(rows, name)
-    is_wrong = ~((values >= 0) & (values < end) & (values == np.floor(values)))
-    if is_wrong.any():
-        raise ValueError(f"{name} of {allowed}. Got {values[np.argmax(is_wrong)]:g}.")
+    is_invalid = ~((values >= 0) & (values < end) & (values == np.floor(values)))
+    if is_invalid.any():
+        raise ValueError(f"{name} of {allowed}. Got {values[np.argmax(is_invalid)]:g}.")
     return values.astype(np.intp)
 
 
@@ -38,13 +38,13 @@ def check_probabilities(
     """Return at least `n_least` probabilities."""
     probabilities = check_finite(values, name)
     is_low = probabilities <= 0 if positive else probabilities < 0
-    wrong = probabilities[is_low | (probabilities > 1)]
-    if probabilities.ndim != 1 or len(probabilities) < n_least or len(wrong):
-        low = "above 0" if positive else "at least 0"
-        got = f"{wrong[0]:g}" if len(wrong) else f"shape {probabilities.shape}"
+    invalid = probabilities[is_low | (probabilities > 1)]
+    if probabilities.ndim != 1 or len(probabilities) < n_least or len(invalid):
+        bound = "above 0" if positive else "at least 0"
+        found = f"{invalid[0]:g}" if len(invalid) else f"shape {probabilities.shape}"
         raise ValueError(
-            f"{name} of {owner} must have one dimension and {n_least} numbers, {low} and at most "
-            f"1. Got {got}."
+            f"{name} of {owner} must have one dimension and {n_least} numbers, {bound} and at most "
+            f"1. Got {found}."
         )
     return probabilities
 

@@ -73,11 +73,11 @@ class Interventions:
         """Return the interventions of a log."""
         n_impressions, _ = cells.by_group(np.ones(cells.n_queries), n_positions)
         is_moved = (n_impressions > 0).sum(axis=1) > 1
-        code, kept = np.cumsum(is_moved) - 1, is_moved[cells.group]
-        ids = cells.query[kept], code[cells.group[kept]], cells.position[kept]
-        counts = cells.n_impressions[kept], cells.clicked[kept]
-        moved = LogCells(*ids, *counts, cells.n_queries, int(is_moved.sum()))
-        return cls(moved, n_positions)
+        code, is_kept = np.cumsum(is_moved) - 1, is_moved[cells.group]
+        ids = cells.query[is_kept], code[cells.group[is_kept]], cells.position[is_kept]
+        counts = cells.n_impressions[is_kept], cells.clicked[is_kept]
+        moved_cells = LogCells(*ids, *counts, cells.n_queries, int(is_moved.sum()))
+        return cls(moved_cells, n_positions)
 
     @cached_property
     def _by_query(self) -> tuple[Indices, Floats, Floats] | None:
@@ -142,21 +142,21 @@ def all_pairs(clicks: Floats, impressions: Floats) -> Floats:
     ----------
     AgarwalHarvest2019 (AllPairs).
     """
-    first, second = np.nonzero(np.triu(clicks + clicks.T, 1) > 0)
-    n_positions, n_pairs = len(clicks), len(first)
+    position_a, position_b = np.nonzero(np.triu(clicks + clicks.T, 1) > 0)
+    n_positions, n_pairs = len(clicks), len(position_a)
     # A binomial model with two rows for each pair, one at each of its positions. The parameters
     # are log theta of positions 2, 3, ... and log gamma of the pairs.
-    position, pair = np.concatenate([first, second]), np.tile(np.arange(n_pairs), 2)
+    position, pair = np.concatenate([position_a, position_b]), np.tile(np.arange(n_pairs), 2)
     design = np.zeros((2 * n_pairs, n_positions - 1 + n_pairs))
     row = np.arange(2 * n_pairs)
     design[row[position > 0], position[position > 0] - 1] = 1
     design[row, n_positions - 1 + pair] = 1
-    entry = position, np.concatenate([second, first])
-    events = clicks[entry]
-    trials = np.maximum(impressions[entry], events) + _PRIOR_IMPRESSIONS
+    cell = position, np.concatenate([position_b, position_a])
+    events = clicks[cell]
+    trials = np.maximum(impressions[cell], events) + _PRIOR_IMPRESSIONS
     # Start with theta = 1, and gamma the click rate of each pair.
-    start, of_pair = np.zeros(design.shape[1]), (2, n_pairs)
-    rate = np.maximum(events.reshape(of_pair).sum(0), 1e-12) / trials.reshape(of_pair).sum(0)
+    start, shape = np.zeros(design.shape[1]), (2, n_pairs)
+    rate = np.maximum(events.reshape(shape).sum(0), 1e-12) / trials.reshape(shape).sum(0)
     start[n_positions - 1 :] = np.log(np.minimum(rate, 0.5))
     parameters = _most_likely(design, events, trials, start)
     component = components(clicks + clicks.T)
@@ -166,8 +166,8 @@ def all_pairs(clicks: Floats, impressions: Floats) -> Floats:
 
 def components(counts: Floats) -> Indices:
     """Return the connected component of each position; pairs with counts on both sides connect."""
-    edges = csr_array((counts > 0) & (counts.T > 0))
-    return np.asarray(connected_components(edges, directed=False)[1])
+    graph = csr_array((counts > 0) & (counts.T > 0))
+    return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def _likelihood(log_rate: Floats, events: Floats, trials: Floats) -> float:

@@ -46,20 +46,20 @@ class LogCells:
         n_positions = int(position.max()) + 1
         # One code for each cell sorts ten times as fast as three columns. Pairs come first: the
         # product of all three sizes could overflow.
-        pairs, pair = np.unique(query * sizes[1] + group, return_inverse=True)
+        query_groups, pair = np.unique(query * sizes[1] + group, return_inverse=True)
         cells, cell = np.unique(pair.ravel() * n_positions + position, return_inverse=True)
         n_impressions: Floats = np.bincount(cell.ravel()).astype(np.float64)
         clicked = np.bincount(cell.ravel(), clicks, len(cells)).astype(np.float64)
-        of_pair = pairs[cells // n_positions]
-        columns = of_pair // sizes[1], of_pair % sizes[1], cells % n_positions
+        pair_codes = query_groups[cells // n_positions]
+        columns = pair_codes // sizes[1], pair_codes % sizes[1], cells % n_positions
         return cls(*columns, n_impressions, clicked, *sizes)
 
     def by_group(self, weight: Floats, n_positions: int) -> tuple[Floats, Floats]:
         """Return impressions and clicks by group and position, given weights of the queries."""
         code = self.group * n_positions + self.position
-        of_cell, size = weight[self.query], self.n_groups * n_positions
-        n_impressions: Any = np.bincount(code, of_cell * self.n_impressions, size)
-        clicked: Any = np.bincount(code, of_cell * self.clicked, size)
+        cell_weight, n_codes = weight[self.query], self.n_groups * n_positions
+        n_impressions: Any = np.bincount(code, cell_weight * self.n_impressions, n_codes)
+        clicked: Any = np.bincount(code, cell_weight * self.clicked, n_codes)
         return n_impressions.reshape(-1, n_positions), clicked.reshape(-1, n_positions)
 
 
@@ -86,9 +86,9 @@ def by_regression(regression: Any, X: Any) -> Attraction:
         rows = np.flatnonzero(n_impressions > 0)
         y = np.repeat([1, 0], len(rows))
         weight = np.concatenate([attractive[rows], np.maximum(n_impressions - attractive, 0)[rows]])
-        used = weight > 0
+        has_weight = weight > 0
         model = clone(regression)
-        model.fit(X[np.tile(rows, 2)[used]], y[used], sample_weight=weight[used])
+        model.fit(X[np.tile(rows, 2)[has_weight]], y[has_weight], sample_weight=weight[has_weight])
         # Not 0: a row that is never attractive could not be clicked.
         return np.asarray(np.clip(model.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6))
 
@@ -149,10 +149,10 @@ def maximise_likelihood(
         examined = clicked + unclicked * theta_of_cell * (1 - gamma_of_cell)
         attractive = clicked + unclicked * gamma_of_cell * (1 - theta_of_cell)
         # M-step: their means.
-        former, theta = theta, np.bincount(position, examined, n_positions) / n_shown
-        of_group: Floats = np.bincount(group, attractive, cells.n_groups).astype(np.float64)
-        gamma = of_group / n_group if attraction is None else attraction(of_group, n_group)
-        if np.abs(theta - former).max(initial=0) <= tol * theta.max():
+        last_theta, theta = theta, np.bincount(position, examined, n_positions) / n_shown
+        n_attractive: Floats = np.bincount(group, attractive, cells.n_groups).astype(np.float64)
+        gamma = n_attractive / n_group if attraction is None else attraction(n_attractive, n_group)
+        if np.abs(theta - last_theta).max(initial=0) <= tol * theta.max():
             break
     else:
         warn(

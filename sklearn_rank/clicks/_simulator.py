@@ -136,32 +136,32 @@ def make_clicks(
     settings = (n_impressions, n_shown, model, noise, trust, stop, random_state)
     check_parameters("make_clicks", dict(zip(_ALLOWED, settings, strict=True)), _ALLOWED)
     grades = check_relevance(y)
-    of_rankers = np.atleast_2d(check_finite(scores, "scores"))
+    score_matrix = np.atleast_2d(check_finite(scores, "scores"))
     code = check_qid(qid, len(grades))
-    check_lengths(y=grades, scores=of_rankers[0])
+    check_lengths(y=grades, scores=score_matrix[0])
     if grades.min() < 0:
         raise ValueError(f"y of make_clicks must hold grades of at least 0. Got {grades.min():g}.")
     if examination is not None and model != "position":
         raise ValueError("examination of make_clicks requires model='position'. Got 'cascade'.")
     theta: Floats | None = 1 / np.arange(1, n_shown + 1) if model == "position" else None
     if examination is not None:
-        checked = (examination, "examination", n_shown)
-        theta = check_probabilities("make_clicks", *checked, positive=True)[:n_shown]
-    random = check_random_state(random_state)
+        arguments = (examination, "examination", n_shown)
+        theta = check_probabilities("make_clicks", *arguments, positive=True)[:n_shown]
+    rng = check_random_state(random_state)
     # 1) The list of each impression.
-    lists = _lists(of_rankers, code, n_shown)
-    ranker = random.randint(lists.shape[0], size=n_impressions)
-    query = random.randint(lists.shape[1], size=n_impressions)
+    lists = _lists(score_matrix, code, n_shown)
+    ranker = rng.randint(lists.shape[0], size=n_impressions)
+    query = rng.randint(lists.shape[1], size=n_impressions)
     rows = group = lists[ranker, query]
     # 2) The experiment: ranks by the ranker at each position after the swap.
     if swap:
-        ranks, partner = _swapped(rows, random)
+        ranks, partner = _swapped(rows, rng)
         rows = np.take_along_axis(rows, ranks, axis=1)
         group = partner[:, np.newaxis] * n_shown + ranks
     # 3) The clicks; positions beyond the end of a list have none.
     attraction = _attraction(grades, noise)
     probability = attraction[rows] + (1 - attraction[rows]) * trust / np.arange(1, n_shown + 1)
-    clicks = _clicks(np.where(rows >= 0, probability, 0), theta, stop, random)
+    clicks = _clicks(np.where(rows >= 0, probability, 0), theta, stop, rng)
     impression, rank = np.nonzero(rows >= 0)
     return Bunch(
         row=rows[impression, rank],
@@ -190,14 +190,14 @@ def _lists(scores: Floats, code: Indices, n_shown: int) -> Indices:
     -1 where a query has fewer rows.
     """
     lists = np.full((len(scores), int(code.max()) + 1, n_shown), -1, dtype=np.intp)
-    for of_ranker, ranker_scores in zip(lists, scores, strict=True):
+    for ranker_lists, ranker_scores in zip(lists, scores, strict=True):
         rank = ranks_in_queries(ranker_scores, code)
         shown = np.flatnonzero(rank < n_shown)
-        of_ranker[code[shown], rank[shown]] = shown
+        ranker_lists[code[shown], rank[shown]] = shown
     return lists
 
 
-def _swapped(rows: Indices, random: np.random.RandomState) -> tuple[Indices, Indices]:
+def _swapped(rows: Indices, rng: np.random.RandomState) -> tuple[Indices, Indices]:
     """Swap the first row with a random other one, or not, with equal probabilities.
 
     Returns the rank by the ranker, from 0, at each position, of shape (n_impressions, n_shown),
@@ -205,21 +205,21 @@ def _swapped(rows: Indices, random: np.random.RandomState) -> tuple[Indices, Ind
     """
     n_impressions, n_shown = rows.shape
     length = (rows >= 0).sum(axis=1)
-    drawn = random.random_sample(n_impressions) * np.maximum(length - 1, 0)
-    partner = np.where(length > 1, 1 + drawn.astype(np.intp), 0)
+    draws = rng.random_sample(n_impressions) * np.maximum(length - 1, 0)
+    partner = np.where(length > 1, 1 + draws.astype(np.intp), 0)
     ranks = np.tile(np.arange(n_shown), (n_impressions, 1))
-    swapped = np.flatnonzero((random.random_sample(n_impressions) < 0.5) & (partner > 0))
+    swapped = np.flatnonzero((rng.random_sample(n_impressions) < 0.5) & (partner > 0))
     ranks[swapped, 0], ranks[swapped, partner[swapped]] = partner[swapped], 0
     return ranks, partner
 
 
 def _clicks(
-    probability: Floats, theta: Floats | None, stop: float, random: np.random.RandomState
+    probability: Floats, theta: Floats | None, stop: float, rng: np.random.RandomState
 ) -> Mask:
     """Return the clicks of users, given the click probability of examined rows."""
-    is_attractive = random.random_sample(probability.shape) < probability
+    is_attractive = rng.random_sample(probability.shape) < probability
     if theta is not None:
-        return np.asarray(is_attractive & (random.random_sample(probability.shape) < theta))
-    ends = is_attractive & (random.random_sample(probability.shape) < stop)
-    ended_before: Indices = np.cumsum(ends, axis=1) - ends
+        return np.asarray(is_attractive & (rng.random_sample(probability.shape) < theta))
+    is_end = is_attractive & (rng.random_sample(probability.shape) < stop)
+    ended_before: Indices = np.cumsum(is_end, axis=1) - is_end
     return np.asarray(is_attractive & (ended_before == 0))

@@ -194,15 +194,15 @@ def click_pairs(
     is_clicked = check_clicks(_OWNER, clicks)
     positions = check_positions(_OWNER, position, len(is_clicked))
     lists, items, rows = _lists_and_items(is_clicked, row, impression)
-    theta, least = propensity_of_rows(_OWNER, propensity, positions), clip or 0.0
+    theta, min_theta = propensity_of_rows(_OWNER, propensity, positions), clip or 0.0
     # Products of matrices (lists x rows) sum over the lists that show both rows.
     shape = int(lists.max()) + 1, len(rows)
     shown = csr_array((np.ones(len(lists)), (lists, items)), shape=shape)
     if pool == "click":
-        clicks_by_theta = is_clicked / np.maximum(theta, least)
+        clicks_by_theta = is_clicked / np.maximum(theta, min_theta)
         weight = csr_array((clicks_by_theta, (lists, items)), shape=shape).T @ shown
     else:
-        n_seen = np.maximum(np.bincount(items, theta), np.bincount(items) * least)
+        n_seen = np.maximum(np.bincount(items, theta), np.bincount(items) * min_theta)
         gain = np.bincount(items, is_clicked) / n_seen
         weight = (shown.T @ shown).multiply(gain[:, np.newaxis])
     weight = weight.tocoo()

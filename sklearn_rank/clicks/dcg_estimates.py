@@ -239,14 +239,14 @@ def dcg_from_clicks(
     overlap = _overlap(log, min_overlap)
     cell = log.position - 1
     estimator = _GainEstimator(method, clip, predicted, beta[cell])
-    of_queries: Iterator[Floats] = (estimator.sums(log, alpha[cell]) for alpha in propensities)
+    query_sums: Iterator[Floats] = (estimator.sums(log, alpha[cell]) for alpha in propensities)
     if len(propensities) == 1:
-        of_queries = repeat(next(of_queries))
-    values = [estimator.value(w @ sums) for w, sums in zip(weights, of_queries, strict=False)]
+        query_sums = repeat(next(query_sums))
+    values = [estimator.value(w @ sums) for w, sums in zip(weights, query_sums, strict=False)]
     low, high = np.quantile(values[1:], _LEVELS) if n_bootstrap else (np.nan, np.nan)
-    kind, n_unseen, largest, effective = _diagnostics(log, estimator, propensities[0, cell])
+    kind, n_unseen, max_weight, n_effective = _diagnostics(log, estimator, propensities[0, cell])
     interval = float(low), float(high)
-    return ClickEstimate(values[0], *interval, kind, overlap, n_unseen, largest, effective)
+    return ClickEstimate(values[0], *interval, kind, overlap, n_unseen, max_weight, n_effective)
 
 
 def _draws(rng: np.random.RandomState, n_queries: int, n_bootstrap: int) -> Indices:
@@ -291,9 +291,9 @@ class _ClickCounts:
     def n_queries(self) -> int:
         return len(self.impressions)
 
-    def by_row(self, of_cell: Floats | float) -> Floats:
+    def by_row(self, values: Floats | float) -> Floats:
         """Sum values of each cell, times its impressions, by row."""
-        return np.bincount(self.row, self.shown_at * of_cell, len(self.discount)).astype(np.float64)
+        return np.bincount(self.row, self.shown_at * values, len(self.discount)).astype(np.float64)
 
 
 def _read(
@@ -305,22 +305,22 @@ def _read(
     scores = check_finite(y_score, "y_score")
     if scores.ndim != 1:
         raise ValueError(f"y_score of {_OWNER} must have one dimension. Got shape {scores.shape}.")
-    last, code = len(scores) - 1, check_qid(qid, len(scores))
-    allowed = f"{_OWNER} must be whole numbers from 0 to {last}, entries of y_score"
+    last_row, code = len(scores) - 1, check_qid(qid, len(scores))
+    allowed = f"{_OWNER} must be whole numbers from 0 to {last_row}, entries of y_score"
     rows = check_rows(row, allowed, len(scores))
     check_lengths(clicks=is_clicked, row=rows)
     lists = check_qid(impression, len(is_clicked), "impression")
     if len(np.unique(lists * len(scores) + rows)) < len(rows):  # its click would count twice
         raise ValueError(f"impression of {_OWNER} must show each row once. One shows a row twice.")
-    first = np.unique(lists, return_index=True)[1]  # a row of each impression
+    first_entry = np.unique(lists, return_index=True)[1]  # a row of each impression
     queries = code[rows]
-    if (queries != queries[first][lists]).any():
+    if (queries != queries[first_entry][lists]).any():
         raise ValueError(f"impression of {_OWNER} must show one query each. One shows two.")
     # Codes without the queries that the log never shows.
-    in_log, query_of_row = np.unique(queries, return_inverse=True)
+    log_queries, query_of_row = np.unique(queries, return_inverse=True)
     rank = ranks_in_queries(scores, code)
     discount = np.where(rank < k, 1 / np.log2(2.0 + rank), 0.0)
-    is_in_log, n_positions = np.isin(code, in_log), int(positions.max()) + 1
+    is_in_log, n_positions = np.isin(code, log_queries), int(positions.max()) + 1
     cell, shown = np.unique(rows * n_positions + positions, return_counts=True)
     return _ClickCounts(
         cell // n_positions,
@@ -329,8 +329,8 @@ def _read(
         query_of_row,
         np.bincount(rows, is_clicked, len(scores)).astype(np.float64),
         np.where(is_in_log, discount, 0.0),
-        np.where(is_in_log, np.searchsorted(in_log, code), 0),
-        np.bincount(query_of_row[first], minlength=len(in_log)).astype(np.float64),
+        np.where(is_in_log, np.searchsorted(log_queries, code), 0),
+        np.bincount(query_of_row[first_entry], minlength=len(log_queries)).astype(np.float64),
     )
 
 
@@ -371,18 +371,18 @@ class _GainEstimator:
 
     def sums(self, log: _ClickCounts, alpha: Floats) -> Floats:
         """Return by query: gains, impressions, discounts covered by weights, and discounts."""
-        a, clicks = log.by_row(alpha), log.n_clicks - log.by_row(self.beta)  # A_d, C_d - B_d
+        exposure, clicks = log.by_row(alpha), log.n_clicks - log.by_row(self.beta)  # A_d, C_d - B_d
         n_impressions = log.impressions[log.query]
-        is_shown = a > 0
-        divisor = np.where(is_shown, np.maximum(a, n_impressions * (self.clip or 0.0)), 1.0)
-        correction = np.where(is_shown, (clicks - a * self.predicted) / divisor, 0.0)
+        is_shown = exposure > 0
+        divisor = np.where(is_shown, np.maximum(exposure, n_impressions * (self.clip or 0.0)), 1.0)
+        correction = np.where(is_shown, (clicks - exposure * self.predicted) / divisor, 0.0)
         discount = n_impressions * log.discount
-        covered = discount * np.where(is_shown, a / divisor, 0.0)
-        gains, *others = (
-            np.bincount(log.query, of_row, log.n_queries)
-            for of_row in (discount * (self.predicted + correction), covered, discount)
+        covered = discount * np.where(is_shown, exposure / divisor, 0.0)
+        gains, *other_sums = (
+            np.bincount(log.query, row_values, log.n_queries)
+            for row_values in (discount * (self.predicted + correction), covered, discount)
         )
-        return np.column_stack([gains, log.impressions, *others])
+        return np.column_stack([gains, log.impressions, *other_sums])
 
     def value(self, sums: Floats) -> float:
         """Return the estimate V from the sums over all queries."""
@@ -395,15 +395,15 @@ def _diagnostics(
     log: _ClickCounts, estimator: _GainEstimator, alpha: Floats
 ) -> tuple[str, int, float, float]:
     """Return the kind of estimate, the unseen rows, the largest weight and the effective rows."""
-    a, is_top = log.by_row(alpha), log.discount > 0
-    is_seen = is_top & (a > 0)
+    exposure, is_top = log.by_row(alpha), log.discount > 0
+    is_seen = is_top & (exposure > 0)
     n_unseen = int((is_top & ~is_seen).sum())
-    inverse = log.impressions[log.query[is_seen]] / a[is_seen]
-    is_clipped = bool((inverse * (estimator.clip or 0.0) > 1).any())
+    inverse_theta = log.impressions[log.query[is_seen]] / exposure[is_seen]
+    is_clipped = bool((inverse_theta * (estimator.clip or 0.0) > 1).any())
     # Clipping and unseen rows take gains off an "ips" estimate; gains are not negative.
     kind = "estimate"
     if is_clipped or (n_unseen and estimator.method != "dr"):
         kind = "lower bound" if estimator.method == "ips" else "biased"
-    weight, n_shown = log.discount[is_seen] * inverse, log.by_row(1.0)[is_seen]
-    effective = (n_shown @ weight) ** 2 / (n_shown @ weight**2)
-    return kind, n_unseen, float(inverse.max()), float(effective)
+    weight, n_shown = log.discount[is_seen] * inverse_theta, log.by_row(1.0)[is_seen]
+    n_effective = (n_shown @ weight) ** 2 / (n_shown @ weight**2)
+    return kind, n_unseen, float(inverse_theta.max()), float(n_effective)

@@ -199,12 +199,12 @@ class PositionPropensity(BaseEstimator):
         """
         with unchanged_on_error(self):
             log = self._prepared(clicks, position, group, qid, X)
-            random, n_queries = check_random_state(self.random_state), log.cells.n_queries
-            drawn = random.poisson(1.0, (self.n_bootstrap, n_queries)).astype(np.float64)
-            propensities = self._estimates(log, np.vstack([np.ones((1, n_queries)), drawn]))
+            rng, n_queries = check_random_state(self.random_state), log.cells.n_queries
+            draws = rng.poisson(1.0, (self.n_bootstrap, n_queries)).astype(np.float64)
+            propensities = self._estimates(log, np.vstack([np.ones((1, n_queries)), draws]))
             self.propensity_ = propensities[0]
             self.interval_ = _interval(propensities[1:]) if self.n_bootstrap else None
-            self.method_, self.n_impressions_ = log.method, log.pairs.n_impressions
+            self.method_, self.n_impressions_ = log.method, log.interventions.n_impressions
         return self
 
     def by_weight(
@@ -238,8 +238,8 @@ class PositionPropensity(BaseEstimator):
         if X is not None:  # as numbers: strings would be sorted differently
             group = check_floats(group, "group")
         cells, n_positions = self._checked(clicks, position, group, qid)
-        pairs = Interventions.of(cells, n_positions)
-        return _PreparedLog(cells, pairs, self._method_for(pairs), attraction)
+        interventions = Interventions.of(cells, n_positions)
+        return _PreparedLog(cells, interventions, self._method_for(interventions), attraction)
 
     def _attraction(self, group: Any, X: Any) -> Attraction | None:
         """Return the regression that "em" fits in each iteration; None without features."""
@@ -280,11 +280,11 @@ class PositionPropensity(BaseEstimator):
                 )
         return LogCells.of(is_clicked, positions, groups, queries), len(n_impressions)
 
-    def _method_for(self, pairs: Interventions) -> str:
+    def _method_for(self, interventions: Interventions) -> str:
         """Return the method in use; raise ValueError where the log has too few groups for it."""
         if self.method == "em":
             return "em"
-        sums = pairs.sums(np.ones((1, pairs.cells.n_queries)))
+        sums = interventions.sums(np.ones((1, interventions.cells.n_queries)))
         n_by_clicks, n_by_impressions = (int(components(counts[0]).max()) + 1 for counts in sums)
         if n_by_clicks == 1:
             return "harvesting"
@@ -301,8 +301,8 @@ class PositionPropensity(BaseEstimator):
     def _estimates(self, log: _PreparedLog, weights: Floats) -> Floats:
         """Return the propensities for each row of weights of the queries."""
         if log.method == "harvesting":
-            return np.array(list(map(all_pairs, *log.pairs.sums(weights))))
-        settings = log.pairs.n_positions, self.max_iter, self.tol, log.attraction
+            return np.array(list(map(all_pairs, *log.interventions.sums(weights))))
+        settings = log.interventions.n_positions, self.max_iter, self.tol, log.attraction
         # No warm starts between samples: propensities would drift where the likelihood is flat.
         theta = np.array([maximise_likelihood(log.cells, w, *settings) for w in weights])
         first = theta[:, :1]
@@ -314,7 +314,7 @@ class _PreparedLog:
     """The counts of a checked log, its groups at several positions, and the method for both."""
 
     cells: LogCells
-    pairs: Interventions
+    interventions: Interventions
     method: str
     attraction: Attraction | None
 

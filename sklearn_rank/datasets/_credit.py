@@ -163,9 +163,9 @@ def make_credit(
 
 def _draw_names(rng: np.random.RandomState, names: tuple[str, ...], shares: list[Any]) -> Values:
     """Draw a name for each row; the share of a name is a number or an array over rows."""
-    upto = np.cumsum(np.broadcast_arrays(*shares), axis=0)
-    draw = rng.random_sample(upto.shape[1]) * upto[-1]
-    return np.array(names)[(draw >= upto).sum(axis=0)]
+    cumulative = np.cumsum(np.broadcast_arrays(*shares), axis=0)
+    draws = rng.random_sample(cumulative.shape[1]) * cumulative[-1]
+    return np.array(names)[(draws >= cumulative).sum(axis=0)]
 
 
 def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -183,16 +183,16 @@ def _draw_applications(rng: np.random.RandomState, n: int) -> tuple[dict[str, An
         **_draw_bureau(rng, age, strain, is_fraud),
         **_draw_stability(rng, age, employment, is_fraud),
     }
-    young, online = age < 27, 0.3 + 0.3 * month / (N_MONTHS - 1)
+    is_young, online = age < 27, 0.3 + 0.3 * month / (N_MONTHS - 1)
     branch = 1 - online - 0.2
     shares: dict[str, list[Any]] = {
-        "housing": [np.where(young, 0.08, 0.5), 0.45, np.where(young, 0.4, 0.02), 0.04],
+        "housing": [np.where(is_young, 0.08, 0.5), 0.45, np.where(is_young, 0.4, 0.02), 0.04],
         "purpose": [np.full(n, percent) for percent in (30, 18, 14, 16, 8, 9, 5)],
         "channel": [np.where(is_fraud, 0.05, branch), np.where(is_fraud, 0.65, online), 0.2],
         "region": [np.full(n, 1 / rank) for rank in range(1, 13)],
     }
-    drawn = {name: _draw_names(rng, CATEGORIES[name], share) for name, share in shares.items()}
-    table = {**numbers, "employment": employment, **drawn}
+    names = {name: _draw_names(rng, CATEGORIES[name], share) for name, share in shares.items()}
+    table = {**numbers, "employment": employment, **names}
     return table, {"group": group, "month": month}
 
 
@@ -238,13 +238,13 @@ def _draw_bureau(
     n = len(age)
     has_no_file = rng.random_sample(n) < np.where(age < 24, 0.25, 0.04)
     has_no_line = has_no_file | (rng.random_sample(n) < 0.18)
-    used = np.minimum(100 * expit(-0.7 + strain + 0.7 * rng.standard_normal(n)) * 1.1, 110)
+    utilisation = np.minimum(100 * expit(-0.7 + strain + 0.7 * rng.standard_normal(n)) * 1.1, 110)
     enquiries = rng.poisson(np.exp(-0.4 + 0.3 * strain)) + is_fraud * (2 + rng.poisson(2.0, n))
     was_late = rng.random_sample(n) < expit(-1.5 + 0.8 * strain)
     months = np.floor(rng.exponential(30.0, n))
     late = np.where(was_late & (months <= 84), months, -999.0)
     return {
-        "utilisation": np.where(has_no_line, -999.0, np.round(used)),
+        "utilisation": np.where(has_no_line, -999.0, np.round(utilisation)),
         "enquiries_6m": np.where(has_no_file, np.nan, enquiries),
         "months_since_delinquency": np.where(has_no_file, -998.0, late),
     }
@@ -282,18 +282,18 @@ def _never_pays(table: dict[str, Any], ratio: Floats) -> Floats:
 
 
 def _overstretched(table: dict[str, Any], ratio: Floats) -> Floats:
-    used = np.where(table["utilisation"] < 0, 25.0, table["utilisation"]) / 100
+    usage = np.where(table["utilisation"] < 0, 25.0, table["utilisation"]) / 100
     debt = np.where(table["debt_to_income"] < 0, 35.0, table["debt_to_income"]) / 50
-    late = table["months_since_delinquency"]
+    delay = table["months_since_delinquency"]
     # The interaction: used credit lines count more with high instalments.
-    logit = -6.2 + 1.3 * used + 1.2 * debt + 1.6 * used * debt + 0.1 * np.minimum(ratio, 8)
-    logit += np.select([late == -999, late == -998], [0.0, 1.1], 0.4 + 1.4 * np.exp(-late / 24))
+    logit = -6.2 + 1.3 * usage + 1.2 * debt + 1.6 * usage * debt + 0.1 * np.minimum(ratio, 8)
+    logit += np.select([delay == -999, delay == -998], [0.0, 1.1], 0.4 + 1.4 * np.exp(-delay / 24))
     logit -= 0.6 * np.log(np.where(np.isnan(table["income"]), 1700.0, table["income"]) / 2500)
     logit += 0.1 * np.log1p(np.nan_to_num(table["enquiries_6m"], nan=1.0))
     logit += 0.008 * table["loan_months"] + 0.6 * (table["age"] < 27)
     logit -= 0.8 * np.minimum(np.nan_to_num(table["months_employed"], nan=0.0), 60) / 60
-    effect = {"consolidation": 0.5, "business": 0.7, "holiday": 0.3, "car": -0.2, "repairs": -0.2}
-    logit += np.select([table["purpose"] == name for name in effect], list(effect.values()), 0.0)
+    effects = {"consolidation": 0.5, "business": 0.7, "holiday": 0.3, "car": -0.2, "repairs": -0.2}
+    logit += np.select([table["purpose"] == name for name in effects], list(effects.values()), 0.0)
     is_settled = [table["employment"] == "retired", table["housing"] == "own"]
     logit += np.select(is_settled, [-0.5, -0.3], 0.0)
     return np.asarray(expit(logit))

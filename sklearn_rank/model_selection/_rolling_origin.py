@@ -143,11 +143,11 @@ class RollingOriginSplit(BaseCrossValidator):
         times = _check_time(time, n_samples)
         query = np.arange(n_samples) if qid is None else check_qid(qid, n_samples)
         group = None if groups is None else check_qid(groups, n_samples, "groups")
-        moments, moment = np.unique(times, return_inverse=True)
+        moments, moment_of_row = np.unique(times, return_inverse=True)
         # The first and the last moment of each query, as positions in `moments`.
         first, last = np.full(query.max() + 1, len(moments)), np.zeros(query.max() + 1, np.intp)
-        np.minimum.at(first, query, moment)
-        np.maximum.at(last, query, moment)
+        np.minimum.at(first, query, moment_of_row)
+        np.maximum.at(last, query, moment_of_row)
         embargo = self._embargo_at(moments)
         splits, starts = [], self._starts(np.bincount(first[query]))
         for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(moments)], strict=True)):
@@ -209,14 +209,14 @@ class RollingOriginSplit(BaseCrossValidator):
                 f"RollingOriginSplit needs at least {self.n_splits + 1} distinct times for "
                 f"n_splits={self.n_splits}, one more to train on. Got {len(moments)}."
             )
-        before = (np.cumsum(n_rows) - n_rows)[moments]
-        starts, low = [], 1
+        n_earlier = (np.cumsum(n_rows) - n_rows)[moments]
+        starts, first_index = [], 1
         for k in range(1, self.n_splits + 1):
             # The nearest to equal shares that leaves a moment for each later period.
-            candidates = before[low : len(moments) - self.n_splits + k]
-            equal = k * n_rows.sum() / (self.n_splits + 1)
-            low += int(np.argmin(np.abs(candidates - equal))) + 1
-            starts.append(int(moments[low - 1]))
+            candidates = n_earlier[first_index : len(moments) - self.n_splits + k]
+            target = k * n_rows.sum() / (self.n_splits + 1)
+            first_index += int(np.argmin(np.abs(candidates - target))) + 1
+            starts.append(int(moments[first_index - 1]))
         return starts
 
 

@@ -35,17 +35,17 @@ def _counts_and_size(codes: Indices, is_relevant: Mask) -> tuple[Floats, Floats]
     return counts, (counts / np.maximum(counts.sum(axis=0), 1)).sum(axis=1)
 
 
-def _jittered(size: Floats, random: Any) -> Floats:
+def _jittered(size: Floats, rng: Any) -> Floats:
     """Return randomised sizes; a size more than twice another one stays the larger."""
-    return np.asarray(size * (1 - random.random_sample(len(size)) / 2))
+    return np.asarray(size * (1 - rng.random_sample(len(size)) / 2))
 
 
-def _draw_evenly(size: Floats, n_test: int, random: Any) -> Mask:
+def _draw_evenly(size: Floats, n_test: int, rng: Any) -> Mask:
     """Mark `n_test` queries by systematic sampling along their order by jittered size."""
     # Query j is drawn if an integer lies between its ends on a line of length n_test.
-    ends = np.arange(len(size) + 1) * n_test / len(size) + random.random_sample()
+    edges = np.arange(len(size) + 1) * n_test / len(size) + rng.random_sample()
     is_drawn = np.empty(len(size), dtype=bool)
-    is_drawn[np.argsort(_jittered(size, random))] = np.diff(np.floor(ends + 1e-9)) > 0
+    is_drawn[np.argsort(_jittered(size, rng))] = np.diff(np.floor(edges + 1e-9)) > 0
     return is_drawn
 
 
@@ -132,18 +132,18 @@ def split_queries(splitter: Any, X: Any, y: Any, *, qid: Any, groups: Any) -> An
     return splitter.split(X, y, **({"qid": qid} if takes_qid else {"groups": groups}))
 
 
-def checked_folds(owner: str, splits: Iterable[Any], position: Indices) -> list[Fold]:
+def checked_folds(owner: str, splits: Iterable[Any], row_index: Indices) -> list[Fold]:
     """Return folds of kept rows, given the splits of all rows by indices or masks.
 
-    `position` is that of each row among the kept rows, -1 for rows that are left out.
+    `row_index` is the index of each row among the kept rows, -1 for rows that are left out.
     """
     try:
         folds = [
-            (position[np.asarray(train)], position[np.asarray(test)]) for train, test in splits
+            (row_index[np.asarray(train)], row_index[np.asarray(test)]) for train, test in splits
         ]
     except (IndexError, TypeError, ValueError) as error:
         raise ValueError(
-            f"cv of {owner} must yield (train, test) arrays of indices of the {len(position)} "
+            f"cv of {owner} must yield (train, test) arrays of indices of the {len(row_index)} "
             f"rows, or masks of them. {error}"
         ) from error
     return [(train[train >= 0], test[test >= 0]) for train, test in folds]
@@ -250,11 +250,11 @@ class QueryKFold(_QuerySplitter):
             )
 
     def _test_queries(self, codes: Indices, is_relevant: Mask) -> Iterator[Mask]:
-        rows = np.bincount(codes)
-        if len(rows) < self.n_splits:
+        n_rows = np.bincount(codes)
+        if len(n_rows) < self.n_splits:
             raise ValueError(
                 f"QueryKFold needs at least n_splits={self.n_splits} queries, one for each "
-                f"fold. Got {len(rows)}."
+                f"fold. Got {len(n_rows)}."
             )
         counts, size = _counts_and_size(codes, is_relevant)
         if self.shuffle:
@@ -323,9 +323,9 @@ class QueryShuffleSplit(_QuerySplitter):
             )
         # Up to rounding: 0.07 * 100 is a little more than 7.
         n_test = max(min(math.ceil(self.test_size * n_queries - 1e-9), n_queries - 1), 1)
-        random = check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
         size = _counts_and_size(codes, is_relevant)[1]
-        return (_draw_evenly(size, n_test, random) for _ in range(self.n_splits))
+        return (_draw_evenly(size, n_test, rng) for _ in range(self.n_splits))
 
 
 def _is_relevant(y: Any, codes: Indices) -> Mask:

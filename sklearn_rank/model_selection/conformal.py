@@ -48,8 +48,8 @@ def _has_scores(value: object) -> bool:
     """Whether a value is an estimator whose scores order rows."""
     if isinstance(value, type) or not hasattr(value, "fit"):
         return False
-    scores = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
-    return scores or (hasattr(value, "predict") and not is_classifier(value))
+    has_method = hasattr(value, "decision_function") or hasattr(value, "predict_proba")
+    return has_method or (hasattr(value, "predict") and not is_classifier(value))
 
 
 SCORING_ESTIMATOR = Described(
@@ -190,8 +190,8 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         name = type(self).__name__
         check_parameters(name, self.get_params(deep=False), self._allowed)
         labels = _check_labels(name, y)
-        for refused, reason in _REFUSED.items():
-            if params.get(refused) is not None:
+        for key, reason in _REFUSED.items():
+            if params.get(key) is not None:
                 raise ValueError(f"{name} {reason}.")
         # All rows calibrate a fitted estimator; else some rows fit it first.
         if isinstance(self.estimator, FrozenEstimator):
@@ -225,22 +225,22 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
         """Return the estimator fitted to some rows, and X and labels of the others."""
         # Metadata with a value for each row is split with the rows.
         routed = process_routing(self, "fit", **params).estimator.fit
-        by_row = {
+        row_metadata = {
             key: value
             for key, value in routed.items()
             if not key.endswith("_val") and _n_rows(value) == len(y)
         }
-        sizes = {"test_size": self.calibration_size, "random_state": self.random_state}
+        kwargs = {"test_size": self.calibration_size, "random_state": self.random_state}
         X_fit, X_held, y_fit, _, labels_fit, labels_held, *split = train_test_split(
-            X, y, labels, *by_row.values(), **sizes
+            X, y, labels, *row_metadata.values(), **kwargs
         )
-        absent = np.setdiff1d(labels, labels_fit).tolist()
-        if absent:
+        missing_classes = np.setdiff1d(labels, labels_fit).tolist()
+        if missing_classes:
             raise ValueError(
                 f"{type(self).__name__} drew {len(labels_fit)} rows to fit, none of which is of "
-                f"class {absent[0]!r}. Pass more rows, or a smaller calibration_size."
+                f"class {missing_classes[0]!r}. Pass more rows, or a smaller calibration_size."
             )
-        metadata = {**routed, **dict(zip(by_row, split[::2], strict=True))}
+        metadata = {**routed, **dict(zip(row_metadata, split[::2], strict=True))}
         return clone(self.estimator).fit(X_fit, y_fit, **metadata), X_held, labels_held
 
     def p_values(self, X: Any) -> Floats:

@@ -62,11 +62,11 @@ def _with_input(data: Rows, fitted: dict[str, Any]) -> dict[str, Any]:
 
 def _without_duplicates(checked: Any) -> Any:
     """Return checked features, alone or with y; a sparse matrix gets each entry once."""
-    X, *rest = checked if isinstance(checked, tuple) else (checked,)
+    X, *targets = checked if isinstance(checked, tuple) else (checked,)
     if issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return (X, *rest) if rest else X
+    return (X, *targets) if targets else X
 
 
 def is_binary(ranker: Any) -> bool:
@@ -84,14 +84,14 @@ def naming_its_class(fit: Method) -> Method:
     signature = inspect.signature(fit)
 
     @wraps(fit)
-    def named(self: Any, *arrays: Any, **options: Any) -> Any:
+    def checked_fit(self: Any, *arrays: Any, **options: Any) -> Any:
         try:
             signature.bind(self, *arrays, **options)
         except TypeError as error:
             raise TypeError(f"{type(self).__name__}.fit(): {error}; queries are qid=") from None
         return fit(self, *arrays, **options)
 
-    return cast("Method", named)
+    return cast("Method", checked_fit)
 
 
 class Predictor(BaseEstimator):
@@ -646,7 +646,7 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         self,
         data: Rows,
         unit: str,
-        total: int,
+        max_iter: int,
         attributes_now: Callable[[], dict[str, Any]],
         **options: Any,
     ) -> Observer:
@@ -658,16 +658,16 @@ class BaseRanker(CallbackSupportMixin, CheckedInput, metaclass=ABCMeta):
         def fitted_so_far() -> dict[str, Any]:
             return _with_input(data, attributes_now())
 
-        arguments = {
+        fit_arguments = {
             "X": lambda: self._rows_as_given(data.X),
             "y": lambda: data.labels,
             "metadata": lambda: data.metadata,
         }
-        observer = make_observer(self, unit, total, fitted_so_far, arguments, **options)
-        outside: Any = getattr(self, "_observer", None)
-        if hasattr(outside, "begin"):
-            outside.begin(fitted_so_far)
-        return combine(observer, outside)
+        observer = make_observer(self, unit, max_iter, fitted_so_far, fit_arguments, **options)
+        own_observer: Any = getattr(self, "_observer", None)
+        if hasattr(own_observer, "begin"):
+            own_observer.begin(fitted_so_far)
+        return combine(observer, own_observer)
 
     def _rows_as_given(self, X: Any) -> Any:
         """Return checked training rows in the form in which a user passes them."""

@@ -123,14 +123,14 @@ def column_notes(X: Any, y: Any = None, *, qid: Any = None) -> list[ColumnNote]:
     columns = _columns(X)
     notes = [] if y is None else _target_notes(X, columns, check_column(y, "y"), qid)
     n_rows = max((len(values) for values, _ in columns.values()), default=0)
-    few, n_others = min(_FEW_ROWS, _FEW * n_rows), {}
+    max_others, n_others = min(_FEW_ROWS, _FEW * n_rows), {}
     for name, (values, _) in columns.items():  # missing values count as one value
         n_others[name] = n_rows - np.unique(values, return_counts=True)[1].max(initial=0)
     constant = [name for name, n in n_others.items() if n == 0]
-    nearly = [name for name, n in n_others.items() if 0 < n <= few]
-    for names, where in ((constant, "only"), (nearly, f"in all but {_FEW_ROWS} rows or fewer")):
+    nearly = [name for name, n in n_others.items() if 0 < n <= max_others]
+    for names, condition in ((constant, "only"), (nearly, f"in all but {_FEW_ROWS} rows or fewer")):
         if names:
-            text = f"{_listed(names, 'hold')} one value {where}"
+            text = f"{_listed(names, 'hold')} one value {condition}"
             notes.append(ColumnNote("constant", tuple(names), text))
     return notes
 
@@ -165,8 +165,8 @@ def column_summaries(X: Any) -> dict[Any, dict[str, list[Any]]]:
             levels = np.arange(1, _N_BINS + 1) / _N_BINS
             cuts = np.quantile(present, levels, method="inverted_cdf") if len(present) else present
             # New values below the least have a bin, as those above the greatest.
-            least = np.nextafter(present.min(initial=np.inf), -np.inf)
-            summary = {"cuts": np.unique([least, *cuts]).tolist()}
+            lowest_cut = np.nextafter(present.min(initial=np.inf), -np.inf)
+            summary = {"cuts": np.unique([lowest_cut, *cuts]).tolist()}
         else:
             order = np.argsort(-np.bincount(present.astype(np.intp)), kind="stable")
             summary = {"texts": [texts[code] for code in order[: _N_BINS - 1]]}
@@ -300,9 +300,9 @@ def _psi(old: Floats, new: Floats) -> float:
 
 def _merge_small_bins(old: Floats, new: Floats) -> Floats:
     """Return the weights of bins, merged until enough rows are expected in each."""
-    total = old + new
+    counts = old + new
     starts, n_expected = [0], 0.0
-    for bin_, expected in enumerate(total / total.sum() * min(old.sum(), new.sum())):
+    for bin_, expected in enumerate(counts / counts.sum() * min(old.sum(), new.sum())):
         if n_expected >= _MIN_EXPECTED:
             starts, n_expected = [*starts, bin_], 0.0
         n_expected += expected
@@ -344,25 +344,25 @@ def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> li
     if n_missing:
         raise ValueError(f"column_notes needs y in every row. Got {n_missing} rows without.")
     rows = np.random.default_rng(0).permutation(len(y))[:_MAX_ROWS]
-    top = (y != np.unique(y)[0])[rows]
+    is_upper = (y != np.unique(y)[0])[rows]
     query = None if qid is None else check_column(qid, "qid")[rows]
     notes, level = [], 1 - _LEVEL / len(columns)
     for j, (name, (values, texts)) in enumerate(columns.items()):
         score, filled = values[rows], ~np.isnan(values[rows])
-        kind, text = "filled", _filled_for_one(filled, top, level)
-        of_filled = None if query is None else query[filled]
-        has_both = np.bincount(top[filled], minlength=2).min() >= _MIN_CLASS
-        if not text and has_both and have_pair(top[filled], of_filled):
-            rates = score if texts is None else _rates(score, top, len(texts))
-            auc = auc_score(top[filled], rates[filled], qid=of_filled)
+        kind, text = "filled", _filled_for_one(filled, is_upper, level)
+        known_query = None if query is None else query[filled]
+        has_both = np.bincount(is_upper[filled], minlength=2).min() >= _MIN_CLASS
+        if not text and has_both and have_pair(is_upper[filled], known_query):
+            rates = score if texts is None else _rates(score, is_upper, len(texts))
+            auc = auc_score(is_upper[filled], rates[filled], qid=known_query)
             auc = max(auc, 1 - auc)
             if auc > _LEAK:
                 kind, text = "leak", f"alone orders the rows with an AUC of {auc:.4f}"
         if not text and filled.any():
             levels, first, counts = np.unique(score[filled], return_index=True, return_counts=True)
-            other, row = score != levels[counts.argmax()], rows[filled][first[counts.argmax()]]
-            how = top, level, f"is other than {_cell(X, name, j, row)}"
-            text = _filled_for_one(other, *how) or _filled_for_one(other & filled, *how)
+            is_other, row = score != levels[counts.argmax()], rows[filled][first[counts.argmax()]]
+            args = is_upper, level, f"is other than {_cell(X, name, j, row)}"
+            text = _filled_for_one(is_other, *args) or _filled_for_one(is_other & filled, *args)
         if text:
             advice = "leave it out unless it is known when rows are ranked"
             text = f"column {name!r} {text}: likely a leak of the target; {advice}"
@@ -370,40 +370,40 @@ def _target_notes(X: Any, columns: Mapping[Any, Any], y: Values, qid: Any) -> li
     return notes
 
 
-def _rates(codes: Floats, top: Mask, n_texts: int) -> Floats:
+def _rates(codes: Floats, is_upper: Mask, n_texts: int) -> Floats:
     """Return for each row the share of rows on top with its text in the other half of the rows."""
     text = np.where(np.isnan(codes), n_texts, codes).astype(np.intp)
-    even, rates = np.arange(len(top)) % 2 == 0, np.empty(len(top))
-    for half in (even, ~even):
+    is_even, rates = np.arange(len(is_upper)) % 2 == 0, np.empty(len(is_upper))
+    for half in (is_even, ~is_even):
         n_rows = np.bincount(text[~half], minlength=n_texts + 1)
-        n_top = np.bincount(text[~half], top[~half], minlength=n_texts + 1)
-        rates[half] = ((n_top + top.mean()) / (n_rows + 1))[text[half]]
+        n_top = np.bincount(text[~half], is_upper[~half], minlength=n_texts + 1)
+        rates[half] = ((n_top + is_upper.mean()) / (n_rows + 1))[text[half]]
     return rates
 
 
 def _cell(X: Any, name: Any, column: int, row: int) -> str:
     """Return a cell as a sentence shows it."""
     cell = np.asarray(X[name] if is_data_frame(X) else np.asarray(X)[:, column])[row]
-    shown = str(cell).removesuffix(".0").partition("T00:00:00")[0]
-    return repr(shown) if isinstance(cell, str) else shown
+    text = str(cell).removesuffix(".0").partition("T00:00:00")[0]
+    return repr(text) if isinstance(cell, str) else text
 
 
-def _filled_for_one(filled: Mask, top: Mask, level: float, words: str = "is filled in") -> str:
+def _filled_for_one(filled: Mask, is_upper: Mask, level: float, text: str = "is filled in") -> str:
     """Return how often a column is filled in for the classes, if it is for one of them only."""
-    sizes = np.array([top.sum(), (~top).sum()])
+    sizes = np.array([is_upper.sum(), (~is_upper).sum()])
     if sizes.min() < _MIN_CLASS:
         return ""
-    shares = np.array([filled[top].mean(), filled[~top].mean()])
+    shares = np.array([filled[is_upper].mean(), filled[~is_upper].mean()])
     low, high = wilson(shares, sizes, level)
     upper = int(np.argmax(shares))
-    most, least = low[upper], high[1 - upper]
-    is_rare = most >= _TIMES * least or 1 - least >= _TIMES * (1 - most)
+    lower_bound, upper_bound = low[upper], high[1 - upper]
+    is_rare = lower_bound >= _TIMES * upper_bound or 1 - upper_bound >= _TIMES * (1 - lower_bound)
     # Where the shares are nearly 0 and 1 the limits of few rows are no reason to be silent.
-    differs = is_rare and most - least >= _APART
+    differs = is_rare and lower_bound - upper_bound >= _APART
     if not differs and (1 + abs(shares[0] - shares[1])) / 2 <= _LEAK:
         return ""
-    of_top, of_others = (f"{100 * share:.3g} %" for share in shares)
-    return f"{words} for {of_top} of the rows on top and {of_others} of the others"
+    upper_share, other_share = (f"{100 * share:.3g} %" for share in shares)
+    return f"{text} for {upper_share} of the rows on top and {other_share} of the others"
 
 
 def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None) -> Indices:
@@ -412,15 +412,15 @@ def _counts(summary: Mapping[str, Any], values: Floats, texts: list[str] | None)
     if "texts" in summary:
         levels, codes = np.unique(present, return_inverse=True)
         bin_of = {text: bin_ for bin_, text in enumerate(summary["texts"])}
-        others = len(bin_of)  # the bin of other texts
+        other_bin = len(bin_of)  # the bin of other texts
         if texts is None:
             keys, bin_of = levels.tolist(), {_number(text): bin_of[text] for text in bin_of}
         else:
             keys = [texts[int(level)] for level in levels]
-            twins = {f"{text}.0".removesuffix(".0.0"): text for text in bin_of}  # 1.0 is 1
-            bin_of = {twin: bin_of[text] for twin, text in twins.items()} | bin_of
-        bin_of_level = [bin_of.get(key, others) for key in keys]
-        bins, n_bins = np.array(bin_of_level, dtype=np.intp)[codes], others + 1
+            aliases = {f"{text}.0".removesuffix(".0.0"): text for text in bin_of}  # 1.0 is 1
+            bin_of = {alias: bin_of[text] for alias, text in aliases.items()} | bin_of
+        bin_of_level = [bin_of.get(key, other_bin) for key in keys]
+        bins, n_bins = np.array(bin_of_level, dtype=np.intp)[codes], other_bin + 1
     else:
         if texts is not None:
             present = np.array([*map(_number, texts)], dtype=np.float64)[present.astype(np.intp)]

@@ -109,18 +109,18 @@ def query_sample_weight(
     weight = check_weight(sample_weight, len(y))
     factor = check_query_weight(query_weight, qid, code)
     if per == "query":
-        pairs = _pair_weights(y, code, weight)
-        factor = np.divide(factor, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+        pair_sums = _pair_weights(y, code, weight)
+        factor = np.divide(factor, pair_sums, out=np.zeros_like(pair_sums), where=pair_sums > 0)
     return np.asarray(weight * np.sqrt(factor)[code])
 
 
 def _pair_weights(y: Any, code: Indices, weight: Floats) -> Floats:
     """Return the total weight of the comparable pairs of each query, by code."""
     level = sort_unique(y, "y must hold values")[1]
-    pairs = Preferences.from_labels(level, code, weight)
-    by_level = pairs.reduce(np.add, pairs.weight)
-    above = pairs.scan_above(np.add, by_level, 0.0)
-    return np.asarray(pairs.queries.reduce(np.add, by_level * above))
+    preferences = Preferences.from_labels(level, code, weight)
+    level_weight = preferences.reduce(np.add, preferences.weight)
+    upper_weight = preferences.scan_above(np.add, level_weight, 0.0)
+    return np.asarray(preferences.queries.reduce(np.add, level_weight * upper_weight))
 
 
 class QueryMinMaxScaler(
@@ -250,9 +250,9 @@ class QueryMinMaxScaler(
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self._has_qid_ != (qid is not None):
-            had, has = ("with", "without") if self._has_qid_ else ("without", "with")
+            was, has = ("with", "without") if self._has_qid_ else ("without", "with")
             raise ValueError(
-                f"This QueryMinMaxScaler was fitted {had} qid and can't transform {has} it. Pass "
+                f"This QueryMinMaxScaler was fitted {was} qid and can't transform {has} it. Pass "
                 "qid to both or to neither. Inside a Pipeline, enable routing with "
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid once to fit, "
                 "predict and score."

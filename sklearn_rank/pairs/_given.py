@@ -40,13 +40,13 @@ def check_pairs(owner: str, pairs: Any, n_items: int | None) -> Indices:
             f"pairs of {owner} must have shape (n_pairs, 2): the rows of winner and loser in X, "
             f"which may be a PairTable instead. Got shape {pairs.shape}."
         )
-    largest = _LARGEST_ITEM if n_items is None else n_items - 1
-    is_item = ((pairs >= 0) & (pairs <= largest) & (pairs == np.floor(pairs))).all(axis=1)
+    max_item = _LARGEST_ITEM if n_items is None else n_items - 1
+    is_item = ((pairs >= 0) & (pairs <= max_item) & (pairs == np.floor(pairs))).all(axis=1)
     if not is_item.all():
         pair = int(np.argmin(is_item))
-        range_of = "" if n_items is None else ", the rows of X"
+        suffix = "" if n_items is None else ", the rows of X"
         raise ValueError(
-            f"The items of pairs of {owner} must be whole numbers from 0 to {largest}{range_of}. "
+            f"The items of pairs of {owner} must be whole numbers from 0 to {max_item}{suffix}. "
             f"Got {pairs[pair].tolist()} in pair {pair}; duel_pairs makes them from names."
         )
     items: Indices = pairs.astype(np.intp)
@@ -68,8 +68,8 @@ def check_weighted_pairs(
     if sample_weight is None:  # without an array as long as the pairs
         return pairs, np.broadcast_to(1.0, len(pairs))
     weight = check_weight(sample_weight, len(pairs))
-    kept = np.flatnonzero(weight)
-    return pairs[kept], weight[kept]
+    indices = np.flatnonzero(weight)
+    return pairs[indices], weight[indices]
 
 
 def unique_pairs(pairs: Indices, *, ordered: bool = True) -> tuple[Indices, Indices]:
@@ -89,10 +89,10 @@ def unique_pairs(pairs: Indices, *, ordered: bool = True) -> tuple[Indices, Indi
 def share_in_order(scores: Floats, pairs: Indices, weight: Floats) -> float:
     """Return the weighted share of pairs whose winner has the greater score; ties count half."""
     winner, loser = scores[pairs].T
-    in_order = (winner > loser) + (winner == loser) / 2
+    correct = (winner > loser) + (winner == loser) / 2
     # Divided by the largest weight: sums of the largest floats overflow.
     weight = weight / weight.max()
-    return float(weight @ in_order / weight.sum())
+    return float(weight @ correct / weight.sum())
 
 
 class PairTable:
@@ -236,8 +236,8 @@ def duel_pairs(
     # Two pairs for each duel, in the order of the table; pairs of weight zero are left out.
     pairs = np.column_stack([left, right, right, left]).reshape(-1, 2)
     weight = np.column_stack([weight * share, weight * (1 - share)]).ravel()
-    kept = np.flatnonzero(weight > 0)
-    return Bunch(pairs=pairs[kept], weight=weight[kept], duel=kept // 2, names=names)
+    indices = np.flatnonzero(weight > 0)
+    return Bunch(pairs=pairs[indices], weight=weight[indices], duel=indices // 2, names=names)
 
 
 def _codes(first: Values, second: Values, items: Any) -> tuple[Values, Indices, Indices]:
@@ -326,11 +326,11 @@ def merge_votes(
     votes = np.bincount(index, weight).astype(np.float64, copy=False)
     if weights == "votes":
         return unique, votes
-    sides = unique_pairs(unique, ordered=False)[1]
-    share = votes / np.bincount(sides, votes)[sides]
+    unordered = unique_pairs(unique, ordered=False)[1]
+    share = votes / np.bincount(unordered, votes)[unordered]
     if weights == "majority":
         share = 2 * share - 1
-    kept = share > MAJORITY_ROUNDING
-    if not kept.any():
+    is_kept = share > MAJORITY_ROUNDING
+    if not is_kept.any():
         raise ValueError("merge_votes found no majority: all votes on any two items are tied.")
-    return unique[kept], share[kept]
+    return unique[is_kept], share[is_kept]

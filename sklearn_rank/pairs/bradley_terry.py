@@ -76,8 +76,8 @@ class BradleyTerry(BaseEstimator):
 
     References
     ----------
-    Bradley1952 (the model; text not at hand). Ford1957 (when its scores are finite; text not at
-    hand). Hunter2004 (that condition and the likelihood; text not at hand).
+    Bradley1952 (the model). Hunter2004, eq. (1) (the model, with :math:`\gamma_i = e^{s_i}`).
+    Ford1957 (when its scores are finite).
 
     Examples
     --------
@@ -131,13 +131,13 @@ class BradleyTerry(BaseEstimator):
             If ``alpha=0`` and the duels are not strongly connected, or if `max_iter` is too
             small.
         """
-        values = self.get_params(deep=False)
-        check_parameters("BradleyTerry", values, self._allowed)
+        params = self.get_params(deep=False)
+        check_parameters("BradleyTerry", params, self._allowed)
         duels = duel_pairs(*_columns(X), sample_weight=sample_weight)
         share = np.maximum(duels.weight / duels.weight.max(), SMALLEST_WEIGHT)
         pairs, weight = merge_votes(duels.pairs, sample_weight=share)
-        used, codes = np.unique(pairs, return_inverse=True)  # without items of weight zero
-        items, pairs = duels.names[used], codes.reshape(-1, 2)
+        used_items, codes = np.unique(pairs, return_inverse=True)  # without items of weight zero
+        items, pairs = duels.names[used_items], codes.reshape(-1, 2)
         is_connected = _is_strongly_connected(pairs, len(items))
         scores, n_iter = _logistic_scores(pairs, weight, self.alpha, self.max_iter, self.tol)
         if not is_connected and self.alpha == 0:
@@ -251,8 +251,8 @@ def _columns(X: Any) -> tuple[Values, Values]:
 def _is_strongly_connected(pairs: Indices, n_items: int) -> bool:
     """Whether there is a path of wins from each item to each other."""
     # SciPy 1.11 finds no components of a graph with indices of 64 bits.
-    ends = tuple(pairs.astype(np.int32).T)
-    graph = csr_array((np.ones(len(pairs)), ends), shape=(n_items, n_items))
+    edges = tuple(pairs.astype(np.int32).T)
+    graph = csr_array((np.ones(len(pairs)), edges), shape=(n_items, n_items))
     return int(connected_components(graph, connection="strong", return_labels=False)) == 1
 
 
@@ -263,7 +263,7 @@ def _logistic_scores(
     n_pairs, n_items = len(pairs), int(pairs.max()) + 1
     row = np.arange(n_pairs).repeat(2)
     sign = np.tile([1.0, -1.0], n_pairs)
-    wins = csr_array((sign, (row, pairs.ravel())), shape=(n_pairs, n_items))
+    signs = csr_array((sign, (row, pairs.ravel())), shape=(n_pairs, n_items))
     model = LogisticRegression(
         C=1 / (alpha * weight.sum()) if alpha else np.inf,
         fit_intercept=False,
@@ -272,8 +272,8 @@ def _logistic_scores(
         tol=tol,
     )
     # Each duel from both sides: the classifier needs two classes.
-    won = np.repeat([1, 0], n_pairs)
+    is_win = np.repeat([1, 0], n_pairs)
     with catch_warnings():
         simplefilter("ignore")  # `fit` warns in the words of duels
-        model.fit(vstack([wins, -wins]), won, sample_weight=np.tile(weight / 2, 2))
+        model.fit(vstack([signs, -signs]), is_win, sample_weight=np.tile(weight / 2, 2))
     return model.coef_[0], int(model.n_iter_[0])

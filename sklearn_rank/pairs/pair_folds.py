@@ -60,8 +60,8 @@ class PairKFold(BaseCrossValidator):
     }
 
     def __init__(self, n_splits: int = 5, *, keep: str = "pairs", random_state: Any = None) -> None:
-        values = {"n_splits": n_splits, "keep": keep, "random_state": random_state}
-        check_parameters("PairKFold", values, self._allowed)
+        params = {"n_splits": n_splits, "keep": keep, "random_state": random_state}
+        check_parameters("PairKFold", params, self._allowed)
         self.n_splits = n_splits
         self.keep = keep
         self.random_state = random_state
@@ -116,22 +116,22 @@ class PairKFold(BaseCrossValidator):
         """Return the fold of both items of each pair, of shape (n_pairs, 2)."""
         # A unit, two items or one, is in one fold with all its pairs.
         if self.keep == "items":
-            unit = np.unique(pairs, return_inverse=True)[1].reshape(-1, 2)
+            unit_of_item = np.unique(pairs, return_inverse=True)[1].reshape(-1, 2)
         else:
-            unit = np.column_stack([unique_pairs(pairs, ordered=False)[1]] * 2)
-        size = np.bincount(unit.ravel())
+            unit_of_item = np.column_stack([unique_pairs(pairs, ordered=False)[1]] * 2)
+        size = np.bincount(unit_of_item.ravel())
         if len(size) < self.n_splits:
             raise ValueError(
                 f"PairKFold with keep={self.keep!r} needs at least n_splits={self.n_splits} of "
                 f"them. Got {len(size)}."
             )
         # The largest unit first, each into the smallest fold so far; ties in random order.
-        random = check_random_state(self.random_state)
-        order = random.permutation(len(size))
+        rng = check_random_state(self.random_state)
+        order = rng.permutation(len(size))
         order = order[np.argsort(-size[order], kind="stable")]
         fold = np.empty(len(size), dtype=np.intp)
-        filled = np.zeros(self.n_splits, dtype=np.intp)
+        fold_sizes = np.zeros(self.n_splits, dtype=np.intp)
         for index in order:
-            fold[index] = np.argmin(filled)
-            filled[fold[index]] += size[index]
-        return fold[unit]
+            fold[index] = np.argmin(fold_sizes)
+            fold_sizes[fold[index]] += size[index]
+        return fold[unit_of_item]

@@ -221,19 +221,19 @@ def _check_supported(ranker: Any) -> None:
             f"{type(ranker).__name__}."
         )
     ranker.check_parameters()
-    values = ranker.get_params(deep=False)
-    refused = [name for name, value in _ALLOWED.items() if values.get(name, value) != value]
-    if values.get("push") == "ir":
-        refused.append("push")
-    if is_listwise(values.get("loss")) or values.get("loss") == "ndcg":
-        refused.append("loss")
+    params = ranker.get_params(deep=False)
+    unsupported = [name for name, value in _ALLOWED.items() if params.get(name, value) != value]
+    if params.get("push") == "ir":
+        unsupported.append("push")
+    if is_listwise(params.get("loss")) or params.get("loss") == "ndcg":
+        unsupported.append("loss")
     if hasattr(ranker, "solver_in_use") and ranker.solver_in_use.traits.needs_stumps:
-        refused.append("solver")
-    if refused:
+        unsupported.append("solver")
+    if unsupported:
         raise ValueError(
             f"PairRanker can't fit {type(ranker).__name__} with "
-            f"{', '.join(f'{name}={values[name]!r}' for name in refused)}: pairs have no list and "
-            "no grades, and each fit starts from scratch on all of them."
+            f"{', '.join(f'{name}={params[name]!r}' for name in unsupported)}: pairs have no list "
+            "and no grades, and each fit starts from scratch on all of them."
         )
 
 
@@ -286,8 +286,8 @@ class PairedItems(Rows):
         new_row = np.full(len(self.y), -1)
         new_row[rows] = np.arange(len(rows))
         above, below = new_row[self.above], new_row[self.below]
-        kept = (above >= 0) & (below >= 0)
-        return self._at(rows, weight, above[kept], below[kept], self.pair_weight[kept])
+        is_kept = (above >= 0) & (below >= 0)
+        return self._at(rows, weight, above[is_kept], below[is_kept], self.pair_weight[is_kept])
 
     def distinct(self) -> PairedItems:
         """Return equal rows as one, in an order of their own: that of a hash of the features."""
@@ -301,8 +301,8 @@ class PairedItems(Rows):
         self, rows: Indices, weight: Floats | None, above: Indices, below: Indices, pairs: Floats
     ) -> PairedItems:
         """Return some of the rows with pairs of their own, of these weights."""
-        taken = cast("PairedItems", super().take(rows, weight))
-        return replace(taken, above=above, below=below, pair_weight=pairs)
+        data = cast("PairedItems", super().take(rows, weight))
+        return replace(data, above=above, below=below, pair_weight=pairs)
 
     def with_moderate_weights(self) -> PairedItems:
         """Return rows whose sums of weights neither underflow nor overflow.
@@ -314,8 +314,8 @@ class PairedItems(Rows):
         exponent = int(np.frexp(self.pair_weight.max())[1])
         if _SMALLEST_WEIGHT <= exponent <= _LARGEST_WEIGHT:
             return self
-        target = 0 if exponent < 0 else _LARGEST_WEIGHT
+        new_exponent = 0 if exponent < 0 else _LARGEST_WEIGHT
         with np.errstate(under="ignore"):
-            weight = np.ldexp(self.pair_weight, target - exponent)
+            weight = np.ldexp(self.pair_weight, new_exponent - exponent)
         pairs = GivenPairs(len(self.y), self.above, self.below, np.clip(weight, 2.0**-1000, None))
         return replace(self, weight=pairs.weight, pair_weight=pairs.pair_weight)

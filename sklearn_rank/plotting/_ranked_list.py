@@ -162,15 +162,15 @@ class RankedListDisplay(PredictionsDisplay):
         if max_k is not None and not max_k > 0:
             raise ValueError(f"{type(self).__name__}: max_k must be above 0. Got {max_k!r}.")
         ax = drawing.single_axes(type(self).__name__, ax, (7.0, 4.0))
-        last = float(self.k[-1]) if max_k is None else min(float(max_k), float(self.k[-1]))
+        max_cut_off = float(self.k[-1]) if max_k is None else min(float(max_k), float(self.k[-1]))
         lines = []
         styles = drawing.COLOURS[1:], drawing.DASHES  # the first colour is that of the strip
         for label, colour, dashes in zip(("precision", "recall"), *styles, strict=False):
             style = {"color": colour, "linestyle": dashes, "linewidth": 2.0}
             lines += ax.plot(self.k, getattr(self, label), label=label, **style)
         self.precision_line_, self.recall_line_ = lines
-        self._draw_strip(ax, last)
-        ax.set(xlim=(0, last), ylim=(-0.17, 1.03), yticks=[0, 0.25, 0.5, 0.75, 1])
+        self._draw_strip(ax, max_cut_off)
+        ax.set(xlim=(0, max_cut_off), ylim=(-0.17, 1.03), yticks=[0, 0.25, 0.5, 0.75, 1])
         drawing.show_percent(ax.yaxis, type(self).__name__)
         ax.set_xlabel("cut-off k: rows from the top of the list")
         ax.set_ylabel("precision and recall at k")
@@ -179,15 +179,15 @@ class RankedListDisplay(PredictionsDisplay):
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_strip(self, ax: Any, last: float) -> None:
+    def _draw_strip(self, ax: Any, max_cut_off: float) -> None:
         colours = drawing.import_matplotlib(type(self).__name__, "colors")
         edges, grade = np.append(0.0, self.k), self.grade
-        n_visible = int(np.searchsorted(self.k, last)) + 1
+        n_visible = int(np.searchsorted(self.k, max_cut_off)) + 1
         edges, grade = edges[: n_visible + 1], grade[:n_visible]
         if len(grade) > _MOST_CELLS:
-            total = np.append(0.0, np.cumsum(grade * np.diff(edges)))
+            cumulative = np.append(0.0, np.cumsum(grade * np.diff(edges)))
             wide = np.linspace(0.0, edges[-1], _MOST_CELLS + 1)
-            edges, grade = wide, np.diff(np.interp(wide, edges, total)) / np.diff(wide)
+            edges, grade = wide, np.diff(np.interp(wide, edges, cumulative)) / np.diff(wide)
         ends = [drawing.LIGHT, drawing.DARK]
         shades = colours.LinearSegmentedColormap.from_list("relevance", ends)
         self.strip_ = ax.pcolormesh(
@@ -220,12 +220,12 @@ def _mean_over_queries(rows: ScoredRows, grade: Floats, is_relevant: Mask) -> di
     k = k[np.append(np.diff(k) > SAME_CUT * k[-1], True)]
     precision, recall, grades, weight = (np.zeros(len(k)) for _ in range(4))
     # Sums over queries at each cut-off; after its end a query keeps its last value.
-    for _, cut, upto_relevant, upto_grade in lists:
-        n_relevant = np.interp(k, cut, upto_relevant)
-        precision += n_relevant / np.minimum(k, cut[-1])
-        recall += n_relevant / upto_relevant[-1]
-        grades += np.diff(np.interp(k, cut, upto_grade), prepend=0.0)
-        weight += np.diff(np.minimum(k, cut[-1]), prepend=0.0)
+    for _, cut_offs, relevant_sums, grade_sums in lists:
+        n_relevant = np.interp(k, cut_offs, relevant_sums)
+        precision += n_relevant / np.minimum(k, cut_offs[-1])
+        recall += n_relevant / relevant_sums[-1]
+        grades += np.diff(np.interp(k, cut_offs, grade_sums), prepend=0.0)
+        weight += np.diff(np.minimum(k, cut_offs[-1]), prepend=0.0)
     return {
         "k": k,
         "precision": np.minimum(precision / len(lists), 1.0),
@@ -243,6 +243,6 @@ def _running_sums(
     """
     order = query_rows[np.argsort(-rows.score[query_rows], kind="stable")]
     score, weight = rows.score[order], rows.weight[order]
-    last, cuts = Groups.of_runs(score).end - 1, np.cumsum(weight)
+    last_rows, cuts = Groups.of_runs(score).end - 1, np.cumsum(weight)
     sums = (cuts, np.cumsum(weight * is_relevant[order]), np.cumsum(weight * grade[order]))
-    return [cuts, *(np.append(0.0, running[last]) for running in sums)]
+    return [cuts, *(np.append(0.0, cumulative[last_rows]) for cumulative in sums)]

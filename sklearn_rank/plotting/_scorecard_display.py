@@ -116,17 +116,17 @@ class ScorecardDisplay:
         card = scorecard.card_
         if card.feature_names is not None:
             names = None
-        by_name = {
+        bins_of = {
             variable.name if names is None else str(names[variable.column]): variable.listed()
             for variable in card.variables
         }
-        shown = list(by_name) if variables is None else list(variables)
-        if not shown or not set(shown) <= set(by_name):
+        shown = list(bins_of) if variables is None else list(variables)
+        if not shown or not set(shown) <= set(bins_of):
             raise ValueError(
-                f"{cls.__name__} draws variables of the card, at least one of {list(by_name)}. "
+                f"{cls.__name__} draws variables of the card, at least one of {list(bins_of)}. "
                 f"Got {shown}."
             )
-        bins = [by_name[name] for name in shown]
+        bins = [bins_of[name] for name in shown]
         display = cls(
             names=shown,
             labels=[[line.label for line in lines] for lines in bins],
@@ -157,23 +157,23 @@ class ScorecardDisplay:
         check_count(type(self).__name__, n_columns=n_columns)
         n_bins = list(map(len, self.points))
         starts = range(0, len(n_bins), n_columns)
-        tallest = [max(n_bins[start : start + n_columns]) for start in starts]
+        max_bins = [max(n_bins[start : start + n_columns]) for start in starts]
         self.axes_ = panels(
             type(self).__name__,
             ax,
             len(n_bins),
             n_columns=n_columns,
             size=(5.2, 0.0),
-            row_heights=[_TITLE_ROOM + _BAR * n_bars for n_bars in tallest],
+            row_heights=[_TITLE_ROOM + _BAR * n_bars for n_bars in max_bins],
         )
         ends = np.concatenate([[0], *self.points])
         margin = 0.17 * (np.ptp(ends) or 1)
         self.bars_: list[Any] = []
         for j, panel in enumerate(self.axes_):
             # New panels of a row are all as tall as the tallest of them.
-            n_lines = n_bins[j] if ax is not None else tallest[j // n_columns]
-            step = 1 if ax is None else _label_step(panel, n_lines)
-            self._draw_variable(panel, j, step, bar_options)
+            n_lines = n_bins[j] if ax is not None else max_bins[j // n_columns]
+            label_step = 1 if ax is None else _label_step(panel, n_lines)
+            self._draw_variable(panel, j, label_step, bar_options)
             panel.set(xlim=(ends.min() - margin, ends.max() + margin), ylim=(n_lines - 0.4, -0.6))
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
@@ -207,15 +207,15 @@ class ScorecardDisplay:
             _write_beside(panel, _RATE_END, "event rate")
 
 
-def _write_beside(panel: Any, right: int, text: str, bin_: int | None = None) -> None:
+def _write_beside(panel: Any, offset: int, text: str, bin_: int | None = None) -> None:
     """Write text to the right of the axes: beside a bin, or as a heading above the first one."""
-    position: dict[str, Any] = {"xy": (1.0, 1.0), "xycoords": "axes fraction"}
-    style: dict[str, Any] = {"xytext": (right, 2), "va": "bottom", "color": "0.4"}
+    placement: dict[str, Any] = {"xy": (1.0, 1.0), "xycoords": "axes fraction"}
+    style: dict[str, Any] = {"xytext": (offset, 2), "va": "bottom", "color": "0.4"}
     if bin_ is not None:
-        position = {"xy": (1.0, bin_), "xycoords": panel.get_yaxis_transform()}
-        style = {"xytext": (right, 0), "va": "center_baseline", "color": "black"}
+        placement = {"xy": (1.0, bin_), "xycoords": panel.get_yaxis_transform()}
+        style = {"xytext": (offset, 0), "va": "center_baseline", "color": "black"}
     style |= {"textcoords": "offset points", "ha": "right", "annotation_clip": False}
-    panel.annotate(text, **position, **style, fontsize=_FONT)
+    panel.annotate(text, **placement, **style, fontsize=_FONT)
 
 
 def _label_step(panel: Any, n_lines: int) -> int:

@@ -223,9 +223,9 @@ class ShapeFunctionDisplay:
         low, high = self.ranges[j]
         thresholds = self.thresholds[j]
         is_inside = (thresholds > low) & (thresholds < high)
-        first = int(np.searchsorted(thresholds, low, "right"))
+        first_bin = int(np.searchsorted(thresholds, low, "right"))
         edges = np.concatenate([[low], thresholds[is_inside], [high]])
-        return self.values[j][first : first + len(edges) - 1], edges
+        return self.values[j][first_bin : first_bin + len(edges) - 1], edges
 
     def _draw_categories(self, panel: Any, j: int) -> tuple[Floats, Floats]:
         """Label the groups of categories by increasing value; return their values and edges."""
@@ -252,21 +252,21 @@ class ShapeFunctionDisplay:
         heights = [*values[bins.n_values : bins.n_values + len(labels)]]
         if self.has_missing[j]:
             labels, heights = ["missing", *labels], [values[-1], *heights]
-        x = high + width * (0.12 + 0.14 * np.arange(len(labels)))
+        marks_x = high + width * (0.12 + 0.14 * np.arange(len(labels)))
         marks: list[Any] = []
-        for x_mark, label, height, shape in zip(x, labels, heights, cycle("Dosv^*")):
+        for x_mark, label, height, shape in zip(marks_x, labels, heights, cycle("Dosv^*")):
             style = {"linestyle": "none", "marker": shape, "label": label}
             marks += panel.plot([x_mark], [height], color=drawing.COLOURS[1], **style)
-            below = {"transform": panel.get_xaxis_transform(), "ha": "center", "va": "top"}
-            panel.text(x_mark, -0.03, label, rotation=90, fontsize="small", **below)
+            placement = {"transform": panel.get_xaxis_transform(), "ha": "center", "va": "top"}
+            panel.text(x_mark, -0.03, label, rotation=90, fontsize="small", **placement)
         self.marks_.append(marks)
         if not marks:
             return high + 0.03 * width
         if bins.categories is None:
             panel.set_xticks([tick for tick in panel.get_xticks() if tick <= high])
-        end = x[-1] + 0.07 * width
-        panel.axvspan(high + 0.05 * width, end, color="0.93", zorder=0)
-        return float(end)
+        right_end = marks_x[-1] + 0.07 * width
+        panel.axvspan(high + 0.05 * width, right_end, color="0.93", zorder=0)
+        return float(right_end)
 
 
 def _choose_features(
@@ -280,11 +280,11 @@ def _choose_features(
     else:
         features = [features] if isinstance(features, str) else features
         columns = [names.index(name) if name in names else name for name in features]
-        index = Number(0, len(names) - 1, integer=True)  # no boolean: a mask is refused
-        unknown = [column for column in columns if not index.allows(column)]
+        allowed = Number(0, len(names) - 1, integer=True)  # no boolean: a mask is refused
+        unknown = [column for column in columns if not allowed.allows(column)]
         if unknown:
-            rule = f"A feature is a column's name or {index}."
-            raise ValueError(f"{owner}: features not known to the ranker: {unknown}. {rule}")
+            requirement = f"A feature is a column's name or {allowed}."
+            raise ValueError(f"{owner}: features not known to the ranker: {unknown}. {requirement}")
         chosen = np.unique(np.array(columns, dtype=np.intp))
     by_importance = np.argsort(-ranker.feature_importances_[chosen], kind="stable")
     chosen = chosen[by_importance][:max_features]

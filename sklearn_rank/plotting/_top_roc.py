@@ -182,9 +182,9 @@ class TopROCDisplay(PredictionsDisplay):
 def _visible(fpr: Floats, tpr: Floats, low: float, high: float) -> tuple[Floats, Floats]:
     """Return the points of a curve between two shares, dense enough for a log axis."""
     # On a log axis a straight part of the curve is bent: 200 points draw it.
-    added = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
-    added = added[~np.isin(added, fpr)]
-    x, y = np.append(fpr, added), np.append(tpr, np.interp(added, fpr, tpr))
+    extra_x = np.array([high]) if low == 0 else np.geomspace(low, high, 200)
+    extra_x = extra_x[~np.isin(extra_x, fpr)]
+    x, y = np.append(fpr, extra_x), np.append(tpr, np.interp(extra_x, fpr, tpr))
     order = np.argsort(x, kind="stable")
     order = order[(x[order] >= low) & (x[order] <= high)]
     return x[order], y[order]
@@ -194,15 +194,15 @@ def _mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
     """Return the mean ROC curve of queries, weighted by pairs; `y` of the rows is a mask."""
     # Ranks instead of scores: scores may be infinite.
     rank = np.unique(rows.score, return_inverse=True)[1].ravel()
-    curves, pairs = [], []
+    curves, pair_counts = [], []
     for query_rows in rows_of_queries(rows):
         is_above, weight = rows.y[query_rows], rows.weight[query_rows]
         n_pairs = float(weight[is_above].sum() * weight[~is_above].sum())
         if n_pairs > 0:
             # All cut-offs: the parts between them may be straight, but not on a log axis.
-            options = {"sample_weight": weight, "drop_intermediate": False}
-            curves.append(roc_curve(is_above, rank[query_rows], **options)[:2])
-            pairs.append(n_pairs)
+            kwargs = {"sample_weight": weight, "drop_intermediate": False}
+            curves.append(roc_curve(is_above, rank[query_rows], **kwargs)[:2])
+            pair_counts.append(n_pairs)
     if not curves:
         raise ValueError(f"{owner} needs a query with rows of both classes.")
     if len(curves) == 1:
@@ -210,7 +210,7 @@ def _mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
     # The mean at the false positive rates of all curves: at each the limits from both sides.
     grid = np.unique(np.concatenate([fpr for fpr, _ in curves]))
     mean = np.zeros((len(grid), 2))
-    for (fpr, tpr), share in zip(curves, np.array(pairs) / sum(pairs), strict=True):
+    for (fpr, tpr), share in zip(curves, np.array(pair_counts) / sum(pair_counts), strict=True):
         mean += share * _limits(fpr, tpr, grid)
     # Rounding must neither turn the curve down nor take it above 1.
     return np.repeat(grid, 2), np.minimum(np.maximum.accumulate(mean.ravel()), 1.0)
@@ -218,6 +218,6 @@ def _mean_roc_curve(owner: str, rows: ScoredRows) -> tuple[Floats, Floats]:
 
 def _limits(fpr: Floats, tpr: Floats, x: Floats) -> Floats:
     """Return the left and right limits of a curve, which may jump."""
-    between = np.interp(x, fpr, tpr)
-    ends = np.searchsorted(fpr, x, "left"), np.searchsorted(fpr, x, "right") - 1
-    return np.column_stack([np.where(fpr[j] == x, tpr[j], between) for j in ends])
+    interpolated = np.interp(x, fpr, tpr)
+    indices = np.searchsorted(fpr, x, "left"), np.searchsorted(fpr, x, "right") - 1
+    return np.column_stack([np.where(fpr[j] == x, tpr[j], interpolated) for j in indices])

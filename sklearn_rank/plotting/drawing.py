@@ -59,8 +59,8 @@ def panels(
     figure = pyplot.figure(figsize=(size[0] * n_columns, sum(heights)), layout="constrained")
     grid = figure.add_gridspec(n_rows, n_columns, height_ratios=heights)
     axes = grid.subplots(sharey=row_heights is None, squeeze=False).ravel()
-    for unused in axes[n_panels:]:
-        unused.remove()
+    for panel in axes[n_panels:]:
+        panel.remove()
     return axes[:n_panels]
 
 
@@ -86,8 +86,8 @@ def use_light_frame(ax: Any) -> None:
 
 def legend_above(ax: Any, n_columns: int = 1, **options: Any) -> None:
     """Put the legend above the axes."""
-    position = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
-    legend = ax.legend(**{**position, "frameon": False, "handlelength": 3.5, **options})
+    placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": n_columns}
+    legend = ax.legend(**{**placement, "frameon": False, "handlelength": 3.5, **options})
     for text in (*legend.get_texts(), legend.get_title()):
         text.set_parse_math(False)  # matplotlib reads text between two dollar signs as mathematics
 

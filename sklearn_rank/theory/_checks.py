@@ -47,11 +47,11 @@ def check_limit(owner: str, name: str, value: float, limit: float, text: str) ->
         )
 
 
-def checked(**own: Constraint) -> Callable[[Function], Function]:
-    """Check the arguments of a function by name; `own` are constraints of this function alone."""
+def checked(**extra: Constraint) -> Callable[[Function], Function]:
+    """Check the arguments of a function by name; `extra` are constraints of this function alone."""
 
     def decorate(function: Function) -> Function:
-        call_signature, constraints = signature(function), _ALLOWED | own
+        call_signature, constraints = signature(function), _ALLOWED | extra
         names = [name for name in call_signature.parameters if name in constraints]
         allowed = {name: constraints[name] for name in names}
 

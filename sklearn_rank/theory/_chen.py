@@ -329,9 +329,9 @@ def chen_schedule(
     """
     check_gamma("chen_schedule", loss, theta, gamma)
     total = float(n_pos) + float(n_neg)
-    size = n_pos / total * (n_neg / math.sqrt(total))  # products of weights could overflow
+    n_effective = n_pos / total * (n_neg / math.sqrt(total))  # products of weights could overflow
     try:
-        steps = float(size) ** float(s)
+        steps = float(n_effective) ** float(s)
     except OverflowError as error:
         raise ValueError(
             f"The 's' parameter of chen_schedule must be smaller with n_pos={n_pos!r} and "

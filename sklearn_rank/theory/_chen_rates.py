@@ -72,9 +72,9 @@ def slope_lipschitz_bound(
     >>> slope_lipschitz_bound(1.0, 0.1, exponent=2, constant=2, slope_at_zero=2, near_zero=2)
     8.0
     """
-    reach = max(1.0, 4 * kappa**2 * slope_at_zero / alpha)
-    far = 2 ** (exponent - 1) * constant * reach ** max(exponent - 2, 0)
-    return float(near_zero + slope_at_zero + far)
+    margin_ratio = max(1.0, 4 * kappa**2 * slope_at_zero / alpha)
+    growth_term = 2 ** (exponent - 1) * constant * margin_ratio ** max(exponent - 2, 0)
+    return float(near_zero + slope_at_zero + growth_term)
 
 
 @checked(loss=GROWING_LOSS, theta=INSIDE)
@@ -164,9 +164,9 @@ def sample_error_bound(
     """
     radius = norm_bound(loss, kappa, alpha)
     value, slope = as_margin_loss(loss).value_and_derivative(np.array([-2.0, 2.0]) * kappa * radius)
-    mean = 8 * float(np.abs(slope).max()) * kappa * radius * (n_pos**-0.5 + n_neg**-0.5)
-    spread = math.sqrt(2 * (1 / n_pos + 1 / n_neg) * math.log(1 / delta))
-    return mean + float(value.max()) * spread
+    mean_term = 8 * float(np.abs(slope).max()) * kappa * radius * (n_pos**-0.5 + n_neg**-0.5)
+    deviation = math.sqrt(2 * (1 / n_pos + 1 / n_neg) * math.log(1 / delta))
+    return mean_term + float(value.max()) * deviation
 
 
 @checked(loss=GROWING_LOSS, theta=Number(0, 1))
@@ -226,8 +226,8 @@ def iterate_error_bound(
     allowed = Number(0, safe_step(loss, kappa, alpha) * (1 + 1e-12), closed="right")
     check_parameters("iterate_error_bound", {"eta0": eta0}, {"eta0": allowed})
     phi, radius = as_margin_loss(loss), norm_bound(loss, kappa, alpha)
-    steepest = float(np.abs(phi.derivative(np.array([-2.0, 2.0]) * kappa * radius)).max())
-    gradient = 2 * kappa * (steepest + phi.slope_at_zero)
+    max_slope = float(np.abs(phi.derivative(np.array([-2.0, 2.0]) * kappa * radius)).max())
+    gradient = 2 * kappa * (max_slope + phi.slope_at_zero)
     distance = min(2 * float(phi.value(np.zeros(1))[0]) / alpha, radius**2)
     for t in range(1, max_iter + 1):  # Prop. 3.8, step by step
         eta = eta0 * t**-theta

@@ -258,8 +258,8 @@ def smooth_rademacher_bound(
     >>> round(large / small, 6)
     2.0
     """
-    total = n_queries * largest_loss  # no loss of a query exceeds the sum of all
-    root = math.sqrt(total if max_loss is None else min(total, max_loss))
+    loss_sum = n_queries * largest_loss  # no loss of a query exceeds the sum of all
+    root = math.sqrt(loss_sum if max_loss is None else min(loss_sum, max_loss))
     logarithm = math.log2(3 * n_rows * n_queries)
     c = 5 * math.sqrt(3) * max_norm * row_norm * math.sqrt(smoothness * logarithm / n_queries)
     if root < c:

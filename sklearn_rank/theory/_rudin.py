@@ -318,10 +318,10 @@ def push_distance(a: ArrayLike, b: ArrayLike, p: float) -> float:
         )
     if np.any((b == 0) & (a > 0)):
         return math.inf
-    of_pairs = xlogy(a, a).sum() - xlogy(a, b).sum()
+    pair_term = xlogy(a, a).sum() - xlogy(a, b).sum()
     a_sums, b_sums = a.sum(axis=0), b.sum(axis=0)  # A_k, B_k
-    of_sums = xlogy(a_sums, a_sums).sum() - xlogy(a_sums, b_sums).sum()
-    return float(of_pairs - (p - 1) / p * of_sums - (a_sums - b_sums).sum() / p)
+    sum_term = xlogy(a_sums, a_sums).sum() - xlogy(a_sums, b_sums).sum()
+    return float(pair_term - (p - 1) / p * sum_term - (a_sums - b_sums).sum() / p)
 
 
 def _pair_masses(name: str, values: ArrayLike) -> Floats:

@@ -70,12 +70,12 @@ def margin_bound(
     >>> [round(margin_bound(m, 100, theta=0.25), 2) for m in (10**5, 10**6, 10**7)]
     [1.0, 0.55, 0.2]
     """
-    log_size, pairs = math.log(n_weak_rankers), n_rows * pair_share**2
-    ratio = 4 * pairs * theta**2 / log_size
+    log_size, n_pairs = math.log(n_weak_rankers), n_rows * pair_share**2
+    ratio = 4 * n_pairs * theta**2 / log_size
     if ratio <= math.e**2:
         return 1.0
-    inner = 8 * log_size / theta**2 * math.log(ratio) + 2 * math.log(2 / delta)
-    return min(1.0, math.sqrt(4 / pairs * inner))
+    log_terms = 8 * log_size / theta**2 * math.log(ratio) + 2 * math.log(2 / delta)
+    return min(1.0, math.sqrt(4 / n_pairs * log_terms))
 
 
 @checked()
@@ -226,9 +226,9 @@ def f_skew(
     levels = np.unique(y)
     if len(levels) != 2:
         raise ValueError(f"y_true of f_skew must have two different values. Got {len(levels)}.")
-    positive = weight > 0  # 0 times infinity is NaN
-    sign = np.where(y == levels[1], 1.0, -1.0)[positive]
-    return float(sign @ (weight[positive] * np.exp(-sign * scores[positive])))
+    has_weight = weight > 0  # 0 times infinity is NaN
+    sign = np.where(y == levels[1], 1.0, -1.0)[has_weight]
+    return float(sign @ (weight[has_weight] * np.exp(-sign * scores[has_weight])))
 
 
 @checked()

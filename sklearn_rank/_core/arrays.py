@@ -1,7 +1,7 @@
 """Types of arrays and of other values, and blocks of rows.
 
-`Any` stands here alone, each time under a name that says what it is: the libraries that it
-comes from have no types, or NumPy's are too narrow.
+`Any` is used here alone, each time under a name that says what it holds, with the reason why
+no narrower type will do.
 """
 
 from __future__ import annotations
@@ -12,33 +12,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]  # type: ignore[explicit-any]
-Indices = NDArray[np.integer[Any]]  # type: ignore[explicit-any]
+Floats = NDArray[np.float32 | np.float64]
+Indices = NDArray[np.intp | np.int16 | np.uint8 | np.uint16 | np.uint32]
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.uint64]
 Values = NDArray[Any]  # type: ignore[explicit-any]
-"""Values of any type; those of a weak ranker h are a mask when h is 0/1, else floats."""
+"""Values of any type; those of a weak ranker h are a mask when h is 0/1, else floats.
+
+`Any`: elements of type `np.generic` have neither arithmetic nor an order.
+"""
 
 Numbers = Any  # type: ignore[explicit-any]
-"""A float or an array of floats; a function of it returns the same kind."""
+"""A float or an array of floats; a function of it returns the same kind.
+
+`Any`: NumPy's functions do not tell type checkers that they keep the kind.
+"""
 
 Matrix = Any  # type: ignore[explicit-any]
-"""Checked features: an array, SciPy's sparse matrix, or rows that are read where they lie."""
+"""Checked features: an array, SciPy's sparse matrix, or rows that are read where they lie.
+
+`Any`: SciPy has no types, and the three share no base class.
+"""
 
 Table = Any  # type: ignore[explicit-any]
-"""What a user passes as an array: a list, an array, a sparse matrix, a data frame, a column."""
+"""What a user passes as an array: a list, an array, a sparse matrix, a data frame, a column.
+
+`Any`: data frames of several libraries, none of which is required, share no base class.
+"""
 
 Ability = Any  # type: ignore[explicit-any]
-"""A part, or its method, that its protocol does not promise: see `require`."""
+"""A part, or its method, that its protocol does not promise: see `require`.
+
+`Any`: the name of the method, and so its type, is known at run time only.
+"""
 
 Estimator = Any  # type: ignore[explicit-any]
-"""An estimator of this package or of another; scikit-learn's base classes have no types."""
+"""An estimator of this package or of another.
+
+`Any`: scikit-learn's base classes have no types, and callers use attributes of subclasses.
+"""
 
 Function = Callable[..., Any]  # type: ignore[explicit-any]
-"""A function of any arguments."""
+"""A function of any arguments.
+
+`Any`: a solver passes functions on whose results differ with the objective.
+"""
 
 Setting = Any  # type: ignore[explicit-any]
-"""A parameter, a fitted attribute or another value that is only passed on."""
+"""A parameter, a fitted attribute or another value that is only passed on.
+
+`Any`: its type is checked at run time, by `check_parameters`, and not by type checkers.
+"""
 
 SMALL_BLOCK = 15_000
 """Rows handled at a time where an array of a float a row should need no new pages of memory."""

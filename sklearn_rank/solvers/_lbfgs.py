@@ -73,7 +73,7 @@ def credit_of(old_gradient: Floats, new_gradient: Floats, step: Floats, decrease
     As the path integral of minus the gradient, by the trapezoidal rule, of the gradients
     at its ends. After a step so long that the rule has the wrong sign, by that at its start.
     """
-    share = -(old_gradient + new_gradient) / 2 * step
+    share: Floats = -(old_gradient + new_gradient) / 2 * step
     if share.sum() <= 0:
         share = -old_gradient * step
     share_sum = share.sum()

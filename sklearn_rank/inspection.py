@@ -260,10 +260,11 @@ def population_stability_index(reference: Any, current: Any) -> tuple[float, flo
         neighbouring bins are merged until at least 10 rows of the smaller table are expected in
         each; 1 if that leaves a single bin.
 
-    Notes ----- By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The
-    rule ignores the number of rows: without any change, the index of B bins is about :math:`1/n +
-    1/m` times a chi-squared variable with B - 1 degrees of freedom, where n and m are the numbers
-    of rows.
+    Notes
+    -----
+    By a rule of thumb, less than 0.1 is no change and more than 0.25 a large one. The rule ignores
+    the number of rows: without any change, the index of B bins is about :math:`1/n + 1/m` times a
+    chi-squared variable with B - 1 degrees of freedom, where n and m are the numbers of rows.
 
     References
     ----------

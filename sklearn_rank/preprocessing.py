@@ -74,14 +74,18 @@ def query_sample_weight(
     ValueError
         If an argument is invalid.
 
-    See Also -------- sklearn_rank.ListNetLinear : Counts each query once, whatever its weights.
+    See Also
+    --------
+    sklearn_rank.ListNetLinear : Counts each query once, whatever its weights.
 
-    Notes ----- All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly
-    proportional to the weight of a query; with ``push="both"``, each of the two parts is. Other
-    losses are not: ``push="ir"``, ``push="crucial_pairs"`` at p > 1, and listwise losses
-    ("cross_entropy", "smoothed_dcg"), in which a constant weight within a query changes nothing.
-    With these, pass the rows of a query twice, under two ids, to count it twice. Binning treats row
-    weights as multiplicities.
+    Notes
+    -----
+    All pairwise losses, and the pushes "top" and "bottom" at every p, are exactly proportional to
+    the weight of a query; with ``push="both"``, each of the two parts is. Other losses are not:
+    ``push="ir"``, ``push="crucial_pairs"`` at p > 1, and listwise losses ("cross_entropy",
+    "smoothed_dcg"), in which a constant weight within a query changes nothing. With these, pass the
+    rows of a query twice, under two ids, to count it twice. Binning treats row weights as
+    multiplicities.
 
     References
     ----------

@@ -185,9 +185,11 @@ def dcg_from_clicks(
         If the log shows too few of the rows that the ranker would show, an impression has rows of
         two queries or a row twice, a propensity is not positive, or an argument is invalid.
 
-    Notes ----- "ips" is unbiased if the propensities are correct and each row of the new top k was
-    shown. "dr" is also unbiased with unseen rows if their predictions are correct. "snips" is
-    biased with unseen rows: they are usually worse than the others, so the estimate is too high.
+    Notes
+    -----
+    "ips" is unbiased if the propensities are correct and each row of the new top k was shown. "dr"
+    is also unbiased with unseen rows if their predictions are correct. "snips" is biased with
+    unseen rows: they are usually worse than the others, so the estimate is too high.
 
     The interval comes from the bootstrap over queries; with few queries, it is too narrow. Its
     width is zero if all queries have the same value, for example without any click.

@@ -117,8 +117,10 @@ class PositionPropensity(BaseEstimator):
         If clicks are not 0 or 1, positions are below 1 or have no impressions or clicks, or the
         pairs of positions that "harvesting" or "auto" can use do not connect all positions.
 
-    Notes ----- The model assumes that the probability of looking at a position does not depend on
-    the list, and that clicks on examined rows do not depend on the position (no trust bias).
+    Notes
+    -----
+    The model assumes that the probability of looking at a position does not depend on the list, and
+    that clicks on examined rows do not depend on the position (no trust bias).
 
     References
     ----------

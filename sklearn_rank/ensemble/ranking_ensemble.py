@@ -231,7 +231,9 @@ class RankingEnsemble(_NamedMembers):
     --------
     select_members : The selection alone, from given scores.
 
-    Notes ----- *The list "auto"* has each member whose condition holds:
+    Notes
+    -----
+    *The list "auto"* has each member whose condition holds:
 
     - "logistic_regression", on scaled features, with categories as unscaled 0/1 columns;
     - "linear", with queries a linear `KernelPairwiseSGDRanker` on such features;

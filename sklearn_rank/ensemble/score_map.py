@@ -117,8 +117,9 @@ class ScoreMap:
     of_probability : bool
         Whether scores are probabilities, whose log-odds are mapped.
 
-    Notes ----- The order of scores is preserved; scores that differ by a rounding error may become
-    equal.
+    Notes
+    -----
+    The order of scores is preserved; scores that differ by a rounding error may become equal.
 
     References
     ----------

@@ -250,9 +250,11 @@ class ListNetLinear(StreamRanker):
     ConvergenceWarning
         If `tol` is not reached after `max_iter` iterations, or more than one pass of "ogd".
 
-    Notes ----- Sort X by query beforehand to avoid a copy. "lbfgs" scales features by their
-    standard deviation within queries and, with at most 200 features, ends with steps of Newton's
-    method. With an active `max_norm` W it also stops by the duality gap,
+    Notes
+    -----
+    Sort X by query beforehand to avoid a copy. "lbfgs" scales features by their standard deviation
+    within queries and, with at most 200 features, ends with steps of Newton's method. With an
+    active `max_norm` W it also stops by the duality gap,
 
     .. math:: g^\top w + \Omega(w) + \max_{\|v\| \le W} \bigl(-g^\top v - \Omega(v)\bigr)
 

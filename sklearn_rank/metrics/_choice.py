@@ -231,8 +231,10 @@ def choose_ranking(
     --------
     compare_auc, compare_tpr_at_fpr, compare_rankings : Two rankings chosen in advance.
 
-    Notes ----- Intervals are too narrow if one `group` holds a large part of the rows and so
-    dominates the metrics.
+    Notes
+    -----
+    Intervals are too narrow if one `group` holds a large part of the rows and so dominates the
+    metrics.
 
     References
     ----------

@@ -85,8 +85,10 @@ def bootstrap_interval(
     ValueError
         With fewer than two values, or an invalid parameter.
 
-    Notes ----- With few values, the interval is too narrow, especially if some are far from the
-    others. If all values are equal, its width is zero, although new queries may differ.
+    Notes
+    -----
+    With few values, the interval is too narrow, especially if some are far from the others. If all
+    values are equal, its width is zero, although new queries may differ.
 
     References
     ----------
@@ -257,9 +259,11 @@ def auc_interval(
         class or, with `qid`, a single query with a pair, so that its variance cannot be estimated;
         if a query lies in several folds; or if a parameter is invalid.
 
-    Notes ----- The interval is for these models on new rows; it does not include the variation of
-    models with their training rows. With few rows or an AUC near 1, it is too narrow. Its width is
-    zero if no pair is wrong or all rows or queries contribute equally.
+    Notes
+    -----
+    The interval is for these models on new rows; it does not include the variation of models with
+    their training rows. With few rows or an AUC near 1, it is too narrow. Its width is zero if no
+    pair is wrong or all rows or queries contribute equally.
 
     The number of pairs in a query grows with the square of its rows. If one query has most of the
     pairs, the AUC is nearly that of this query, and the interval is wide.
@@ -418,9 +422,11 @@ def tpr_at_fpr_interval(
     --------
     compare_tpr_at_fpr : Interval of the difference of two rankings.
 
-    Notes ----- The interval is for this model on new rows; it does not include the variation of a
-    model with its training rows. With few relevant rows or a share near 1, it is too narrow; at 0
-    and 1 its width is zero.
+    Notes
+    -----
+    The interval is for this model on new rows; it does not include the variation of a model with
+    its training rows. With few relevant rows or a share near 1, it is too narrow; at 0 and 1 its
+    width is zero.
 
     References
     ----------

@@ -165,8 +165,10 @@ def p_norm_push_loss(
     ValueError
         If no query has rows of different relevance, or a parameter is invalid.
 
-    Notes ----- Pairs are not enumerated: a long list of n rows takes O(n) (exponential and logistic
-    loss) or O(n log n) time, times the logarithm of the number of levels. With the logistic loss,
+    Notes
+    -----
+    Pairs are not enumerated: a long list of n rows takes O(n) (exponential and logistic loss) or
+    O(n log n) time, times the logarithm of the number of levels. With the logistic loss,
     :math:`s_k` then has an absolute error of up to 1e-12, so much smaller values have no correct
     digits. Short lists and the other losses are exact up to rounding.
 
@@ -425,9 +427,10 @@ def reciprocal_log_rank_sum(y_true: Any, y_score: Any, *, qid: Any = None) -> fl
     ValueError
         If no row is relevant.
 
-    References ---------- Rudin2009, sec. 7 (DCG). There tied relevant rows share the last of their
-    ranks; here they have successive ranks. `ndcg_score` uses another logarithm, gains, and the
-    expected value over ties.
+    References
+    ----------
+    Rudin2009, sec. 7 (DCG). There tied relevant rows share the last of their ranks; here they have
+    successive ranks. `ndcg_score` uses another logarithm, gains, and the expected value over ties.
 
     Examples
     --------

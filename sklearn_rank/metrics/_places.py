@@ -431,11 +431,15 @@ def err_score(
     ValueError
         If a parameter is invalid, scores are NaN, or every query is skipped.
 
-    Notes ----- The probability that none of the first t of n tied rows satisfies the reader is an
-    elementary symmetric mean of their :math:`1 - q`. A group of ties takes O(n min(n, k)) time: set
-    `k` if tens of thousands of rows are tied.
+    Notes
+    -----
+    The probability that none of the first t of n tied rows satisfies the reader is an elementary
+    symmetric mean of their :math:`1 - q`. A group of ties takes O(n min(n, k)) time: set `k` if
+    tens of thousands of rows are tied.
 
-    References ---------- Chapelle2009 (the metric).
+    References
+    ----------
+    Chapelle2009 (the metric).
 
     Examples
     --------

@@ -295,9 +295,11 @@ def ranking_scorer(name: str | Callable[..., Any]) -> RankingScorer:
         If the name is none of these. The scorer raises it for a ranker that was fitted with qid and
         is scored without it.
 
-    Notes ----- "err" uses the highest relevance of the scored rows as the highest possible grade.
-    The candidates of a search are scored on the same rows and remain comparable, but a mean over
-    folds with different highest grades is not the ERR of all rows.
+    Notes
+    -----
+    "err" uses the highest relevance of the scored rows as the highest possible grade. The
+    candidates of a search are scored on the same rows and remain comparable, but a mean over folds
+    with different highest grades is not the ERR of all rows.
 
     Examples
     --------

@@ -60,11 +60,15 @@ class RollingOriginSplit(BaseCrossValidator):
     --------
     QueryKFold : Folds of whole queries, without regard to time.
 
-    Notes ----- Early periods have fewer training rows. If the score falls from the first period to
-    the last, it does so despite more training rows.
+    Notes
+    -----
+    Early periods have fewer training rows. If the score falls from the first period to the last, it
+    does so despite more training rows.
 
-    References ---------- Tashman2000 (rolling origins). The treatment of rows with the same time,
-    of queries and of groups is defined here.
+    References
+    ----------
+    Tashman2000 (rolling origins). The treatment of rows with the same time, of queries and of
+    groups is defined here.
 
     Examples
     --------

@@ -107,8 +107,10 @@ class ConformalSelector(MetaEstimatorMixin, BaseEstimator):
     --------
     sklearn_rank.metrics.precision_at_k : Measures the share of positives among the first k rows.
 
-    Notes ----- There is no `predict`: whether a row is selected depends on the other rows of its
-    batch. A selection from m rows has at least ``m / (fdr * (n + 1))`` of them or none, so with few
+    Notes
+    -----
+    There is no `predict`: whether a row is selected depends on the other rows of its batch. A
+    selection from m rows has at least ``m / (fdr * (n + 1))`` of them or none, so with few
     calibration rows or rare positives it is often empty. Equal scores are selected together; a
     calibration negative with the score of a new row counts as above it. The user guide has the
     proof, and the effects of drift and of several batches.

@@ -122,7 +122,9 @@ class PairTable:
     ValueError
         If `pairs` are invalid.
 
-    See Also -------- PairKFold : Splits pairs so that two items, or an item, stay on one side.
+    See Also
+    --------
+    PairKFold : Splits pairs so that two items, or an item, stay on one side.
 
     Examples
     --------

@@ -145,9 +145,11 @@ class Scorecard(CardExports, Predictor):
     sklearn_rank.plotting.ScorecardDisplay : Draws the points of the variables.
     sklearn_rank.export.onnx.to_onnx : Writes a card as an ONNX graph.
 
-    Notes ----- *Points.* Only differences between the points of a variable matter for the order of
-    rows. The bin with the most training rows has 0 points if `points` allows it, and the intercept
-    absorbs the shift. Neighbouring bins with equal points are merged; variables with equal points
+    Notes
+    -----
+    *Points.* Only differences between the points of a variable matter for the order of rows. The
+    bin with the most training rows has 0 points if `points` allows it, and the intercept absorbs
+    the shift. Neighbouring bins with equal points are merged; variables with equal points
     everywhere are left out. Missing values and special codes have their own points; if they are
     less than 2 % of the rows and the ranker learned nothing about them, they get the variable's
     mean points, rounded. A value not seen in training gets the points that would leave the mean

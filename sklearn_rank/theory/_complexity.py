@@ -49,7 +49,9 @@ def covering_number(
     lipschitz : float in (0, inf), default=2.0
         G; by default the `lipschitz_constant` of the cross-entropy.
 
-    References ---------- Tewari2015, Prop. 7 (from Zhang2002, Corollary 3).
+    References
+    ----------
+    Tewari2015, Prop. 7 (from Zhang2002, Corollary 3).
 
     Examples
     --------

@@ -64,9 +64,11 @@ def register_converters(*, imputer: bool = False) -> None:
     ImportError
         Without skl2onnx, which the extra "onnx" installs.
 
-    Notes ----- All computations are in double precision, even if the input is in single precision,
-    as in the rankers. Scores equal those of `decision_function` up to rounding, about 1e-15 of
-    their size. An estimator as weak ranker is as exact as its converter in skl2onnx.
+    Notes
+    -----
+    All computations are in double precision, even if the input is in single precision, as in the
+    rankers. Scores equal those of `decision_function` up to rounding, about 1e-15 of their size. An
+    estimator as weak ranker is as exact as its converter in skl2onnx.
 
     These cannot be converted and raise an error: kernels that are functions or ``"precomputed"``,
     weak rankers that are your own objects or estimators without a converter, and LightGBM models

@@ -45,7 +45,9 @@ def to_ranklib(model: Any) -> str:
         If the model is linear, or has parts that the format does not support: categories, learned
         branches for missing values, other weak rankers, steps of a pipeline.
 
-    Notes ----- The scores are those of `predict` or, in binary mode, of `decision_function`, on
+    Notes
+    -----
+    The scores are those of `predict` or, in binary mode, of `decision_function`, on
     single-precision features. The plugins also add in single precision.
 
     Examples

@@ -1,4 +1,4 @@
-"""Boosting with every loss and push, beside the stumps of XGBoost and LightGBM.
+"""Boosting with every loss and push, against the stumps of XGBoost and LightGBM.
 
     python benchmarks/bench_boosting.py                  # 1e6 rows, half an hour
     python benchmarks/bench_boosting.py --quick
@@ -6,9 +6,9 @@
 
 Each part has a process of its own, in which whole fits of 100 rounds take turns:
 
-- ``list``: one list of two classes, beside the log-loss of XGBoost and LightGBM and XGBoost's
+- ``list``: one list of two classes, against the log-loss of XGBoost and LightGBM and XGBoost's
   rank:pairwise, which is fitted once;
-- ``queries``: queries of 100 rows with grades 0 to 3, beside LightGBM's lambdarank, at a tenth of
+- ``queries``: queries of 100 rows with grades 0 to 3, against LightGBM's lambdarank, at a tenth of
   the rows and at all of them;
 - ``few``, ``wide``: one list of a hundredth of the rows, and one of all rows with 100 features.
 

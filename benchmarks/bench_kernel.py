@@ -1,4 +1,4 @@
-"""Linear and kernel rankers: time beside logistic regression, a step, kernels beyond the memory.
+"""Linear and kernel rankers: time against logistic regression, a step, kernels beyond the memory.
 
 python benchmarks/bench_kernel.py                         # 1e6 rows, a quarter of an hour
 python benchmarks/bench_kernel.py --only step kernel      # some of the parts
@@ -6,10 +6,10 @@ python benchmarks/bench_kernel.py --quick
 
 Each part has a process of its own:
 
-- ``dense``, ``correlated``, ``sparse``: linear rankers beside logistic regression on the same
+- ``dense``, ``correlated``, ``sparse``: linear rankers against logistic regression on the same
   features. Each minimises its own objective, a mean loss plus the same ridge penalty, at the
   loosest of several tolerances that comes within a millionth of its own minimum;
-- ``step``: a gradient step of a kernel ranker, beside one product with the kernel matrix;
+- ``step``: a gradient step of a kernel ranker, against one product with the kernel matrix;
 - ``kernel``: a kernel matrix several times larger than the memory it may take;
 - ``nystroem``: a linear ranker after an approximation of the kernel.
 """

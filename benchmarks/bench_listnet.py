@@ -1,4 +1,4 @@
-"""Linear ListNet: speed beside the two BLAS passes that it needs, growth and memory.
+"""Linear ListNet: speed against the two BLAS passes that it needs, growth and memory.
 
 python benchmarks/bench_listnet.py             # 1e6 x 46 rows, about a minute
 python benchmarks/bench_listnet.py --quick

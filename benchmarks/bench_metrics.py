@@ -1,4 +1,4 @@
-"""Ranking metrics on a million rows: time beside scikit-learn and beside a sort.
+"""Ranking metrics on a million rows: time against scikit-learn and against a sort.
 
 python benchmarks/bench_metrics.py             # 1e6 rows, 1e4 queries
 python benchmarks/bench_metrics.py --quick

@@ -1,4 +1,4 @@
-"""Sums over all pairs, and listed pairs: time beside a sort and beside logistic regression.
+"""Sums over all pairs, and listed pairs: time against a sort and against logistic regression.
 
 python benchmarks/bench_pairs.py                       # 1e6 rows, three minutes
 python benchmarks/bench_pairs.py --only sums scores    # some of the parts
@@ -6,8 +6,8 @@ python benchmarks/bench_pairs.py --quick
 
 Each part has a process of its own, in which the things compared take turns:
 
-- ``sums``: value and gradient of each loss over all pairs, beside a stable argsort of the scores;
-- ``error``: the logistic sums beside the same sums taken pair by pair;
+- ``sums``: value and gradient of each loss over all pairs, against a stable argsort of the scores;
+- ``error``: the logistic sums against the same sums taken pair by pair;
 - ``scores``: the logistic sums for scores of different distributions;
 - ``independent``, ``correlated``: as many listed pairs as rows, of a tenth as many items with 50
   features. All minimise the mean logistic loss of the pairs with the same ridge penalty, to within

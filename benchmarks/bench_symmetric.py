@@ -1,4 +1,4 @@
-"""Our symmetric trees beside CatBoost's: whole fits to a million rows and to a tenth.
+"""Our symmetric trees against CatBoost's: whole fits to a million rows and to a tenth.
 
     python benchmarks/bench_symmetric.py                  # in an environment with CatBoost
 

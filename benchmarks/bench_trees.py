@@ -1,4 +1,4 @@
-"""Our objectives in the trees of XGBoost and LightGBM, beside the engines' own objectives.
+"""Our objectives in the trees of XGBoost and LightGBM, against the engines' own objectives.
 
     python benchmarks/bench_trees.py --data DIR
     python benchmarks/bench_trees.py --quick                          # some minutes
@@ -7,9 +7,9 @@
 
 Parts:
 
-- ``speed``: whole fits on one long list, beside the engine's log-loss and XGBoost's rank:pairwise;
+- ``speed``: whole fits on one long list, against the engine's log-loss and XGBoost's rank:pairwise;
 - ``lists``: AUC and the top of the list after the same search, and what p does;
-- ``queries``: NDCG@10 after the same search, beside LightGBM's lambdarank and XGBoost's rank:ndcg.
+- ``queries``: NDCG@10 after the same search, against LightGBM's lambdarank and XGBoost's rank:ndcg.
 
 Targets are printed beside the measured values, reached or not.
 """

@@ -1,4 +1,4 @@
-"""Cards of the default size beside those of FasterRisk and optbinning, on ten tables.
+"""Cards of the default size against those of FasterRisk and optbinning, on ten tables.
 
     python benchmarks/cards.py --data DIR --store FILE
     python benchmarks/cards.py --quick                                # breast cancer only

@@ -1,10 +1,10 @@
-"""A Dask cluster on one machine beside one process: time, overhead, growth and memory.
+"""A Dask cluster on one machine against one process: time, overhead, growth and memory.
 
     python benchmarks/cluster.py                       # 1e7 rows, a quarter of an hour
     python benchmarks/cluster.py --quick
     python benchmarks/cluster.py --only overhead
 
-Two workers of one thread each, beside one process with two threads. The rows are in the workers'
+Two workers of one thread each, against one process with two threads. The rows are in the workers'
 memory before the clock starts, but for the part `memory`, which reads Parquet files.
 """
 

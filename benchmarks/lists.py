@@ -3,8 +3,8 @@
     python benchmarks/lists.py --data DIR --store FILE
     python benchmarks/lists.py --quick                                # breast cancer, two splits
 
-Every ranker, the ensemble and what the command line puts first, beside classifiers of other
-libraries, each with its defaults; on graded queries the ensemble beside its best member.
+Every ranker, the ensemble and what the command line puts first, against classifiers of other
+libraries, each with its defaults; on graded queries the ensemble against its best member.
 
 Five splits of 60 and 40 %; differences are paired over the splits, with the variance of Nadeau and
 Bengio (2003) and Holm's procedure over the tables. Where CatBoost or AutoGluon is in an environment

@@ -1,4 +1,4 @@
-"""Our rankers beside what a user would pick instead: time, memory and quality, in one run.
+"""Our rankers against what a user would pick instead: time, memory and quality, in one run.
 
 Parts:
 

@@ -130,10 +130,10 @@ def test_ids_and_crowded_text_columns_are_noted(folder, capsys):
     run(["compare", "t.csv", "--target", "default", "--rankers", "RankBoost", "--cv", "2", *FAST])
     notes = capsys.readouterr().err.splitlines()
     assert notes == [
-        "note: column 'id' is not used: its text differs in nearly every row, like an id "
-        "(--keep id uses it)",
-        "note: column 'many' has 100 different texts, and is read by their letters; --drop many "
-        "leaves it out",
+        "note: column 'id' is not used: its text, such as '00002x', differs in nearly every row, "
+        "like an id (--keep id uses it)",
+        "note: column 'many' has 100 different texts, such as 'v0', and is read by their letters; "
+        "--drop many leaves it out",
         "note: column 'grade' alone orders the rows with an AUC of 1.0000: likely a leak of the "
         "target; --drop grade unless it is known when rows are ranked",
     ]
@@ -623,7 +623,9 @@ def test_as_a_program(folder):
     result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert result.returncode == 0
     assert "PNormPushRanker" in result.stdout
-    assert result.stderr.startswith("note: column 'id' is not used: its text differs in nearly")
+    assert result.stderr.startswith(
+        "note: column 'id' is not used: its text, such as '00002x', differs in"
+    )
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_a_weight_is_a_multiplicity_in_fitting(folder, capsys, ranker):
     [
         (-1, "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds '-1'"),
         (np.nan, "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds ''"),
-        (np.inf, "column 'w' holds infinite values"),
+        (np.inf, "column 'w' must hold finite numbers, but row 3 holds 'inf'"),
         ("much", "column 'w' must hold numbers from 0 on to be --weight, but row 3 holds 'much'"),
     ],
 )

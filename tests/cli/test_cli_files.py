@@ -167,7 +167,8 @@ READ = {
             ]
         ),
         {"v": "category"},
-        "'v' has 60 different texts, and is read by their letters; --drop v leaves it out",
+        "'v' has 60 different texts, such as '",
+        "', and is read by their letters; --drop v leaves it out",
     ),
     "dates with and without times": case(
         csv(d=[d.strftime(["%d.%m.%Y", "%d.%m.%Y %H:%M"][i % 2]) for i, d in enumerate(DATES)]),
@@ -216,6 +217,26 @@ READ = {
         "'-' and '?' and 'none' is read as missing",
     ),
     "missing category": case(csv(c=np.where(SHUFFLED < 5, "?", CITY)), {"c": "category"}, "'?'"),
+    "numbers and a word": case(
+        csv(c=np.where(SHUFFLED % 5 == 0, "more", (SHUFFLED % 3).astype(str))),
+        {"c": "category"},
+        "', and they are categories; --drop c leaves it out",
+    ),
+    "halves of years": case(
+        csv(c=[f"20{20 + i % 4}H{1 + i % 2}" for i in range(N)]),
+        {"c": "category"},
+        "'c' holds codes such as '2020H1', and they are categories",
+    ),
+    "blanks in numbers": case(
+        lines("a b y", lambda i, y: f"{X[i]}  {1 + i}\u202f{i % 7 + 100} {y}"),
+        {"a": "number", "b": "number"},
+        "'b': '1\\u202f100' is read as 1100",
+        sep="blank",
+    ),
+    "separators of lines in cells": case(
+        lines("a,c,y", lambda i, y: f"{X[i]},{CITY[i]}\u2028{CITY[i - 1]}\x0b\x85,{y}"),
+        {"c": "category"},
+    ),
     "country NA": case(
         csv(c=np.where(SHUFFLED < 5, "NA", CITY)), {"c": "category"}, "'NA' is read"
     ),
@@ -238,6 +259,11 @@ READ = {
     "text.parquet": case(csv(c=CITY), {"c": "category"}),
     "pretty.json": case(
         lambda p: table(c=CITY).to_json(p, orient="records", indent=2), {"c": "category"}
+    ),
+    "names again with blanks": case(
+        lines("a, c ,y", lambda i, y: "a, c , y" if i == 9 else f"{X[i]},{CITY[i]},{y}"),
+        {"a": "number", "c": "category"},
+        "dropped 1 repeated header line",
     ),
     "repeated and dropped": case(
         b"other,a,a,y\n" + lines("", lambda i, y: f"{X[i]},1,2,{y}"),
@@ -390,7 +416,7 @@ REFUSED = {
         csv(t=["soon" if i == 7 else f"{i % 24}:{i:02}" for i in range(N)]),
         "column 't' holds durations in 59 of 60 values, but row 8 holds 'soon'",
     ),
-    "infinite": refused(csv(x=["inf", *X[1:]]), "column 'x' holds infinite values"),
+    "infinite": refused(csv(x=["inf", *X[1:]]), "must hold finite numbers, but row 1 holds 'inf'"),
     "unlabelled": refused(csv().replace(b",yes\n", b",\n", 3), "--skip-unlabelled leaves them out"),
     "constant target": refused(csv().replace(b",yes\n", b",no\n"), "has one class only (no)"),
     "three classes": refused(csv().replace(b",yes\n", b",maybe\n", 3), "3 values (maybe, no, yes)"),
@@ -679,6 +705,9 @@ FORMS = [
     ("12.5% 3% 0", [12.5, 3, 0]),
     ("$- $5 $1.2M", [0, 5, 1_200_000]),
     ("250,- 1.250,50", [250, 1250.5]),
+    ("250:- 1250:-", [250, 1250]),
+    ("5\u00a0€- 12\u00a0€", [-5, 12]),
+    ("28/12/2150 1/3/2155", ["2150-12-28", "2155-03-01"]),
     ("10.4k 1.2M 900", [10_400, 1_200_000, 900]),
     ("1\u00a0year 10\u00a0years", [1, 10]),
     ("Nov-2024 Mai-2023", ["2024-11-01", "2023-05-01"]),
@@ -790,6 +819,11 @@ FAULTS = {  # how a file is made of header h and rows r, and the sentence; None:
     ),
     "total": (lambda h, r: joined(h, *r, "9999,Total,"), f"line 62 (9999, {TOTAL}"),
     "total.xlsx": (lambda h, r: book(h, *r, ",Total,"), f"row 62 ({TOTAL}"),
+    "mean": (
+        lambda h, r: joined(h, *r, "30.5,Mean:,"),
+        "line 62 (30.5, Mean:) looks like a line of",
+    ),
+    "data.xlsx": (lambda h, r: book("7,Oslo,yes", *r), "the first line holds data (7, Oslo, yes)"),
     "footer": (lambda h, r: joined(h, *r, "", "(60 rows)"), "line 63: has 1 cell, the header has"),
     "numbers of R": (lambda h, r: joined(h, *(f"{i},{x}" for i, x in enumerate(r))), None),
     "names of R": (lambda h, r: joined(h, *(f'"k{i}",{x}' for i, x in enumerate(r))), None),
@@ -840,6 +874,9 @@ WORDS |= {"zone": ["Z", ""], "day": range(13, 29)}
 WORDS["month"] = ["tammi", "helmi", "maalis", "huhti", "touko", "kesä"]
 
 
+NAMED = ["{2}h{1}0m", "•{3}?{1}-", "№{2};{1}", "{1}€{2}", "FY20{2:02}", "{3} {2}'/0{1}", "{3}..{2}"]
+
+
 def drawn(pattern, rng):
     """Return texts of a pattern, in which 3 is an integer below 10 ** 3."""
     digits = ([0, *(rng.integers(1, 10**k) for k in range(1, 5))] for _ in range(N))
@@ -862,6 +899,44 @@ def test_what_is_not_read_is_named(tmp_path, pattern, seed):
         assert kinds.get("x", "category") == "category"
         named = [note for note in notes if re.search("'x' .*(not used|letters|are cat)", note)]
         assert bool(named) == (pattern[0] not in "MJ")  # which are few words
+
+
+@pytest.mark.parametrize("pattern", NAMED)
+@pytest.mark.parametrize("n_values", [5, N])
+def test_a_column_of_an_unknown_form_is_named_with_a_cell(tmp_path, pattern, n_values):
+    cells = np.resize(drawn(pattern, np.random.default_rng(0))[:n_values], N)
+    path, notes = write(tmp_path, "t", csv(x=cells)), []
+    training_data(TableOptions(path, "y"), notes)
+    assert any("'x' " in note and repr(str(cell)) in note for note in notes for cell in cells)
+
+
+LIKE_CODES = {"007": [7, 815, 12], "09.05": [9.05, 23.5], "3E4": [30_000, 12_000]}
+LIKE_CODES |= {"+4915112345678": [4915112345678, 33612345678], "005.1": [5.1, 813.54]}
+
+
+@pytest.mark.parametrize("code", LIKE_CODES)
+def test_numbers_that_may_be_codes_are_noted(tmp_path, code):
+    cells = np.resize([code, *map(str, LIKE_CODES[code][1:])], N)
+    data = training_data(TableOptions(write(tmp_path, "t", csv(x=cells)), "y"), notes := [])
+    np.testing.assert_array_equal(data.X["x"], np.resize(LIKE_CODES[code], N))
+    what = f"column 'x' holds {code!r}, like a code, but is read as numbers; --category x makes"
+    assert any(note.startswith(what) for note in notes)
+
+
+def test_a_note_shows_a_number_with_all_marks(tmp_path):
+    cells = ["\u22122201", "\u221239,0609", "7"] * (N // 3)
+    training_data(TableOptions(write(tmp_path, "t", csv(x=cells)), "y"), notes := [])
+    assert any("'\u221239,0609' is read as -39.0609" in note for note in notes)
+
+
+def test_weights_have_a_decimal_mark_of_their_own(tmp_path):
+    comma, point = (
+        [f"{v:.1f}".replace(".", ",") for v in X],
+        [f"{1.5 + i % 7} kg" for i in range(N)],
+    )
+    path = write(tmp_path, "t", csv(sep=";", x=comma, w=point))
+    data = training_data(TableOptions(path, "y", weight="w"), [])
+    np.testing.assert_array_equal(data.weight, [1.5 + i % 7 for i in range(N)])
 
 
 @settings(SETTINGS, max_examples=10)

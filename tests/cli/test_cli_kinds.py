@@ -67,6 +67,13 @@ def test_names_of_ids_are_often_one_word(owner, end, write):
     assert _OF_CODES.search(_words(name)) or "id" not in end
 
 
+@pytest.mark.parametrize("name", ["n° client", "num_contrat", "ref", "顧客ID"])
+def test_names_of_ids_of_other_languages(name):
+    kinds, notes = chosen(**{"z1": RNG.normal(size=N), name: RNG.choice(10**6, N, replace=False)})
+    assert list(kinds) == ["z1"]
+    assert "has the name of an id" in notes[0]
+
+
 @given(
     start=st.sampled_from(["", "is_", "total ", "amount"]),
     word=st.sampled_from(["paid", "valid", "humid", "covid", "bid", "fluid", "void", "acid"]),

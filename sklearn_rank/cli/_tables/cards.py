@@ -15,18 +15,14 @@ _TRUTH = {"true": ("true", "True", "TRUE", "1"), "false": ("false", "False", "FA
 
 def card_of_table(card: Card) -> Card:
     """Return a card for a table of the columns on it, whose scores are its totals."""
-    variables = tuple(
-        replace(
-            variable,
-            column=column,
-            groups=variable.groups and tuple(map(_texts, variable.groups)),
-        )
-        for column, variable in enumerate(card.variables)
-    )
+    variables = []
+    for column, variable in enumerate(card.variables):
+        groups = variable.groups and tuple(map(_texts, variable.groups))
+        variables.append(replace(variable, column=column, groups=groups))
     names = tuple(variable.name for variable in variables)
     return replace(
         card,
-        variables=variables,
+        variables=tuple(variables),
         n_features=len(names),
         feature_names=names,
         cut=0,

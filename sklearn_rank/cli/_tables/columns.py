@@ -42,15 +42,15 @@ _MIN_DIFFERENT, _LONG = 50, 10**5  # rows and least value of account numbers
 # Texts from which on it is no chance that all have three digits behind a mark, and how many times
 # the years that a reading of dates has are too many beside those of another.
 _MANY, _MORE_DAYS = 12, 6
-_CODE = re.compile(r"(?=.*\d)[\d\W]+")  # no letters
+_CODE = re.compile(r"(?=.*\d)[\d\W]+|(.*[\d¼-¾]){2}.*", re.S)  # no letters, or several digits
 _HOUSE_NUMBER = re.compile(r"\d+[^\W\d_]?")
 
 # Two letters of a script without blanks count as a word.
 _WORD = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]{2}|(?<!\S)[^\s\d@_/]{2,}(?!\S)")
 # An id is often written as one word, after what it is of; other words end in "id", too.
 _OF = (
-    "acc(oun)?t|app|bill|card|case|client|contract|cust(omer)?|doc|emp(loyee)?|inv(oice)?|item|loan"
-    "|member|order|part|passenger|patient|policy|product|reg|ref|serial|student|ticket|txn|user"
+    "acc(oun)?t|app|bill|card|case|client[ea]?|contra(c)?t|cust(omer)?|doc|emp(loyee)?|inv(oice)?|item"
+    "|loan|member|order|part|passenger|patient|policy|product|reg|ref|serial|student|ticket|txn|user"
 )
 _NO_IDS = (
     ".*(paid|valid|covid|humid|fluid|solid|liquid|void|[hlrt]oid|opioid|medicaid|hybrid)|[a-z]?id"
@@ -58,12 +58,14 @@ _NO_IDS = (
     "|(financial|first|legal)?aid|(amino|fatty|uric)?acid|said|laid|raid|grid|rapid|lipid|arid|amid|skid"
 )
 _OF_CODES = re.compile(
-    rf"\b(id|code|zip|plz|zipcode|postcode|postleitzahl|[cegopstuv]id)$|\bid\b|^id({_OF})"
+    rf"\b(id|code|zip|plz|zipcode|postcode|postleitzahl|[cegopstuv]id)$|(?<![a-z])id\b|^id({_OF})"
     rf"|\b(?!({_NO_IDS})\b)[a-z]+id\b"
 )
 _OF_NUMBERS = re.compile(
-    rf"{_OF_CODES.pattern}|(number|nummer|nr|nbr)$|({_OF})(no|key|ref)$"
-    r"|(?<!plati)(?<!alumi)(?<!mag)num$|\b(no|key|uuid|acct|account|konto|iban|ssn|serial|phone|tel|mobile|msisdn|ean|imei|sku|vin)$"
+    rf"{_OF_CODES.pattern}|(number|nummer|numero|nr|nbr|编号|番号|номер)$|({_OF})(no|key|ref)$"
+    rf"|^(num(ero)?|numéro|número|n|no|nr|codigo|código)( d[eu])? ({_OF})$"
+    r"|(?<!plati)(?<!alumi)(?<!mag)num$|\b(no|key|pk|ref(erence)?|uuid|acct|account|konto|iban|ssn"
+    r"|serial|passport|folio|matricule|phone|tel|mobile|msisdn|ean|gtin|upc|isbn|imei|sku|vin)$"
 )
 
 
@@ -300,8 +302,10 @@ class Column:
         best = min(days if "/" in texts[0] else reversed(days), key=order)
         if any((days[form] != days[best]).any() for form in days):
             way = "; if day and month are the other way round, write dates as 2024-12-31"
-        if way or is_short or "day" not in best:
-            example = int(days[best].argmax()) if is_short else 0
+        is_far = not days[best].dt.year.between(1900, 2100).all()  # or of another calendar
+        if way or is_short or is_far or "day" not in best:
+            distance = (days[best] - pd.Timestamp(2000, 1, 1)).abs()
+            example = int(distance.argmax()) if is_short or is_far else 0
             self.note(f": {texts[example]!r} is read as {days[best][example]:%d %B %Y}{way}")
         return best
 
@@ -323,8 +327,8 @@ class Column:
             raise self.table.error(self.name, what) from error
         numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(numbers).any():
-            what = "holds infinite values; leave the cells empty if they are missing, or --drop it"
-            raise self.table.error(self.name, what)
+            hint = "; leave the cell empty if it is missing, or --drop the column"
+            self.refuse("must hold finite numbers,", int(np.isinf(numbers).argmax()), hint)
         return numbers
 
     def _read_text(self, kind: str, form: str, when: str) -> Any:
@@ -334,11 +338,11 @@ class Column:
         if values.isna().any():
             self._refuse_text(f"must hold {what}{when}", values.isna())
         if kind != DATE:
-            pairs = zip(self.texts[0], values, strict=True)
-            odd = next(((t, value) for t, value in pairs if not notation.is_plain([t], form)), None)
-            if odd is not None:
-                unit = " seconds" if form == notation.SECONDS else ""
-                self.note(f": {odd[0]!r} is read as {notation.written(odd[1])}{unit}")
+            odd = [text for text in self.texts[0] if not notation.is_plain([text], form)]
+            if odd:
+                text = max(odd, key=len)  # with all marks
+                value = notation.written(values[self.texts[0].index(text)])
+                self.note(f": {text!r} is read as {value}{' seconds' * (form == notation.SECONDS)}")
             if form != notation.SECONDS:  # -999,00 is a missing one where -999 is
                 values = values.mask(values.isin(notation.numbers([*self.table.missing], ".")))
         return self._spread(values)
@@ -425,7 +429,7 @@ def _id_reason(column: Column, kind: str) -> str:
         texts, codes, _ = column.texts
         is_free = sum(len(_WORD.findall(text)) for text in texts) >= _WORDS * len(texts)
         if not is_free and _nearly_differ(len(texts), (codes >= 0).sum()):
-            reason = "its text differs in nearly every row, like an id"
+            reason = f"its text, such as {texts[0][:40]!r}, differs in nearly every row, like an id"
     elif len(values) >= _MIN_NUMBERED and values.diff().iloc[1:].nunique() == 1 < values.nunique():
         reason = "its values are integers in the order of the rows, like row numbers"
     elif _nearly_differ(values.nunique(), len(values)) and _OF_NUMBERS.search(_words(column.name)):
@@ -436,23 +440,29 @@ def _id_reason(column: Column, kind: str) -> str:
 def _note_codes(column: Column, kind: str) -> None:
     """Note a feature that may hold codes."""
     name, drop, values = quote(column.name), f"--drop {quote(column.name)}", column.integers
+    texts = column.texts[0] if column.is_text else []
     if kind == CATEGORY:
-        texts = column.texts[0]
+        codes = [text for text in texts if _CODE.fullmatch(text)]
+        example = f"such as {(codes or texts or [''])[0][:40]!r}"
         way = "is read by their letters" if len(texts) > FEW_VALUES else "they are categories"
         if column.table.kind != TYPED and notation.have_leading_zeros(texts):
-            what = f"numbers that begin with zeros, like codes, and {way}"
+            what = f"numbers that begin with zeros, like codes, {example}, and {way}"
             column.note(f" holds {what}; --keep {name} makes them amounts, {drop} leaves it out")
         elif len(texts) > FEW_VALUES:
-            column.note(f" has {len(texts)} different texts, and {way}; {drop} leaves it out")
-        elif texts and all(map(_CODE.fullmatch, texts)):
-            column.note(f" holds codes such as {texts[0]!r}, and {way}; {drop} leaves it out")
-    elif kind == column.content == NUMBER:
+            what = f"{len(texts)} different texts, {example}, and {way}"
+            column.note(f" has {what}; {drop} leaves it out")
+        elif len(codes) > len(texts) / 2:
+            column.note(f" holds codes {example}, and {way}; {drop} leaves it out")
+    elif kind == NUMBER:
+        code = next(filter(notation.LIKE_CODE.fullmatch, texts), "")
         is_long = len(values) >= _MIN_DIFFERENT and values.min() >= _LONG
         is_long |= len(values) > 2 and (np.abs(values) >= 10**8).mean() >= _MOST
         is_code = values.nunique() > 2 and _OF_CODES.search(_words(column.name))
         is_date = are_dates(values.to_numpy(np.float64))
-        if is_date or is_code or (is_long and _nearly_differ(values.nunique(), len(values))):
-            what = "has the name of codes" if is_code else "holds long integers, like ids"
+        is_long = is_long and _nearly_differ(values.nunique(), len(values))
+        if code or is_date or is_code or is_long:
+            what = f"holds {code!r}, like a code" if code else "holds long integers, like ids"
+            what = "has the name of codes" if is_code else what
             what = "looks like dates without separators" if is_date else what
             ways = f"--category {name} makes them categories, {drop} leaves it out"
             column.note(f" {what}, but is read as numbers; {ways}")

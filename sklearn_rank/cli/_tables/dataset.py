@@ -203,7 +203,8 @@ def _numbers(
     if name is None:
         return None
     column = Column(table, name)
-    form = column.parsed.amount_form(mark) if column.is_text else ""
+    forms = [*map(column.parsed.amount_form, (mark, *".,")), notation.SECONDS]
+    form = next(filter(column.fits, forms), forms[0]) if column.is_text else ""
     values: Floats = column.values(NUMBER, form, when)
     if not (values >= least).all():
         column.refuse(f"must hold numbers{when}", int(np.argmin(values >= least)))

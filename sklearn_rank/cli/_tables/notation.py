@@ -46,7 +46,8 @@ _AMOUNTS = {
 }
 _DASHES, _QUOTES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63", "\u2018\u2019\u02bc´`"
 _WRITTEN = str.maketrans(f"{_DASHES}{_QUOTES}٫٬", f"{7 * '-'}{5 * chr(39)}.,")
-_NO_CENTS = re.compile(rf"(?<=\d)[.,/]-+(?=\D*$)|(?<={_SYMBOL})\s?-+$")  # 250,- and $ -, which is 0
+_NO_CENTS = re.compile(r"(?<=\d)[.,/:]-+(?=\D*$)")  # 250,-
+_ZERO = re.compile(rf"^({_CURRENCY})\s?-+$", re.I)  # $ -
 _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "mn": 1e6, "bn": 1e9, "mio": 1e6, "mrd": 1e9}
 _SCALES |= {"tsd": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9, "lakh": 1e5, "crore": 1e7}
 
@@ -57,7 +58,8 @@ _LIKE_AMOUNT = re.compile(
     rf"\s?(?P<unit>{_UNIT})?[-+)]*(?:\s[.,])?",
     re.I,
 )
-_LEADING_ZERO = re.compile(r"0\d\d+")
+LIKE_CODE = re.compile(r"[-+]?0\d[\d.,].*|\+\d{7,}|.*\de\d+", re.I)
+"""Numbers as few programs write them, such as 007, +491511234567 and 3E4: perhaps codes."""
 _DURATION = re.compile(r"(-?\d+ days?,? ?)?-?\d{1,3}:\d\d(:\d\d(\.\d+)?)?|-?\d+ days?")
 _CLOCK = re.compile(r"\d\d?(:\d\d){0,2}\s?[ap]\.?m\.?", re.I)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[-+]\d\d:\d\d)?)?")
@@ -160,7 +162,7 @@ def have_leading_zeros(texts: list[str]) -> bool:
     """
     texts = [re.sub(r"[^\W\d_]+$", "", text) for text in texts]
     is_code = len({len(t) for t in texts}) == 1 and all(t.isdecimal() for t in texts)
-    return is_code and any(map(_LEADING_ZERO.fullmatch, texts))
+    return is_code and any(map(LIKE_CODE.fullmatch, texts))
 
 
 def is_plain(texts: list[str], form: str = ".") -> bool:
@@ -185,7 +187,7 @@ def plain_numbers(column: Any, missing: frozenset[str]) -> Any:
     some = cells[cells.str.contains(".", regex=False, na=False)].iloc[:_ENOUGH].tolist()
     are_months = all(map(_MONTH_YEAR.fullmatch, some))
     is_clear = not some or (np.isnan(numbers(some, ",")).any() and not are_months)
-    is_code = cells.str.startswith("0", na=False) & (cells.str.len() > 2) & (values % 1 == 0)
+    is_code = cells.str.fullmatch(LIKE_CODE.pattern, case=False, na=False)
     return column if not is_clear or is_code.any() else values
 
 
@@ -233,8 +235,7 @@ def _span(text: str) -> str:
 def _amount(text: str, mark: str) -> tuple[float, str | None]:
     """Return the number and the unit of a text by its decimal mark; None if it is no amount."""
     plain = " ".join(text[:999].translate(_WRITTEN).split())
-    plain = _NO_CENTS.sub(lambda cents: "" if cents[0][0] in ".,/" else "0", plain)
-    match = _AMOUNTS[mark].fullmatch(plain)
+    match = _AMOUNTS[mark].fullmatch(_ZERO.sub(r"\g<1>0", _NO_CENTS.sub("", plain)))
     if match is None:
         return math.nan, None
     core, before, after = match["core"], match["before"] or "", match["after"] or ""

@@ -54,9 +54,8 @@ _DATA = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(e[+-]?\d+)?%?|\d+[-/.]\d+[-/.]\d+\b.*
 _SEP = re.compile(r'"?sep=(.?)"?', re.I)
 _MOST = 0.9  # share of amounts from which on a column is one of amounts
 _AMOUNT = re.compile(r"[^\w\[]*\d")  # how numbers and dates begin, in whatever notation
-_TOTAL = re.compile(
-    r"((grand|sub)[ -]?)?(tota(ls?|le|al|ux)|sum|summe|somme|suma|gesamt|итого|合計)[\W\d]*", re.I
-)
+_SUMS = "tota(ls?|le|al|ux)|sum|summe|somme|suma|gesamt|итого|合計|average|mean|mittelwert|moyenne"
+_TOTAL = re.compile(rf"((grand|sub)[ -]?)?({_SUMS})[\W\d]*", re.I)
 
 TEXT, SHEET, TYPED, LETOR = "text", "sheet", "typed", "letor"
 
@@ -157,12 +156,13 @@ def _read_excel(path: Path, options: TableOptions, notes: list[str]) -> Table:
 
 def _read_json(path: Path, options: TableOptions, notes: list[str]) -> Table:
     # `pandas.read_json` makes floats of ids of 64 bits beside missing cells.
-    def integer(text: str) -> float:
-        return int(text) if len(text) <= _MOST_DIGITS else float(text)
-
     with open_binary(path) as file:
         data = file.read()
     text = data.decode(_marked_encoding(data) or "utf-8", "surrogatepass").strip()
+
+    def integer(text: str) -> float:
+        return int(text) if len(text) <= _MOST_DIGITS else float(text)
+
     how: Any = {"parse_int": integer, "object_pairs_hook": _object}
     try:
         content = json.loads(text, **how)
@@ -266,16 +266,8 @@ def _read_csv(path: Path, options: TableOptions, notes: list[str]) -> Table:
         hint = "save it as UTF-8, or try --encoding cp1252, or latin-1"
         raise InputError(f"{path}: {what}; {hint}") from error
     frame = pd.concat(frames or [pd.DataFrame(columns=range(len(names)))])
-    if names:
-        head = frame.iloc[:_START]
-        head = head[(head != names).any(axis=1)]  # files put together have the names again
-        columns = [set(column) for _, column in head.items()]
-        if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
-            what = f"the first line holds data ({listing(names, 4)}) where the names of the "
-            what += "columns must be; add a line with the names above it, or --no-header"
-            raise InputError(f"{path}: {what} calls them c1, c2")
-        if not names[-1] and (frame.iloc[:, -1] == "").all():  # all lines end with the separator
-            names, frame = names[:-1], frame.iloc[:, :-1]
+    if names and not names[-1] and (frame.iloc[:, -1] == "").all():  # lines end with the separator
+        names, frame = names[:-1], frame.iloc[:, :-1]
     return Table(_with_names(frame, names, options, "line", notes), str(path), TEXT)
 
 
@@ -293,11 +285,16 @@ def _with_names(
     if len(names) > 1 and list(filter(None, names)) == names[:1]:
         what = f"the first line ({names[0]}) looks like a title above the names of the columns"
         raise InputError(f"{options.data}: {what}; remove it")
-    rows = frame[frame.iloc[:, 0] == names[0]]
-    again = rows.index[(rows == names).all(axis=1) & (len(names) > 1)]
-    if len(again):
+    rows = frame[frame.iloc[:, 0].astype(str).str.strip() == names[0]]
+    again = rows.index[(rows.map(lambda cell: str(cell).strip()) == names).all(axis=1)]
+    if len(again) and len(names) > 1:  # files put together
         frame = frame.drop(index=again)
         notes.append(f"{options.data}: dropped {count(len(again), 'repeated header line')}")
+    columns = [set(column) for _, column in frame.iloc[:_START].items()]
+    if all(_DATA.fullmatch(a) or (a and a in b) for a, b in zip(names, columns, strict=True)):
+        what = f"the first line holds data ({listing(names, 4)}) where the names of the "
+        what += "columns must be; add a line with the names above it, or --no-header"
+        raise InputError(f"{options.data}: {what} calls them c1, c2")
     named = frame.set_axis(names, axis=1).reset_index(drop=True)
     if len(frame) < _LEAST:
         return named
@@ -335,7 +332,7 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[list[str], str, str]
         ends = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
         raise InputError(f"{path}: is not UTF-8 text (perhaps UTF-16: --encoding utf-16-{ends})")
     try:
-        lines = head.decode(encoding, "ignore").splitlines()
+        lines = re.split(r"\r\n?|\n", head.decode(encoding, "ignore"))  # as `csv` divides them
     except LookupError:
         raise InputError(f"--encoding {encoding}: unknown; try latin-1 or cp1252") from None
     lines = [line for line in lines if line.strip() and line[0] != "#"]
@@ -374,7 +371,8 @@ def _layout(lines: list[str], option: str) -> tuple[str, int, bool | None]:
 
 def _cells(lines: Iterable[str], sep: str, *, strict: bool) -> Any:
     """Return the cells of the lines; several blanks count as one where blanks separate cells."""
-    tidy = (" ".join(line.split()) + "\n" if sep == " " else line for line in lines)
+    # Not `split`, which takes the blank within 1 234 that keeps a number whole for a separator.
+    tidy = (re.sub("[ \t]+", " ", line.strip()) + "\n" if sep == " " else line for line in lines)
     return csv.reader(tidy, delimiter=sep, skipinitialspace=True, strict=strict)
 
 
